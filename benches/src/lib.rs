@@ -1,0 +1,1 @@
+//! Corpora and helpers of the benchmarks.

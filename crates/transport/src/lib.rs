@@ -1,0 +1,1 @@
+//! Placeholder docs are replaced by the crate's own.

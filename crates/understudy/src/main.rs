@@ -1,0 +1,2 @@
+//! The `understudy` command.
+fn main() {}
