@@ -1,1 +1,79 @@
-//! Placeholder docs are replaced by the crate's own.
+//! Zero-copy parser for the stream-json of coding agents: bytes in, borrowed events out.
+//!
+//! The crate never reads a clock, a file or a socket, starts no thread and is not `async`. Bytes
+//! are an argument and events are the result; nothing that comes in is lost without a word.
+//!
+//! # Words
+//!
+//! | word | for |
+//! |---|---|
+//! | line | one JSONL line, ended by LF |
+//! | window | whole lines that lie together in memory and are checked and parsed in place |
+//! | event | one parsed line, borrowed from its window |
+//! | block | one part of a message: text, thinking, tool use, tool result |
+//!
+//! # Example
+//!
+//! ```
+//! use bowline_jsonl::{Body, Framer};
+//! use bytes::Bytes;
+//!
+//! let mut framer = Framer::default();
+//! // Chunks may end anywhere: inside a line, an escape or a character.
+//! framer.push(Bytes::from_static(b"{\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"content\":[{\"ty"));
+//! framer.push(Bytes::from_static(b"pe\":\"text\",\"text\":\"Ahoy\"}]}}\nnot json\n"));
+//! framer.finish();
+//!
+//! let mut said = String::new();
+//! let mut errors = 0;
+//! while let Some(frame) = framer.next_frame() {
+//!     for item in frame.items() {
+//!         match item.event {
+//!             Ok(event) => {
+//!                 if let Body::Assistant(assistant) = &event.body {
+//!                     for block in assistant.message.blocks() {
+//!                         block.text().decode_into(&mut said);
+//!                     }
+//!                 }
+//!             }
+//!             Err(error) => {
+//!                 errors += 1;
+//!                 assert_eq!(error.line(), 2);
+//!             }
+//!         }
+//!     }
+//! }
+//! assert_eq!((said.as_str(), errors), ("Ahoy", 1));
+//! ```
+
+mod encode;
+mod error;
+mod event;
+mod framer;
+mod grammar;
+mod items;
+mod raw;
+mod text;
+
+pub use encode::{
+    Decision, HostRequest, Priority, Prompt, PromptPart, Source, cancel_request, control_error,
+    control_request, control_success, hook_output, keep_alive, mcp_response, permission,
+};
+pub use error::{Expected, ParseError, ParseErrorKind};
+pub use event::{
+    Abandoned, ApiError, ApiEvent, ApiRetry, Assistant, AuthStatus, BackgroundTasksChanged, Block,
+    BlockBody, Blocks, Body, CanUseTool, CommandLifecycle, CommandsChanged, CompactBoundary,
+    CompactMetadata, ControlAnswer, ControlRequest, ControlRequestProgress, ControlResponse,
+    ConversationReset, Delta, ElicitationComplete, Event, FilesPersisted, HookCallback,
+    HookProgress, HookResponse, HookStarted, Informational, Init, LocalCommandOutput, McpMessage,
+    MemoryRecall, Message, MessageContent, MessageDelta, MirrorError, ModelRefusal, ModelUsage,
+    Notification, Origin, PermissionCheckStatus, PermissionDenied, PluginInstall, RequestBody,
+    ResultContent, SessionStateChanged, SessionTitleChanged, SessionWritesLost, Status, StopDelta,
+    StreamEvent, System, SystemBody, TaskNotification, TaskPatch, TaskProgress, TaskStarted,
+    TaskUpdated, TaskUsage, ThinkingTokens, ToolProgress, ToolResult, ToolUse, ToolUseSummary,
+    TranscriptMirror, TurnResult, Usage, User, WorkerShuttingDown,
+};
+pub use framer::{DEFAULT_MAX_LINE, Frame, Framer, Oversize, Window};
+pub use items::{Item, Items, Position};
+pub use raw::{Elements, JsonKind, Members, RawJson};
+pub use text::Str;

@@ -1,0 +1,165 @@
+//! What went wrong with a line, and where.
+
+use std::fmt;
+
+use nom::error::{ErrorKind, ParseError as NomError};
+
+/// A line that is not an event. The stream goes on behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    kind: ParseErrorKind,
+    offset: u64,
+    line: u64,
+}
+
+/// Why a line is not an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ParseErrorKind {
+    /// The line does not begin with `{`: a banner, an escape sequence, an array, a bare value.
+    NotAnObject,
+    /// The line is an object that breaks the grammar of RFC 8259 (or a limit of this parser).
+    Syntax(Expected),
+    /// The line is not UTF-8.
+    NotUtf8,
+    /// The line is longer than the framer's limit; it was skipped to its LF.
+    TooLong {
+        /// Length of the line without its LF, in bytes.
+        length: u64,
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// The input ended inside the line.
+    Truncated,
+}
+
+/// What the grammar asked for at the place of a syntax error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Expected {
+    /// A value: object, array, string, number, `true`, `false` or `null`.
+    Value,
+    /// A key, or the end of the object.
+    Key,
+    /// The colon behind a key.
+    Colon,
+    /// A comma, or the end of the object or array.
+    CommaOrEnd,
+    /// The closing quote of a string.
+    Quote,
+    /// An escape: a control character stands bare in a string.
+    EscapedControl,
+    /// One of the escape letters `"\/bfnrtu`.
+    EscapeLetter,
+    /// Four hexadecimal digits behind `\u`.
+    HexDigits,
+    /// A digit of a number.
+    Digit,
+    /// A number that fits in a 64-bit float.
+    SmallerNumber,
+    /// Less nesting (see the crate's depth limit).
+    LessNesting,
+    /// The end of the line.
+    LineEnd,
+}
+
+impl ParseError {
+    pub(crate) const fn new(kind: ParseErrorKind, offset: u64, line: u64) -> Self {
+        Self { kind, offset, line }
+    }
+
+    /// Why the line is not an event.
+    #[must_use]
+    pub const fn kind(&self) -> ParseErrorKind {
+        self.kind
+    }
+
+    /// Offset in the stream of the byte that broke the grammar, in bytes from 0.
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Number of the line in the stream, from 1.
+    #[must_use]
+    pub const fn line(&self) -> u64 {
+        self.line
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} at line {}, byte {}",
+            self.kind, self.line, self.offset
+        )
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+impl fmt::Display for ParseErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAnObject => f.write_str("expected a JSON object"),
+            Self::Syntax(expected) => write!(f, "expected {expected}"),
+            Self::NotUtf8 => f.write_str("expected UTF-8"),
+            Self::TooLong { length, limit } => {
+                write!(f, "expected a line of at most {limit} bytes, got {length}")
+            }
+            Self::Truncated => f.write_str("expected the rest of a line, got the end of input"),
+        }
+    }
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Value => "a value",
+            Self::Key => "a key or `}`",
+            Self::Colon => "`:`",
+            Self::CommaOrEnd => "`,` or the end of the object or array",
+            Self::Quote => "a closing quote",
+            Self::EscapedControl => "an escape instead of a bare control character",
+            Self::EscapeLetter => "one of \"\\/bfnrtu behind a backslash",
+            Self::HexDigits => "four hexadecimal digits",
+            Self::Digit => "a digit",
+            Self::SmallerNumber => "a number that fits in 64 bits",
+            Self::LessNesting => "less nesting",
+            Self::LineEnd => "the end of the line",
+        })
+    }
+}
+
+/// The error inside the grammar: 16 bytes, so that it costs the good path nothing.
+///
+/// It never leaves the crate; [`ParseError`] is made from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Bytes left of the input at the place of the fault.
+    pub(crate) left: usize,
+    pub(crate) expected: Expected,
+}
+
+impl Fault {
+    pub(crate) const fn at(input: &str, expected: Expected) -> nom::Err<Self> {
+        nom::Err::Error(Self {
+            left: input.len(),
+            expected,
+        })
+    }
+}
+
+impl NomError<&str> for Fault {
+    fn from_error_kind(input: &str, _kind: ErrorKind) -> Self {
+        Self {
+            left: input.len(),
+            expected: Expected::Value,
+        }
+    }
+
+    fn append(_input: &str, _kind: ErrorKind, other: Self) -> Self {
+        other
+    }
+}

@@ -1,0 +1,92 @@
+//! `result` lines (protocol, section A.7).
+
+use crate::event::{Origin, Usage};
+use crate::grammar::{Read as _, record};
+use crate::raw::RawJson;
+use crate::text::Str;
+
+record! {
+    /// `result`: the end of a turn. It does not end the run, and failures of the API come as
+    /// `subtype: "success"` with `is_error: true`.
+    pub TurnResult<'a> {
+        /// `success`, `error_during_execution`, `error_max_turns`, …
+        subtype: Option<Str<'a>> = "subtype",
+        /// Whether the turn failed; independent of `subtype`.
+        is_error: bool = "is_error",
+        /// The final text; absent on error subtypes.
+        result: Option<Str<'a>> = "result",
+        /// Messages of error subtypes, an array of strings.
+        errors: Option<RawJson<'a>> = "errors",
+        /// Why the turn ended: `completed`, `aborted_streaming`, `api_error`, …
+        terminal_reason: Option<Str<'a>> = "terminal_reason",
+        /// The API's reason for the last response.
+        stop_reason: Option<Str<'a>> = "stop_reason",
+        /// HTTP status of the failed call.
+        api_error_status: Option<u32> = "api_error_status",
+        /// Round trips to the model.
+        num_turns: Option<u64> = "num_turns",
+        /// Wall time of the turn in milliseconds.
+        duration_ms: Option<u64> = "duration_ms",
+        /// Time in the API in milliseconds.
+        duration_api_ms: Option<u64> = "duration_api_ms",
+        /// Cost of the run so far, in US dollars; cumulative.
+        total_cost_usd: Option<f64> = "total_cost_usd",
+        /// Tokens of this turn, main thread only.
+        usage: Option<Box<Usage>> = "usage",
+        /// Tokens per model; cumulative. See [`TurnResult::models`].
+        model_usage: Option<RawJson<'a>> = "modelUsage",
+        /// Tool calls that were denied in the turn, an array.
+        permission_denials: Option<RawJson<'a>> = "permission_denials",
+        /// Prompts that still wait.
+        queued_turn_count: Option<u64> = "queued_turn_count",
+        /// Number of the result in the run, from 0.
+        result_index: Option<u64> = "result_index",
+        /// The prompt that the turn answered last.
+        user_message_uuid: Option<Str<'a>> = "user_message_uuid",
+        /// Every prompt that the turn took in.
+        user_message_uuids: Option<RawJson<'a>> = "user_message_uuids",
+        /// Set on turns that the host did not start.
+        origin: Option<Box<Origin<'a>>> = "origin",
+        /// The answer in the shape of the host's schema.
+        structured_output: Option<RawJson<'a>> = "structured_output",
+        /// A tool call that a hook put off; the turn is suspended.
+        deferred_tool_use: Option<RawJson<'a>> = "deferred_tool_use",
+        /// Why the agent could not start.
+        startup_failure_reason: Option<Str<'a>> = "startup_failure_reason",
+    }
+}
+
+record! {
+    /// What one model has used in the run so far.
+    pub ModelUsage {
+        /// Tokens sent.
+        input_tokens: Option<u64> = "inputTokens",
+        /// Tokens received.
+        output_tokens: Option<u64> = "outputTokens",
+        /// Tokens read from the cache.
+        cache_read_tokens: Option<u64> = "cacheReadInputTokens",
+        /// Tokens written to the cache.
+        cache_creation_tokens: Option<u64> = "cacheCreationInputTokens",
+        /// Cost in US dollars.
+        cost_usd: Option<f64> = "costUSD",
+        /// Size of the context in tokens.
+        context_window: Option<u64> = "contextWindow",
+    }
+}
+
+impl<'a> TurnResult<'a> {
+    /// What each model has used in the run so far.
+    pub fn models(&self) -> impl Iterator<Item = (Str<'a>, ModelUsage)> + use<'a> {
+        self.model_usage
+            .into_iter()
+            .flat_map(RawJson::members)
+            .map(|(model, usage)| {
+                (
+                    model,
+                    ModelUsage::read(usage.text())
+                        .map(|(_, it)| it)
+                        .unwrap_or_default(),
+                )
+            })
+    }
+}

@@ -1,0 +1,283 @@
+//! The lines of a window, as events.
+
+use std::slice;
+
+use memchr::{memchr, memrchr};
+
+use crate::error::{Expected, Fault, ParseError, ParseErrorKind};
+use crate::event::{Event, event};
+use crate::framer::{Frame, Oversize, Window};
+use crate::grammar::space;
+
+/// UTF-8 is checked for this many bytes of whole lines at once: large enough that the check runs at
+/// full speed, small enough that the bytes are still in the cache when they are parsed.
+const CHECKED_AT_ONCE: usize = 128 << 10;
+
+/// UTF-8's byte order mark, which some writers put before the first line.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// One line, and what it says.
+#[derive(Clone, Debug)]
+pub struct Item<'a> {
+    /// Where the line stands in the stream.
+    pub at: Position,
+    /// The line as it came, without its LF and a CR before it; the head of a line over the limit.
+    pub raw: &'a [u8],
+    /// The event, or why the line is none.
+    pub event: Result<Event<'a>, ParseError>,
+}
+
+/// Where a line stands in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Offset of its first byte, from 0.
+    pub offset: u64,
+    /// Offset behind its LF: where the next line begins.
+    pub end: u64,
+    /// Number of the line, from 1.
+    pub line: u64,
+}
+
+/// The lines of one frame, parsed in place as they are asked for. Blank lines are passed over.
+#[derive(Debug)]
+pub struct Items<'a>(Source<'a>);
+
+#[derive(Debug)]
+enum Source<'a> {
+    Lines(Lines<'a>),
+    Oversize(slice::Iter<'a, Oversize>),
+}
+
+impl<'a> Items<'a> {
+    pub(crate) fn new(frame: &'a Frame) -> Self {
+        Self(match frame {
+            Frame::Lines(window) => Source::Lines(Lines::new(window)),
+            Frame::Oversize(over) => Source::Oversize(slice::from_ref(over).iter()),
+        })
+    }
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Item<'a>;
+
+    fn next(&mut self) -> Option<Item<'a>> {
+        match &mut self.0 {
+            Source::Lines(lines) => lines.next(),
+            Source::Oversize(over) => over.next().map(oversize),
+        }
+    }
+}
+
+fn oversize(over: &Oversize) -> Item<'_> {
+    let kind = ParseErrorKind::TooLong {
+        length: over.length,
+        limit: over.limit,
+    };
+    Item {
+        at: Position {
+            offset: over.offset,
+            end: over.offset + over.length + 1,
+            line: over.line,
+        },
+        raw: &over.head,
+        event: Err(ParseError::new(kind, over.offset, over.line)),
+    }
+}
+
+/// Walks a window. Three marks move through it: `at` ≤ `checked` ≤ the end.
+#[derive(Debug)]
+struct Lines<'a> {
+    window: &'a Window,
+    /// Index of the next line.
+    at: usize,
+    line: u64,
+    /// The checked text from `at` on, as far as it was checked: whole lines.
+    text: &'a str,
+}
+
+impl<'a> Lines<'a> {
+    fn new(window: &'a Window) -> Self {
+        let mark = window.offset == 0 && window.bytes.starts_with(BYTE_ORDER_MARK);
+        let at = if mark { BYTE_ORDER_MARK.len() } else { 0 };
+        Self {
+            window,
+            at,
+            line: window.line,
+            text: "",
+        }
+    }
+
+    fn next(&mut self) -> Option<Item<'a>> {
+        loop {
+            let rest = self.window.bytes.get(self.at..)?;
+            match rest.first()? {
+                b'{' => return Some(self.object(rest)),
+                b'\n' => {
+                    self.step(1);
+                }
+                _ => {
+                    let line = line(rest);
+                    let content = trim(line);
+                    if content.first() == Some(&b'{') {
+                        return Some(self.object(rest));
+                    }
+                    if !content.is_empty() {
+                        return Some(self.refuse(line, self.at, ParseErrorKind::NotAnObject));
+                    }
+                    self.step(line.len());
+                }
+            }
+        }
+    }
+
+    /// A line that begins like an object.
+    fn object(&mut self, rest: &'a [u8]) -> Item<'a> {
+        if self.text.is_empty() {
+            match check(rest) {
+                Ok(text) => self.text = text,
+                Err(bad) => return self.not_utf8(line(rest), bad),
+            }
+        }
+        match event(space(self.text))
+            .and_then(|(behind, event)| Ok((end_of_line(behind)?.0, event)))
+        {
+            Ok((behind, event)) => {
+                let length = self.text.len() - behind.len();
+                Item {
+                    raw: event.raw.text().as_bytes(),
+                    event: Ok(event),
+                    at: self.step(length),
+                }
+            }
+            Err(nom::Err::Error(fault) | nom::Err::Failure(fault)) => self.fault(rest, fault),
+            Err(nom::Err::Incomplete(_)) => self.fault(
+                rest,
+                Fault {
+                    left: 0,
+                    expected: Expected::Value,
+                },
+            ),
+        }
+    }
+
+    fn fault(&mut self, rest: &'a [u8], fault: Fault) -> Item<'a> {
+        let place = self.text.len() - fault.left;
+        // No part of a valid object holds an LF, so the fault stands at the first one or before it.
+        let end = rest.get(place..).and_then(|rest| memchr(b'\n', rest));
+        let line = rest
+            .get(..end.map_or(rest.len(), |end| place + end + 1))
+            .unwrap_or(rest);
+        let kind = if self.window.is_tail && fault.left == 0 {
+            ParseErrorKind::Truncated
+        } else {
+            ParseErrorKind::Syntax(fault.expected)
+        };
+        self.refuse(line, self.at + place, kind)
+    }
+
+    fn not_utf8(&mut self, line: &'a [u8], bad: NotUtf8) -> Item<'a> {
+        let cut = self.window.is_tail && bad.cut;
+        let kind = if cut {
+            ParseErrorKind::Truncated
+        } else {
+            ParseErrorKind::NotUtf8
+        };
+        self.refuse(line, self.at + bad.at, kind)
+    }
+
+    fn refuse(&mut self, line: &'a [u8], place: usize, kind: ParseErrorKind) -> Item<'a> {
+        let offset = self.window.offset + place as u64;
+        let error = ParseError::new(kind, offset, self.line);
+        Item {
+            raw: trim_end(line),
+            event: Err(error),
+            at: self.step(line.len()),
+        }
+    }
+
+    /// Moves behind the line of `length` bytes at `at`.
+    fn step(&mut self, length: usize) -> Position {
+        let offset = self.window.offset + self.at as u64;
+        let at = Position {
+            offset,
+            end: offset + length as u64,
+            line: self.line,
+        };
+        self.at += length;
+        self.line += 1;
+        self.text = self.text.get(length..).unwrap_or_default();
+        at
+    }
+}
+
+/// The first line of `rest`, with its LF.
+fn line(rest: &[u8]) -> &[u8] {
+    memchr(b'\n', rest)
+        .and_then(|end| rest.get(..=end))
+        .unwrap_or(rest)
+}
+
+/// Behind an event: space, then LF or the end of a tail.
+fn end_of_line(input: &str) -> crate::grammar::Parsed<'_, ()> {
+    let rest = space(input);
+    match rest.strip_prefix('\n') {
+        Some(rest) => Ok((rest, ())),
+        None if rest.is_empty() => Ok((rest, ())),
+        None => Err(Fault::at(rest, Expected::LineEnd)),
+    }
+}
+
+fn trim(line: &[u8]) -> &[u8] {
+    let start = line
+        .iter()
+        .position(|byte| !b" \t\r\n".contains(byte))
+        .unwrap_or(line.len());
+    trim_end(line.get(start..).unwrap_or_default())
+}
+
+/// Without the LF, and without one CR before it.
+fn trim_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Where a line stops being UTF-8.
+struct NotUtf8 {
+    at: usize,
+    /// The bytes end inside a character that could still become one.
+    cut: bool,
+}
+
+/// Checks the next lines to be UTF-8: as many as stand before the first bad one, at least one.
+fn check(rest: &[u8]) -> Result<&str, NotUtf8> {
+    let whole = whole_lines(rest);
+    if let Ok(text) = simdutf8::basic::from_utf8(whole) {
+        return Ok(text);
+    }
+    let error = match simdutf8::compat::from_utf8(whole) {
+        Ok(text) => return Ok(text),
+        Err(error) => error,
+    };
+    let valid = whole.get(..error.valid_up_to()).unwrap_or_default();
+    let lines = memrchr(b'\n', valid)
+        .and_then(|end| valid.get(..=end))
+        .unwrap_or_default();
+    match simdutf8::basic::from_utf8(lines) {
+        Ok(text) if !text.is_empty() => Ok(text),
+        _ => Err(NotUtf8 {
+            at: error.valid_up_to(),
+            cut: error.error_len().is_none(),
+        }),
+    }
+}
+
+/// As many whole lines as fit in [`CHECKED_AT_ONCE`], at least one.
+fn whole_lines(rest: &[u8]) -> &[u8] {
+    let Some(head) = rest.get(..CHECKED_AT_ONCE) else {
+        return rest;
+    };
+    match memrchr(b'\n', head) {
+        Some(end) => head.get(..=end).unwrap_or(head),
+        None => line(rest),
+    }
+}

@@ -1,0 +1,300 @@
+//! JSON that is kept as it is written.
+
+use std::fmt;
+
+use crate::grammar::{array, object, raw};
+use crate::text::Str;
+
+/// One validated JSON value, borrowed from its line and read only when somebody asks.
+///
+/// Tool inputs, structured results and fields that this crate does not name are kept like this.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RawJson<'a>(&'a str);
+
+/// What kind of value a [`RawJson`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonKind {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool,
+    /// A number.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl<'a> RawJson<'a> {
+    /// Text that the grammar has accepted as one value.
+    pub(crate) const fn validated(text: &'a str) -> Self {
+        Self(text)
+    }
+
+    /// Checks that `text` is one JSON value, with nothing but space around it.
+    #[must_use]
+    pub fn parse(text: &'a str) -> Option<Self> {
+        let text = text.trim_matches([' ', '\t', '\r', '\n']);
+        raw(text)
+            .ok()
+            .filter(|(rest, _)| rest.is_empty())
+            .map(|(_, value)| value)
+    }
+
+    /// The value as it is written.
+    #[must_use]
+    pub const fn text(self) -> &'a str {
+        self.0
+    }
+
+    /// What kind of value it is.
+    #[must_use]
+    pub fn kind(self) -> JsonKind {
+        match self.0.as_bytes().first() {
+            Some(b'{') => JsonKind::Object,
+            Some(b'[') => JsonKind::Array,
+            Some(b'"') => JsonKind::String,
+            Some(b't' | b'f') => JsonKind::Bool,
+            Some(b'n') => JsonKind::Null,
+            _ => JsonKind::Number,
+        }
+    }
+
+    /// Whether the value is `null`.
+    #[must_use]
+    pub fn is_null(self) -> bool {
+        self.kind() == JsonKind::Null
+    }
+
+    /// The value as a string, when it is one.
+    #[must_use]
+    pub fn as_str(self) -> Option<Str<'a>> {
+        crate::grammar::string(self.0).ok().map(|(_, value)| value)
+    }
+
+    /// The value as a bool, when it is one.
+    #[must_use]
+    pub fn as_bool(self) -> Option<bool> {
+        match self.0 {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// The value as an unsigned integer, when it is one.
+    #[must_use]
+    pub fn as_u64(self) -> Option<u64> {
+        self.0.parse().ok()
+    }
+
+    /// The value as a float, when it is a number.
+    #[must_use]
+    pub fn as_f64(self) -> Option<f64> {
+        if self.kind() == JsonKind::Number {
+            self.0.parse().ok()
+        } else {
+            None
+        }
+    }
+
+    /// The member `key` of an object; the last one when the key is repeated.
+    #[must_use]
+    pub fn get(self, key: &str) -> Option<Self> {
+        self.members()
+            .filter(|(name, _)| *name == *key)
+            .last()
+            .map(|(_, value)| value)
+    }
+
+    /// The members of an object, in order; nothing for any other kind.
+    #[must_use]
+    pub fn members(self) -> Members<'a> {
+        let mut members = Vec::new();
+        if self.kind() == JsonKind::Object {
+            // The text is validated, so the walk cannot fail.
+            let _ = object_members(self.0, &mut members);
+        }
+        Members(members.into_iter())
+    }
+
+    /// The values of an array, in order; nothing for any other kind.
+    #[must_use]
+    pub fn elements(self) -> Elements<'a> {
+        let mut elements = Vec::new();
+        if self.kind() == JsonKind::Array {
+            let _ = array(self.0, |input| {
+                let (rest, value) = raw(input)?;
+                elements.push(value);
+                Ok((rest, ()))
+            });
+        }
+        Elements(elements.into_iter())
+    }
+
+    /// Appends the value to `out` with every lone surrogate escape replaced by `\ufffd`, so that
+    /// any reader of JSON accepts it.
+    pub fn write_lossy(self, out: &mut String) {
+        let mut rest = self.0;
+        while let Some((before, after)) = rest.split_once('\\') {
+            out.push_str(before);
+            rest = escape_lossy(after, out);
+        }
+        out.push_str(rest);
+    }
+}
+
+/// Copies one escape (what stands behind the backslash) and returns what follows it.
+fn escape_lossy<'a>(after: &'a str, out: &mut String) -> &'a str {
+    let unit = |text: &str| -> Option<u16> {
+        text.strip_prefix('u')
+            .and_then(|hex| u16::from_str_radix(hex.get(..4)?, 16).ok())
+    };
+    let copied = match unit(after) {
+        None => 1,
+        Some(0xd800..=0xdbff) => {
+            let low = after
+                .get(5..)
+                .and_then(|rest| unit(rest.strip_prefix('\\')?));
+            if matches!(low, Some(0xdc00..=0xdfff)) {
+                11
+            } else {
+                0
+            }
+        }
+        Some(0xdc00..=0xdfff) => 0,
+        Some(_) => 5,
+    };
+    out.push('\\');
+    if copied == 0 {
+        out.push_str("ufffd");
+        return after.get(5..).unwrap_or_default();
+    }
+    let (kept, rest) = after.split_at_checked(copied).unwrap_or((after, ""));
+    out.push_str(kept);
+    rest
+}
+
+fn object_members<'a>(
+    text: &'a str,
+    members: &mut Vec<(Str<'a>, RawJson<'a>)>,
+) -> crate::grammar::Parsed<'a, ()> {
+    // The key is borrowed from the text itself and not from the walk, which may have decoded it.
+    let mut at = text;
+    object(text, |_, input| {
+        let name = last_key(at, input);
+        let (rest, value) = raw(input)?;
+        members.push((name, value));
+        at = rest;
+        Ok((rest, ()))
+    })
+}
+
+/// The key that stands between the end of the last value and the beginning of the next.
+fn last_key<'a>(behind: &'a str, value: &'a str) -> Str<'a> {
+    let between = behind.get(..behind.len() - value.len()).unwrap_or_default();
+    let quoted = between
+        .find('"')
+        .and_then(|quote| between.get(quote..))
+        .unwrap_or_default();
+    crate::grammar::string(quoted)
+        .map(|(_, name)| name)
+        .unwrap_or_default()
+}
+
+impl fmt::Debug for RawJson<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl fmt::Display for RawJson<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// The members of an object, in the order of the line.
+#[derive(Clone, Debug)]
+pub struct Members<'a>(std::vec::IntoIter<(Str<'a>, RawJson<'a>)>);
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (Str<'a>, RawJson<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+/// The values of an array, in order.
+#[derive(Clone, Debug)]
+pub struct Elements<'a>(std::vec::IntoIter<RawJson<'a>>);
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = RawJson<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walks_objects_and_arrays() {
+        let value =
+            RawJson::parse(r#" {"a" : [1, "x", null], "b\u0063":{"d":1.5},"a":true} "#).unwrap();
+        let names: Vec<_> = value
+            .members()
+            .map(|(name, _)| name.decode().into_owned())
+            .collect();
+        assert_eq!(names, ["a", "bc", "a"]);
+        assert_eq!(
+            value
+                .get("bc")
+                .and_then(|v| v.get("d"))
+                .and_then(RawJson::as_f64),
+            Some(1.5)
+        );
+        assert_eq!(value.get("a").and_then(RawJson::as_bool), Some(true));
+        let first = value.members().next().unwrap().1;
+        assert_eq!(
+            first.elements().map(RawJson::text).collect::<Vec<_>>(),
+            ["1", "\"x\"", "null"]
+        );
+    }
+
+    #[test]
+    fn refuses_what_is_not_one_value() {
+        for text in [
+            "",
+            "1 2",
+            "{",
+            "[1,]",
+            "{\"a\":}",
+            "01",
+            "1e999",
+            "nul",
+            "{a:1}",
+            "\"\u{1}\"",
+        ] {
+            assert_eq!(RawJson::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn lone_surrogates_are_replaced_and_pairs_kept() {
+        let mut out = String::new();
+        let text = r#"["\ud83d\ude00","\ud83d","\ude00x","\\ud83d","\n\u00e9","\ud83d\u0041"]"#;
+        RawJson::parse(text).unwrap().write_lossy(&mut out);
+        assert_eq!(
+            out,
+            r#"["\ud83d\ude00","\ufffd","\ufffdx","\\ud83d","\n\u00e9","\ufffd\u0041"]"#
+        );
+    }
+}
