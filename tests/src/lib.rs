@@ -1,1 +1,3 @@
 //! Support code of the integration tests.
+
+pub mod real_agent;
