@@ -1,2 +1,6 @@
 //! The `understudy` command.
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    understudy::run(std::env::args_os().skip(1))
+}

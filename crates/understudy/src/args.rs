@@ -1,0 +1,191 @@
+//! The command line: our own flags, the real agent's flags that change what we do, the rest.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Flags of the real agent that take a value which we do not use (protocol.md section C). Without
+/// this table a value would be taken for a prompt.
+const VALUED: &[&str] = &[
+    "--output-format", "--permission-prompts", "--fallback-model", "--effort", "--thinking",
+    "--max-thinking-tokens", "--thinking-display", "--settings", "--setting-sources",
+    "--managed-settings", "--project-config-root", "--initialize-fields", "--system-prompt",
+    "--system-prompt-file", "--append-system-prompt", "--append-system-prompt-file",
+    "--append-subagent-system-prompt", "--system-prompt-snapshot", "--max-turns", "--task-budget",
+    "--max-budget-usd", "--json-schema", "--agent", "--agents", "--plugin-dir",
+    "--plugin-dir-no-mcp", "--plugin-url", "--debug-file", "--resume-session-at",
+    "--resume-drops-turn", "-n", "--name", "-w", "--worktree",
+];
+
+/// Flags that swallow every following word up to the next flag.
+const VARIADIC: &[&str] = &[
+    "--allowedTools", "--allowed-tools", "--disallowedTools", "--disallowed-tools", "--tools",
+    "--mcp-config", "--add-dir", "--betas", "--file",
+];
+
+/// What the command line asks for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) help: bool,
+    pub(crate) version: bool,
+    pub(crate) play: Option<PathBuf>,
+    pub(crate) scenario: Option<OsString>,
+    pub(crate) speed: Option<f64>,
+    pub(crate) pace: Option<f64>,
+    pub(crate) exit: Option<u8>,
+    pub(crate) resume: Option<String>,
+    pub(crate) continues: bool,
+    pub(crate) fork: bool,
+    pub(crate) session_id: Option<String>,
+    pub(crate) partials: bool,
+    pub(crate) replay: bool,
+    pub(crate) forward: bool,
+    pub(crate) asks_host: bool,
+    pub(crate) model: Option<String>,
+    pub(crate) mode: Option<String>,
+    pub(crate) may_bypass: bool,
+    pub(crate) stream_input: bool,
+    pub(crate) text_input: bool,
+    pub(crate) prompt: Option<String>,
+}
+
+/// The words of the command line, with `--flag=value` taken apart.
+struct Words {
+    rest: std::vec::IntoIter<String>,
+    attached: Option<String>,
+}
+
+impl Words {
+    fn value(&mut self) -> Option<String> {
+        self.attached.take().or_else(|| self.rest.next())
+    }
+
+    /// The value, unless another flag follows.
+    fn optional(&mut self) -> Option<String> {
+        self.attached.take().or_else(|| self.plain())
+    }
+
+    fn plain(&mut self) -> Option<String> {
+        let next = self.rest.as_slice().first()?;
+        if next.starts_with('-') { None } else { self.rest.next() }
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, flag: &str) -> Result<Option<T>, String> {
+        let value = self.value().ok_or_else(|| format!("{flag} needs a number"))?;
+        value.parse().map(Some).map_err(|_| format!("{flag} needs a number, not {value:?}"))
+    }
+}
+
+impl Options {
+    /// Reads the command line, program name left out.
+    pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Self, String> {
+        let all: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
+        let mut words = Words { rest: all.into_iter(), attached: None };
+        let mut options = Self::default();
+        let mut only_words = false;
+        while let Some(word) = words.rest.next() {
+            if only_words || word == "-" || !word.starts_with('-') {
+                options.prompt.get_or_insert(word);
+            } else if word == "--" {
+                only_words = true;
+            } else {
+                let (flag, value) = split(&word);
+                words.attached = value;
+                options.flag(flag, &mut words)?;
+            }
+        }
+        Ok(options)
+    }
+
+    fn flag(&mut self, flag: &str, words: &mut Words) -> Result<(), String> {
+        match flag {
+            "-h" | "--help" => self.help = true,
+            "-v" | "--version" => self.version = true,
+            "--play" => self.play = words.value().map(PathBuf::from),
+            "--scenario" => self.scenario = words.value().map(OsString::from),
+            "--speed" => self.speed = words.number(flag)?,
+            "--pace" => self.pace = words.number(flag)?,
+            "--exit" => self.exit = words.number(flag)?,
+            _ => self.real_flag(flag, words),
+        }
+        Ok(())
+    }
+
+    fn real_flag(&mut self, flag: &str, words: &mut Words) {
+        match flag {
+            "-r" | "--resume" => {
+                self.resume = words.optional();
+                self.continues |= self.resume.is_none();
+            }
+            "-c" | "--continue" => self.continues = true,
+            "--fork-session" => self.fork = true,
+            "--session-id" => self.session_id = words.value(),
+            "--include-partial-messages" => self.partials = true,
+            "--replay-user-messages" => self.replay = true,
+            "--forward-subagent-text" => self.forward = true,
+            "--permission-prompt-tool" => {
+                self.asks_host = words.value().as_deref() == Some("stdio");
+            }
+            "--model" => self.model = words.value(),
+            "--permission-mode" => self.mode = words.value(),
+            "--dangerously-skip-permissions" => {
+                self.may_bypass = true;
+                self.mode.get_or_insert_with(|| "bypassPermissions".to_owned());
+            }
+            "--allow-dangerously-skip-permissions" => self.may_bypass = true,
+            "--input-format" => self.input_format(words.value().as_deref()),
+            _ if VALUED.contains(&flag) => drop(words.value()),
+            _ if VARIADIC.contains(&flag) => {
+                if words.attached.take().is_none() {
+                    while words.plain().is_some() {}
+                }
+            }
+            _ => words.attached = None,
+        }
+    }
+
+    fn input_format(&mut self, format: Option<&str>) {
+        self.stream_input = format == Some("stream-json");
+        self.text_input = format == Some("text");
+    }
+}
+
+/// `--flag=value` as its two parts; short flags have no such form.
+fn split(word: &str) -> (&str, Option<String>) {
+    match word.split_once('=') {
+        Some((flag, value)) if flag.starts_with("--") => (flag, Some(value.to_owned())),
+        _ => (word, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Options {
+        Options::parse(line.split_whitespace().map(OsString::from)).unwrap()
+    }
+
+    #[test]
+    fn values_of_unused_flags_are_no_prompt() {
+        let options = parse(
+            "-p --output-format stream-json --verbose --allowedTools Bash Read --settings {} \
+             --mcp-config a.json --max-turns 3 --made-up hello",
+        );
+        assert_eq!(options.prompt.as_deref(), Some("hello"));
+    }
+
+    #[test]
+    fn attached_values_and_the_optional_resume() {
+        let options = parse("--resume=abc --model=m --settings={\"a\":1} --permission-mode plan");
+        assert_eq!(options.resume.as_deref(), Some("abc"));
+        assert_eq!(options.model.as_deref(), Some("m"));
+        assert_eq!(options.mode.as_deref(), Some("plan"));
+        assert!(parse("--resume --verbose").continues);
+    }
+
+    #[test]
+    fn a_bad_number_is_said() {
+        let result = Options::parse(["--pace", "fast"].iter().map(OsString::from));
+        assert!(result.unwrap_err().contains("--pace needs a number"));
+    }
+}

@@ -1,0 +1,114 @@
+//! Control frames: our answers, our requests.
+
+use serde_json::{Map, Value, json};
+
+use super::init::{AGENTS, COMMANDS};
+use super::{Speaker, fields};
+use crate::help::AGENT_VERSION;
+use crate::session::Session;
+
+/// A success; without a payload the `response` key is left out, as the agent does.
+pub(crate) fn success(request_id: &Value, payload: Option<Value>) -> Value {
+    let mut body = fields(json!({"subtype": "success", "request_id": request_id}));
+    if let Some(payload) = payload {
+        body.insert("response".to_owned(), payload);
+    }
+    json!({"type": "control_response", "response": body})
+}
+
+pub(crate) fn failure(request_id: &Value, error: &str, code: Option<&str>) -> Value {
+    let mut body =
+        fields(json!({"subtype": "error", "request_id": request_id, "error": error}));
+    if let Some(code) = code {
+        body.insert("error_code".to_owned(), code.into());
+    }
+    json!({"type": "control_response", "response": body})
+}
+
+/// The withdrawal of our own request.
+pub(crate) fn cancel(request_id: &str) -> Value {
+    json!({"type": "control_cancel_request", "request_id": request_id})
+}
+
+/// The question whether a tool may run.
+pub(crate) fn can_use_tool(
+    request_id: &str,
+    speaker: &Speaker,
+    name: &str,
+    tool_use_id: &str,
+    input: &Map<String, Value>,
+) -> Value {
+    let mut request = fields(json!({
+        "subtype": "can_use_tool",
+        "tool_name": name,
+        "display_name": name,
+        "input": input,
+        "description": describe(input),
+        "permission_suggestions": suggestions(name, input),
+        "tool_use_id": tool_use_id,
+    }));
+    if let Some(card) = &speaker.card {
+        request.insert("agent_id".to_owned(), card.task_id.clone().into());
+    }
+    json!({"type": "control_request", "request_id": request_id, "request": request})
+}
+
+fn describe(input: &Map<String, Value>) -> String {
+    let text = |key: &str| input.get(key).and_then(Value::as_str);
+    let path = || text("file_path").and_then(|path| path.rsplit('/').next());
+    text("description").or_else(path).or_else(|| text("command")).unwrap_or_default().to_owned()
+}
+
+fn suggestions(name: &str, input: &Map<String, Value>) -> Value {
+    let accept = json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"});
+    match input.get("command") {
+        Some(command) => json!([
+            {"type": "addRules", "rules": [{"toolName": name, "ruleContent": command}],
+             "behavior": "allow", "destination": "localSettings"},
+            accept,
+        ]),
+        None => json!([accept]),
+    }
+}
+
+/// The answer to `initialize`.
+pub(crate) fn initialized(session: &Session, request_id: &Value, pending: &[Value]) -> Value {
+    let commands: Vec<Value> = COMMANDS
+        .iter()
+        .map(|name| json!({"name": name, "description": "", "argumentHint": "", "builtin": true}))
+        .collect();
+    let agents: Vec<Value> =
+        AGENTS.iter().map(|name| json!({"name": name, "description": ""})).collect();
+    let payload = json!({
+        "commands": commands,
+        "agents": agents,
+        "output_style": "default",
+        "available_output_styles": ["default", "Concise", "Explanatory", "Learning"],
+        "models": models(session),
+        "account": {"tokenSource": "none", "apiKeySource": "none", "apiProvider": "firstParty"},
+        "pid": std::process::id(),
+        "claude_code_version": AGENT_VERSION,
+        "current_permission_mode": session.mode,
+        "hook_on_failure_supported": true,
+        "analytics_disabled": true,
+        "fast_mode_state": "off",
+        "fast_mode_disabled_reason": "sdk_opt_in_required",
+        "session_state": "idle",
+        "capabilities": [],
+    });
+    let mut frame = success(request_id, Some(payload));
+    frame["response"]["pending_permission_requests"] = json!(pending);
+    frame["response"]["pending_user_dialog_requests"] = json!([]);
+    frame
+}
+
+fn models(session: &Session) -> Value {
+    json!([
+        {"value": "default", "resolvedModel": session.model,
+         "displayName": "Default (recommended)", "description": "", "supportsEffort": true,
+         "supportedEffortLevels": ["low", "medium", "high"]},
+        {"value": "sonnet", "resolvedModel": "claude-sonnet-5-5", "displayName": "Sonnet",
+         "description": "", "supportsEffort": true,
+         "supportedEffortLevels": ["low", "medium", "high"]},
+    ])
+}

@@ -1,0 +1,43 @@
+//! What `--help` and `--version` print.
+
+/// The version of the real agent whose behaviour is copied.
+pub(crate) const AGENT_VERSION: &str = "2.1.330";
+
+/// The text of `--help`.
+pub(crate) const HELP: &str = "\
+A scripted stand-in for the Claude Code CLI: it speaks the same stream-json protocol.
+
+Usage: understudy [--play FILE [--speed X] [--exit CODE]] [--scenario FILE|NAME] [--pace X]
+                  [any flag of the real CLI] [PROMPT]
+
+  --play FILE        print a recorded stream (.jsonl or .jsonl.gz) byte for byte, then exit
+  --speed X          play at X times the recorded pace (timestamps, else 50 lines a second)
+  --exit CODE        exit code after --play (default 0)
+  --scenario FILE    play a scenario (TOML or JSON, see SCENARIOS.md)
+  --scenario NAME    play a built-in scenario: demo, echo
+  --pace X           factor on every delay: 1 natural, 0 none (or UNDERSTUDY_PACE)
+  --version, --help
+
+Honoured flags of the real CLI: --resume, --continue, --fork-session, --session-id,
+--include-partial-messages, --replay-user-messages, --permission-prompt-tool stdio,
+--forward-subagent-text, --model, --permission-mode, --dangerously-skip-permissions,
+--input-format text. Every other flag is accepted and ignored.
+
+Without a scenario each prompt is answered by a short text. A prompt may also begin with
+  /tool COMMAND      a Bash call that succeeds
+  /fail COMMAND      a Bash call that fails
+  /ask COMMAND       a Bash call that asks for permission first
+  /agent TASK        a sub-agent with a sub-agent of its own
+  /background TASK   a sub-agent in the background
+  /think TEXT        a thinking block and a text block
+  /retry             an API retry with an abandoned draft
+  /error             an API failure (the turn ends with is_error)
+  /sleep SECONDS     a Bash call that takes so long
+  /lines N           a text of N lines
+  /big BYTES         a text of that size
+  /clear             a new conversation with a new session id
+  /hang              nothing more
+  /exit CODE         exit at once
+Example:
+  echo '{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"/tool ls\"}}' | understudy
+";

@@ -1,0 +1,132 @@
+//! From the command line to the exit code.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::args::Options;
+use crate::builtin::{builtin, builtin_names};
+use crate::frames::{encode, unknown_session};
+use crate::help::{AGENT_VERSION, HELP};
+use crate::input::Inputs;
+use crate::output::Output;
+use crate::play::play;
+use crate::scenario::Scenario;
+use crate::session::Session;
+use crate::stage::{Exit, Stage};
+
+/// Runs the understudy with these arguments (program name left out) and gives its exit code.
+///
+/// Uses the process's stdin, stdout and stderr and installs handlers for SIGINT, SIGTERM and
+/// SIGHUP, so a program that embeds it re-executes itself and calls this first thing in `main`.
+/// A scenario that dies by a signal does not return.
+pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
+    match Options::parse(args).and_then(|options| start(&options)) {
+        Ok(code) => code,
+        Err(why) => {
+            complain(&format!("understudy: {why}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn start(options: &Options) -> Result<ExitCode, String> {
+    if options.help {
+        return say(HELP);
+    }
+    if options.version {
+        return say(&format!("{AGENT_VERSION} (understudy)\n"));
+    }
+    if let Some(path) = &options.play {
+        let failed = |error| format!("cannot play {}: {error}", path.display());
+        play(path, options.speed).map_err(failed)?;
+        return Ok(ExitCode::from(options.exit.unwrap_or(0)));
+    }
+    let scenario = options.scenario.as_deref().map_or_else(|| Ok(Scenario::new()), find)?;
+    match refusal(options, &scenario) {
+        Some(code) => Ok(code),
+        None => perform(options, scenario),
+    }
+}
+
+/// A file, or else a built-in scenario.
+fn find(name: &OsStr) -> Result<Scenario, String> {
+    let path = Path::new(name);
+    let known = name.to_str().filter(|_| path.components().count() == 1 && !path.exists());
+    match known.and_then(builtin) {
+        Some(scenario) => Ok(scenario),
+        None if path.exists() => Scenario::load(path).map_err(|error| format!("cannot {error}")),
+        None => {
+            let names: Vec<&str> = builtin_names().collect();
+            let name = path.display();
+            Err(format!("no scenario {name}: give a file or one of {}", names.join(", ")))
+        }
+    }
+}
+
+/// What the real agent refuses before its first line, and what the scenario wants refused.
+fn refusal(options: &Options, scenario: &Scenario) -> Option<ExitCode> {
+    if let Some(startup) = &scenario.startup {
+        complain(&startup.stderr);
+        return Some(ExitCode::from(startup.exit));
+    }
+    let known = |id: &String| scenario.sessions.as_ref().is_none_or(|ids| ids.contains(id));
+    if let Some(id) = options.resume.as_ref().filter(|id| !known(id)) {
+        let _ = io::stdout().lock().write_all(&encode(&unknown_session(id)));
+        complain(&format!("No conversation found with session ID: {id}"));
+        return Some(ExitCode::from(1));
+    }
+    let taken = |id: &&String| scenario.sessions.as_ref().is_some_and(|ids| ids.contains(id));
+    if let Some(id) = options.session_id.as_ref().filter(taken) {
+        complain(&format!("Error: Session ID {id} is already in use."));
+        return Some(ExitCode::from(1));
+    }
+    let reads = !scenario.ignore_stdin && !scenario.allow_tty;
+    if reads && prompt(options).is_none() && io::stdin().is_terminal() {
+        complain("Error: Input must be provided either through stdin or as a prompt argument");
+        return Some(ExitCode::from(1));
+    }
+    None
+}
+
+fn perform(options: &Options, scenario: Scenario) -> Result<ExitCode, String> {
+    let failed = |error| format!("cannot start a thread: {error}");
+    let prompt = match prompt(options) {
+        None if options.text_input => Some(io::read_to_string(io::stdin()).unwrap_or_default()),
+        given => given.cloned(),
+    };
+    let output = Output::start(scenario.chunk).map_err(failed)?;
+    let inputs = Inputs::listen(prompt.is_none() && !scenario.ignore_stdin).map_err(failed)?;
+    let session = Session::new(options, scenario.forward_subagent_text);
+    let resumed = options.resume.is_some() || options.continues;
+    let mut stage = Stage::new(session, output, inputs, scenario, resumed, pace(options));
+    match stage.run(prompt) {
+        Exit::Code(code) => Ok(ExitCode::from(code)),
+        Exit::Signal(signal) => {
+            signal.die();
+            Ok(ExitCode::from(1))
+        }
+    }
+}
+
+/// The prompt argument; ignored with `--input-format stream-json`, as by the real agent.
+fn prompt(options: &Options) -> Option<&String> {
+    options.prompt.as_ref().filter(|_| !options.stream_input)
+}
+
+fn pace(options: &Options) -> f64 {
+    let environment = || std::env::var("UNDERSTUDY_PACE").ok()?.parse().ok();
+    let pace: f64 = options.pace.or_else(environment).unwrap_or(1.0);
+    if pace.is_finite() { pace.max(0.0) } else { 1.0 }
+}
+
+fn say(text: &str) -> Result<ExitCode, String> {
+    // Help for a reader that went away needs no complaint.
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn complain(text: &str) {
+    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+}

@@ -1,0 +1,196 @@
+//! Control requests of the host (protocol.md B.4).
+
+use serde_json::{Value, json};
+
+use super::track::{Cue, Track};
+use super::{Act, Exit, Stage};
+use crate::frames::{Speaker, cancel, failure, initialized, success, system, user_local};
+use crate::scenario::{ControlReply, WaitFor};
+use crate::session::resolve_model;
+
+const MODES: &[&str] =
+    &["acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan"];
+
+/// Requests that only read or set something and are answered by a small payload.
+const ACCEPTED: &[&str] = &[
+    "set_max_thinking_tokens", "apply_flag_settings", "update_settings", "mcp_message",
+    "mcp_reconnect", "mcp_toggle", "seed_read_state", "register_repo_root", "rename_session",
+    "set_color", "set_has_subscribers",
+];
+
+/// Requests that read something; the payload is an empty object.
+const READ: &[&str] = &[
+    "get_settings", "list_permission_rules", "get_hooks_listing", "get_session_cost", "get_usage",
+    "list_models", "mcp_call", "mcp_read_resource", "rewind_files", "background_tasks",
+    "get_task_output", "read_file", "file_suggestions", "reload_plugins", "reload_skills",
+    "reload_output_styles",
+];
+
+impl Stage {
+    pub(super) fn control(&mut self, line: &Value) -> Act {
+        let (id, request) = (&line["request_id"], &line["request"]);
+        let subtype = request["subtype"].as_str().unwrap_or_default();
+        let done = match self.scenario.controls.iter().find(|reply| reply.subtype == subtype) {
+            Some(reply) => {
+                let reply = reply.clone();
+                self.scripted(id, &reply);
+                Ok(())
+            }
+            None => self.usual(id, subtype, request),
+        };
+        self.happened(&WaitFor::Control(subtype.to_owned()));
+        done
+    }
+
+    fn usual(&mut self, id: &Value, subtype: &str, request: &Value) -> Act {
+        match subtype {
+            "initialize" => self.initialize(id, request),
+            "interrupt" => self.interrupt(id, request),
+            "set_permission_mode" => self.set_mode(id, request),
+            "set_model" => self.set_model(id, request),
+            "stop_task" => {
+                self.stop_tasks(Some(request["task_id"].as_str().unwrap_or_default()));
+                self.print(&success(id, Some(json!({}))));
+            }
+            "cancel_async_message" => self.cancel_message(id, request),
+            "end_session" => {
+                self.stop_tasks(None);
+                self.print(&success(id, None));
+                return Err(Exit::Code(0));
+            }
+            _ => self.print(&self.answer(id, subtype)),
+        }
+        Ok(())
+    }
+
+    fn answer(&self, id: &Value, subtype: &str) -> Value {
+        match subtype {
+            "mcp_status" => success(id, Some(json!({"mcpServers": []}))),
+            "get_context_usage" => success(id, Some(self.context_usage())),
+            "get_binary_version" => {
+                success(id, Some(json!({"version": crate::help::AGENT_VERSION})))
+            }
+            "mcp_set_servers" => {
+                success(id, Some(json!({"added": [], "removed": [], "errors": {}})))
+            }
+            _ if ACCEPTED.contains(&subtype) => success(id, None),
+            _ if READ.contains(&subtype) => success(id, Some(json!({}))),
+            _ => {
+                let error = format!("Unsupported control request subtype: {subtype}");
+                failure(id, &error, Some("unsupported_request"))
+            }
+        }
+    }
+
+    fn context_usage(&self) -> Value {
+        let used = self.session.ledger.total.input;
+        json!({
+            "categories": [
+                {"id": "messages", "name": "Messages", "tokens": used, "color": "inactive",
+                 "kind": "used"},
+            ],
+            "totalTokens": used, "maxTokens": 1_000_000, "rawMaxTokens": 1_000_000,
+            "percentage": used / 10_000, "model": self.session.model, "memoryFiles": [],
+            "mcpTools": [], "agents": [], "isAutoCompactEnabled": true,
+        })
+    }
+
+    fn scripted(&mut self, id: &Value, reply: &ControlReply) {
+        if reply.silent {
+            return;
+        }
+        let frame = match &reply.error {
+            Some(error) => failure(id, error, reply.error_code.as_deref()),
+            None => success(id, reply.response.as_ref().map(|value| self.fill_value(value, None))),
+        };
+        match reply.delay_ms {
+            None => self.print(&frame),
+            Some(ms) => {
+                let cues = [Cue::Wait(ms), Cue::Frame(frame)].into();
+                self.enter(Track { speaker: Speaker::main(), cues, ..Track::default() });
+            }
+        }
+    }
+
+    fn initialize(&mut self, id: &Value, request: &Value) {
+        self.spare_agents |= request["perTaskStopAffordance"] == true;
+        self.session.forward |= request["forwardSubagentText"] == true;
+        let pending: Vec<Value> = self.asks.values().map(|(_, frame)| frame.clone()).collect();
+        self.print(&initialized(&self.session, id, &pending));
+    }
+
+    fn interrupt(&mut self, id: &Value, request: &Value) {
+        if self.happened(&WaitFor::Interrupt) {
+            self.print(&success(id, Some(json!({"still_queued": []}))));
+            return;
+        }
+        self.withdraw_asks();
+        let mut receipt = json!({});
+        if request["cancel_queued"] == true {
+            receipt["cancelled"] = self.cancel_queue().into();
+        }
+        let queued: Vec<Value> =
+            self.queue.iter().filter_map(|prompt| prompt.uuid.clone().map(Value::from)).collect();
+        receipt["still_queued"] = queued.into();
+        self.print(&success(id, Some(receipt)));
+        self.abort(false);
+        if !self.spare_agents {
+            self.stop_tasks(None);
+        }
+    }
+
+    /// Open questions are withdrawn before the receipt (protocol.md B.6).
+    pub(super) fn withdraw_asks(&mut self) {
+        for request_id in std::mem::take(&mut self.asks).into_keys() {
+            self.print(&cancel(&request_id));
+        }
+    }
+
+    fn cancel_queue(&mut self) -> Vec<Value> {
+        let queue = std::mem::take(&mut self.queue);
+        let uuids: Vec<String> = queue.into_iter().filter_map(|prompt| prompt.uuid).collect();
+        for uuid in &uuids {
+            self.lifecycle(uuid, "cancelled");
+        }
+        uuids.into_iter().map(Value::from).collect()
+    }
+
+    fn cancel_message(&mut self, id: &Value, request: &Value) {
+        let wanted = request["message_uuid"].as_str();
+        let before = self.queue.len();
+        self.queue.retain(|prompt| prompt.uuid.is_none() || prompt.uuid.as_deref() != wanted);
+        let cancelled = self.queue.len() < before;
+        if cancelled {
+            self.lifecycle(wanted.unwrap_or_default(), "cancelled");
+        }
+        self.print(&success(id, Some(json!({"cancelled": cancelled}))));
+    }
+
+    fn set_mode(&mut self, id: &Value, request: &Value) {
+        let mode = request["mode"].as_str().unwrap_or_default();
+        if !MODES.contains(&mode) {
+            let error = format!("Cannot set permission mode: must be one of {}", MODES.join(", "));
+            self.print(&failure(id, &error, Some("invalid_mode")));
+        } else if mode == "bypassPermissions" && !self.session.may_bypass {
+            let error = "Cannot set permission mode to bypassPermissions because the session was \
+                         not launched with --dangerously-skip-permissions";
+            self.print(&failure(id, error, Some("bypass_not_launched")));
+        } else {
+            mode.clone_into(&mut self.session.mode);
+            self.print(&success(id, Some(json!({"mode": mode}))));
+            self.announce_mode();
+        }
+    }
+
+    pub(super) fn announce_mode(&self) {
+        let rest = json!({"status": null, "permissionMode": self.session.mode});
+        self.print(&system(&self.session, "status", rest));
+    }
+
+    fn set_model(&mut self, id: &Value, request: &Value) {
+        self.session.model = resolve_model(request["model"].as_str().unwrap_or("default"));
+        let model = &self.session.model;
+        self.print(&user_local(&self.session, &format!("Set model to `{model}`")));
+        self.print(&success(id, Some(json!({"model": model}))));
+    }
+}
