@@ -1,1 +1,78 @@
-//! Placeholder docs are replaced by the crate's own.
+//! Terminal sessions: a process on a PTY or on pipes, its byte streams, its end.
+//!
+//! This crate never looks inside the bytes, never loses one without saying so ([`Piece::Gap`]),
+//! never types anything that the host did not write, never runs a thread for a session, and never
+//! leaves a process, task or descriptor behind when a session ends.
+//!
+//! # Words
+//!
+//! | word | for |
+//! |---|---|
+//! | session | one child, its streams, its writer and its end: a [`TerminalSession`] |
+//! | stream | an append-only sequence of bytes, addressed by `u64` offsets from 0 |
+//! | log | the newest part of a stream in memory, 1 MiB unless said otherwise |
+//! | reader | a place in a log that moves on as its owner takes [`Piece`]s |
+//! | tree | the child and all that came of it, in whatever session or group it hides |
+//! | ladder | the steps from a polite request to SIGKILL: a [`Ladder`] |
+//!
+//! # Example
+//!
+//! ```
+//! use bowline_transport::{Configuration, ExitStatus, Piece, Stream, TerminalEngine};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let session = TerminalEngine.make_session(Configuration::new("cat"))?;
+//! let mut output = session.reader(Stream::Output);
+//!
+//! session.write("ahoy\n".into()).await?;
+//! let piece = output.next().await;
+//! assert_eq!(piece, Some(Piece::Bytes { offset: 0, bytes: "ahoy\n".into() }));
+//!
+//! session.close_input().await?;
+//! let exit = session.exited().await;
+//! assert_eq!((exit.status, exit.output_end), (ExitStatus::Code(0), 5));
+//! assert_eq!(output.next().await, None);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What holds a child back
+//!
+//! Output on pipes blocks the child when the slowest attached reader is one log behind, so nothing
+//! is lost; with no reader attached, when the log is full of bytes that nobody has read. A host that
+//! does not want this drops its readers, or asks for [`Overflow::DropOldest`]. Errors and the output
+//! of a PTY drop their oldest bytes instead and never hold a child back.
+//!
+//! # What ends with a session
+//!
+//! An agent runs each tool in a session of its own, out of reach of a signal to its group. On Linux
+//! the tree is found by parentage, by session and group, and by a variable ([`MARKER`]) that every
+//! descendant inherits; it is killed round by round until nothing is left. A descendant that has
+//! cleared its environment, left its group and session, and lost its parent, is out of reach.
+//! Elsewhere the reach is that of parentage (macOS) or of the process group.
+
+mod configuration;
+mod engine;
+mod environment;
+mod error;
+mod exit;
+mod ladder;
+mod local;
+mod log;
+mod program;
+mod session;
+mod signal;
+mod sys;
+
+pub use configuration::{Configuration, LogLimits, PtyMode, Stdio, WindowSize};
+pub use engine::TerminalEngine;
+pub use environment::Environment;
+pub use error::{ResizeError, SignalError, SpawnError, WriteError};
+pub use exit::{Drained, Exit, ExitStatus};
+pub use ladder::{Ladder, TerminationReport};
+pub use local::MARKER;
+pub use log::shared::LogReader;
+pub use log::{Overflow, Piece};
+pub use session::{ConnectionState, Kind, SessionId, Stream, TerminalSession};
+pub use signal::Signal;

@@ -1,0 +1,131 @@
+//! What a session is made from.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::environment::Environment;
+use crate::log::Overflow;
+
+/// Bytes kept in memory per stream: 1 MiB, the ring of `bowline`'s design and the most that a
+/// pipe holds for an unprivileged user (`/proc/sys/fs/pipe-max-size`).
+const DEFAULT_LOG_BYTES: usize = 1 << 20;
+
+/// Everything needed to start one child.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    /// A name to look up in the child's `PATH`, or a path. A relative path with a slash starts at
+    /// the child's working directory.
+    pub program: OsString,
+    /// Arguments after the program's name, passed as exact bytes.
+    pub args: Vec<OsString>,
+    /// The child's environment.
+    pub env: Environment,
+    /// The child's working directory; `None` is the host's own.
+    pub cwd: Option<PathBuf>,
+    /// What the child's standard streams are.
+    pub stdio: Stdio,
+    /// How much of each stream is kept.
+    pub limits: LogLimits,
+}
+
+impl Configuration {
+    /// A program on pipes with the inherited environment and the default limits.
+    pub fn new(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            env: Environment::inherited(),
+            cwd: None,
+            stdio: Stdio::Pipes,
+            limits: LogLimits::default(),
+        }
+    }
+}
+
+/// What the child's standard streams are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stdio {
+    /// Three pipes: exact bytes, a real end of input, stderr apart. For dialogues.
+    Pipes,
+    /// One terminal for all three. For shells and full-screen programs.
+    Pty {
+        /// Size at birth.
+        size: WindowSize,
+        /// What the line discipline does to the bytes.
+        mode: PtyMode,
+    },
+}
+
+/// What a terminal's line discipline does to the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PtyMode {
+    /// Nothing: no echo, no line buffer, no translation, no signals from keys.
+    Raw,
+    /// As a login has it: echo, line editing, `\n` to `\r\n`, signals from keys. Flow control by
+    /// ^S and ^Q is off, because a stray ^S in a prompt would stop the output for ever.
+    Cooked,
+}
+
+/// A terminal's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowSize {
+    /// Rows of text.
+    pub rows: u16,
+    /// Columns of text.
+    pub cols: u16,
+    /// Width in pixels, 0 if unknown.
+    pub width: u16,
+    /// Height in pixels, 0 if unknown.
+    pub height: u16,
+}
+
+impl WindowSize {
+    /// A size in characters, pixels unknown.
+    pub const fn new(rows: u16, cols: u16) -> Self {
+        Self {
+            rows,
+            cols,
+            width: 0,
+            height: 0,
+        }
+    }
+}
+
+impl Default for WindowSize {
+    /// 24 rows of 80 columns, the VT100's.
+    fn default() -> Self {
+        Self::new(24, 80)
+    }
+}
+
+/// How much of each stream is kept in memory, and what happens when it is full.
+///
+/// Errors always drop the oldest: stderr must never stop a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogLimits {
+    /// Bytes of output kept.
+    pub output_bytes: usize,
+    /// Bytes of errors kept.
+    pub errors_bytes: usize,
+    /// What a full output log does; `None` blocks on pipes and drops the oldest on a PTY.
+    pub output_overflow: Option<Overflow>,
+}
+
+impl Default for LogLimits {
+    fn default() -> Self {
+        Self {
+            output_bytes: DEFAULT_LOG_BYTES,
+            errors_bytes: DEFAULT_LOG_BYTES,
+            output_overflow: None,
+        }
+    }
+}
+
+impl LogLimits {
+    pub(crate) fn output_overflow(&self, stdio: Stdio) -> Overflow {
+        self.output_overflow.unwrap_or(match stdio {
+            Stdio::Pipes => Overflow::Block,
+            Stdio::Pty { .. } => Overflow::DropOldest,
+        })
+    }
+}

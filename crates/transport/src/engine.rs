@@ -1,0 +1,35 @@
+//! Makes sessions.
+
+use std::sync::Arc;
+
+use crate::configuration::Configuration;
+use crate::error::SpawnError;
+use crate::local::Local;
+use crate::session::{SessionId, Terminal, TerminalSession};
+
+/// Makes terminal sessions on this machine. Holds nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TerminalEngine;
+
+impl TerminalEngine {
+    /// Starts the child and everything that serves it. Takes about a millisecond of the calling
+    /// thread. Must be called inside a tokio runtime with I/O and time enabled; the session's
+    /// tasks live there, and end with it.
+    ///
+    /// The first call makes this process ignore SIGPIPE if nothing handles it: a host that is not
+    /// a Rust program would otherwise die when a child closes its input. Children get the default.
+    ///
+    /// # Errors
+    ///
+    /// A [`SpawnError`] that names what is wrong with the program, the directory, the arguments or
+    /// the system. Nothing is left behind.
+    pub fn make_session(
+        &self,
+        configuration: Configuration,
+    ) -> Result<TerminalSession, SpawnError> {
+        tokio::runtime::Handle::try_current().map_err(|_| SpawnError::NoRuntime)?;
+        let id = SessionId::random();
+        let terminal: Arc<dyn Terminal> = Arc::new(Local::start(id, &configuration)?);
+        Ok(TerminalSession::new(id, terminal))
+    }
+}

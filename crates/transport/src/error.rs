@@ -1,0 +1,153 @@
+//! One error type per operation. Each message reads after "failed to" and says what to do next.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a session could not be made. Nothing is left behind: no process, task or descriptor.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// No directory of `PATH` (the child's) has the program, or the path given does not exist.
+    #[error("find the program {program:?}: install it, give its full path, or fix PATH ({path:?})")]
+    NotFound {
+        /// The program as it was asked for.
+        program: OsString,
+        /// The `PATH` that was searched; empty if the program was given as a path.
+        path: OsString,
+    },
+    /// The file is there, but it is a directory or has no execute permission for this user.
+    #[error("run {path:?}: it is not an executable file, check `ls -l` and `chmod +x`")]
+    NotExecutable {
+        /// The file that was found.
+        path: PathBuf,
+    },
+    /// The file is there, but the interpreter of its `#!` line, or its loader, is not.
+    #[error("run {path:?}: its interpreter is missing, check the first line or the loader")]
+    MissingInterpreter {
+        /// The file that was found.
+        path: PathBuf,
+    },
+    /// The kernel does not know the file's format, for example a binary of another machine.
+    #[error("run {path:?}: the file is not in a format that this machine can run")]
+    BadFormat {
+        /// The file that was found.
+        path: PathBuf,
+    },
+    /// The working directory does not exist. No other directory is used in its place.
+    #[error("enter the working directory {path:?}: it does not exist, create it first")]
+    CwdMissing {
+        /// The directory as it was asked for.
+        path: PathBuf,
+    },
+    /// The working directory is a file.
+    #[error("enter the working directory {path:?}: it is not a directory")]
+    CwdNotADirectory {
+        /// The directory as it was asked for.
+        path: PathBuf,
+    },
+    /// The working directory may not be entered by this user.
+    #[error("enter the working directory {path:?}: permission denied, check its mode")]
+    CwdDenied {
+        /// The directory as it was asked for.
+        path: PathBuf,
+    },
+    /// E2BIG of execve(2): arguments and environment together are over the kernel's limit
+    /// (Linux: 128 KiB for one argument).
+    #[error("pass the arguments: too long for the kernel, send large input over stdin instead")]
+    ArgumentsTooLong,
+    /// An argument or a variable has a NUL byte inside, which execve(2) cannot carry.
+    #[error("pass the arguments: one has a NUL byte inside, remove it")]
+    NulByte,
+    /// EMFILE or ENFILE: no descriptor is left for the session's pipes.
+    #[error("open the session's pipes: too many open descriptors, raise `ulimit -n`")]
+    TooManyDescriptors,
+    /// EAGAIN of fork(2): the user's process limit is reached.
+    #[error("start a process: too many processes, end some or raise `ulimit -u`")]
+    TooManyProcesses,
+    /// ENOSPC of posix_openpt(3): the system has no terminal left (Linux: `kernel.pty.max`).
+    #[error("open a terminal: none is left, end some sessions or raise kernel.pty.max")]
+    TooManyTerminals,
+    /// A session needs a tokio runtime with I/O and time enabled around the call.
+    #[error("start a session: call it inside a tokio runtime")]
+    NoRuntime,
+    /// Any other failure of the system.
+    #[error("{doing}: {source}, see the system's log")]
+    Io {
+        /// What was tried, as a phrase.
+        doing: &'static str,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl SpawnError {
+    /// Sorts a failure that can strike any step by its errno.
+    pub(crate) fn io(doing: &'static str, error: impl Into<io::Error>) -> Self {
+        let source = error.into();
+        match source.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE) => Self::TooManyDescriptors,
+            Some(libc::EAGAIN) => Self::TooManyProcesses,
+            Some(libc::E2BIG) => Self::ArgumentsTooLong,
+            _ => Self::Io { doing, source },
+        }
+    }
+}
+
+/// Why bytes did not reach the child's input.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The child ended, or closed its input, before every byte was taken.
+    #[error("write to the child: it ended or closed its input, start a new session")]
+    Ended,
+    /// [`close_input`](crate::TerminalSession::close_input) came before this write.
+    #[error("write to the child: its input was closed before, start a new session")]
+    Closed,
+    /// A line is longer than the terminal's line buffer: the kernel would cut it silently.
+    #[error(
+        "type a line of {length} bytes: this terminal cuts lines at {limit}, use raw mode or pipes"
+    )]
+    LineTooLong {
+        /// Length of the longest line in the write, in bytes.
+        length: usize,
+        /// The longest line that arrives whole, in bytes.
+        limit: usize,
+    },
+    /// A terminal's input has no end that can be closed.
+    #[error(
+        "close the input: a terminal has none to close, write the end-of-file key or terminate"
+    )]
+    NoEndOfInput,
+    /// Any other failure of the system.
+    #[error("write to the child: {0}, terminate the session")]
+    Io(#[from] io::Error),
+}
+
+/// Why a signal was not sent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignalError {
+    /// The child ended before.
+    #[error("signal the child: it has ended, there is nothing left to do")]
+    Ended,
+    /// Any other failure of the system.
+    #[error("signal the child: {0}, terminate the session")]
+    Io(#[from] io::Error),
+}
+
+/// Why a terminal's size was not changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResizeError {
+    /// The session is on pipes.
+    #[error("resize: this session has no terminal, make it with `Stdio::Pty`")]
+    NotATerminal,
+    /// The child ended and its terminal is closed.
+    #[error("resize: the child has ended, there is nothing left to do")]
+    Ended,
+    /// Any other failure of the system.
+    #[error("resize: {0}, terminate the session")]
+    Io(#[from] io::Error),
+}

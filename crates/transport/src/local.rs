@@ -1,0 +1,167 @@
+//! Sessions whose child is a child of this process.
+//!
+//! Tasks per session: one pump for each stream, one writer, one supervisor. The supervisor alone
+//! owns the child and its end; the handle sends it requests and watches its answers. It does not
+//! own the handle, so the last handle's drop is itself a request.
+
+mod demand;
+mod input;
+mod leader;
+mod pump;
+mod spawn;
+mod streams;
+mod supervisor;
+mod tree;
+mod wires;
+
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::watch;
+
+use crate::configuration::{Configuration, Stdio, WindowSize};
+use crate::error::{ResizeError, SignalError, SpawnError, WriteError};
+use crate::exit::Exit;
+use crate::ladder::{Ladder, TerminationReport};
+use crate::log::Overflow;
+use crate::log::shared::SharedLog;
+use crate::session::{ConnectionState, Kind, Receipt, SessionId, Stream, Terminal};
+use crate::signal::Signal;
+use crate::sys;
+use demand::Demand;
+use input::Input;
+use leader::Leader;
+use streams::Streams;
+use supervisor::Supervisor;
+use tree::Tree;
+
+pub use tree::MARKER;
+
+/// A descriptor that the runtime watches. Shared by the tasks that need it; closed when the last
+/// of them lets go.
+type Wire = Arc<AsyncFd<std::os::fd::OwnedFd>>;
+
+/// A session on this machine, on pipes or on a terminal.
+#[derive(Debug)]
+pub(crate) struct Local {
+    kind: Kind,
+    leader: Arc<Leader>,
+    /// Weak, so that the terminal closes with the child and not with the last handle.
+    console: Option<Weak<AsyncFd<std::os::fd::OwnedFd>>>,
+    output: Arc<SharedLog>,
+    errors: Arc<SharedLog>,
+    input: Input,
+    requests: watch::Sender<Option<Ladder>>,
+    exit: watch::Receiver<Option<Exit>>,
+    report: watch::Receiver<Option<TerminationReport>>,
+    connection: watch::Sender<ConnectionState>,
+}
+
+impl Local {
+    /// Starts the child. Until it lives nothing is spawned, so a failure leaves nothing behind.
+    pub(crate) fn start(id: SessionId, what: &Configuration) -> Result<Self, SpawnError> {
+        sys::ignore_broken_pipes();
+        let limits = what.limits;
+        let output = SharedLog::new(limits.output_bytes, limits.output_overflow(what.stdio));
+        let errors = SharedLog::new(limits.errors_bytes, Overflow::DropOldest);
+        let (wires, theirs) = wires::open(what.stdio)?;
+        let pid = spawn::spawn(id, what, theirs)?;
+        let console = wires.console.as_ref().map(Arc::downgrade);
+        let leader = Arc::new(Leader::new(pid, console.clone()));
+        tracing::debug!(session = %id, pid = pid.as_raw_nonzero().get(), "child started");
+
+        let mut streams = Streams::default();
+        streams.add(wires.output, Arc::clone(&output), console.is_some());
+        match wires.errors {
+            Some(wire) => streams.add(wire, Arc::clone(&errors), false),
+            None => errors.close(),
+        }
+        let (input, writer) = Input::start(wires.input, console.is_some());
+        let (requests, asked) = watch::channel(None);
+        let (exit_known, exit) = watch::channel(None);
+        let (report_known, report) = watch::channel(None);
+        let supervisor = Supervisor {
+            id,
+            leader: Arc::clone(&leader),
+            tree: Tree::new(Arc::clone(&leader), id),
+            streams,
+            output: Arc::clone(&output),
+            errors: Arc::clone(&errors),
+            input: input.clone(),
+            writer,
+            demand: Demand::new(asked),
+            exit: exit_known,
+            report: report_known,
+            swept: false,
+        };
+        tokio::spawn(supervisor.run());
+        let kind = match what.stdio {
+            Stdio::Pipes => Kind::LocalPipes,
+            Stdio::Pty { .. } => Kind::LocalPty,
+        };
+        let connection = watch::Sender::new(ConnectionState::Connected);
+        Ok(Self {
+            kind,
+            leader,
+            console,
+            output,
+            errors,
+            input,
+            requests,
+            exit,
+            report,
+            connection,
+        })
+    }
+}
+
+impl Terminal for Local {
+    fn pid(&self) -> Option<u32> {
+        Some(self.leader.pid().as_raw_nonzero().get().cast_unsigned())
+    }
+
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn log(&self, stream: Stream) -> &Arc<SharedLog> {
+        match stream {
+            Stream::Output => &self.output,
+            Stream::Errors => &self.errors,
+        }
+    }
+
+    fn write(&self, bytes: Bytes) -> Result<Receipt, WriteError> {
+        self.input.write(bytes)
+    }
+
+    fn close_input(&self) -> Result<Receipt, WriteError> {
+        self.input.close()
+    }
+
+    fn resize(&self, size: WindowSize) -> Result<(), ResizeError> {
+        let console = self.console.as_ref().ok_or(ResizeError::NotATerminal)?;
+        let console = console.upgrade().ok_or(ResizeError::Ended)?;
+        Ok(sys::resize(console.get_ref(), size)?)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), SignalError> {
+        self.leader.signal(signal.native())
+    }
+
+    fn exit(&self) -> watch::Receiver<Option<Exit>> {
+        self.exit.clone()
+    }
+
+    fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>> {
+        self.requests.send_modify(|asked| {
+            *asked = Some(asked.map_or(ladder, |before| before.harder(ladder)));
+        });
+        self.report.clone()
+    }
+
+    fn connection(&self) -> watch::Receiver<ConnectionState> {
+        self.connection.subscribe()
+    }
+}

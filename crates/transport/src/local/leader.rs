@@ -1,0 +1,107 @@
+//! The child itself: the leader of its session, addressed by pid only while the pid is its own.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::termios::tcgetpgrp;
+use tokio::io::unix::AsyncFd;
+
+use crate::error::SignalError;
+use crate::exit::ExitStatus;
+use crate::sys;
+
+#[derive(Debug)]
+pub(super) struct Leader {
+    pid: Pid,
+    console: Option<Weak<AsyncFd<OwnedFd>>>,
+    watch: sys::ExitWatch,
+    /// Set when the child is reaped. The lock is held over reaping and over signalling, so that no
+    /// signal can go to a stranger that was given the number.
+    status: Mutex<Option<ExitStatus>>,
+}
+
+impl Leader {
+    pub(super) fn new(pid: Pid, console: Option<Weak<AsyncFd<OwnedFd>>>) -> Self {
+        Self {
+            pid,
+            console,
+            watch: sys::ExitWatch::new(pid),
+            status: Mutex::new(None),
+        }
+    }
+
+    pub(super) fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    pub(super) fn has_console(&self) -> bool {
+        self.console.is_some()
+    }
+
+    /// Whether the child's number, group and session are still its own.
+    pub(super) fn is_ours(&self) -> bool {
+        self.status().is_none()
+    }
+
+    /// Waits until the child has ended. It stays a zombie until [`reap`](Self::reap).
+    pub(super) async fn ended(&self) {
+        self.watch.ended().await;
+    }
+
+    /// Takes the child's status for good. `Unknown` if it has not ended.
+    pub(super) fn reap(&self) -> ExitStatus {
+        let mut status = self.status();
+        if status.is_none() {
+            *status = sys::reap(self.pid);
+        }
+        status.unwrap_or(ExitStatus::Unknown)
+    }
+
+    /// Whether anyone is left in the child's group. Only meaningful right after reaping: a group
+    /// keeps its number from being given away, an empty one does not.
+    pub(super) fn group_is_alive(&self) -> bool {
+        test_kill_process_group(self.pid).is_ok()
+    }
+
+    /// Signals the group in the terminal's foreground, or the child's own.
+    pub(super) fn signal(&self, signal: Signal) -> Result<(), SignalError> {
+        let status = self.status();
+        if status.is_some() {
+            return Err(SignalError::Ended);
+        }
+        send(self.foreground().unwrap_or(self.pid), signal)
+    }
+
+    /// Signals the child's own group and the one in the terminal's foreground.
+    pub(super) fn signal_both(&self, signal: Signal) {
+        let status = self.status();
+        if status.is_some() {
+            return;
+        }
+        let foreground = self.foreground().filter(|group| *group != self.pid);
+        for group in foreground.into_iter().chain([self.pid]) {
+            if let Err(error) = send(group, signal) {
+                tracing::debug!(%error, "signal not sent");
+            }
+        }
+    }
+
+    fn foreground(&self) -> Option<Pid> {
+        let console = self.console.as_ref()?.upgrade()?;
+        tcgetpgrp(console.get_ref()).ok()
+    }
+
+    fn status(&self) -> MutexGuard<'_, Option<ExitStatus>> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn send(group: Pid, signal: Signal) -> Result<(), SignalError> {
+    match kill_process_group(group, signal) {
+        Ok(()) => Ok(()),
+        Err(Errno::SRCH) => Err(SignalError::Ended),
+        Err(errno) => Err(SignalError::Io(errno.into())),
+    }
+}

@@ -1,0 +1,92 @@
+//! A child's streams as the supervisor sees them: where they come from, and whether they are over.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::{Wire, pump};
+use crate::exit::Drained;
+use crate::log::shared::SharedLog;
+use crate::sys;
+
+/// How long the streams must be quiet after the child's end, while another process holds them, to
+/// be taken as complete; and how long that may take (terminal notes, section 2.1).
+const QUIET: Duration = Duration::from_millis(50);
+const DRAIN_CAP: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+struct Outlet {
+    wire: Wire,
+    log: Arc<SharedLog>,
+}
+
+impl Outlet {
+    /// Whether bytes, or the end, wait to be read.
+    fn is_behind(&self) -> bool {
+        let wire: &OwnedFd = self.wire.get_ref();
+        !self.log.is_closed() && sys::readable(wire)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    outlets: Vec<Outlet>,
+    pumps: JoinSet<()>,
+}
+
+impl Streams {
+    /// Starts to pump a descriptor into a log.
+    pub(super) fn add(&mut self, wire: Wire, log: Arc<SharedLog>, console: bool) {
+        self.pumps
+            .spawn(pump::run(Arc::clone(&wire), Arc::clone(&log), console));
+        self.outlets.push(Outlet { wire, log });
+    }
+
+    /// Makes room for all that the child can have written before its end: as much as its pipe
+    /// holds, and one more, since nothing is read without room, not even the end. From now on the
+    /// end waits for no reader.
+    pub(super) fn lift(&self) {
+        for outlet in &self.outlets {
+            outlet.log.lift(sys::PIPE_BYTES + 1);
+        }
+    }
+
+    /// Waits for the end of every stream, or until they are taken to be complete without.
+    pub(super) async fn drained(&mut self) -> Drained {
+        let Self { outlets, pumps } = self;
+        tokio::select! {
+            biased;
+            () = async { while pumps.join_next().await.is_some() {} } => Drained::Clean,
+            () = quiet(outlets) => Drained::Timeout,
+            () = sleep(DRAIN_CAP) => Drained::Timeout,
+        }
+    }
+
+    /// Cuts what is still open and lets go of every descriptor.
+    pub(super) async fn close(&mut self) {
+        self.pumps.shutdown().await;
+        self.close_logs();
+    }
+
+    /// As [`close`](Self::close), for when nothing can be awaited any more.
+    pub(super) fn close_logs(&mut self) {
+        self.pumps.abort_all();
+        for outlet in self.outlets.drain(..) {
+            outlet.log.close();
+        }
+    }
+}
+
+async fn quiet(outlets: &[Outlet]) {
+    let ends = || outlets.iter().map(|outlet| outlet.log.end()).sum::<u64>();
+    loop {
+        let before = ends();
+        sleep(QUIET).await;
+        if before == ends() && !outlets.iter().any(Outlet::is_behind) {
+            return;
+        }
+    }
+}

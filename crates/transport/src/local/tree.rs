@@ -1,0 +1,197 @@
+//! The child and all that came of it, found and killed round by round.
+//!
+//! A signal to the group is not enough: an agent gives each of its tools a session of its own.
+//! Members are those in the child's group or session (while these numbers are its own), those that
+//! carry the session's marker in their environment, those seen before, and all of their descendants.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use rustix::process::Signal;
+
+use super::leader::Leader;
+use crate::session::SessionId;
+use crate::sys::{self, Process};
+
+/// The variable that every descendant inherits. Its value is the session's id, after those of the
+/// sessions around it, separated by colons.
+pub const MARKER: &str = "BOWLINE_SESSION";
+
+/// The marker of a session inside the one that `outer` marks, if any.
+pub(super) fn marker(outer: Option<OsString>, id: SessionId) -> OsString {
+    let mut marker = outer.filter(|outer| !outer.is_empty()).unwrap_or_default();
+    if !marker.is_empty() {
+        marker.push(":");
+    }
+    marker.push(id.to_string());
+    marker
+}
+
+#[derive(Debug)]
+pub(super) struct Tree {
+    leader: Arc<Leader>,
+    token: String,
+    born: u64,
+    known: HashSet<(i32, u64)>,
+    struck: HashSet<(i32, u64)>,
+    killed: Vec<u32>,
+    left: Vec<u32>,
+}
+
+/// What a round found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Round {
+    /// Nobody is left.
+    Empty,
+    /// Members that no round before had seen: go on at once, they may be multiplying.
+    Fresh,
+    /// Only members that have been killed and are not gone yet.
+    Dying,
+}
+
+impl Tree {
+    pub(super) fn new(leader: Arc<Leader>, id: SessionId) -> Self {
+        let born = sys::birth(leader.pid().as_raw_nonzero().get());
+        Self {
+            leader,
+            token: id.to_string(),
+            born,
+            known: HashSet::new(),
+            struck: HashSet::new(),
+            killed: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+
+    /// Kills every member that is alive now.
+    pub(super) fn strike(&mut self) -> Round {
+        self.leader_group_too();
+        let members = self.members();
+        self.left = members
+            .iter()
+            .map(|member| member.pid.cast_unsigned())
+            .collect();
+        let mut round = if members.is_empty() {
+            Round::Empty
+        } else {
+            Round::Dying
+        };
+        for member in members {
+            sys::kill(&member);
+            if self.struck.insert(member.identity()) {
+                self.killed.push(member.pid.cast_unsigned());
+                round = Round::Fresh;
+            }
+        }
+        round
+    }
+
+    /// Right after the child is reaped: keeps in mind who is in its group or session, since these
+    /// numbers may soon be somebody else's.
+    pub(super) fn remember(&mut self) {
+        if self.leader.group_is_alive() {
+            let leader = self.leader.pid().as_raw_nonzero().get();
+            let left = sys::census().into_iter();
+            let left = left.filter(|one| one.group == leader || one.session == leader);
+            self.known.extend(left.map(|one| one.identity()));
+        }
+    }
+
+    /// Who was killed, and who of them is alive all the same.
+    pub(super) fn outcome(&mut self) -> (Vec<u32>, Vec<u32>) {
+        (
+            std::mem::take(&mut self.killed),
+            std::mem::take(&mut self.left),
+        )
+    }
+
+    /// Where there is no census this is all the reach there is.
+    fn leader_group_too(&self) {
+        if cfg!(not(target_os = "linux")) {
+            self.leader.signal_both(Signal::KILL);
+        }
+    }
+
+    /// Every member that is alive.
+    fn members(&mut self) -> Vec<Process> {
+        let all = sys::census();
+        let leader = self
+            .leader
+            .is_ours()
+            .then(|| self.leader.pid().as_raw_nonzero().get());
+        let is_root = |one: &Process| {
+            leader.is_some_and(|leader| [one.pid, one.group, one.session].contains(&leader))
+                || self.known.contains(&one.identity())
+                || (one.born >= self.born && sys::carries(one.pid, MARKER, &self.token))
+        };
+        let mut members = with_descendants(&all, is_root);
+        members.retain(|member| !member.zombie && member.pid != own_pid());
+        self.known.extend(members.iter().map(Process::identity));
+        members
+    }
+}
+
+fn own_pid() -> i32 {
+    std::process::id().cast_signed()
+}
+
+/// The processes that are roots, and all whose parent is one of those found.
+fn with_descendants(all: &[Process], is_root: impl Fn(&Process) -> bool) -> Vec<Process> {
+    let (mut found, mut others): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_root);
+    let mut next = 0;
+    while let Some(parent) = found.get(next).map(|one| one.pid) {
+        others.retain(|one| {
+            let is_child = one.parent == parent;
+            if is_child {
+                found.push(*one);
+            }
+            !is_child
+        });
+        next += 1;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: i32, parent: i32) -> Process {
+        Process {
+            pid,
+            parent,
+            group: pid,
+            session: pid,
+            born: 0,
+            zombie: false,
+        }
+    }
+
+    #[test]
+    fn descendants_are_found_in_any_order_and_strangers_are_not() {
+        let all = [(9, 8), (8, 7), (3, 1), (7, 2), (4, 3), (2, 1), (1, 0)];
+        let all = all.map(|(pid, parent)| process(pid, parent));
+        let mut found: Vec<_> = with_descendants(&all, |one| one.pid == 2)
+            .iter()
+            .map(|one| one.pid)
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, [2, 7, 8, 9]);
+    }
+
+    #[test]
+    fn a_marker_names_the_sessions_around_it_too() {
+        let (outer, inner) = (SessionId::random(), SessionId::random());
+        let alone = marker(None, outer);
+        assert_eq!(alone, OsString::from(outer.to_string()));
+        assert_eq!(
+            marker(Some(alone), inner),
+            OsString::from(format!("{outer}:{inner}"))
+        );
+        assert_eq!(
+            marker(Some("".into()), inner),
+            OsString::from(inner.to_string())
+        );
+    }
+}

@@ -1,0 +1,64 @@
+//! The descriptors between us and the child, opened before it exists.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use super::Wire;
+use crate::configuration::{PtyMode, Stdio, WindowSize};
+use crate::error::SpawnError;
+use crate::sys;
+
+/// Our ends.
+pub(super) struct Wires {
+    pub(super) input: Wire,
+    pub(super) output: Wire,
+    /// Absent on a terminal.
+    pub(super) errors: Option<Wire>,
+    /// The terminal, which is the input and the output too.
+    pub(super) console: Option<Wire>,
+}
+
+/// The child's stdin, stdout and stderr. Dropped in this process as soon as the child has them, or
+/// no stream would ever end.
+pub(super) type Theirs = [OwnedFd; 3];
+
+pub(super) fn open(stdio: Stdio) -> Result<(Wires, Theirs), SpawnError> {
+    match stdio {
+        Stdio::Pipes => pipes().map_err(|error| SpawnError::io("open the session's pipes", error)),
+        Stdio::Pty { size, mode } => pty(size, mode).map_err(terminal_error),
+    }
+}
+
+fn pipes() -> io::Result<(Wires, Theirs)> {
+    let (stdin, input) = sys::pipe()?;
+    let (output, stdout) = sys::pipe()?;
+    let (errors, stderr) = sys::pipe()?;
+    sys::grow_pipe(&stdout, sys::PIPE_BYTES);
+    let wires = Wires {
+        input: Arc::new(sys::watch(input)?),
+        output: Arc::new(sys::watch(output)?),
+        errors: Some(Arc::new(sys::watch(errors)?)),
+        console: None,
+    };
+    Ok((wires, [stdin, stdout, stderr]))
+}
+
+fn pty(size: WindowSize, mode: PtyMode) -> io::Result<(Wires, Theirs)> {
+    let (ours, theirs) = sys::open_pty(size, mode)?;
+    let console = Arc::new(sys::watch(ours)?);
+    let wires = Wires {
+        input: Arc::clone(&console),
+        output: Arc::clone(&console),
+        errors: None,
+        console: Some(console),
+    };
+    Ok((wires, [theirs.try_clone()?, theirs.try_clone()?, theirs]))
+}
+
+fn terminal_error(error: io::Error) -> SpawnError {
+    match error.raw_os_error() {
+        Some(libc::ENOSPC) => SpawnError::TooManyTerminals,
+        _ => SpawnError::io("open a terminal", error),
+    }
+}

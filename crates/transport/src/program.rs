@@ -1,0 +1,106 @@
+//! Finds the program and the working directory before anything is started, so that each way to
+//! fail has its own name.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
+use crate::error::SpawnError;
+use crate::sys;
+
+/// Where execvp(3) looks when there is no `PATH`.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// Opens the working directory, so that the child enters the very one that was checked.
+pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, SpawnError> {
+    let path_buf = || path.to_path_buf();
+    let directory = sys::open_directory(path).map_err(|errno| match errno {
+        Errno::NOENT => SpawnError::CwdMissing { path: path_buf() },
+        Errno::NOTDIR => SpawnError::CwdNotADirectory { path: path_buf() },
+        Errno::ACCESS => SpawnError::CwdDenied { path: path_buf() },
+        other => SpawnError::io("enter the working directory", other),
+    })?;
+    match access(path, Access::EXEC_OK) {
+        Err(Errno::ACCESS) => Err(SpawnError::CwdDenied { path: path_buf() }),
+        _ => Ok(directory),
+    }
+}
+
+/// Finds the file to run, by the rules of execvp(3) from the child's point of view.
+pub(crate) fn find(
+    program: &OsStr,
+    search: Option<&OsString>,
+    cwd: Option<&Path>,
+) -> Result<PathBuf, SpawnError> {
+    let base = cwd.unwrap_or_else(|| Path::new(""));
+    if program.as_bytes().contains(&b'/') {
+        let path = base.join(program);
+        let missing = || SpawnError::NotFound {
+            program: program.into(),
+            path: OsString::new(),
+        };
+        return check(path)?.ok_or_else(missing);
+    }
+    let search = search.cloned().unwrap_or_else(|| DEFAULT_PATH.into());
+    let mut refused = None;
+    for directory in std::env::split_paths(&search) {
+        match check(base.join(directory).join(program)) {
+            Ok(Some(found)) if !program.is_empty() => return Ok(found),
+            Err(error) => refused = refused.or(Some(error)),
+            Ok(_) => {}
+        }
+    }
+    Err(refused.unwrap_or_else(|| SpawnError::NotFound {
+        program: program.into(),
+        path: search,
+    }))
+}
+
+/// `None` if there is no such file.
+fn check(path: PathBuf) -> Result<Option<PathBuf>, SpawnError> {
+    match std::fs::metadata(&path) {
+        Err(_) => Ok(None),
+        Ok(data) if data.is_file() && access(&path, Access::EXEC_OK).is_ok() => Ok(Some(path)),
+        Ok(_) => Err(SpawnError::NotExecutable { path }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_executable_of_the_path_wins_over_a_file_that_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("sh"), "").unwrap();
+        let search = std::env::join_paths([directory.path(), Path::new("/bin")]).unwrap();
+        assert_eq!(
+            find("sh".as_ref(), Some(&search), None).unwrap(),
+            Path::new("/bin/sh")
+        );
+        let only = directory.path().as_os_str().to_owned();
+        let refused = find("sh".as_ref(), Some(&only), None);
+        assert!(matches!(refused, Err(SpawnError::NotExecutable { .. })));
+    }
+
+    #[test]
+    fn a_relative_path_starts_at_the_working_directory() {
+        let found = find("./sh".as_ref(), None, Some(Path::new("/bin"))).unwrap();
+        assert_eq!(found, Path::new("/bin/./sh"));
+    }
+
+    #[test]
+    fn an_empty_name_and_a_directory_are_not_programs() {
+        let found = find("".as_ref(), None, None);
+        assert!(matches!(
+            found,
+            Err(SpawnError::NotFound { .. } | SpawnError::NotExecutable { .. })
+        ));
+        let found = find("/bin/".as_ref(), None, None);
+        assert!(matches!(found, Err(SpawnError::NotExecutable { .. })));
+    }
+}

@@ -1,0 +1,228 @@
+//! The handle that hosts hold, and the trait that every kind of session stands behind.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::{oneshot, watch};
+use uuid::Uuid;
+
+use crate::configuration::WindowSize;
+use crate::error::{ResizeError, SignalError, WriteError};
+use crate::exit::{Drained, Exit, ExitStatus};
+use crate::ladder::{Ladder, TerminationReport};
+use crate::log::shared::{LogReader, SharedLog};
+use crate::signal::Signal;
+
+/// Names one session for its whole life, across hosts. Random; not a secret, since the child
+/// carries it in its environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId(Uuid);
+
+impl SessionId {
+    pub(crate) fn random() -> Self {
+        Self(Uuid::new_v4())
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Where the child is and what its standard streams are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A child of this process, on pipes.
+    LocalPipes,
+    /// A child of this process, on a terminal.
+    LocalPty,
+}
+
+/// One of the child's byte streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// stdout on pipes; everything on a PTY.
+    Output,
+    /// stderr on pipes; empty and ended on a PTY.
+    Errors,
+}
+
+/// How the link to the child's machine stands. Local kinds are always `Connected`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectionState {
+    /// The link is up.
+    Connected,
+    /// The link is down and being made again.
+    Reconnecting {
+        /// 1 for the first try.
+        attempt: u32,
+    },
+    /// The link is up again; the streams go on where they stopped.
+    Reconnected {
+        /// Output offset from which the streams went on.
+        from: u64,
+        /// Bytes of output that were lost in between; 0 as a rule.
+        gap: u64,
+    },
+    /// The link is down for good.
+    Failed {
+        /// A lowercase fragment for people.
+        reason: String,
+    },
+}
+
+/// Resolves when a write or a close has been done. Gone without an answer: the session ended.
+pub(crate) type Receipt = oneshot::Receiver<Result<(), WriteError>>;
+
+/// What every kind of session can do. Nothing here waits: long things answer with a channel.
+pub(crate) trait Terminal: fmt::Debug + Send + Sync {
+    fn pid(&self) -> Option<u32>;
+    fn kind(&self) -> Kind;
+    fn log(&self, stream: Stream) -> &Arc<SharedLog>;
+    fn write(&self, bytes: Bytes) -> Result<Receipt, WriteError>;
+    fn close_input(&self) -> Result<Receipt, WriteError>;
+    fn resize(&self, size: WindowSize) -> Result<(), ResizeError>;
+    fn signal(&self, signal: Signal) -> Result<(), SignalError>;
+    fn exit(&self) -> watch::Receiver<Option<Exit>>;
+    fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>>;
+    fn connection(&self) -> watch::Receiver<ConnectionState>;
+}
+
+/// A handle to one child and its streams. Cheap to clone. Dropping the last one kills the child's
+/// whole tree without a warning; [`LogReader`]s keep nothing alive.
+#[derive(Clone, Debug)]
+pub struct TerminalSession {
+    id: SessionId,
+    terminal: Arc<dyn Terminal>,
+}
+
+impl TerminalSession {
+    pub(crate) fn new(id: SessionId, terminal: Arc<dyn Terminal>) -> Self {
+        Self { id, terminal }
+    }
+
+    /// This session's name.
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// The child's process id on its own machine. It may name another process once the child has
+    /// ended: use [`signal`](Self::signal), which knows.
+    pub fn pid(&self) -> Option<u32> {
+        self.terminal.pid()
+    }
+
+    /// Where the child is and what its standard streams are.
+    pub fn kind(&self) -> Kind {
+        self.terminal.kind()
+    }
+
+    /// A new reader of a stream, from the oldest byte kept: offset 0 until the log first drops
+    /// some. Attach it before the child can write much, or use [`reader_at`](Self::reader_at).
+    pub fn reader(&self, stream: Stream) -> LogReader {
+        self.terminal.log(stream).reader()
+    }
+
+    /// A new reader of a stream from an offset. What is gone is a [`Gap`](crate::Piece::Gap)
+    /// first; an offset behind the end so far is taken as the end so far.
+    pub fn reader_at(&self, stream: Stream, offset: u64) -> LogReader {
+        self.terminal.log(stream).reader_at(offset)
+    }
+
+    /// Offset behind the last byte of a stream so far. Attaches no reader.
+    pub fn end(&self, stream: Stream) -> u64 {
+        self.terminal.log(stream).end()
+    }
+
+    /// Sends bytes to the child's input. Resolves when the kernel has taken every one of them;
+    /// that may be never while the child does not read, but the session's other functions go on
+    /// working. Writes are done in the order of their first poll and never interleave.
+    ///
+    /// Dropping the future before its turn takes the write back; once begun, a write is finished.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Ended`] as soon as the child ends, [`WriteError::Closed`] after
+    /// [`close_input`](Self::close_input), [`WriteError::LineTooLong`] on a cooked PTY.
+    pub async fn write(&self, bytes: Bytes) -> Result<(), WriteError> {
+        let receipt = self.terminal.write(bytes)?;
+        receipt.await.unwrap_or(Err(WriteError::Ended))
+    }
+
+    /// Ends the child's input, after the writes that came before. On pipes the child reads a real
+    /// end of file.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::NoEndOfInput`] on a PTY, else as [`write`](Self::write).
+    pub async fn close_input(&self) -> Result<(), WriteError> {
+        let receipt = self.terminal.close_input()?;
+        receipt.await.unwrap_or(Err(WriteError::Ended))
+    }
+
+    /// Changes the terminal's size; the kernel sends SIGWINCH if it differs.
+    ///
+    /// # Errors
+    ///
+    /// [`ResizeError::NotATerminal`] on pipes, [`ResizeError::Ended`] after the end.
+    pub fn resize(&self, size: WindowSize) -> Result<(), ResizeError> {
+        self.terminal.resize(size)
+    }
+
+    /// Sends a signal to the child's process group, on a PTY to the foreground group.
+    ///
+    /// # Errors
+    ///
+    /// [`SignalError::Ended`] after the end: never a stranger that has the same number by then.
+    pub fn signal(&self, signal: Signal) -> Result<(), SignalError> {
+        self.terminal.signal(signal)
+    }
+
+    /// Waits for the child's end, after the last byte of both streams is in their logs. Any number
+    /// of callers may wait, before or after.
+    pub async fn exited(&self) -> Exit {
+        let mut exit = self.terminal.exit();
+        let known = exit
+            .wait_for(Option::is_some)
+            .await
+            .ok()
+            .and_then(|exit| *exit);
+        known.unwrap_or_else(|| self.lost())
+    }
+
+    /// Ends the child and all of its descendants. Idempotent: every caller gets the same report.
+    /// A later caller with a harder [`Ladder`] makes the one under way harder. Dropping the future
+    /// does not stop it.
+    pub async fn terminate(&self, ladder: Ladder) -> TerminationReport {
+        let mut report = self.terminal.terminate(ladder);
+        let known = report
+            .wait_for(Option::is_some)
+            .await
+            .ok()
+            .and_then(|report| report.clone());
+        known.unwrap_or_else(|| TerminationReport {
+            killed: Vec::new(),
+            survivors: Vec::new(),
+            took: std::time::Duration::ZERO,
+            exit: self.lost(),
+        })
+    }
+
+    /// How the link to the child's machine stands, now and from now on.
+    pub fn connection(&self) -> watch::Receiver<ConnectionState> {
+        self.terminal.connection()
+    }
+
+    /// The runtime that ran the session is gone, and the session went with it.
+    fn lost(&self) -> Exit {
+        Exit {
+            status: ExitStatus::Unknown,
+            drained: Drained::Timeout,
+            output_end: self.terminal.log(Stream::Output).end(),
+            errors_end: self.terminal.log(Stream::Errors).end(),
+        }
+    }
+}

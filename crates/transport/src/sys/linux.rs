@@ -1,0 +1,179 @@
+//! Linux: processes by pidfd and /proc, descriptors by close_range(2).
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::pipe::fcntl_setpipe_size;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer};
+
+use super::Process;
+
+pub(super) const OPENPT_CLOEXEC: OpenptFlags = OpenptFlags::CLOEXEC;
+
+/// Needs no read permission on the directory, as chdir(2) needs none.
+pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
+    open(
+        path,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+}
+
+/// The child's side of a terminal, by descriptor: no path that could name another one.
+pub(super) fn open_peer(ours: &OwnedFd) -> io::Result<OwnedFd> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    Ok(ioctl_tiocgptpeer(ours, flags)?)
+}
+
+/// Marks every descriptor from 3 up close-on-exec, whoever in the host forgot to. Runs between
+/// fork and exec. Kernels before 5.11 do not know the call; there the host's care must do.
+#[expect(unsafe_code, reason = "close_range(2) has no safe form")]
+pub(super) fn seal_descriptors() {
+    // SAFETY: the call only sets flags of descriptors and is async-signal-safe.
+    unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            3,
+            u32::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
+}
+
+/// Best effort: over `pipe-user-pages-soft` (64 MiB of pipes per user) the kernel refuses.
+pub(crate) fn grow_pipe(pipe: &OwnedFd, bytes: usize) {
+    if let Err(error) = fcntl_setpipe_size(pipe, bytes) {
+        tracing::debug!(%error, "output pipe stays small");
+    }
+}
+
+pub(super) fn exit_descriptor(pid: Pid) -> io::Result<OwnedFd> {
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+/// Everything in /proc. What ends while we look is left out.
+pub(crate) fn census() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names
+        .filter_map(|name| name.parse().ok())
+        .filter_map(look_up)
+        .collect()
+}
+
+/// When a process was started, in clock ticks since boot; 0 if it is gone.
+pub(crate) fn birth(pid: i32) -> u64 {
+    look_up(pid).map_or(0, |process| process.born)
+}
+
+/// Whether the environment that a process was started with has `name=…`, with `token` among the
+/// value's parts between colons.
+pub(crate) fn carries(pid: i32, name: &str, token: &str) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else {
+        return false;
+    };
+    environment.split(|byte| *byte == 0).any(|variable| {
+        let value = variable
+            .strip_prefix(name.as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"="));
+        value.is_some_and(|value| {
+            value
+                .split(|b| *b == b':')
+                .any(|part| part == token.as_bytes())
+        })
+    })
+}
+
+/// Sends SIGKILL to this very process and to no other that got its number since.
+pub(crate) fn kill(process: &Process) {
+    let Some(pid) = Pid::from_raw(process.pid) else {
+        return;
+    };
+    let descriptor = pidfd_open(pid, PidfdFlags::empty());
+    // With the descriptor open, the number cannot change hands between this look and the signal.
+    if birth(process.pid) != process.born {
+        return;
+    }
+    let killed = match descriptor {
+        Ok(descriptor) => pidfd_send_signal(descriptor, Signal::KILL),
+        Err(Errno::SRCH) => return,
+        Err(_) => kill_process(pid, Signal::KILL),
+    };
+    if let Err(error) = killed {
+        tracing::debug!(process.pid, %error, "cannot kill");
+    }
+}
+
+fn look_up(pid: i32) -> Option<Process> {
+    parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Reads proc_pid_stat(5). The name in brackets may hold anything, brackets too: the last one ends
+/// it. A process whose first thread has ended looks dead while its other threads live.
+fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
+    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse().ok();
+    let threads: u32 = fields.get(17)?.parse().ok()?;
+    Some(Process {
+        pid,
+        parent: number(1)?,
+        group: number(2)?,
+        session: number(3)?,
+        born: fields.get(19)?.parse().ok()?,
+        zombie: matches!(*fields.first()?, "Z" | "X") && threads <= 1,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "S 7 42 40 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9001 100 200";
+
+    #[test]
+    fn a_name_full_of_brackets_does_not_confuse() {
+        let parsed = parse(42, format!("42 (a) Z 1 (b) {STAT}").as_bytes()).unwrap();
+        let wanted = Process {
+            pid: 42,
+            parent: 7,
+            group: 42,
+            session: 40,
+            born: 9001,
+            zombie: false,
+        };
+        assert_eq!(parsed, wanted);
+    }
+
+    #[test]
+    fn a_dead_first_thread_is_not_a_dead_process() {
+        let dead = STAT.replacen('S', "Z", 1);
+        assert!(parse(1, format!("1 (x) {dead}").as_bytes()).unwrap().zombie);
+        let threads = dead.replacen("20 0 1 0 9001", "20 0 2 0 9001", 1);
+        assert!(
+            !parse(1, format!("1 (x) {threads}").as_bytes())
+                .unwrap()
+                .zombie
+        );
+        assert_eq!(parse(1, b"1 (x"), None);
+    }
+
+    #[test]
+    fn we_are_in_the_census() {
+        let own = std::process::id().cast_signed();
+        let found = census()
+            .into_iter()
+            .find(|process| process.pid == own)
+            .unwrap();
+        assert_eq!(found.born, birth(own));
+        assert!(!found.zombie && found.parent > 0);
+    }
+}

@@ -1,0 +1,113 @@
+//! Unix systems but Linux. Written for macOS and the BSDs, not run by us.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, ptsname};
+
+use super::Process;
+
+/// posix_openpt(3) does not promise to know O_CLOEXEC here; [`open_peer`] sets it on both sides.
+pub(super) const OPENPT_CLOEXEC: OpenptFlags = OpenptFlags::empty();
+
+pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
+    open(
+        path,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+}
+
+pub(super) fn open_peer(ours: &OwnedFd) -> io::Result<OwnedFd> {
+    fcntl_setfd(ours, FdFlags::CLOEXEC)?;
+    let name = ptsname(ours, Vec::new())?;
+    Ok(open(
+        &*name,
+        OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?)
+}
+
+/// Marks the descriptors from 3 up close-on-exec, one by one, up to 4,096 of them.
+#[expect(
+    unsafe_code,
+    reason = "a number that may name no descriptor has no safe form"
+)]
+pub(super) fn seal_descriptors() {
+    for number in 3..4096 {
+        // SAFETY: fcntl(2) is async-signal-safe; a number that is not open is only an error.
+        unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+}
+
+/// Pipes grow by themselves or not at all here.
+pub(crate) fn grow_pipe(_pipe: &OwnedFd, _bytes: usize) {}
+
+pub(super) fn exit_descriptor(_pid: Pid) -> io::Result<OwnedFd> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(target_os = "macos"))]
+pub(crate) fn census() -> Vec<Process> {
+    Vec::new()
+}
+
+#[cfg(target_os = "macos")]
+#[expect(unsafe_code, reason = "libproc has no safe form")]
+pub(crate) fn census() -> Vec<Process> {
+    // More than kern.maxproc allows on any Mac of today.
+    let mut pids = vec![0_i32; 16 * 1024];
+    let bytes = (pids.len() * size_of::<i32>()) as i32;
+    // SAFETY: the buffer has `bytes` bytes and the call writes no more.
+    let found = unsafe { libc::proc_listallpids(pids.as_mut_ptr().cast(), bytes) };
+    pids.truncate(usize::try_from(found).unwrap_or(0));
+    pids.into_iter().filter_map(look_up).collect()
+}
+
+pub(crate) fn birth(pid: i32) -> u64 {
+    look_up(pid).map_or(0, |process| process.born)
+}
+
+#[cfg(not(target_os = "macos"))]
+fn look_up(_pid: i32) -> Option<Process> {
+    None
+}
+
+#[cfg(target_os = "macos")]
+#[expect(unsafe_code, reason = "libproc has no safe form")]
+fn look_up(pid: i32) -> Option<Process> {
+    // SAFETY: all zeroes is a valid value, the call writes at most `size` bytes into it, and
+    // getsid(2) touches no memory.
+    unsafe {
+        let mut info: libc::proc_bsdinfo = std::mem::zeroed();
+        let size = size_of::<libc::proc_bsdinfo>() as i32;
+        let info_at = (&raw mut info).cast();
+        let read = libc::proc_pidinfo(pid, libc::PROC_PIDTBSDINFO, 0, info_at, size);
+        (read == size).then(|| Process {
+            pid,
+            parent: info.pbi_ppid.cast_signed(),
+            group: info.pbi_pgid.cast_signed(),
+            session: libc::getsid(pid),
+            born: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec,
+            zombie: info.pbi_status == libc::SZOMB,
+        })
+    }
+}
+
+/// The environment of another process is not read here.
+pub(crate) fn carries(_pid: i32, _name: &str, _token: &str) -> bool {
+    false
+}
+
+pub(crate) fn kill(process: &Process) {
+    if let Some(pid) = Pid::from_raw(process.pid)
+        && birth(process.pid) == process.born
+        && let Err(error) = kill_process(pid, Signal::KILL)
+    {
+        tracing::debug!(process.pid, %error, "cannot kill");
+    }
+}

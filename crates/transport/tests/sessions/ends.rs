@@ -1,0 +1,184 @@
+//! How children end, and when that is said.
+
+use std::time::Duration;
+
+use bowline_transport::{Drained, ExitStatus, Ladder, ResizeError, SignalError, Stream};
+use bowline_transport::{Signal, WindowSize};
+
+use crate::support::{is_gone, read_all, read_until, shell, start, within};
+
+#[tokio::test]
+async fn the_exit_comes_after_the_last_byte() {
+    for round in 0_u64..200 {
+        // 1 byte to 1 MiB, each with another remainder.
+        let size = 1_u64.max((1 << (round % 21)) - round % 7 * u64::from(round > 100));
+        let session = start(shell(&format!("head -c {size} /dev/zero")));
+        // Nobody reads before the end: the news of it may not depend on a consumer.
+        let exit = within(session.exited()).await;
+        assert_eq!((exit.output_end, exit.drained), (size, Drained::Clean));
+        assert_eq!(exit.status, ExitStatus::Code(0));
+        let (all, missing) = read_all(&mut session.reader(Stream::Output)).await;
+        assert_eq!((all.len() as u64, missing), (size, 0));
+    }
+}
+
+#[tokio::test]
+async fn codes_and_signals_are_told_apart_to_any_number_of_waiters() {
+    let session = start(shell("exit 7"));
+    let waiters: Vec<_> = (0..5)
+        .map(|_| {
+            let session = session.clone();
+            tokio::spawn(async move { session.exited().await })
+        })
+        .collect();
+    for waiter in waiters {
+        assert_eq!(within(waiter).await.unwrap().status, ExitStatus::Code(7));
+    }
+    assert_eq!(within(session.exited()).await.status, ExitStatus::Code(7));
+    assert!(matches!(
+        session.signal(Signal::Interrupt),
+        Err(SignalError::Ended)
+    ));
+    let killed = start(shell("kill -9 $$"));
+    assert_eq!(within(killed.exited()).await.status, ExitStatus::Signal(9));
+}
+
+#[tokio::test]
+async fn a_child_that_closes_its_output_lives() {
+    let session = start(shell("echo bye; exec >&-; read answer; exit $answer"));
+    let (all, _) = read_all(&mut session.reader(Stream::Output)).await;
+    assert_eq!(all, b"bye\n");
+    assert!(!is_gone(session.pid().unwrap()));
+    within(session.write("3\n".into())).await.unwrap();
+    assert_eq!(within(session.exited()).await.status, ExitStatus::Code(3));
+}
+
+#[tokio::test]
+async fn a_child_that_closed_its_output_can_be_terminated() {
+    let session = start(shell("exec >&- 2>&-; exec sleep 1000"));
+    assert_eq!(
+        read_all(&mut session.reader(Stream::Output)).await,
+        (Vec::new(), 0)
+    );
+    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    assert_eq!(report.exit.status, ExitStatus::Signal(9));
+    assert_eq!(report.killed, [session.pid().unwrap()]);
+    assert!(is_gone(session.pid().unwrap()));
+}
+
+#[tokio::test]
+async fn a_grandchild_that_holds_the_output_does_not_hold_the_news() {
+    let session = start(shell("sleep 1000 & echo $!"));
+    let mut output = session.reader(Stream::Output);
+    let exit = within(session.exited()).await;
+    assert_eq!(
+        (exit.status, exit.drained),
+        (ExitStatus::Code(0), Drained::Timeout)
+    );
+    let (all, _) = read_all(&mut output).await;
+    assert_eq!(all.len() as u64, exit.output_end);
+    let grandchild = String::from_utf8(all).unwrap().trim().parse().unwrap();
+    assert!(!is_gone(grandchild), "an exit by itself kills nobody");
+    let report = within(session.terminate(Ladder::default())).await;
+    assert_eq!((report.killed, report.exit), (vec![grandchild], exit));
+    assert!(is_gone(grandchild));
+}
+
+#[tokio::test]
+async fn a_grandchild_that_never_falls_silent_is_cut() {
+    let session = start(shell("yes 2>&1 & echo"));
+    let mut output = session.reader(Stream::Output);
+    let reading = tokio::spawn(async move { read_all(&mut output).await });
+    let exit = within(session.exited()).await;
+    assert_eq!(exit.drained, Drained::Timeout);
+    assert_eq!(
+        within(reading).await.unwrap().0.len() as u64,
+        exit.output_end
+    );
+    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    assert_eq!(report.survivors, []);
+}
+
+#[tokio::test]
+async fn a_child_that_obeys_is_not_killed() {
+    let by_end_of_input = start(shell("cat; echo over; exit 4"));
+    let mut output = by_end_of_input.reader(Stream::Output);
+    let report = within(by_end_of_input.terminate(Ladder::default())).await;
+    assert_eq!(
+        (report.exit.status, report.killed),
+        (ExitStatus::Code(4), vec![])
+    );
+    assert!(report.took < Duration::from_secs(2));
+    read_until(&mut output, "over").await;
+
+    let by_signal = start(shell(
+        "trap 'exit 9' TERM; echo ready; while :; do sleep 1000 & wait; done",
+    ));
+    read_until(&mut by_signal.reader(Stream::Output), "ready").await;
+    let ladder = Ladder {
+        eof_grace: Duration::ZERO,
+        ..Ladder::default()
+    };
+    let report = within(by_signal.terminate(ladder)).await;
+    assert_eq!(report.exit.status, ExitStatus::Code(9));
+
+    let by_interrupt = start(shell(
+        "trap 'exit 5' INT; echo ready; while :; do sleep 1000 & wait; done",
+    ));
+    read_until(&mut by_interrupt.reader(Stream::Output), "ready").await;
+    let ladder = Ladder {
+        interrupt: Some(Duration::from_secs(30)),
+        ..ladder
+    };
+    let report = within(by_interrupt.terminate(ladder)).await;
+    assert_eq!(report.exit.status, ExitStatus::Code(5));
+}
+
+#[tokio::test]
+async fn a_stopped_child_ends_by_the_ladder() {
+    let session = start(shell("echo ready; kill -STOP $$; exit 1"));
+    read_until(&mut session.reader(Stream::Output), "ready").await;
+    let ladder = Ladder {
+        eof_grace: Duration::from_millis(1),
+        ..Ladder::default()
+    };
+    let report = within(session.terminate(ladder)).await;
+    assert!(report.killed.is_empty(), "{report:?}");
+}
+
+#[tokio::test]
+async fn all_who_terminate_get_one_report_and_the_hardest_ladder_counts() {
+    let session = start(shell(
+        "trap '' TERM HUP INT; echo ready; while :; do sleep 1000; done",
+    ));
+    read_until(&mut session.reader(Stream::Output), "ready").await;
+    let patient = Ladder {
+        eof_grace: Duration::from_secs(600),
+        term_grace: Duration::from_secs(600),
+        ..Ladder::default()
+    };
+    let first = tokio::spawn({
+        let session = session.clone();
+        async move { session.terminate(patient).await }
+    });
+    tokio::task::yield_now().await;
+    let second = within(session.terminate(Ladder::AT_ONCE)).await;
+    assert_eq!(within(first).await.unwrap(), second);
+    assert_eq!(within(session.terminate(patient)).await, second);
+    assert_eq!(second.exit.status, ExitStatus::Signal(9));
+    assert!(second.killed.contains(&session.pid().unwrap()));
+    let resized = session.resize(WindowSize::default());
+    assert!(matches!(resized, Err(ResizeError::NotATerminal)));
+}
+
+#[tokio::test]
+async fn a_log_full_of_unread_output_does_not_stop_the_end() {
+    let session = start(shell("yes"));
+    let _never_reads = session.reader(Stream::Output);
+    crate::support::until(|| session.end(Stream::Output) == 1 << 20).await;
+    let report = within(session.terminate(Ladder::default())).await;
+    assert_eq!(
+        (report.exit.drained, report.survivors),
+        (Drained::Clean, vec![])
+    );
+}

@@ -1,0 +1,173 @@
+//! Terminals of our own.
+
+use bowline_transport::{
+    Configuration, Drained, ExitStatus, Kind, Ladder, Piece, PtyMode, ResizeError, Signal, Stream,
+    WindowSize, WriteError,
+};
+use bytes::Bytes;
+
+use crate::support::{on_pty, read_all, read_until, shell, start, until, within};
+
+#[tokio::test]
+async fn a_raw_terminal_carries_every_byte_both_ways() {
+    let session = start(on_pty(
+        shell("echo ready; exec head -c 70256"),
+        PtyMode::Raw,
+    ));
+    assert_eq!(session.kind(), Kind::LocalPty);
+    let mut output = session.reader(Stream::Output);
+    read_until(&mut output, "ready\n").await;
+    let mut sent: Vec<u8> = (0..=255).collect();
+    sent.extend(vec![b'x'; 70_000]);
+    within(session.write(sent.clone().into())).await.unwrap();
+    let exit = within(session.exited()).await;
+    assert_eq!(
+        (exit.status, exit.drained),
+        (ExitStatus::Code(0), Drained::Clean)
+    );
+    let (all, missing) = read_all(&mut session.reader(Stream::Output)).await;
+    assert_eq!((&all[6..], missing), (&sent[..], 0));
+    assert_eq!(
+        read_all(&mut session.reader(Stream::Errors)).await,
+        (Vec::new(), 0)
+    );
+}
+
+#[tokio::test]
+async fn a_cooked_terminal_echoes_and_edits_and_interrupts() {
+    let session = start(on_pty(Configuration::new("cat"), PtyMode::Cooked));
+    let mut output = session.reader(Stream::Output);
+    within(session.write("hix\x7f\n".into())).await.unwrap();
+    let seen = read_until(&mut output, "\r\nhi\r\n").await;
+    assert_eq!(seen, "hix\x08 \x08\r\nhi\r\n");
+    let closed = within(session.close_input()).await;
+    assert!(matches!(closed, Err(WriteError::NoEndOfInput)));
+    within(session.write("\x03".into())).await.unwrap();
+    assert_eq!(within(session.exited()).await.status, ExitStatus::Signal(2));
+    assert!(matches!(
+        session.resize(WindowSize::default()),
+        Err(ResizeError::Ended)
+    ));
+}
+
+#[tokio::test]
+async fn a_line_that_the_kernel_would_cut_is_refused() {
+    let session = start(on_pty(
+        shell("stty -echo; echo ready; exec wc -c"),
+        PtyMode::Cooked,
+    ));
+    read_until(&mut session.reader(Stream::Output), "ready").await;
+    let long = Bytes::from([vec![b'x'; 4096], vec![b'\n']].concat());
+    let refused = within(session.write(long.clone())).await;
+    assert!(matches!(
+        refused,
+        Err(WriteError::LineTooLong {
+            length: 4096,
+            limit: 4095
+        })
+    ));
+    within(session.write(long.slice(1..))).await.unwrap();
+    within(session.write("\x04".into())).await.unwrap();
+    let mut output = session.reader(Stream::Output);
+    within(session.exited()).await;
+    let (all, _) = read_all(&mut output).await;
+    assert_eq!(String::from_utf8(all).unwrap(), "ready\r\n4096\r\n");
+}
+
+#[tokio::test]
+async fn the_size_is_there_at_birth_and_follows() {
+    let script = "stty size; trap 'stty size; exit' WINCH; echo ready; sleep 1000 & wait";
+    let session = start(on_pty(shell(script), PtyMode::Cooked));
+    let mut output = session.reader(Stream::Output);
+    let seen = read_until(&mut output, "ready").await;
+    assert!(seen.starts_with("30 100\r\n"), "{seen:?}");
+    session.resize(WindowSize::new(50, 132)).unwrap();
+    read_until(&mut output, "50 132\r\n").await;
+}
+
+#[tokio::test]
+async fn it_is_the_controlling_terminal_with_a_name() {
+    let script = "test -t 0 && test -t 1 && test -t 2 && echo \"$TERM\" > /dev/tty";
+    let mut configuration = on_pty(shell(script), PtyMode::Cooked);
+    configuration.env.remove("TERM");
+    let session = start(configuration);
+    read_until(&mut session.reader(Stream::Output), "xterm-256color").await;
+    assert_eq!(within(session.exited()).await.status, ExitStatus::Code(0));
+}
+
+#[tokio::test]
+async fn output_is_read_to_the_end() {
+    for round in 0..100_usize {
+        let size = 1 << (round % 20);
+        let session = start(on_pty(
+            shell(&format!("head -c {size} /dev/zero")),
+            PtyMode::Raw,
+        ));
+        let exit = within(session.exited()).await;
+        assert_eq!(
+            (exit.output_end, exit.drained),
+            (size as u64, Drained::Clean)
+        );
+        assert_eq!(
+            read_all(&mut session.reader(Stream::Output)).await,
+            (vec![0; size], 0)
+        );
+    }
+}
+
+#[tokio::test]
+async fn output_that_nobody_reads_is_dropped_and_says_so() {
+    let session = start(on_pty(
+        shell("head -c 3000000 /dev/zero; echo end"),
+        PtyMode::Raw,
+    ));
+    let mut slow = session.reader(Stream::Output);
+    let exit = within(session.exited()).await;
+    assert_eq!(exit.output_end, 3_000_004);
+    let first = within(slow.next()).await;
+    assert!(
+        matches!(first, Some(Piece::Gap { from: 0, .. })),
+        "{first:?}"
+    );
+}
+
+#[tokio::test]
+async fn both_sides_full_still_end() {
+    // Writes without rest and never reads.
+    let session = start(on_pty(shell("yes"), PtyMode::Raw));
+    let writing = tokio::spawn({
+        let session = session.clone();
+        async move { session.write(Bytes::from(vec![b'x'; 1 << 20])).await }
+    });
+    until(|| session.end(Stream::Output) > 1 << 20).await;
+    assert!(!writing.is_finished());
+    within(session.terminate(Ladder::AT_ONCE)).await;
+    assert!(matches!(
+        within(writing).await.unwrap(),
+        Err(WriteError::Ended)
+    ));
+}
+
+#[tokio::test]
+async fn a_hang_up_ends_a_shell_and_its_jobs() {
+    let session = start(on_pty(shell("echo ready; cat"), PtyMode::Cooked));
+    read_until(&mut session.reader(Stream::Output), "ready").await;
+    let report = within(session.terminate(Ladder::default())).await;
+    assert_eq!(
+        (report.exit.status, report.killed),
+        (ExitStatus::Signal(1), vec![])
+    );
+}
+
+#[tokio::test]
+async fn a_signal_goes_to_the_foreground() {
+    // Job control gives the second sleep a group of its own, in the foreground.
+    let script =
+        "set -m; trap 'echo wrong' USR1; sh -c 'echo ready; exec sleep 1000'; echo \"job $?\"";
+    let session = start(on_pty(shell(script), PtyMode::Cooked));
+    let mut output = session.reader(Stream::Output);
+    read_until(&mut output, "ready").await;
+    session.signal(Signal::User1).unwrap();
+    let seen = read_until(&mut output, "job ").await;
+    assert!(!seen.contains("wrong"), "{seen:?}");
+}

@@ -1,0 +1,134 @@
+//! Every way in which a session cannot be made, by its name, leaving nothing behind.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use bowline_transport::{Configuration, ExitStatus, SpawnError, TerminalEngine};
+
+use crate::support::{alone, shell, start, until, within};
+
+fn refused(configuration: Configuration) -> SpawnError {
+    TerminalEngine
+        .make_session(configuration)
+        .map(drop)
+        .expect_err("refused")
+}
+
+fn in_directory(path: impl AsRef<Path>) -> Configuration {
+    let mut configuration = Configuration::new("pwd");
+    configuration.cwd = Some(path.as_ref().into());
+    configuration
+}
+
+fn write(path: &Path, text: &str, mode: u32) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there() {
+    let error = refused(Configuration::new("no-such-program"));
+    assert!(matches!(&error, SpawnError::NotFound { program, path }
+        if program == "no-such-program" && !path.is_empty()));
+    assert!(
+        error
+            .to_string()
+            .starts_with("find the program \"no-such-program\": install it")
+    );
+    let error = refused(Configuration::new("/no/such/program"));
+    assert!(matches!(error, SpawnError::NotFound { .. }));
+    let mut configuration = Configuration::new("sh");
+    configuration.env.set("PATH", "/no/such/directory");
+    assert!(matches!(
+        refused(configuration),
+        SpawnError::NotFound { .. }
+    ));
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let plain = directory.path().join("plain");
+    write(&plain, "#!/bin/sh\n", 0o644);
+    assert!(matches!(
+        refused(Configuration::new(&plain)),
+        SpawnError::NotExecutable { .. }
+    ));
+    let folder = refused(Configuration::new(directory.path()));
+    assert!(matches!(folder, SpawnError::NotExecutable { .. }));
+    let orphan = directory.path().join("orphan");
+    write(&orphan, "#!/no/such/interpreter\n", 0o755);
+    assert!(matches!(
+        refused(Configuration::new(&orphan)),
+        SpawnError::MissingInterpreter { .. }
+    ));
+}
+
+#[tokio::test]
+async fn a_relative_program_starts_at_the_childs_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    write(&directory.path().join("here"), "#!/bin/sh\nexit 6\n", 0o755);
+    let mut configuration = in_directory(directory.path());
+    configuration.program = "./here".into();
+    let session = start(configuration);
+    assert_eq!(within(session.exited()).await.status, ExitStatus::Code(6));
+}
+
+#[tokio::test]
+async fn a_directory_that_cannot_be_entered() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    write(&file, "", 0o644);
+    assert!(matches!(
+        refused(in_directory(&file)),
+        SpawnError::CwdNotADirectory { .. }
+    ));
+    let missing = refused(in_directory(directory.path().join("missing")));
+    assert!(matches!(missing, SpawnError::CwdMissing { .. }));
+}
+
+#[tokio::test]
+async fn arguments_that_the_kernel_cannot_carry() {
+    let mut long = shell("true");
+    long.args.push("x".repeat(3 << 20).into());
+    assert!(matches!(refused(long), SpawnError::ArgumentsTooLong));
+    let mut nul = shell("true");
+    nul.args.push("a\0b".into());
+    assert!(matches!(refused(nul), SpawnError::NulByte));
+}
+
+#[test]
+fn no_runtime() {
+    assert!(matches!(refused(shell("true")), SpawnError::NoRuntime));
+}
+
+#[test]
+fn no_descriptor_left() {
+    alone("refusals::no_descriptor_left_alone", |_| {});
+}
+
+#[tokio::test]
+#[ignore = "run by `no_descriptor_left` in a process of its own"]
+async fn no_descriptor_left_alone() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count() as u64;
+    let tasks = tokio::runtime::Handle::current().metrics();
+    within(start(shell("true")).exited()).await;
+    until(|| tasks.num_alive_tasks() == 0).await;
+    let (before, limit) = (open(), getrlimit(Resource::Nofile));
+    for spare in 0..12 {
+        let tight = Rlimit {
+            current: Some(before - 1 + spare),
+            ..limit
+        };
+        setrlimit(Resource::Nofile, tight).unwrap();
+        let made = TerminalEngine.make_session(shell("true"));
+        setrlimit(Resource::Nofile, limit).unwrap();
+        match made {
+            Err(error) => assert!(matches!(error, SpawnError::TooManyDescriptors), "{error:?}"),
+            Ok(session) => drop(within(session.exited()).await),
+        }
+        until(|| tasks.num_alive_tasks() == 0).await;
+        assert_eq!(open(), before, "with {spare} to spare");
+    }
+}

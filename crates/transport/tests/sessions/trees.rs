@@ -1,0 +1,136 @@
+//! What hides from a signal to a group, and is found all the same.
+
+use bowline_transport::{Configuration, Ladder, LogReader, Stream};
+
+use crate::support::{is_gone, read_until, shell, start, until, within};
+
+/// A background job, a session of its own, a double fork that ignores signals, and nohup with two
+/// children. Each says its pid.
+const HIDING: &str = r#"
+    sleep 1001 & echo "pid $! background"
+    setsid sh -c 'echo "pid $$ setsid"; exec sleep 1002' &
+    (setsid sh -c 'trap "" TERM HUP INT; echo "pid $$ double"; while :; do sleep 1003; done' &)
+    nohup setsid sh -c 'sleep 1004 & echo "pid $! child"; echo "pid $$ nohup"; sleep 1005' &
+"#;
+
+async fn pids(output: &mut LogReader, count: usize) -> Vec<u32> {
+    let mut text = String::new();
+    while text.matches("pid ").count() < count || !text.ends_with('\n') {
+        text += &read_until(output, "\n").await;
+    }
+    let lines = text.lines().filter_map(|line| line.strip_prefix("pid "));
+    lines
+        .map(|line| line.split(' ').next().unwrap().parse().unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn nobody_hides_from_terminate() {
+    let session = start(shell(&format!("{HIDING} exec sleep 1006")));
+    let hidden = pids(&mut session.reader(Stream::Output), 5).await;
+    assert!(hidden.iter().all(|pid| !is_gone(*pid)), "all alive before");
+    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    assert_eq!(report.survivors, []);
+    assert!(
+        hidden
+            .iter()
+            .all(|pid| is_gone(*pid) && report.killed.contains(pid)),
+        "{report:?}"
+    );
+    assert!(is_gone(session.pid().unwrap()));
+}
+
+#[tokio::test]
+async fn nobody_hides_behind_a_parent_that_ended_by_itself() {
+    let session = start(shell(HIDING));
+    let hidden = pids(&mut session.reader(Stream::Output), 5).await;
+    within(session.exited()).await;
+    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    assert!(hidden.iter().all(|pid| is_gone(*pid)), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_job_without_our_variable_is_found_by_its_group() {
+    let session = start(shell("env -i sleep 1000 & echo \"pid $!\""));
+    let hidden = pids(&mut session.reader(Stream::Output), 1).await;
+    within(session.exited()).await;
+    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    assert_eq!(report.killed, hidden);
+    assert!(is_gone(hidden[0]));
+}
+
+#[tokio::test]
+async fn a_tree_that_is_still_growing_ends() {
+    let script =
+        "i=0; while [ $i -lt 300 ]; do setsid sleep 1000 & echo \"pid $!\"; i=$((i+1)); done; wait";
+    let session = start(shell(script));
+    let mut output = session.reader(Stream::Output);
+    let mut seen = pids(&mut output, 20).await;
+    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    assert_eq!(report.survivors, []);
+    while let Some(bowline_transport::Piece::Bytes { bytes, .. }) = within(output.next()).await {
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        seen.extend(
+            text.lines()
+                .filter_map(|line| line.strip_prefix("pid ")?.parse::<u32>().ok()),
+        );
+    }
+    assert!(seen.len() >= 20 && seen.into_iter().all(is_gone));
+}
+
+#[tokio::test]
+async fn a_drop_ends_the_tree_and_reaps_the_child() {
+    let session = start(shell(&format!("{HIDING} exec sleep 1006")));
+    let (child, mut output) = (session.pid().unwrap(), session.reader(Stream::Output));
+    let hidden = pids(&mut output, 5).await;
+    let other = session.clone();
+    drop(session);
+    assert!(!is_gone(child), "one handle is left");
+    drop(other);
+    let tasks = tokio::runtime::Handle::current().metrics();
+    until(|| tasks.num_alive_tasks() == 0).await;
+    assert!(hidden.into_iter().all(is_gone));
+    assert!(
+        !std::fs::exists(format!("/proc/{child}")).unwrap(),
+        "not even a zombie"
+    );
+}
+
+#[test]
+fn the_runtime_takes_its_sessions_with_it() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build();
+    let runtime = runtime.unwrap();
+    let (session, hidden) = runtime.block_on(async {
+        let session = start(shell(&format!("{HIDING} exec sleep 1006")));
+        let hidden = pids(&mut session.reader(Stream::Output), 5).await;
+        (session, hidden)
+    });
+    drop(runtime);
+    let child = session.pid().unwrap();
+    assert!(hidden.into_iter().all(is_gone));
+    assert!(
+        !std::fs::exists(format!("/proc/{child}")).unwrap(),
+        "not even a zombie"
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let exit = runtime.block_on(within(session.exited()));
+    assert_eq!(exit.status, bowline_transport::ExitStatus::Unknown);
+}
+
+#[tokio::test]
+async fn strangers_live() {
+    let (ours, other) = (
+        start(Configuration::new("cat")),
+        start(Configuration::new("cat")),
+    );
+    within(ours.terminate(Ladder::AT_ONCE)).await;
+    let mut output = other.reader(Stream::Output);
+    within(other.write("still here\n".into())).await.unwrap();
+    read_until(&mut output, "still here").await;
+}
