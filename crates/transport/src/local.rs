@@ -71,7 +71,7 @@ impl Local {
         let leader = Arc::new(Leader::new(pid, console.clone()));
         tracing::debug!(session = %id, pid = pid.as_raw_nonzero().get(), "child started");
 
-        let mut streams = Streams::default();
+        let mut streams = Streams::keeping(wires.peer);
         streams.add(wires.output, Arc::clone(&output), console.is_some());
         match wires.errors {
             Some(wire) => streams.add(wire, Arc::clone(&errors), false),
@@ -84,6 +84,7 @@ impl Local {
         let supervisor = Supervisor {
             id,
             leader: Arc::clone(&leader),
+            end: sys::ExitWatch::new(pid),
             tree: Tree::new(Arc::clone(&leader), id),
             streams,
             output: Arc::clone(&output),

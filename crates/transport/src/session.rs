@@ -127,7 +127,8 @@ impl TerminalSession {
     }
 
     /// A new reader of a stream from an offset. What is gone is a [`Gap`](crate::Piece::Gap)
-    /// first; an offset behind the end so far is taken as the end so far.
+    /// first; an offset behind the end so far is taken as the end so far. Where output blocks, no
+    /// byte before the slowest reader is held: a reader that starts late gives up what came before.
     pub fn reader_at(&self, stream: Stream, offset: u64) -> LogReader {
         self.terminal.log(stream).reader_at(offset)
     }

@@ -1,5 +1,5 @@
 //! The system calls, and the only `unsafe` code. `unix` is shared; `linux` and `other` each give
-//! `open_directory`, `open_peer`, `seal_descriptors`, `grow_pipe`, `exit_descriptor`, and the four
+//! `KEEPS_OUTPUT`, `open_directory`, `open_peer`, `seal_descriptors`, `grow_pipe`, `exit_descriptor`, and the four
 //! questions about processes that [`Process`] is the answer to: `census`, `birth`, `carries`,
 //! `kill`.
 
@@ -16,7 +16,7 @@ mod platform;
 
 pub(crate) use child::{ExitWatch, ignore_broken_pipes, reap, spawn};
 pub(crate) use descriptor::{PIPE_BYTES, pipe, read_into, readable, watch};
-pub(crate) use platform::{birth, carries, census, grow_pipe, kill, open_directory};
+pub(crate) use platform::{KEEPS_OUTPUT, birth, carries, census, grow_pipe, kill, open_directory};
 pub(crate) use pty::{line_limit, open_pty, resize};
 
 /// One line of the system's process table.

@@ -16,7 +16,6 @@ use crate::sys;
 pub(super) struct Leader {
     pid: Pid,
     console: Option<Weak<AsyncFd<OwnedFd>>>,
-    watch: sys::ExitWatch,
     /// Set when the child is reaped. The lock is held over reaping and over signalling, so that no
     /// signal can go to a stranger that was given the number.
     status: Mutex<Option<ExitStatus>>,
@@ -27,7 +26,6 @@ impl Leader {
         Self {
             pid,
             console,
-            watch: sys::ExitWatch::new(pid),
             status: Mutex::new(None),
         }
     }
@@ -43,11 +41,6 @@ impl Leader {
     /// Whether the child's number, group and session are still its own.
     pub(super) fn is_ours(&self) -> bool {
         self.status().is_none()
-    }
-
-    /// Waits until the child has ended. It stays a zombie until [`reap`](Self::reap).
-    pub(super) async fn ended(&self) {
-        self.watch.ended().await;
     }
 
     /// Takes the child's status for good. `Unknown` if it has not ended.

@@ -35,9 +35,18 @@ impl Outlet {
 pub(super) struct Streams {
     outlets: Vec<Outlet>,
     pumps: JoinSet<()>,
+    /// The child's side of the terminal: while it is open there is no end, and no loss.
+    peer: Option<OwnedFd>,
 }
 
 impl Streams {
+    pub(super) fn keeping(peer: Option<OwnedFd>) -> Self {
+        Self {
+            peer,
+            ..Self::default()
+        }
+    }
+
     /// Starts to pump a descriptor into a log.
     pub(super) fn add(&mut self, wire: Wire, log: Arc<SharedLog>, console: bool) {
         self.pumps
@@ -56,10 +65,21 @@ impl Streams {
 
     /// Waits for the end of every stream, or until they are taken to be complete without.
     pub(super) async fn drained(&mut self) -> Drained {
-        let Self { outlets, pumps } = self;
+        let Self {
+            outlets,
+            pumps,
+            peer,
+        } = self;
+        let ended = async {
+            while peer.is_some() && outlets.iter().any(Outlet::is_behind) {
+                tokio::task::yield_now().await;
+            }
+            *peer = None;
+            while pumps.join_next().await.is_some() {}
+        };
         tokio::select! {
             biased;
-            () = async { while pumps.join_next().await.is_some() {} } => Drained::Clean,
+            () = ended => Drained::Clean,
             () = quiet(outlets) => Drained::Timeout,
             () = sleep(DRAIN_CAP) => Drained::Timeout,
         }
@@ -74,6 +94,7 @@ impl Streams {
     /// As [`close`](Self::close), for when nothing can be awaited any more.
     pub(super) fn close_logs(&mut self) {
         self.pumps.abort_all();
+        self.peer = None;
         for outlet in self.outlets.drain(..) {
             outlet.log.close();
         }

@@ -17,6 +17,7 @@ use crate::exit::{Drained, Exit};
 use crate::ladder::{Ladder, TerminationReport};
 use crate::log::shared::SharedLog;
 use crate::session::SessionId;
+use crate::sys;
 
 /// Pauses between the rounds of a kill: the first suits a process that dies at once, the last one
 /// that is stuck in the kernel.
@@ -49,6 +50,8 @@ impl Step {
 pub(super) struct Supervisor {
     pub(super) id: SessionId,
     pub(super) leader: Arc<Leader>,
+    /// Resolves when the child has ended. It stays a zombie until it is reaped.
+    pub(super) end: sys::ExitWatch,
     pub(super) tree: Tree,
     pub(super) streams: Streams,
     pub(super) output: Arc<SharedLog>,
@@ -66,7 +69,7 @@ impl Supervisor {
     pub(super) async fn run(mut self) {
         let demanded = tokio::select! {
             biased;
-            () = self.leader.ended() => false,
+            () = self.end.ended() => false,
             () = self.demand.made() => true,
         };
         if demanded {
@@ -119,7 +122,7 @@ impl Supervisor {
             let deadline = started + step.grace(self.demand.ladder());
             tokio::select! {
                 biased;
-                () = self.leader.ended() => return true,
+                () = self.end.ended() => return true,
                 () = sleep_until(deadline) => return false,
                 () = self.demand.harder() => {}
             }
@@ -146,7 +149,7 @@ impl Supervisor {
         let left = deadline
             .saturating_duration_since(Instant::now())
             .max(LAST_PAUSE);
-        if timeout(left, self.leader.ended()).await.is_err() {
+        if self.leader.is_ours() && timeout(left, self.end.ended()).await.is_err() {
             tracing::warn!(session = %self.id, "the child outlives SIGKILL");
         }
     }
@@ -158,6 +161,7 @@ impl Supervisor {
         let drained = self.drain().await;
         self.streams.close().await;
         let status = self.leader.reap();
+        self.end.let_go();
         if !self.swept {
             self.tree.remember();
         }

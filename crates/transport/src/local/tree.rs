@@ -66,7 +66,6 @@ impl Tree {
 
     /// Kills every member that is alive now.
     pub(super) fn strike(&mut self) -> Round {
-        self.leader_group_too();
         let members = self.members();
         self.left = members
             .iter()
@@ -84,6 +83,8 @@ impl Tree {
                 round = Round::Fresh;
             }
         }
+        // Where there is no census (no /proc, other systems) this is all the reach there is.
+        self.leader.signal_both(Signal::KILL);
         round
     }
 
@@ -104,13 +105,6 @@ impl Tree {
             std::mem::take(&mut self.killed),
             std::mem::take(&mut self.left),
         )
-    }
-
-    /// Where there is no census this is all the reach there is.
-    fn leader_group_too(&self) {
-        if cfg!(not(target_os = "linux")) {
-            self.leader.signal_both(Signal::KILL);
-        }
     }
 
     /// Every member that is alive.

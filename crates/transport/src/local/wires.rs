@@ -17,6 +17,8 @@ pub(super) struct Wires {
     pub(super) errors: Option<Wire>,
     /// The terminal, which is the input and the output too.
     pub(super) console: Option<Wire>,
+    /// The child's side of the terminal, where it must stay open until all is read.
+    pub(super) peer: Option<OwnedFd>,
 }
 
 /// The child's stdin, stdout and stderr. Dropped in this process as soon as the child has them, or
@@ -40,6 +42,7 @@ fn pipes() -> io::Result<(Wires, Theirs)> {
         output: Arc::new(sys::watch(output)?),
         errors: Some(Arc::new(sys::watch(errors)?)),
         console: None,
+        peer: None,
     };
     Ok((wires, [stdin, stdout, stderr]))
 }
@@ -52,6 +55,11 @@ fn pty(size: WindowSize, mode: PtyMode) -> io::Result<(Wires, Theirs)> {
         output: Arc::clone(&console),
         errors: None,
         console: Some(console),
+        peer: if sys::KEEPS_OUTPUT {
+            None
+        } else {
+            Some(theirs.try_clone()?)
+        },
     };
     Ok((wires, [theirs.try_clone()?, theirs.try_clone()?, theirs]))
 }

@@ -94,6 +94,11 @@ impl ExitWatch {
         self.ended_by_signal().await;
     }
 
+    /// Closes the descriptor. The wait is over.
+    pub(crate) fn let_go(&mut self) {
+        self.descriptor = None;
+    }
+
     async fn ended_by_signal(&self) {
         let Ok(mut children) = signal(SignalKind::child()) else {
             tracing::error!("cannot watch for ended children");

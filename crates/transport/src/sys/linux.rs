@@ -15,6 +15,9 @@ use super::Process;
 
 pub(super) const OPENPT_CLOEXEC: OpenptFlags = OpenptFlags::CLOEXEC;
 
+/// Linux keeps a terminal's output until it is read, whoever has closed the other side.
+pub(crate) const KEEPS_OUTPUT: bool = true;
+
 /// Needs no read permission on the directory, as chdir(2) needs none.
 pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
     open(

@@ -14,6 +14,9 @@ use super::Process;
 /// posix_openpt(3) does not promise to know O_CLOEXEC here; [`open_peer`] sets it on both sides.
 pub(super) const OPENPT_CLOEXEC: OpenptFlags = OpenptFlags::empty();
 
+/// macOS throws away what is unread when the last descriptor of the child's side closes.
+pub(crate) const KEEPS_OUTPUT: bool = false;
+
 pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
     open(
         path,

@@ -3,7 +3,8 @@
 use std::os::unix::ffi::OsStringExt as _;
 
 use bowline_transport::{
-    Configuration, ConnectionState, ExitStatus, Kind, Ladder, Piece, Signal, Stream, WriteError,
+    Configuration, ConnectionState, ExitStatus, Kind, Ladder, Overflow, Piece, Signal, Stream,
+    WriteError,
 };
 use bytes::Bytes;
 
@@ -220,6 +221,21 @@ async fn a_flood_of_errors_blocks_nobody_and_says_what_is_gone() {
     let (all, missing) = read_all(&mut errors).await;
     assert!(missing >= 8 * MIB as u64, "{missing} bytes in gaps");
     assert_eq!(all.len() as u64 + missing, exit.errors_end);
+}
+
+#[tokio::test]
+async fn limits_are_the_hosts_to_set() {
+    let mut configuration = shell("head -c 100000 /dev/zero; echo end");
+    configuration.limits.output_bytes = 1000;
+    configuration.limits.output_overflow = Some(Overflow::DropOldest);
+    let session = start(configuration);
+    let mut output = session.reader(Stream::Output);
+    until(|| session.end(Stream::Output) == 100_004).await;
+    let first = within(output.next()).await;
+    assert!(
+        matches!(first, Some(Piece::Gap { from: 0, .. })),
+        "{first:?}"
+    );
 }
 
 #[tokio::test]
