@@ -4,6 +4,7 @@ mod block;
 mod control;
 mod line;
 mod message;
+mod name;
 mod other;
 mod result;
 mod stream;

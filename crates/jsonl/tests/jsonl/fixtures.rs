@@ -24,20 +24,7 @@ fn every_line_of_every_recording_is_understood() {
         let mut errors = 0;
         for_each([fixture.bytes.clone()], |item| match item.event {
             Ok(event) => {
-                let unknown = match &event.body {
-                    Body::Unknown { .. } => true,
-                    Body::System(system) => matches!(system.body, SystemBody::Other),
-                    Body::Stream(stream) => matches!(
-                        stream.event,
-                        ApiEvent::Unknown { .. }
-                            | ApiEvent::BlockDelta {
-                                delta: Delta::Other { .. },
-                                ..
-                            }
-                    ),
-                    _ => false,
-                };
-                assert!(!unknown, "{}: {}", fixture.name, event.raw);
+                assert!(event.is_known(), "{}: {}", fixture.name, event.name());
             }
             Err(error) => {
                 errors += 1;
