@@ -6,20 +6,53 @@ use std::path::PathBuf;
 /// Flags of the real agent that take a value which we do not use (protocol.md section C). Without
 /// this table a value would be taken for a prompt.
 const VALUED: &[&str] = &[
-    "--output-format", "--permission-prompts", "--fallback-model", "--effort", "--thinking",
-    "--max-thinking-tokens", "--thinking-display", "--settings", "--setting-sources",
-    "--managed-settings", "--project-config-root", "--initialize-fields", "--system-prompt",
-    "--system-prompt-file", "--append-system-prompt", "--append-system-prompt-file",
-    "--append-subagent-system-prompt", "--system-prompt-snapshot", "--max-turns", "--task-budget",
-    "--max-budget-usd", "--json-schema", "--agent", "--agents", "--plugin-dir",
-    "--plugin-dir-no-mcp", "--plugin-url", "--debug-file", "--resume-session-at",
-    "--resume-drops-turn", "-n", "--name", "-w", "--worktree",
+    "--output-format",
+    "--permission-prompts",
+    "--fallback-model",
+    "--effort",
+    "--thinking",
+    "--max-thinking-tokens",
+    "--thinking-display",
+    "--settings",
+    "--setting-sources",
+    "--managed-settings",
+    "--project-config-root",
+    "--initialize-fields",
+    "--system-prompt",
+    "--system-prompt-file",
+    "--append-system-prompt",
+    "--append-system-prompt-file",
+    "--append-subagent-system-prompt",
+    "--system-prompt-snapshot",
+    "--max-turns",
+    "--task-budget",
+    "--max-budget-usd",
+    "--json-schema",
+    "--agent",
+    "--agents",
+    "--plugin-dir",
+    "--plugin-dir-no-mcp",
+    "--plugin-url",
+    "--debug-file",
+    "--resume-session-at",
+    "--resume-drops-turn",
+    "-n",
+    "--name",
+    "-w",
+    "--worktree",
 ];
 
 /// Flags that swallow every following word up to the next flag.
 const VARIADIC: &[&str] = &[
-    "--allowedTools", "--allowed-tools", "--disallowedTools", "--disallowed-tools", "--tools",
-    "--mcp-config", "--add-dir", "--betas", "--file",
+    "--allowedTools",
+    "--allowed-tools",
+    "--disallowedTools",
+    "--disallowed-tools",
+    "--tools",
+    "--mcp-config",
+    "--add-dir",
+    "--betas",
+    "--file",
 ];
 
 /// What the command line asks for.
@@ -66,12 +99,21 @@ impl Words {
 
     fn plain(&mut self) -> Option<String> {
         let next = self.rest.as_slice().first()?;
-        if next.starts_with('-') { None } else { self.rest.next() }
+        if next.starts_with('-') {
+            None
+        } else {
+            self.rest.next()
+        }
     }
 
     fn number<T: std::str::FromStr>(&mut self, flag: &str) -> Result<Option<T>, String> {
-        let value = self.value().ok_or_else(|| format!("{flag} needs a number"))?;
-        value.parse().map(Some).map_err(|_| format!("{flag} needs a number, not {value:?}"))
+        let value = self
+            .value()
+            .ok_or_else(|| format!("{flag} needs a number"))?;
+        value
+            .parse()
+            .map(Some)
+            .map_err(|_| format!("{flag} needs a number, not {value:?}"))
     }
 }
 
@@ -79,7 +121,10 @@ impl Options {
     /// Reads the command line, program name left out.
     pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Self, String> {
         let all: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
-        let mut words = Words { rest: all.into_iter(), attached: None };
+        let mut words = Words {
+            rest: all.into_iter(),
+            attached: None,
+        };
         let mut options = Self::default();
         let mut only_words = false;
         while let Some(word) = words.rest.next() {
@@ -129,7 +174,8 @@ impl Options {
             "--permission-mode" => self.mode = words.value(),
             "--dangerously-skip-permissions" => {
                 self.may_bypass = true;
-                self.mode.get_or_insert_with(|| "bypassPermissions".to_owned());
+                self.mode
+                    .get_or_insert_with(|| "bypassPermissions".to_owned());
             }
             "--allow-dangerously-skip-permissions" => self.may_bypass = true,
             "--input-format" => self.input_format(words.value().as_deref()),

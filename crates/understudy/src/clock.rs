@@ -4,7 +4,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -38,7 +40,11 @@ fn date(days: u64) -> (u64, u64, u64) {
     let of_year = day - (365 * year + year / 4 - year / 100);
     let march = (5 * of_year + 2) / 153;
     let month = if march < 10 { march + 3 } else { march - 9 };
-    (year + era * 400 + u64::from(month <= 2), month, of_year - (153 * march + 2) / 5 + 1)
+    (
+        year + era * 400 + u64::from(month <= 2),
+        month,
+        of_year - (153 * march + 2) / 5 + 1,
+    )
 }
 
 fn days(year: u64, month: u64, day: u64) -> Option<u64> {

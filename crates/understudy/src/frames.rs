@@ -46,12 +46,18 @@ pub(crate) struct Card {
 impl Speaker {
     /// The main thread.
     pub(crate) fn main() -> Self {
-        Self { card: None, heard: true, seen: true }
+        Self {
+            card: None,
+            heard: true,
+            seen: true,
+        }
     }
 
     /// The value of `parent_tool_use_id`.
     pub(crate) fn parent(&self) -> Value {
-        self.card.as_ref().map_or(Value::Null, |card| card.tool_use_id.clone().into())
+        self.card
+            .as_ref()
+            .map_or(Value::Null, |card| card.tool_use_id.clone().into())
     }
 }
 
@@ -75,21 +81,26 @@ pub(crate) fn fields(value: Value) -> Map<String, Value> {
 pub(crate) fn encode(frame: &Value) -> Vec<u8> {
     let mut text = frame.to_string();
     if text.chars().any(is_escaped) {
-        text = text.chars().fold(String::with_capacity(text.len() + 16), |mut out, c| {
-            if is_escaped(c) {
-                out.push_str(&format!("\\u{:04x}", u32::from(c)));
-            } else {
-                out.push(c);
-            }
-            out
-        });
+        text = text
+            .chars()
+            .fold(String::with_capacity(text.len() + 16), |mut out, c| {
+                if is_escaped(c) {
+                    out.push_str(&format!("\\u{:04x}", u32::from(c)));
+                } else {
+                    out.push(c);
+                }
+                out
+            });
     }
     text.push('\n');
     text.into_bytes()
 }
 
 fn is_escaped(c: char) -> bool {
-    matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}')
+    matches!(
+        c,
+        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}'
+    )
 }
 
 #[cfg(test)]
@@ -99,6 +110,9 @@ mod tests {
     #[test]
     fn line_separators_are_escaped_and_emoji_are_not() {
         let frame = Value::from("a\u{2028}\u{85}\u{feff}🦀\n");
-        assert_eq!(encode(&frame), "\"a\\u2028\\u0085\\ufeff🦀\\n\"\n".as_bytes());
+        assert_eq!(
+            encode(&frame),
+            "\"a\\u2028\\u0085\\ufeff🦀\\n\"\n".as_bytes()
+        );
     }
 }

@@ -33,15 +33,19 @@ impl Inputs {
         let deaf = Arc::new(AtomicBool::new(false));
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let to_stage = sender.clone();
-        thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            for signal in signals.forever() {
-                let _ = to_stage.send(Input::Signal(signal));
-            }
-        })?;
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                for signal in signals.forever() {
+                    let _ = to_stage.send(Input::Signal(signal));
+                }
+            })?;
         if stdin {
             let stop = Arc::clone(&deaf);
             let read = move || read_lines(&sender, &stop);
-            thread::Builder::new().name("stdin".to_owned()).spawn(read)?;
+            thread::Builder::new()
+                .name("stdin".to_owned())
+                .spawn(read)?;
         }
         Ok(Self { queue, deaf })
     }

@@ -34,7 +34,9 @@ pub(crate) fn play(path: &Path, speed: Option<f64>) -> io::Result<()> {
 fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let mut file = BufReader::new(File::open(path)?);
     if file.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
-        return Ok(Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(file))));
+        return Ok(Box::new(BufReader::new(
+            flate2::bufread::MultiGzDecoder::new(file),
+        )));
     }
     Ok(Box::new(file))
 }

@@ -2,23 +2,41 @@
 
 use serde_json::json;
 
-use crate::scenario::{
-    Agent, ApiFailure, ApiRetry, Hang, Step, Text, Tool,
-};
+use crate::scenario::{Agent, ApiFailure, ApiRetry, Hang, Step, Text, Tool};
 
 /// The steps for this prompt. `--help` lists the commands.
 pub(crate) fn reply(prompt: &str) -> Vec<Step> {
     let prompt = prompt.trim();
-    let (command, rest) = prompt.split_once(char::is_whitespace).unwrap_or((prompt, ""));
+    let (command, rest) = prompt
+        .split_once(char::is_whitespace)
+        .unwrap_or((prompt, ""));
     let rest = rest.trim();
     match command {
         "/tool" => around(bash(rest, "done\n")),
-        "/fail" => around(Tool { is_error: true, ..bash(rest, "Exit code 1\nnot found") }),
-        "/ask" => around(Tool { ask: true, ..bash(rest, "ran: {{input.command}}") }),
-        "/sleep" => around(Tool { duration_ms: seconds(rest), ..bash("sleep", "slept") }),
-        "/agent" => vec![Step::Agent(agent(rest, false)), Step::text("The agent has reported.")],
-        "/background" => vec![Step::Agent(agent(rest, true)), Step::text("It is under way.")],
-        "/think" => vec![Step::Thinking(Text::Plain(rest.to_owned())), Step::text("I thought.")],
+        "/fail" => around(Tool {
+            is_error: true,
+            ..bash(rest, "Exit code 1\nnot found")
+        }),
+        "/ask" => around(Tool {
+            ask: true,
+            ..bash(rest, "ran: {{input.command}}")
+        }),
+        "/sleep" => around(Tool {
+            duration_ms: seconds(rest),
+            ..bash("sleep", "slept")
+        }),
+        "/agent" => vec![
+            Step::Agent(agent(rest, false)),
+            Step::text("The agent has reported."),
+        ],
+        "/background" => vec![
+            Step::Agent(agent(rest, true)),
+            Step::text("It is under way."),
+        ],
+        "/think" => vec![
+            Step::Thinking(Text::Plain(rest.to_owned())),
+            Step::text("I thought."),
+        ],
         "/retry" => vec![retry(), Step::text("The second attempt came through.")],
         "/error" => vec![Step::Fail(ApiFailure::default())],
         "/lines" => vec![lines(rest.parse().unwrap_or(10))],
@@ -31,11 +49,19 @@ pub(crate) fn reply(prompt: &str) -> Vec<Step> {
 }
 
 fn around(tool: Tool) -> Vec<Step> {
-    vec![Step::text("I will run a command."), Step::Tool(tool), Step::text("The command is over.")]
+    vec![
+        Step::text("I will run a command."),
+        Step::Tool(tool),
+        Step::text("The command is over."),
+    ]
 }
 
 fn bash(command: &str, result: &str) -> Tool {
-    Tool::new("Bash", json!({"command": command, "description": "Run a command"}), result)
+    Tool::new(
+        "Bash",
+        json!({"command": command, "description": "Run a command"}),
+        result,
+    )
 }
 
 fn agent(task: &str, background: bool) -> Agent {
@@ -75,7 +101,11 @@ fn lines(count: usize) -> Step {
 }
 
 fn at_once(text: String, delta: usize) -> Step {
-    Step::Text(Text::Paced { text, delta, delta_ms: 0 })
+    Step::Text(Text::Paced {
+        text,
+        delta,
+        delta_ms: 0,
+    })
 }
 
 fn seconds(text: &str) -> u64 {

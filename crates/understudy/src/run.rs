@@ -43,7 +43,10 @@ fn start(options: &Options) -> Result<ExitCode, String> {
         play(path, options.speed).map_err(failed)?;
         return Ok(ExitCode::from(options.exit.unwrap_or(0)));
     }
-    let scenario = options.scenario.as_deref().map_or_else(|| Ok(Scenario::new()), find)?;
+    let scenario = options
+        .scenario
+        .as_deref()
+        .map_or_else(|| Ok(Scenario::new()), find)?;
     match refusal(options, &scenario) {
         Some(code) => Ok(code),
         None => perform(options, scenario),
@@ -53,14 +56,19 @@ fn start(options: &Options) -> Result<ExitCode, String> {
 /// A file, or else a built-in scenario.
 fn find(name: &OsStr) -> Result<Scenario, String> {
     let path = Path::new(name);
-    let known = name.to_str().filter(|_| path.components().count() == 1 && !path.exists());
+    let known = name
+        .to_str()
+        .filter(|_| path.components().count() == 1 && !path.exists());
     match known.and_then(builtin) {
         Some(scenario) => Ok(scenario),
         None if path.exists() => Scenario::load(path).map_err(|error| format!("cannot {error}")),
         None => {
             let names: Vec<&str> = builtin_names().collect();
             let name = path.display();
-            Err(format!("no scenario {name}: give a file or one of {}", names.join(", ")))
+            Err(format!(
+                "no scenario {name}: give a file or one of {}",
+                names.join(", ")
+            ))
         }
     }
 }
@@ -71,13 +79,23 @@ fn refusal(options: &Options, scenario: &Scenario) -> Option<ExitCode> {
         complain(&startup.stderr);
         return Some(ExitCode::from(startup.exit));
     }
-    let known = |id: &String| scenario.sessions.as_ref().is_none_or(|ids| ids.contains(id));
+    let known = |id: &String| {
+        scenario
+            .sessions
+            .as_ref()
+            .is_none_or(|ids| ids.contains(id))
+    };
     if let Some(id) = options.resume.as_ref().filter(|id| !known(id)) {
         let _ = io::stdout().lock().write_all(&encode(&unknown_session(id)));
         complain(&format!("No conversation found with session ID: {id}"));
         return Some(ExitCode::from(1));
     }
-    let taken = |id: &&String| scenario.sessions.as_ref().is_some_and(|ids| ids.contains(id));
+    let taken = |id: &&String| {
+        scenario
+            .sessions
+            .as_ref()
+            .is_some_and(|ids| ids.contains(id))
+    };
     if let Some(id) = options.session_id.as_ref().filter(taken) {
         complain(&format!("Error: Session ID {id} is already in use."));
         return Some(ExitCode::from(1));
@@ -128,5 +146,7 @@ fn say(text: &str) -> Result<ExitCode, String> {
 }
 
 fn complain(text: &str) {
-    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+    let _ = io::stderr()
+        .lock()
+        .write_all(format!("{text}\n").as_bytes());
 }

@@ -169,7 +169,10 @@ impl Scenario {
     /// The same scenario with one more turn, started by a prompt.
     #[must_use]
     pub fn turn(self, steps: impl IntoIterator<Item = Step>) -> Self {
-        self.with(Turn { steps: steps.into_iter().collect(), ..Turn::default() })
+        self.with(Turn {
+            steps: steps.into_iter().collect(),
+            ..Turn::default()
+        })
     }
 
     /// The same scenario with one more turn.

@@ -69,7 +69,10 @@ impl Session {
         Self {
             id: session_id(options),
             cwd: cwd.to_string_lossy().into_owned(),
-            model: options.model.as_deref().map_or_else(|| MODEL.to_owned(), resolve_model),
+            model: options
+                .model
+                .as_deref()
+                .map_or_else(|| MODEL.to_owned(), resolve_model),
             mode: mode.unwrap_or_else(|| "default".to_owned()),
             may_bypass: options.may_bypass,
             partials: options.partials,
@@ -90,17 +93,27 @@ impl Session {
 
     /// Where the agent would keep the output of a background task.
     pub(crate) fn output_file(&self, task_id: &str) -> String {
-        let slug: String =
-            self.cwd.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let slug: String = self
+            .cwd
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .collect();
         let folder = std::env::temp_dir();
-        format!("{}/claude/{slug}/{}/tasks/{task_id}.output", folder.display(), self.id)
+        format!(
+            "{}/claude/{slug}/{}/tasks/{task_id}.output",
+            folder.display(),
+            self.id
+        )
     }
 
     /// A new conversation: new id, cost counted from zero.
     pub(crate) fn reset(&mut self, id: String) {
         self.id = id;
         let results = self.ledger.results;
-        self.ledger = Ledger { results, ..Ledger::default() };
+        self.ledger = Ledger {
+            results,
+            ..Ledger::default()
+        };
     }
 }
 
@@ -161,8 +174,13 @@ pub(crate) fn resolve_model(name: &str) -> String {
 }
 
 fn session_id(options: &Options) -> String {
-    let kept = if options.fork { None } else { options.resume.clone() };
-    kept.or_else(|| options.session_id.clone()).unwrap_or_else(new_uuid)
+    let kept = if options.fork {
+        None
+    } else {
+        options.resume.clone()
+    };
+    kept.or_else(|| options.session_id.clone())
+        .unwrap_or_else(new_uuid)
 }
 
 fn forward_by_environment() -> bool {
@@ -170,7 +188,10 @@ fn forward_by_environment() -> bool {
 }
 
 /// Token counts stay far below 2^52, so the conversion is exact.
-#[expect(clippy::cast_precision_loss, reason = "token counts stay far below 2^52")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "token counts stay far below 2^52"
+)]
 fn exact(count: u64) -> f64 {
     count as f64
 }

@@ -5,6 +5,7 @@
 //! goes on; time between cues is virtual and scaled by the pace, so that pace 0 gives the same
 //! order of lines as the natural pace.
 
+mod abort;
 mod call;
 mod control;
 mod exit;
@@ -125,6 +126,9 @@ impl Stage {
         while let Ok(input) = self.inputs.queue.try_recv() {
             self.hear(input)?;
         }
+        if self.output.is_full() {
+            return self.pause();
+        }
         self.begin_turn();
         match self.next_track() {
             Some((id, wait)) if wait.is_zero() => self.take_cue(id),
@@ -137,9 +141,20 @@ impl Stage {
         }
     }
 
+    /// The reader is far behind: only listen for a moment.
+    fn pause(&mut self) -> Act {
+        match self.inputs.queue.recv_timeout(Duration::from_millis(5)) {
+            Ok(input) => self.hear(input),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// The track that is due first, and the real time until then.
     fn next_track(&mut self) -> Option<(u64, Duration)> {
-        let ready = self.tracks.values().filter(|track| matches!(track.wait, Wait::No));
+        let ready = self
+            .tracks
+            .values()
+            .filter(|track| matches!(track.wait, Wait::No));
         let (due, id) = ready.map(|track| (track.due, track.id)).min()?;
         let ahead = due.saturating_sub(self.now).mul_f64(self.pace);
         if ahead.is_zero() {
@@ -151,7 +166,11 @@ impl Stage {
     fn wait(&mut self, wait: Duration) -> Act {
         let begun = Instant::now();
         let heard = self.inputs.queue.recv_timeout(wait);
-        let passed = if heard.is_ok() { begun.elapsed().min(wait) } else { wait };
+        let passed = if heard.is_ok() {
+            begun.elapsed().min(wait)
+        } else {
+            wait
+        };
         self.now += passed.div_f64(self.pace);
         match heard {
             Ok(input) => self.hear(input),
@@ -165,7 +184,9 @@ impl Stage {
     }
 
     fn take_cue(&mut self, id: u64) -> Act {
-        let Some(mut track) = self.tracks.remove(&id) else { return Ok(()) };
+        let Some(mut track) = self.tracks.remove(&id) else {
+            return Ok(());
+        };
         let cue = track.cues.pop_front();
         let ended = cue.is_none();
         if let Some(cue) = cue {
@@ -185,7 +206,11 @@ impl Stage {
     /// A track is done: its parent may go on.
     fn leave(&mut self, track: &Track) {
         let Some(parent) = track.parent else { return };
-        if self.tracks.values().any(|other| other.parent == Some(parent)) {
+        if self
+            .tracks
+            .values()
+            .any(|other| other.parent == Some(parent))
+        {
             return;
         }
         let now = self.now;

@@ -17,8 +17,7 @@ pub(crate) fn success(request_id: &Value, payload: Option<Value>) -> Value {
 }
 
 pub(crate) fn failure(request_id: &Value, error: &str, code: Option<&str>) -> Value {
-    let mut body =
-        fields(json!({"subtype": "error", "request_id": request_id, "error": error}));
+    let mut body = fields(json!({"subtype": "error", "request_id": request_id, "error": error}));
     if let Some(code) = code {
         body.insert("error_code".to_owned(), code.into());
     }
@@ -56,7 +55,11 @@ pub(crate) fn can_use_tool(
 fn describe(input: &Map<String, Value>) -> String {
     let text = |key: &str| input.get(key).and_then(Value::as_str);
     let path = || text("file_path").and_then(|path| path.rsplit('/').next());
-    text("description").or_else(path).or_else(|| text("command")).unwrap_or_default().to_owned()
+    text("description")
+        .or_else(path)
+        .or_else(|| text("command"))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn suggestions(name: &str, input: &Map<String, Value>) -> Value {
@@ -77,8 +80,10 @@ pub(crate) fn initialized(session: &Session, request_id: &Value, pending: &[Valu
         .iter()
         .map(|name| json!({"name": name, "description": "", "argumentHint": "", "builtin": true}))
         .collect();
-    let agents: Vec<Value> =
-        AGENTS.iter().map(|name| json!({"name": name, "description": ""})).collect();
+    let agents: Vec<Value> = AGENTS
+        .iter()
+        .map(|name| json!({"name": name, "description": ""}))
+        .collect();
     let payload = json!({
         "commands": commands,
         "agents": agents,

@@ -35,7 +35,11 @@ pub(crate) fn assistant(
     block: &Value,
     prompts: &[String],
 ) -> Map<String, Value> {
-    let usage = Tokens { input: line.input_tokens, output: 1, thinking: 0 };
+    let usage = Tokens {
+        input: line.input_tokens,
+        output: 1,
+        thinking: 0,
+    };
     let mut map = fields(json!({
         "type": "assistant",
         "message": {
@@ -188,7 +192,10 @@ fn sign(map: &mut Map<String, Value>, session: &Session, card: Option<&Card>) {
 fn label(map: &mut Map<String, Value>, card: Option<&Card>) {
     if let Some(card) = card {
         map.insert("subagent_type".to_owned(), card.kind.clone().into());
-        map.insert("task_description".to_owned(), card.description.clone().into());
+        map.insert(
+            "task_description".to_owned(),
+            card.description.clone().into(),
+        );
     }
 }
 

@@ -40,9 +40,17 @@ pub(crate) fn result(session: &mut Session, end: &Ending) -> Value {
         "modelUsage": model_usage(session, session.ledger.total, session.ledger.cost),
         "permission_denials": end.denials,
     }));
-    add(&mut map, "terminal_reason", end.terminal_reason.clone().map(Value::from));
+    add(
+        &mut map,
+        "terminal_reason",
+        end.terminal_reason.clone().map(Value::from),
+    );
     add(&mut map, "fast_mode_state", Some("off".into()));
-    add(&mut map, "fast_mode_disabled_reason", Some("sdk_opt_in_required".into()));
+    add(
+        &mut map,
+        "fast_mode_disabled_reason",
+        Some("sdk_opt_in_required".into()),
+    );
     add(&mut map, "origin", end.origin.clone());
     map.append(&mut fields(json!({
         "subagent_stats": session.ledger.agents.to_json(),
@@ -90,7 +98,11 @@ fn delivery(map: &mut Map<String, Value>, session: &mut Session, end: &Ending) {
         map.insert("user_message_uuids".to_owned(), json!(end.prompts));
     }
     let ledger = &session.ledger;
-    let since = model_usage(session, ledger.since_result, ledger.cost - ledger.cost_before);
+    let since = model_usage(
+        session,
+        ledger.since_result,
+        ledger.cost - ledger.cost_before,
+    );
     map.insert("queued_turn_count".to_owned(), end.queued.into());
     map.insert("result_index".to_owned(), ledger.results.into());
     map.insert("model_usage_since_last_result".to_owned(), since);

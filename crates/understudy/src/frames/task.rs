@@ -13,7 +13,8 @@ pub(crate) fn system(session: &Session, subtype: &str, rest: Value) -> Value {
     map.insert("subtype".to_owned(), subtype.into());
     map.append(&mut fields(rest));
     map.entry("uuid").or_insert_with(|| new_uuid().into());
-    map.entry("session_id").or_insert_with(|| session.id.clone().into());
+    map.entry("session_id")
+        .or_insert_with(|| session.id.clone().into());
     map.into()
 }
 
@@ -71,7 +72,11 @@ pub(crate) fn notification(
 ) -> Value {
     let mut rest = identity(card);
     let silent = card.is_shell() && !card.background;
-    let file = if silent { String::new() } else { session.output_file(&card.task_id) };
+    let file = if silent {
+        String::new()
+    } else {
+        session.output_file(&card.task_id)
+    };
     rest.insert("status".to_owned(), status.into());
     rest.insert("output_file".to_owned(), file.into());
     rest.insert("summary".to_owned(), summary.into());
@@ -111,5 +116,9 @@ fn identity(card: &Card) -> Map<String, Value> {
 }
 
 fn task_type(card: &Card) -> &'static str {
-    if card.is_shell() { "local_bash" } else { "local_agent" }
+    if card.is_shell() {
+        "local_bash"
+    } else {
+        "local_agent"
+    }
 }

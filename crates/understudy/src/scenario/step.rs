@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::trouble::{Grandchild, Hang, Junk, StderrText, Torn};
 use super::is_false;
+use super::trouble::{Grandchild, Hang, Junk, StderrText, Torn};
 
 /// One step of a turn. In a file it is a table with one key, the step's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -243,7 +243,11 @@ impl Text {
     pub(crate) fn parts(self) -> (String, usize, u64) {
         match self {
             Self::Plain(text) => (text, Self::delta_default(), Self::delta_ms_default()),
-            Self::Paced { text, delta, delta_ms } => (text, delta.max(1), delta_ms),
+            Self::Paced {
+                text,
+                delta,
+                delta_ms,
+            } => (text, delta.max(1), delta_ms),
         }
     }
 }
@@ -251,7 +255,13 @@ impl Text {
 impl Default for ApiRetry {
     fn default() -> Self {
         let error = "overloaded".to_owned();
-        Self { attempts: 1, status: Some(529), error, delay_ms: 500, draft: None }
+        Self {
+            attempts: 1,
+            status: Some(529),
+            error,
+            delay_ms: 500,
+            draft: None,
+        }
     }
 }
 
@@ -287,7 +297,11 @@ impl Tool {
             Value::Object(map) => map,
             _ => Map::new(),
         };
-        Self { name: name.to_owned(), input, result: result.into(), ..Self::default() }
+        Self {
+            name: name.to_owned(),
+            input,
+            result: result.into(),
+            ..Self::default()
+        }
     }
 }
-

@@ -74,6 +74,9 @@ pub struct Grandchild {
 
 impl Default for Torn {
     fn default() -> Self {
-        Self { text: "This line is never finished.".to_owned(), keep: 60 }
+        Self {
+            text: "This line is never finished.".to_owned(),
+            keep: 60,
+        }
     }
 }

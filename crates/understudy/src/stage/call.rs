@@ -22,14 +22,21 @@ impl Stage {
             Call::Tool(mut tool) => {
                 let id = self.tool_use_id(&tool.id);
                 tool.input = self.fill_map(&tool.input, None);
-                Job::Tool { id, tool: Box::new(tool) }
+                Job::Tool {
+                    id,
+                    tool: Box::new(tool),
+                }
             }
             Call::Agent(agent) => self.plan_agent(track, agent),
         }
     }
 
     pub(super) fn tool_use_id(&mut self, wanted: &str) -> String {
-        if wanted.is_empty() { self.session.fresh("toolu") } else { wanted.to_owned() }
+        if wanted.is_empty() {
+            self.session.fresh("toolu")
+        } else {
+            wanted.to_owned()
+        }
     }
 
     pub(super) fn start_jobs(&mut self, track: &mut Track, jobs: Vec<Job>) {
@@ -64,7 +71,9 @@ impl Stage {
     }
 
     pub(super) fn run_job(&mut self, track: &mut Track) {
-        let Some(Job::Tool { id, tool }) = track.call.clone() else { return };
+        let Some(Job::Tool { id, tool }) = track.call.clone() else {
+            return;
+        };
         if !tool.ask || self.runs_unasked(&tool.name) {
             track.push_front([Cue::Decide(Decision::Ruled)]);
         } else if !self.session.asks_host {
@@ -102,7 +111,9 @@ impl Stage {
     /// The host's answer to one of our questions; late and second answers find none.
     pub(super) fn answered(&mut self, response: &Value) {
         let request_id = response["request_id"].as_str().unwrap_or_default();
-        let Some((id, _)) = self.asks.remove(request_id) else { return };
+        let Some((id, _)) = self.asks.remove(request_id) else {
+            return;
+        };
         let payload = &response["response"];
         let decision = match payload["behavior"].as_str() {
             _ if response["subtype"] == "error" => Decision::Broken(text(&response["error"])),
@@ -117,8 +128,13 @@ impl Stage {
     }
 
     fn allowed(&mut self, id: u64, payload: &Value) -> Decision {
-        for update in payload["updatedPermissions"].as_array().into_iter().flatten() {
-            if let (Some("setMode"), Some(mode)) = (update["type"].as_str(), update["mode"].as_str())
+        for update in payload["updatedPermissions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            if let (Some("setMode"), Some(mode)) =
+                (update["type"].as_str(), update["mode"].as_str())
             {
                 self.session.mode = mode.to_owned();
                 self.announce_mode();
@@ -149,13 +165,19 @@ impl Stage {
 
     /// A decided call runs or fails.
     pub(super) fn decide(&mut self, track: &mut Track, decision: Decision) {
-        let Some(Job::Tool { id, tool }) = track.call.clone() else { return };
+        let Some(Job::Tool { id, tool }) = track.call.clone() else {
+            return;
+        };
         let runs = matches!(decision, Decision::Ruled | Decision::Allowed(_));
-        let follow = if runs { tool.allowed.clone() } else { tool.denied.clone() };
+        let follow = if runs {
+            tool.allowed.clone()
+        } else {
+            tool.denied.clone()
+        };
         if let Some(parent) = track.parent.and_then(|parent| self.tracks.get_mut(&parent)) {
             // In front of what follows, but after the fold point that ends the round of tools.
             let rest = parent.cues.pop_front();
-            parent.push_front(rest.into_iter().chain(follow.into_iter().map(Cue::Step)));
+            parent.push_front(rest.into_iter().chain(follow.into_iter().map(Cue::step)));
         }
         if !runs {
             track.push_front([Cue::Return(decision)]);
@@ -177,7 +199,9 @@ impl Stage {
     }
 
     pub(super) fn give_result(&mut self, track: &Track, decision: &Decision) {
-        let Some(Job::Tool { id, tool }) = &track.call else { return };
+        let Some(Job::Tool { id, tool }) = &track.call else {
+            return;
+        };
         let input = match decision {
             Decision::Allowed(input) => input.clone(),
             _ => tool.input.clone(),
@@ -201,8 +225,18 @@ impl Stage {
 
     pub(super) fn print_result(&self, speaker: &Speaker, outcome: &Outcome) {
         if speaker.seen {
-            let Outcome { block, structured, meta } = outcome;
-            self.print(&tool_result(&self.session, speaker, block, structured, meta.clone()));
+            let Outcome {
+                block,
+                structured,
+                meta,
+            } = outcome;
+            self.print(&tool_result(
+                &self.session,
+                speaker,
+                block,
+                structured,
+                meta.clone(),
+            ));
         }
     }
 

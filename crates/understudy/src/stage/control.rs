@@ -8,21 +8,47 @@ use crate::frames::{Speaker, cancel, failure, initialized, success, system, user
 use crate::scenario::{ControlReply, WaitFor};
 use crate::session::resolve_model;
 
-const MODES: &[&str] =
-    &["acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan"];
+const MODES: &[&str] = &[
+    "acceptEdits",
+    "auto",
+    "bypassPermissions",
+    "default",
+    "dontAsk",
+    "plan",
+];
 
 /// Requests that only read or set something and are answered by a small payload.
 const ACCEPTED: &[&str] = &[
-    "set_max_thinking_tokens", "apply_flag_settings", "update_settings", "mcp_message",
-    "mcp_reconnect", "mcp_toggle", "seed_read_state", "register_repo_root", "rename_session",
-    "set_color", "set_has_subscribers",
+    "set_max_thinking_tokens",
+    "apply_flag_settings",
+    "update_settings",
+    "mcp_message",
+    "mcp_reconnect",
+    "mcp_toggle",
+    "seed_read_state",
+    "register_repo_root",
+    "rename_session",
+    "set_color",
+    "set_has_subscribers",
 ];
 
 /// Requests that read something; the payload is an empty object.
 const READ: &[&str] = &[
-    "get_settings", "list_permission_rules", "get_hooks_listing", "get_session_cost", "get_usage",
-    "list_models", "mcp_call", "mcp_read_resource", "rewind_files", "background_tasks",
-    "get_task_output", "read_file", "file_suggestions", "reload_plugins", "reload_skills",
+    "get_settings",
+    "list_permission_rules",
+    "get_hooks_listing",
+    "get_session_cost",
+    "get_usage",
+    "list_models",
+    "mcp_call",
+    "mcp_read_resource",
+    "rewind_files",
+    "background_tasks",
+    "get_task_output",
+    "read_file",
+    "file_suggestions",
+    "reload_plugins",
+    "reload_skills",
     "reload_output_styles",
 ];
 
@@ -30,7 +56,12 @@ impl Stage {
     pub(super) fn control(&mut self, line: &Value) -> Act {
         let (id, request) = (&line["request_id"], &line["request"]);
         let subtype = request["subtype"].as_str().unwrap_or_default();
-        let done = match self.scenario.controls.iter().find(|reply| reply.subtype == subtype) {
+        let done = match self
+            .scenario
+            .controls
+            .iter()
+            .find(|reply| reply.subtype == subtype)
+        {
             Some(reply) => {
                 let reply = reply.clone();
                 self.scripted(id, &reply);
@@ -101,13 +132,23 @@ impl Stage {
         }
         let frame = match &reply.error {
             Some(error) => failure(id, error, reply.error_code.as_deref()),
-            None => success(id, reply.response.as_ref().map(|value| self.fill_value(value, None))),
+            None => success(
+                id,
+                reply
+                    .response
+                    .as_ref()
+                    .map(|value| self.fill_value(value, None)),
+            ),
         };
         match reply.delay_ms {
             None => self.print(&frame),
             Some(ms) => {
                 let cues = [Cue::Wait(ms), Cue::Frame(frame)].into();
-                self.enter(Track { speaker: Speaker::main(), cues, ..Track::default() });
+                self.enter(Track {
+                    speaker: Speaker::main(),
+                    cues,
+                    ..Track::default()
+                });
             }
         }
     }
@@ -129,8 +170,11 @@ impl Stage {
         if request["cancel_queued"] == true {
             receipt["cancelled"] = self.cancel_queue().into();
         }
-        let queued: Vec<Value> =
-            self.queue.iter().filter_map(|prompt| prompt.uuid.clone().map(Value::from)).collect();
+        let queued: Vec<Value> = self
+            .queue
+            .iter()
+            .filter_map(|prompt| prompt.uuid.clone().map(Value::from))
+            .collect();
         receipt["still_queued"] = queued.into();
         self.print(&success(id, Some(receipt)));
         self.abort(false);
@@ -158,7 +202,8 @@ impl Stage {
     fn cancel_message(&mut self, id: &Value, request: &Value) {
         let wanted = request["message_uuid"].as_str();
         let before = self.queue.len();
-        self.queue.retain(|prompt| prompt.uuid.is_none() || prompt.uuid.as_deref() != wanted);
+        self.queue
+            .retain(|prompt| prompt.uuid.is_none() || prompt.uuid.as_deref() != wanted);
         let cancelled = self.queue.len() < before;
         if cancelled {
             self.lifecycle(wanted.unwrap_or_default(), "cancelled");
@@ -169,7 +214,10 @@ impl Stage {
     fn set_mode(&mut self, id: &Value, request: &Value) {
         let mode = request["mode"].as_str().unwrap_or_default();
         if !MODES.contains(&mode) {
-            let error = format!("Cannot set permission mode: must be one of {}", MODES.join(", "));
+            let error = format!(
+                "Cannot set permission mode: must be one of {}",
+                MODES.join(", ")
+            );
             self.print(&failure(id, &error, Some("invalid_mode")));
         } else if mode == "bypassPermissions" && !self.session.may_bypass {
             let error = "Cannot set permission mode to bypassPermissions because the session was \
@@ -190,7 +238,10 @@ impl Stage {
     fn set_model(&mut self, id: &Value, request: &Value) {
         self.session.model = resolve_model(request["model"].as_str().unwrap_or("default"));
         let model = &self.session.model;
-        self.print(&user_local(&self.session, &format!("Set model to `{model}`")));
+        self.print(&user_local(
+            &self.session,
+            &format!("Set model to `{model}`"),
+        ));
         self.print(&success(id, Some(json!({"model": model}))));
     }
 }

@@ -12,7 +12,9 @@ impl Stage {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
-            let Some((name, tail)) = after.split_once("}}") else { break };
+            let Some((name, tail)) = after.split_once("}}") else {
+                break;
+            };
             out.push_str(before);
             match self.placeholder(name.trim(), input) {
                 Some(value) => out.push_str(&value),
@@ -28,7 +30,10 @@ impl Stage {
     pub(super) fn fill_value(&self, value: &Value, input: Option<&Map<String, Value>>) -> Value {
         match value {
             Value::String(text) => self.fill(text, input).into(),
-            Value::Array(items) => items.iter().map(|item| self.fill_value(item, input)).collect(),
+            Value::Array(items) => items
+                .iter()
+                .map(|item| self.fill_value(item, input))
+                .collect(),
             Value::Object(map) => Value::Object(self.fill_map(map, input)),
             other => other.clone(),
         }
@@ -39,7 +44,9 @@ impl Stage {
         map: &Map<String, Value>,
         input: Option<&Map<String, Value>>,
     ) -> Map<String, Value> {
-        map.iter().map(|(key, value)| (key.clone(), self.fill_value(value, input))).collect()
+        map.iter()
+            .map(|(key, value)| (key.clone(), self.fill_value(value, input)))
+            .collect()
     }
 
     fn placeholder(&self, name: &str, input: Option<&Map<String, Value>>) -> Option<String> {
@@ -66,7 +73,9 @@ impl Stage {
 }
 
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// So many bytes of numbered words.

@@ -19,23 +19,35 @@ pub(super) struct Prompt {
 
 impl Prompt {
     pub(super) fn plain(text: String) -> Self {
-        Self { uuid: None, blocks: vec![json!({"type": "text", "text": text})] }
+        Self {
+            uuid: None,
+            blocks: vec![json!({"type": "text", "text": text})],
+        }
     }
 
     fn read(line: &Value) -> Self {
         let uuid = line["uuid"].as_str().map(str::to_owned);
         match &line["message"]["content"] {
-            Value::Array(blocks) => Self { uuid, blocks: blocks.clone() },
+            Value::Array(blocks) => Self {
+                uuid,
+                blocks: blocks.clone(),
+            },
             content => {
                 let text = content.as_str().unwrap_or_default().to_owned();
-                Self { uuid, ..Self::plain(text) }
+                Self {
+                    uuid,
+                    ..Self::plain(text)
+                }
             }
         }
     }
 
     /// The text of all its text blocks.
     pub(super) fn text(&self) -> String {
-        self.blocks.iter().filter_map(|block| block["text"].as_str()).collect()
+        self.blocks
+            .iter()
+            .filter_map(|block| block["text"].as_str())
+            .collect()
     }
 
     /// As the agent echoes it: always a list of blocks.
@@ -54,7 +66,10 @@ impl Prompt {
             }
         }
         blocks.extend(last.blocks.iter().cloned());
-        Some(Self { uuid: last.uuid.clone(), blocks })
+        Some(Self {
+            uuid: last.uuid.clone(),
+            blocks,
+        })
     }
 }
 
@@ -145,7 +160,10 @@ impl Stage {
         let now = self.now;
         let mut woken = false;
         for track in self.tracks.values_mut() {
-            if matches!(&track.wait, Wait::Host(wanted) if wanted == what) {
+            if track.expects(what) {
+                if matches!(track.wait, Wait::No) {
+                    track.cues.pop_front();
+                }
                 track.wake(now);
                 woken = true;
             }

@@ -59,7 +59,11 @@ impl Stage {
         let frame = assistant(&self.session, &Speaker::main(), &line, &block, &[]);
         let mut bytes = encode(&Value::from(frame));
         let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-        let keep = if torn.keep < 0 { length + torn.keep } else { torn.keep };
+        let keep = if torn.keep < 0 {
+            length + torn.keep
+        } else {
+            torn.keep
+        };
         bytes.truncate(usize::try_from(keep).unwrap_or(0));
         self.output.write(bytes);
     }
@@ -87,7 +91,10 @@ fn spawn(child: &Grandchild) -> io::Result<u32> {
     if child.setsid {
         command.arg("sh");
     }
-    command.args(["-c", &script]).stdin(Stdio::null()).stderr(Stdio::null());
+    command
+        .args(["-c", &script])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
     if !child.hold_stdout {
         command.stdout(Stdio::null());
     }
@@ -100,8 +107,9 @@ fn junk_bytes(junk: &Junk) -> Vec<u8> {
         Junk::Hex { hex, unterminated } => {
             let digits: Vec<u32> = hex.chars().filter_map(|c| c.to_digit(16)).collect();
             let pairs = digits.chunks(2);
-            let mut bytes: Vec<u8> =
-                pairs.filter_map(|pair| byte(pair.first()?, pair.get(1)?)).collect();
+            let mut bytes: Vec<u8> = pairs
+                .filter_map(|pair| byte(pair.first()?, pair.get(1)?))
+                .collect();
             if !unterminated {
                 bytes.push(b'\n');
             }

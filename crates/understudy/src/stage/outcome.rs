@@ -54,16 +54,28 @@ pub(super) fn killed(id: &str) -> Outcome {
 /// A call that failed with this text.
 pub(super) fn failed(id: &str, text: &str, meta: Option<Value>) -> Outcome {
     let structured = format!("Error: {text}").into();
-    Outcome { block: error_block(id, &text.into()), structured, meta }
+    Outcome {
+        block: error_block(id, &text.into()),
+        structured,
+        meta,
+    }
 }
 
 fn ran(id: &str, tool: &Tool, meta: Option<Value>) -> Outcome {
-    let content = if tool.result.is_null() { "".into() } else { tool.result.clone() };
+    let content = if tool.result.is_null() {
+        "".into()
+    } else {
+        tool.result.clone()
+    };
     if tool.is_error {
         let structured = tool.tool_use_result.clone();
         let told = || format!("Error: {}", plain(&content)).into();
         let structured = structured.unwrap_or_else(told);
-        return Outcome { block: error_block(id, &content), structured, meta };
+        return Outcome {
+            block: error_block(id, &content),
+            structured,
+            meta,
+        };
     }
     let mut block = json!({"tool_use_id": id, "type": "tool_result", "content": content});
     if tool.name == "Bash" {
@@ -71,7 +83,11 @@ fn ran(id: &str, tool: &Tool, meta: Option<Value>) -> Outcome {
     }
     let structured = tool.tool_use_result.clone();
     let structured = structured.unwrap_or_else(|| shape(tool, &plain(&content)));
-    Outcome { block, structured, meta }
+    Outcome {
+        block,
+        structured,
+        meta,
+    }
 }
 
 fn refused(id: &str, message: &str, kind: &str, source: &str) -> Outcome {
@@ -118,9 +134,10 @@ fn shape(tool: &Tool, text: &str) -> Value {
 fn plain(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
-        Value::Array(blocks) => {
-            blocks.iter().filter_map(|block| block["text"].as_str()).collect()
-        }
+        Value::Array(blocks) => blocks
+            .iter()
+            .filter_map(|block| block["text"].as_str())
+            .collect(),
         other => other.to_string(),
     }
 }

@@ -4,9 +4,7 @@ use serde_json::{Value, json};
 
 use super::Stage;
 use super::track::{Block, Message, OpenBlock, Track};
-use crate::frames::{
-    Line, assistant, blocks_usage, progress, stream_event, system, user_text,
-};
+use crate::frames::{Line, assistant, blocks_usage, progress, stream_event, system, user_text};
 use crate::session::Tokens;
 
 /// Signature of every thinking block; opaque to hosts.
@@ -20,24 +18,39 @@ impl Stage {
         if track.message.is_none() {
             self.open_message(track);
         }
-        let Some(message) = &mut track.message else { return };
+        let Some(message) = &mut track.message else {
+            return;
+        };
         let index = message.next_index;
         message.next_index += 1;
         message.ends_in_call = matches!(block, Block::Call { .. });
         let event = json!({
             "type": "content_block_start", "index": index, "content_block": blank(&block),
         });
-        message.open = Some(OpenBlock { index, block, text: String::new() });
+        message.open = Some(OpenBlock {
+            index,
+            block,
+            text: String::new(),
+        });
         self.stream(track, event);
     }
 
     fn open_message(&mut self, track: &mut Track) {
         let id = self.session.fresh("msg");
         let request_id = self.session.fresh("req");
-        let base = if track.is_main() { BASE_TOKENS.0 } else { BASE_TOKENS.1 };
+        let base = if track.is_main() {
+            BASE_TOKENS.0
+        } else {
+            BASE_TOKENS.1
+        };
         let input_tokens = base + track.tokens;
         let model = self.session.model.clone();
-        let line = Line { message_id: id.clone(), request_id, model: model.clone(), input_tokens };
+        let line = Line {
+            message_id: id.clone(),
+            request_id,
+            model: model.clone(),
+            input_tokens,
+        };
         track.message = Some(Message {
             line,
             next_index: 0,
@@ -54,7 +67,11 @@ impl Stage {
             turn.requested = false;
             turn.begun.push(id.clone());
         }
-        let usage = blocks_usage(Tokens { input: input_tokens, output: 1, thinking: 0 });
+        let usage = blocks_usage(Tokens {
+            input: input_tokens,
+            output: 1,
+            thinking: 0,
+        });
         let event = json!({"type": "message_start", "message": {
             "id": id, "type": "message", "role": "assistant", "model": model, "content": [],
             "stop_reason": null, "stop_sequence": null, "usage": usage,
@@ -75,8 +92,12 @@ impl Stage {
 
     pub(super) fn delta(&mut self, track: &mut Track, piece: &str) {
         let main = track.is_main();
-        let Some(message) = &mut track.message else { return };
-        let Some(open) = &mut message.open else { return };
+        let Some(message) = &mut track.message else {
+            return;
+        };
+        let Some(open) = &mut message.open else {
+            return;
+        };
         open.text.push_str(piece);
         let index = open.index;
         let delta = match open.block {
@@ -100,13 +121,16 @@ impl Stage {
 
     /// The assistant line comes before the block's own stop (protocol.md A.8).
     pub(super) fn close_block(&mut self, track: &mut Track) {
-        let Some(message) = &mut track.message else { return };
-        let Some(open) = message.open.take() else { return };
+        let Some(message) = &mut track.message else {
+            return;
+        };
+        let Some(open) = message.open.take() else {
+            return;
+        };
         message.output_tokens += tokens_of(&open.text);
         if matches!(open.block, Block::Thinking) {
             let delta = json!({"type": "signature_delta", "signature": SIGNATURE});
-            let event =
-                json!({"type": "content_block_delta", "index": open.index, "delta": delta});
+            let event = json!({"type": "content_block_delta", "index": open.index, "delta": delta});
             self.stream(track, event);
         }
         self.speak(track, &open, false);
@@ -116,7 +140,9 @@ impl Stage {
 
     /// Prints the assistant line of a block, if this speaker is heard.
     pub(super) fn speak(&mut self, track: &mut Track, open: &OpenBlock, aborted: bool) {
-        let Some(message) = &track.message else { return };
+        let Some(message) = &track.message else {
+            return;
+        };
         let line = message.line.clone();
         if matches!(open.block, Block::Text) {
             track.last_text.clone_from(&open.text);
@@ -125,11 +151,19 @@ impl Stage {
             Block::Call { name, input, .. } => Some((name.clone(), describe(name, input))),
             _ => None,
         };
-        let late = track.speaker.card.as_ref().is_some_and(|card| card.background);
+        let late = track
+            .speaker
+            .card
+            .as_ref()
+            .is_some_and(|card| card.background);
         if !late {
             self.report_progress(track, call.as_ref());
         }
-        let loud = if call.is_some() { track.speaker.seen } else { track.speaker.heard };
+        let loud = if call.is_some() {
+            track.speaker.seen
+        } else {
+            track.speaker.heard
+        };
         if loud {
             let prompts = self.first_answer(track);
             let block = finished(open);
@@ -145,7 +179,9 @@ impl Stage {
     }
 
     fn report_progress(&mut self, track: &mut Track, call: Option<&(String, String)>) {
-        let (Some((name, doing)), Some(card)) = (call, &track.speaker.card) else { return };
+        let (Some((name, doing)), Some(card)) = (call, &track.speaker.card) else {
+            return;
+        };
         track.tool_uses += 1;
         let usage = self.task_usage(track);
         self.print(&progress(&self.session, card, doing, name, usage));
@@ -171,21 +207,25 @@ impl Stage {
     }
 
     pub(super) fn message_delta(&mut self, track: &mut Track) {
-        let Some(message) = &mut track.message else { return };
+        let Some(message) = &mut track.message else {
+            return;
+        };
         let tokens = Tokens {
             input: message.line.input_tokens,
             output: message.output_tokens.max(1),
             thinking: message.thinking_tokens,
         };
-        let reason = if message.ends_in_call { "tool_use" } else { "end_turn" };
+        let reason = if message.ends_in_call {
+            "tool_use"
+        } else {
+            "end_turn"
+        };
         track.tokens += tokens.output + 80;
         self.session.ledger.book(tokens);
-        if track.is_main() {
-            if let Some(turn) = &mut self.turn {
-                turn.tokens.add(tokens);
-                turn.messages += 1;
-                turn.stop_reason = reason.into();
-            }
+        if let Some(turn) = self.turn.as_mut().filter(|_| track.is_main()) {
+            turn.tokens.add(tokens);
+            turn.messages += 1;
+            turn.stop_reason = reason.into();
         }
         let event = json!({
             "type": "message_delta",
@@ -202,7 +242,9 @@ impl Stage {
 
     /// `message_stop` of a draft whose blocks from `index` on have no assistant line.
     pub(super) fn abandon(&self, track: &mut Track, index: usize) {
-        let Some(message) = track.message.take() else { return };
+        let Some(message) = track.message.take() else {
+            return;
+        };
         if !self.session.partials || !track.is_main() {
             return;
         }
@@ -216,25 +258,33 @@ impl Stage {
 
     /// The end of a block and message that were cut: made by the agent, not by the API.
     pub(super) fn cut_message(&self, track: &mut Track, from: usize) {
-        let Some(message) = &mut track.message else { return };
+        let Some(message) = &mut track.message else {
+            return;
+        };
         let input = message.line.input_tokens;
         if let Some(open) = message.open.take() {
-            self.stream(track, json!({"type": "content_block_stop", "index": open.index}));
+            self.stream(
+                track,
+                json!({"type": "content_block_stop", "index": open.index}),
+            );
         }
-        self.stream(track, json!({
-            "type": "message_delta", "context_management": null,
-            "delta": {
-                "container": null, "stop_details": null, "stop_reason": null,
-                "stop_sequence": null,
-            },
-            "usage": {
-                "output_tokens_details": {"thinking_tokens": 0},
-                "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
-                "input_tokens": input, "iterations": [], "output_tokens": 1,
-                "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
-                "fallback_credit": null,
-            },
-        }));
+        self.stream(
+            track,
+            json!({
+                "type": "message_delta", "context_management": null,
+                "delta": {
+                    "container": null, "stop_details": null, "stop_reason": null,
+                    "stop_sequence": null,
+                },
+                "usage": {
+                    "output_tokens_details": {"thinking_tokens": 0},
+                    "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+                    "input_tokens": input, "iterations": [], "output_tokens": 1,
+                    "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
+                    "fallback_credit": null,
+                },
+            }),
+        );
         self.abandon(track, from);
     }
 
@@ -245,7 +295,9 @@ impl Stage {
 
     /// A stream event; only the main thread has them (observed.md 16).
     pub(super) fn stream(&self, track: &Track, event: Value) {
-        let Some(message) = &track.message else { return };
+        let Some(message) = &track.message else {
+            return;
+        };
         if self.session.partials && track.is_main() {
             let prompts = match &self.turn {
                 Some(turn) if event["type"] == "message_start" && turn.begun.len() == 1 => {
@@ -286,7 +338,13 @@ fn finished(open: &OpenBlock) -> Value {
 /// What `task_progress` says about a call.
 fn describe(name: &str, input: &serde_json::Map<String, Value>) -> String {
     let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
-    let file = || text("file_path").rsplit('/').next().unwrap_or_default().to_owned();
+    let file = || {
+        text("file_path")
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
     match name {
         "Bash" => format!("Running {}", first(text("description"), text("command"))),
         "Read" => format!("Reading {}", file()),

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::track::{Block, Cue, Job, OpenBlock, Track, Wait};
+use super::track::{Block, Cue, Flow, Job, OpenBlock, Track, Wait};
 use super::{Act, Exit, Stage};
-use crate::frames::{system, synthetic};
+use crate::frames::{synthetic, system};
 use crate::scenario::{ApiFailure, ApiRetry, Call, Many, Raw, Step, Text, WaitFor};
 
 /// Characters a delta of a tool input, as in the recordings.
@@ -18,7 +18,7 @@ const CUT_OFF: &str = "Your response above was cut off mid-stream. Resume direct
 impl Stage {
     pub(super) fn play(&mut self, track: &mut Track, cue: Cue) -> Act {
         match cue {
-            Cue::Step(step) => return self.step(track, step),
+            Cue::Step(step) => return self.step(track, *step),
             Cue::Decide(decision) => self.decide(track, decision),
             Cue::Return(decision) => self.give_result(track, &decision),
             Cue::Run => self.run_job(track),
@@ -42,16 +42,30 @@ impl Stage {
             Cue::Wait(ms) => track.due += std::time::Duration::from_millis(ms),
             Cue::Open(block) => self.open_block(track, block),
             Cue::Delta(piece) => self.delta(track, &piece),
+            Cue::Stream(flow) => self.flow(track, flow),
             Cue::Close => self.close_block(track),
             Cue::MessageDelta => self.message_delta(track),
             Cue::MessageStop => self.message_stop(track),
             Cue::Abandon(from) => {
-                if let Some(open) = track.message.as_mut().and_then(|message| message.open.take()) {
-                    self.stream(track, json!({"type": "content_block_stop", "index": open.index}));
+                if let Some(open) = track
+                    .message
+                    .as_mut()
+                    .and_then(|message| message.open.take())
+                {
+                    self.stream(
+                        track,
+                        json!({"type": "content_block_stop", "index": open.index}),
+                    );
                 }
                 self.abandon(track, from);
             }
-            Cue::Retry { attempt, attempts, status, error, delay_ms } => {
+            Cue::Retry {
+                attempt,
+                attempts,
+                status,
+                error,
+                delay_ms,
+            } => {
                 let rest = json!({
                     "attempt": attempt, "max_retries": attempts.max(10),
                     "retry_delay_ms": delay_ms, "error_status": status, "error": error,
@@ -94,20 +108,35 @@ impl Stage {
     fn say(&mut self, track: &mut Track, block: Block, text: Text) {
         let (text, delta, delta_ms) = text.parts();
         let text = self.fill(&text, None);
-        let mut cues = vec![Cue::Open(block)];
-        for piece in pieces(&text, delta) {
-            if delta_ms > 0 {
-                cues.push(Cue::Wait(delta_ms));
-            }
-            cues.push(Cue::Delta(piece));
+        let flow = Flow {
+            text,
+            said: 0,
+            delta,
+            delta_ms,
+        };
+        track.push_front([
+            Cue::Open(block),
+            Cue::Wait(delta_ms),
+            Cue::Stream(flow),
+            Cue::Close,
+        ]);
+    }
+
+    /// One delta; the rest follows.
+    fn flow(&mut self, track: &mut Track, mut flow: Flow) {
+        let Some(piece) = flow.next() else { return };
+        self.delta(track, &piece);
+        if !flow.is_over() {
+            track.push_front([Cue::Wait(flow.delta_ms), Cue::Stream(flow)]);
         }
-        cues.push(Cue::Close);
-        track.push_front(cues);
     }
 
     /// One message with these calls, then the calls themselves.
     fn call(&mut self, track: &mut Track, calls: Vec<Call>) {
-        let jobs: Vec<Job> = calls.into_iter().map(|call| self.plan(track, call)).collect();
+        let jobs: Vec<Job> = calls
+            .into_iter()
+            .map(|call| self.plan(track, call))
+            .collect();
         let mut cues = Vec::new();
         for job in &jobs {
             let block = job.block();
@@ -129,21 +158,36 @@ impl Stage {
     }
 
     fn api_retry(&mut self, track: &mut Track, retry: ApiRetry) {
-        let ApiRetry { attempts, status, error, delay_ms, draft } = retry;
+        let ApiRetry {
+            attempts,
+            status,
+            error,
+            delay_ms,
+            draft,
+        } = retry;
         let mut cues = Vec::new();
         if track.message.is_some() {
             cues.extend([Cue::MessageDelta, Cue::MessageStop]);
         }
         if let Some(draft) = draft {
             cues.push(Cue::Open(Block::Text));
-            for piece in pieces(&draft, 8) {
-                cues.extend([Cue::Wait(20), Cue::Delta(piece)]);
-            }
+            cues.push(Cue::Stream(Flow {
+                text: draft,
+                said: 0,
+                delta: 8,
+                delta_ms: 20,
+            }));
             cues.push(Cue::Abandon(0));
         }
         for attempt in 1..=attempts {
             let error = error.clone();
-            cues.push(Cue::Retry { attempt, attempts, status, error, delay_ms });
+            cues.push(Cue::Retry {
+                attempt,
+                attempts,
+                status,
+                error,
+                delay_ms,
+            });
             cues.push(Cue::Wait(delay_ms));
         }
         track.push_front(cues);
@@ -156,7 +200,10 @@ impl Stage {
         for piece in pieces(&text, 8) {
             self.delta(track, &piece);
         }
-        let next = track.message.as_ref().map_or(0, |message| message.next_index);
+        let next = track
+            .message
+            .as_ref()
+            .map_or(0, |message| message.next_index);
         self.close_block(track);
         self.abandon(track, next);
         track.message = None;
@@ -169,7 +216,13 @@ impl Stage {
         self.request();
         let request_id = self.session.fresh("req");
         let text = self.fill(&failure.text, None);
-        self.print(&synthetic(&self.session, &text, &failure.error, failure.status, &request_id));
+        self.print(&synthetic(
+            &self.session,
+            &text,
+            &failure.error,
+            failure.status,
+            &request_id,
+        ));
         if let Some(turn) = &mut self.turn {
             turn.end_failed(failure.status, text);
         }
@@ -232,8 +285,11 @@ fn finish(track: &mut Track) {
 fn repeat(track: &mut Track, many: Many) {
     let Many { times, steps } = many;
     if let Some(left) = times.checked_sub(1) {
-        let again = Step::Many(Many { times: left, steps: steps.clone() });
-        track.push_front(steps.into_iter().chain([again]).map(Cue::Step));
+        let again = Step::Many(Many {
+            times: left,
+            steps: steps.clone(),
+        });
+        track.push_front(steps.into_iter().chain([again]).map(Cue::step));
     }
 }
 
@@ -258,5 +314,9 @@ fn input_deltas(block: &Block) -> impl Iterator<Item = String> + use<> {
 
 /// The head of an assistant line, for `torn`.
 pub(super) fn torn_block(text: String) -> OpenBlock {
-    OpenBlock { index: 0, block: Block::Text, text }
+    OpenBlock {
+        index: 0,
+        block: Block::Text,
+        text,
+    }
 }

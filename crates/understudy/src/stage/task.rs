@@ -6,9 +6,7 @@ use super::Stage;
 use super::outcome::{Outcome, failed};
 use super::track::{Cue, Job, Track};
 use crate::clock;
-use crate::frames::{
-    Card, Speaker, background_tasks, notification, started, updated, user_text,
-};
+use crate::frames::{Card, Speaker, background_tasks, notification, started, updated, user_text};
 use crate::scenario::{Agent, Step, Tool};
 use crate::session::{AgentCount, new_uuid};
 
@@ -22,7 +20,11 @@ pub(super) struct Notice {
 impl Stage {
     pub(super) fn plan_agent(&mut self, track: &Track, agent: Agent) -> Job {
         let parent = track.speaker.card.as_ref();
-        let kind = if agent.kind.is_empty() { "general-purpose" } else { &agent.kind };
+        let kind = if agent.kind.is_empty() {
+            "general-purpose"
+        } else {
+            &agent.kind
+        };
         let card = Card {
             task_id: format!("a{}", hex(16)),
             run_id: run_id(),
@@ -34,7 +36,10 @@ impl Stage {
             parent_task: parent.map(|card| card.task_id.clone()),
             background: agent.background,
         };
-        Job::Agent { card: Box::new(card), agent: Box::new(agent) }
+        Job::Agent {
+            card: Box::new(card),
+            agent: Box::new(agent),
+        }
     }
 
     /// The lines that come while the message with the Agent call is still open.
@@ -95,10 +100,13 @@ impl Stage {
     pub(super) fn start_agent(&mut self, track: &Track, card: Card, agent: Agent) -> bool {
         let background = agent.background;
         let mut cues: std::collections::VecDeque<Cue> =
-            agent.steps.iter().cloned().map(Cue::Step).collect();
+            agent.steps.iter().cloned().map(Cue::step).collect();
         cues.extend([Cue::MessageDelta, Cue::MessageStop, Cue::AgentEnd]);
         let speaker = self.speaker_of(&card);
-        let call = Job::Agent { card: Box::new(card), agent: Box::new(agent) };
+        let call = Job::Agent {
+            card: Box::new(card),
+            agent: Box::new(agent),
+        };
         self.enter(Track {
             parent: (!background).then_some(track.id),
             speaker,
@@ -111,11 +119,21 @@ impl Stage {
     }
 
     pub(super) fn agent_end(&mut self, track: &Track) {
-        let Some(Job::Agent { card, agent }) = &track.call else { return };
+        let Some(Job::Agent { card, agent }) = &track.call else {
+            return;
+        };
         let error = agent.fails.as_deref();
-        let status = if error.is_some() { "failed" } else { "completed" };
+        let status = if error.is_some() {
+            "failed"
+        } else {
+            "completed"
+        };
         let summary = error.unwrap_or(&track.last_text);
-        let usage = if error.is_some() { Value::Null } else { self.task_usage(track) };
+        let usage = if error.is_some() {
+            Value::Null
+        } else {
+            self.task_usage(track)
+        };
         self.print(&updated(&self.session, card, status, error));
         self.print(&notification(&self.session, card, status, summary, usage));
         self.session.ledger.agents.end(error.is_some());
@@ -163,7 +181,10 @@ impl Stage {
             task_id: format!("b{}", hex(8)),
             run_id: run_id(),
             tool_use_id: id.to_owned(),
-            description: text("description").or_else(|| text("command")).unwrap_or("").to_owned(),
+            description: text("description")
+                .or_else(|| text("command"))
+                .unwrap_or("")
+                .to_owned(),
             background,
             ..Card::default()
         }
@@ -191,8 +212,15 @@ impl Stage {
         };
         self.print_result(&track.speaker, &outcome);
         self.enter(Track {
-            speaker: Speaker { card: Some(card), heard: false, seen: false },
-            call: Some(Job::Tool { id: id.to_owned(), tool: Box::new(tool.clone()) }),
+            speaker: Speaker {
+                card: Some(card),
+                heard: false,
+                seen: false,
+            },
+            call: Some(Job::Tool {
+                id: id.to_owned(),
+                tool: Box::new(tool.clone()),
+            }),
             cues: [Cue::Wait(tool.duration_ms), Cue::ShellEnd].into(),
             background: true,
             ..Track::default()
@@ -220,17 +248,32 @@ impl Stage {
         let (Some(card), Some(Job::Tool { tool, .. })) = (&track.speaker.card, &track.call) else {
             return;
         };
-        let summary =
-            format!("Background command \"{}\" completed (exit code 0)", card.description);
+        let summary = format!(
+            "Background command \"{}\" completed (exit code 0)",
+            card.description
+        );
         self.print(&updated(&self.session, card, "completed", None));
-        self.print(&notification(&self.session, card, "completed", &summary, Value::Null));
+        self.print(&notification(
+            &self.session,
+            card,
+            "completed",
+            &summary,
+            Value::Null,
+        ));
         self.list_background(None);
         self.notify(card, &tool.then, "The background command has finished.");
     }
 
     fn notify(&mut self, card: &Card, then: &[Step], usual: &str) {
-        let steps = if then.is_empty() { vec![Step::text(usual)] } else { then.to_vec() };
-        self.notices.push_back(Notice { run_id: card.run_id.clone(), steps });
+        let steps = if then.is_empty() {
+            vec![Step::text(usual)]
+        } else {
+            then.to_vec()
+        };
+        self.notices.push_back(Notice {
+            run_id: card.run_id.clone(),
+            steps,
+        });
     }
 
     /// `background_tasks_changed` with the running tasks and, first of all, a new one.
@@ -249,7 +292,12 @@ impl Stage {
                 None => !card.is_shell(),
             })
         };
-        let ids: Vec<u64> = self.tracks.values().filter(|t| wanted(t)).map(|t| t.id).collect();
+        let ids: Vec<u64> = self
+            .tracks
+            .values()
+            .filter(|t| wanted(t))
+            .map(|t| t.id)
+            .collect();
         for id in &ids {
             self.stop_track(*id);
         }
@@ -261,7 +309,9 @@ impl Stage {
 
     fn stop_track(&mut self, id: u64) {
         self.drop_children(id);
-        let Some(track) = self.tracks.remove(&id) else { return };
+        let Some(track) = self.tracks.remove(&id) else {
+            return;
+        };
         if let Some(card) = &track.speaker.card {
             self.stopped_card(card);
         }
@@ -271,7 +321,13 @@ impl Stage {
         self.session.ledger.agents.killed += u64::from(!card.is_shell());
         self.print(&updated(&self.session, card, "killed", None));
         let summary = &card.description;
-        self.print(&notification(&self.session, card, "stopped", summary, Value::Null));
+        self.print(&notification(
+            &self.session,
+            card,
+            "stopped",
+            summary,
+            Value::Null,
+        ));
     }
 }
 
@@ -284,7 +340,11 @@ impl AgentCount {
         }
         self.deepest = self.deepest.max(card.depth);
         self.nested += u64::from(card.depth > 1);
-        let count = self.kinds.get(&card.kind).and_then(Value::as_u64).unwrap_or(0);
+        let count = self
+            .kinds
+            .get(&card.kind)
+            .and_then(Value::as_u64)
+            .unwrap_or(0);
         self.kinds.insert(card.kind.clone(), (count + 1).into());
     }
 

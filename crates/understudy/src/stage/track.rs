@@ -46,17 +46,25 @@ pub(super) enum Wait {
 /// One thing to do.
 #[derive(Debug)]
 pub(super) enum Cue {
-    Step(Step),
+    Step(Box<Step>),
     Wait(u64),
     Open(Block),
     Delta(String),
+    /// The rest of a text, one delta at a time.
+    Stream(Flow),
     Close,
     /// The stop reason and final usage of the message.
     MessageDelta,
     MessageStop,
     /// Draft given up: `message_stop` with `abandoned_blocks` from this index.
     Abandon(usize),
-    Retry { attempt: u64, attempts: u64, status: Option<u16>, error: String, delay_ms: u64 },
+    Retry {
+        attempt: u64,
+        attempts: u64,
+        status: Option<u16>,
+        error: String,
+        delay_ms: u64,
+    },
     /// Lines that announce an agent before its message ends.
     Announce(Box<Card>),
     /// The agent's prompt as its first line.
@@ -73,6 +81,18 @@ pub(super) enum Cue {
     Fold,
     EndTurn,
     Frame(Value),
+}
+
+/// Text that is being streamed.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) text: String,
+    /// Bytes that have been said.
+    pub(super) said: usize,
+    /// Characters a delta.
+    pub(super) delta: usize,
+    /// Milliseconds before each delta.
+    pub(super) delta_ms: u64,
 }
 
 /// A planned call.
@@ -103,7 +123,11 @@ pub(super) enum Block {
     Text,
     Thinking,
     Redacted(String),
-    Call { id: String, name: String, input: Map<String, Value> },
+    Call {
+        id: String,
+        name: String,
+        input: Map<String, Value>,
+    },
 }
 
 /// An API message in the making.
@@ -138,8 +162,44 @@ impl Track {
         self.cues = cues;
     }
 
+    /// A call that has no result yet.
+    pub(super) fn is_open_call(&self) -> bool {
+        self.call.is_some() && !(self.cues.is_empty() && matches!(self.wait, Wait::No))
+    }
+
+    /// Waits for this, or is just about to.
+    pub(super) fn expects(&self, what: &WaitFor) -> bool {
+        match (&self.wait, self.cues.front()) {
+            (Wait::Host(wanted), _) => wanted == what,
+            (Wait::No, Some(Cue::Step(step))) => {
+                matches!(&**step, Step::WaitFor(wanted) if wanted == what)
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn is_main(&self) -> bool {
         self.speaker.card.is_none()
+    }
+}
+
+impl Flow {
+    /// The next delta; `None` at the end.
+    pub(super) fn next(&mut self) -> Option<String> {
+        let rest = self.text.get(self.said..)?;
+        let piece: String = rest.chars().take(self.delta.max(1)).collect();
+        self.said += piece.len();
+        (!piece.is_empty()).then_some(piece)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.said >= self.text.len()
+    }
+}
+
+impl Cue {
+    pub(super) fn step(step: Step) -> Self {
+        Self::Step(Box::new(step))
     }
 }
 
@@ -155,9 +215,11 @@ impl Job {
     /// The block that calls it.
     pub(super) fn block(&self) -> Block {
         match self {
-            Self::Tool { id, tool } => {
-                Block::Call { id: id.clone(), name: tool.name.clone(), input: input_of(tool) }
-            }
+            Self::Tool { id, tool } => Block::Call {
+                id: id.clone(),
+                name: tool.name.clone(),
+                input: input_of(tool),
+            },
             Self::Agent { card, .. } => agent_block(card),
         }
     }
@@ -180,5 +242,9 @@ fn agent_block(card: &Card) -> Block {
     if !card.background {
         input.insert("run_in_background".to_owned(), false.into());
     }
-    Block::Call { id: card.tool_use_id.clone(), name: "Agent".to_owned(), input }
+    Block::Call {
+        id: card.tool_use_id.clone(),
+        name: "Agent".to_owned(),
+        input,
+    }
 }

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::hear::Prompt;
-use super::outcome::{killed, stopped};
-use super::task::Notice;
-use super::track::{Block, Cue, Job, Track};
 use super::Stage;
+use super::hear::Prompt;
+use super::task::Notice;
+use super::track::{Cue, Track};
 use crate::clock;
 use crate::frames::{Ending, Speaker, background_tasks, init, result, user_echo};
 use crate::reply::reply;
@@ -24,7 +23,7 @@ pub(super) struct LiveTurn {
     pub(super) prompt: String,
     /// Those that joined while it ran.
     folded: Vec<String>,
-    track: u64,
+    pub(super) track: u64,
     begun_at: Duration,
     origin: Option<Value>,
     change: ResultChange,
@@ -73,21 +72,31 @@ impl Stage {
         let origin = json!({
             "kind": "task-notification", "producer": "session-task", "runId": notice.run_id,
         });
-        let live = LiveTurn { origin: Some(origin), ..LiveTurn::default() };
-        let turn = Turn { steps: notice.steps, ..Turn::default() };
+        let live = LiveTurn {
+            origin: Some(origin),
+            ..LiveTurn::default()
+        };
+        let turn = Turn {
+            steps: notice.steps,
+            ..Turn::default()
+        };
         self.perform(turn, live, None);
     }
 
     /// A turn that needs no prompt now.
     fn unasked(&self) -> Option<usize> {
-        self.scenario.turns.iter().enumerate().position(|(index, turn)| {
-            let due = match turn.on {
-                Trigger::Start => true,
-                Trigger::Follow => index.checked_sub(1) == self.last_turn && index > 0,
-                Trigger::Prompt | Trigger::Resume => false,
-            };
-            due && !self.used[index]
-        })
+        self.scenario
+            .turns
+            .iter()
+            .enumerate()
+            .position(|(index, turn)| {
+                let due = match turn.on {
+                    Trigger::Start => true,
+                    Trigger::Follow => index.checked_sub(1) == self.last_turn && index > 0,
+                    Trigger::Prompt | Trigger::Resume => false,
+                };
+                due && !self.used[index]
+            })
     }
 
     fn take(&mut self, index: usize) -> Turn {
@@ -97,7 +106,11 @@ impl Stage {
     }
 
     fn begin_prompted(&mut self, prompts: &[Prompt]) {
-        let text = prompts.iter().map(Prompt::text).collect::<Vec<_>>().join("\n");
+        let text = prompts
+            .iter()
+            .map(Prompt::text)
+            .collect::<Vec<_>>()
+            .join("\n");
         let turn = match self.fitting(&text) {
             Some(index) => self.take(index),
             None => self.otherwise(&text),
@@ -111,7 +124,11 @@ impl Stage {
             self.lifecycle(uuid, "started");
         }
         let echo = Prompt::merged(prompts).filter(|_| self.session.replay);
-        let live = LiveTurn { prompts: uuids, prompt: text, ..LiveTurn::default() };
+        let live = LiveTurn {
+            prompts: uuids,
+            prompt: text,
+            ..LiveTurn::default()
+        };
         self.perform(turn, live, echo);
     }
 
@@ -119,10 +136,17 @@ impl Stage {
     fn fitting(&self, text: &str) -> Option<usize> {
         let turns = &self.scenario.turns;
         let resumes = self.resumed && turns.iter().any(|turn| turn.on == Trigger::Resume);
-        let wanted = if resumes { Trigger::Resume } else { Trigger::Prompt };
+        let wanted = if resumes {
+            Trigger::Resume
+        } else {
+            Trigger::Prompt
+        };
         (0..turns.len()).find(|&index| {
             let turn = &turns[index];
-            let fits = turn.matches.as_deref().is_none_or(|part| text.contains(part));
+            let fits = turn
+                .matches
+                .as_deref()
+                .is_none_or(|part| text.contains(part));
             turn.on == wanted && fits && (turn.repeat || !self.used[index])
         })
     }
@@ -132,11 +156,19 @@ impl Stage {
             Otherwise::Reply => reply(text),
             Otherwise::Silence => vec![Step::Hang(Hang::default())],
         };
-        Turn { steps, ..Turn::default() }
+        Turn {
+            steps,
+            ..Turn::default()
+        }
     }
 
     fn perform(&mut self, turn: Turn, mut live: LiveTurn, echo: Option<Prompt>) {
-        let Turn { steps, result, quiet, .. } = turn;
+        let Turn {
+            steps,
+            result,
+            quiet,
+            ..
+        } = turn;
         live.local = matches!(steps.first(), Some(Step::Clear(_)));
         live.change = result;
         live.begun_at = self.now;
@@ -145,10 +177,14 @@ impl Stage {
         if !silent {
             self.print(&init(&self.session, &live.prompts));
         }
-        let cues = steps.into_iter().map(Cue::Step);
+        let cues = steps.into_iter().map(Cue::step);
         let closing = [Cue::MessageDelta, Cue::MessageStop, Cue::EndTurn];
         let cues = cues.chain(closing).collect();
-        live.track = self.enter(Track { speaker: Speaker::main(), cues, ..Track::default() });
+        live.track = self.enter(Track {
+            speaker: Speaker::main(),
+            cues,
+            ..Track::default()
+        });
         self.turn = Some(live);
         if !silent {
             self.request();
@@ -228,7 +264,7 @@ impl Stage {
         }
     }
 
-    fn blank_ending(&self, turn: &LiveTurn) -> Ending {
+    pub(super) fn blank_ending(&self, turn: &LiveTurn) -> Ending {
         Ending {
             duration_ms: millis(self.now.saturating_sub(turn.begun_at)),
             tokens: turn.tokens,
@@ -242,7 +278,7 @@ impl Stage {
     }
 
     /// Prints or keeps the result, and the life cycle lines around it.
-    fn close_turn(&mut self, turn: LiveTurn, mut ending: Ending, interrupted: bool) {
+    pub(super) fn close_turn(&mut self, turn: LiveTurn, mut ending: Ending, interrupted: bool) {
         for uuid in &turn.folded {
             self.lifecycle(uuid, "completed");
         }
@@ -265,7 +301,11 @@ impl Stage {
             self.deliver_held();
             self.deliver(&ending);
         }
-        for uuid in turn.prompts.iter().filter(|uuid| !turn.folded.contains(uuid)) {
+        for uuid in turn
+            .prompts
+            .iter()
+            .filter(|uuid| !turn.folded.contains(uuid))
+        {
             self.lifecycle(uuid, "completed");
         }
     }
@@ -281,103 +321,6 @@ impl Stage {
         }
     }
 
-    /// Ends the running turn as an interrupt does (protocol.md B.6). The receipt, if any, has been
-    /// printed. `denied`: a denial asked for it, so that its tool result is out already.
-    pub(super) fn abort(&mut self, denied: bool) {
-        let Some(turn) = self.turn.take() else { return };
-        let calls = self.open_calls(turn.track);
-        let Some(mut track) = self.tracks.remove(&turn.track) else { return };
-        let streaming = track.message.as_ref().is_some_and(|message| message.open.is_some());
-        let tools = denied || !streaming && !calls.is_empty();
-        if streaming {
-            self.cut_speech(&mut track);
-        } else {
-            self.stop_calls(&track.speaker, &calls);
-            let note = if tools { " for tool use" } else { "" };
-            self.mark(&track, &format!("[Request interrupted by user{note}]"));
-            self.close_message(&mut track);
-        }
-        self.drop_children(track.id);
-        let reason = if tools { "aborted_tools" } else { "aborted_streaming" };
-        let stop_reason = if tools { "tool_use".into() } else { Value::Null };
-        let note = format!(
-            "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason={}",
-            stop_reason.as_str().unwrap_or("null")
-        );
-        let ending = Ending {
-            subtype: "error_during_execution".to_owned(),
-            is_error: true,
-            terminal_reason: Some(reason.to_owned()),
-            stop_reason,
-            errors: vec![note],
-            num_turns: turn.messages + if tools { 2 } else { 1 },
-            ..self.blank_ending(&turn)
-        };
-        self.close_turn(turn, ending, true);
-    }
-
-    /// What was being said, as far as it came, and the end of its message.
-    fn cut_speech(&mut self, track: &mut Track) {
-        let Some(mut message) = track.message.take() else { return };
-        let open = message.open.take();
-        let said = open.as_ref().filter(|open| {
-            !open.text.is_empty() && matches!(open.block, Block::Text | Block::Thinking)
-        });
-        let from = open.as_ref().map_or(0, |open| open.index + usize::from(said.is_some()));
-        track.message = Some(message);
-        if let Some(open) = said {
-            self.speak(track, open, true);
-        }
-        self.mark(track, "[Request interrupted by user]");
-        if let Some(message) = &mut track.message {
-            message.open = open;
-        }
-        self.cut_message(track, from);
-    }
-
-    fn close_message(&self, track: &mut Track) {
-        let next = track.message.as_ref().map(|message| message.next_index);
-        if let Some(next) = next {
-            self.cut_message(track, next);
-        }
-    }
-
-    fn open_calls(&self, parent: u64) -> Vec<Job> {
-        let children = self.tracks.values().filter(|track| track.parent == Some(parent));
-        children.filter_map(|track| track.call.clone()).collect()
-    }
-
-    fn stop_calls(&mut self, speaker: &Speaker, calls: &[Job]) {
-        for call in calls {
-            if let Job::Agent { card, .. } = call {
-                self.stopped_card(card);
-            }
-            self.print_result(speaker, &stopped(call.id()));
-        }
-    }
-
-    /// What SIGTERM leaves behind in a tool: one result, no end of the turn.
-    pub(super) fn kill_calls(&mut self) {
-        let Some(track) = self.turn.as_ref().map(|turn| turn.track) else { return };
-        for call in self.open_calls(track) {
-            self.print_result(&Speaker::main(), &killed(call.id()));
-        }
-    }
-
-    pub(super) fn drop_children(&mut self, parent: u64) {
-        let children: Vec<u64> = self
-            .tracks
-            .values()
-            .filter(|track| track.parent == Some(parent))
-            .map(|track| track.id)
-            .collect();
-        for child in children {
-            self.drop_children(child);
-            self.tracks.remove(&child);
-            self.asks.retain(|_, (track, _)| *track != child);
-        }
-    }
-
     /// `/clear`: the old session's last line, then a new session (protocol.md A.11).
     pub(super) fn clear(&mut self) {
         let id = new_uuid();
@@ -385,7 +328,11 @@ impl Stage {
             "type": "conversation_reset", "new_conversation_id": id, "uuid": id,
             "trigger": "clear",
         });
-        let prompts = self.turn.as_ref().map(|turn| turn.prompts.clone()).unwrap_or_default();
+        let prompts = self
+            .turn
+            .as_ref()
+            .map(|turn| turn.prompts.clone())
+            .unwrap_or_default();
         if let Some(uuid) = prompts.last() {
             frame["user_message_uuid"] = uuid.clone().into();
         }
@@ -403,7 +350,12 @@ impl Stage {
 
 impl Track {
     fn is_background_agent(&self) -> bool {
-        self.background && self.speaker.card.as_ref().is_some_and(|card| !card.is_shell())
+        self.background
+            && self
+                .speaker
+                .card
+                .as_ref()
+                .is_some_and(|card| !card.is_shell())
     }
 }
 
