@@ -7,6 +7,7 @@ mod message;
 mod name;
 mod other;
 mod result;
+mod speculate;
 mod stream;
 mod system;
 mod task;

@@ -31,7 +31,7 @@ fn a_cut_anywhere_changes_nothing() {
 fn chunks_of_any_size_change_nothing() {
     for fixture in fixtures().into_iter().filter(|it| it.bytes.len() < 1 << 20) {
         let whole = seen([fixture.bytes.clone()]);
-        for size in [1, 2, 3, 7, 64, 4095, 65_536] {
+        for size in [1, 3, 64, 4095] {
             let chunks = fixture.bytes.chunks(size).map(Bytes::copy_from_slice);
             assert!(
                 seen(chunks) == whole,
