@@ -135,10 +135,13 @@ impl Supervisor {
         let deadline = Instant::now() + self.demand.ladder().kill;
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.tree.strike() {
+            // Lets all who are about to look ask first, so that one look serves them all.
+            let since = std::time::Instant::now();
+            tokio::task::yield_now().await;
+            match self.tree.strike(since) {
                 Round::Empty => break,
                 _ if Instant::now() >= deadline => break,
-                Round::Fresh => tokio::task::yield_now().await,
+                Round::Fresh => {}
                 Round::Dying => {
                     sleep(pause).await;
                     pause = (pause * 2).min(LAST_PAUSE);
@@ -213,7 +216,9 @@ impl Drop for Supervisor {
     fn drop(&mut self) {
         if !self.swept {
             for _ in 0..LAST_ROUNDS {
-                if self.tree.strike() == Round::Empty {
+                let round = self.tree.strike(std::time::Instant::now());
+                self.leader.reap();
+                if round == Round::Empty && !self.leader.is_ours() {
                     break;
                 }
                 std::thread::sleep(FIRST_PAUSE);

@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rustix::process::Signal;
 
@@ -14,9 +15,7 @@ use super::leader::Leader;
 use crate::session::SessionId;
 use crate::sys::{self, Process};
 
-/// The variable that every descendant inherits. Its value is the session's id, after those of the
-/// sessions around it, separated by colons.
-pub const MARKER: &str = "BOWLINE_SESSION";
+pub use crate::sys::MARKER;
 
 /// The marker of a session inside the one that `outer` marks, if any.
 pub(super) fn marker(outer: Option<OsString>, id: SessionId) -> OsString {
@@ -32,7 +31,6 @@ pub(super) fn marker(outer: Option<OsString>, id: SessionId) -> OsString {
 pub(super) struct Tree {
     leader: Arc<Leader>,
     token: String,
-    born: u64,
     known: HashSet<(i32, u64)>,
     struck: HashSet<(i32, u64)>,
     killed: Vec<u32>,
@@ -52,11 +50,11 @@ pub(super) enum Round {
 
 impl Tree {
     pub(super) fn new(leader: Arc<Leader>, id: SessionId) -> Self {
-        let born = sys::birth(leader.pid().as_raw_nonzero().get());
+        // Makes it known as one whose descendants carry a marker.
+        sys::birth(leader.pid().as_raw_nonzero().get());
         Self {
             leader,
             token: id.to_string(),
-            born,
             known: HashSet::new(),
             struck: HashSet::new(),
             killed: Vec::new(),
@@ -64,9 +62,9 @@ impl Tree {
         }
     }
 
-    /// Kills every member that is alive now.
-    pub(super) fn strike(&mut self) -> Round {
-        let members = self.members();
+    /// Kills every member that is alive at some time after `since`.
+    pub(super) fn strike(&mut self, since: Instant) -> Round {
+        let members = self.members(since);
         self.left = members
             .iter()
             .map(|member| member.pid.cast_unsigned())
@@ -93,9 +91,11 @@ impl Tree {
     pub(super) fn remember(&mut self) {
         if self.leader.group_is_alive() {
             let leader = self.leader.pid().as_raw_nonzero().get();
-            let left = sys::census().into_iter();
-            let left = left.filter(|one| one.group == leader || one.session == leader);
-            self.known.extend(left.map(|one| one.identity()));
+            let all = sys::census(Instant::now());
+            let left = all
+                .iter()
+                .filter(|one| one.group == leader || one.session == leader);
+            self.known.extend(left.map(Process::identity));
         }
     }
 
@@ -108,8 +108,8 @@ impl Tree {
     }
 
     /// Every member that is alive.
-    fn members(&mut self) -> Vec<Process> {
-        let all = sys::census();
+    fn members(&mut self, since: Instant) -> Vec<Process> {
+        let all = sys::census(since);
         let leader = self
             .leader
             .is_ours()
@@ -117,7 +117,10 @@ impl Tree {
         let is_root = |one: &Process| {
             leader.is_some_and(|leader| [one.pid, one.group, one.session].contains(&leader))
                 || self.known.contains(&one.identity())
-                || (one.born >= self.born && sys::carries(one.pid, MARKER, &self.token))
+                || one
+                    .marker
+                    .as_ref()
+                    .is_some_and(|value| value.split(':').any(|id| id == self.token))
         };
         let mut members = with_descendants(&all, is_root);
         members.retain(|member| !member.zombie && member.pid != own_pid());
@@ -132,19 +135,20 @@ fn own_pid() -> i32 {
 
 /// The processes that are roots, and all whose parent is one of those found.
 fn with_descendants(all: &[Process], is_root: impl Fn(&Process) -> bool) -> Vec<Process> {
-    let (mut found, mut others): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_root);
+    let (mut found, mut others): (Vec<&Process>, Vec<&Process>) =
+        all.iter().partition(|one| is_root(one));
     let mut next = 0;
     while let Some(parent) = found.get(next).map(|one| one.pid) {
         others.retain(|one| {
             let is_child = one.parent == parent;
             if is_child {
-                found.push(*one);
+                found.push(one);
             }
             !is_child
         });
         next += 1;
     }
-    found
+    found.into_iter().cloned().collect()
 }
 
 #[cfg(test)]
@@ -159,6 +163,7 @@ mod tests {
             session: pid,
             born: 0,
             zombie: false,
+            marker: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Linux: processes by pidfd and /proc, descriptors by close_range(2).
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -59,39 +59,19 @@ pub(super) fn exit_descriptor(pid: Pid) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Everything in /proc. What ends while we look is left out.
-pub(crate) fn census() -> Vec<Process> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names
-        .filter_map(|name| name.parse().ok())
-        .filter_map(look_up)
-        .collect()
+/// Every number in /proc.
+pub(super) fn pids() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-/// When a process was started, in clock ticks since boot; 0 if it is gone.
-pub(crate) fn birth(pid: i32) -> u64 {
-    look_up(pid).map_or(0, |process| process.born)
-}
-
-/// Whether the environment that a process was started with has `name=…`, with `token` among the
-/// value's parts between colons.
-pub(crate) fn carries(pid: i32, name: &str, token: &str) -> bool {
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else {
-        return false;
-    };
-    environment.split(|byte| *byte == 0).any(|variable| {
-        let value = variable
-            .strip_prefix(name.as_bytes())
-            .and_then(|rest| rest.strip_prefix(b"="));
-        value.is_some_and(|value| {
-            value
-                .split(|b| *b == b':')
-                .any(|part| part == token.as_bytes())
-        })
-    })
+/// A variable of the environment that a process was started with, if we may look.
+pub(super) fn variable(pid: i32, name: &str) -> Option<Box<str>> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    let value = variables
+        .find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(std::str::from_utf8(value).ok()?.into())
 }
 
 /// Sends SIGKILL to this very process and to no other that got its number since.
@@ -101,7 +81,7 @@ pub(crate) fn kill(process: &Process) {
     };
     let descriptor = pidfd_open(pid, PidfdFlags::empty());
     // With the descriptor open, the number cannot change hands between this look and the signal.
-    if birth(process.pid) != process.born {
+    if look_up(process.pid).map(|now| now.born) != Some(process.born) {
         return;
     }
     let killed = match descriptor {
@@ -114,8 +94,13 @@ pub(crate) fn kill(process: &Process) {
     }
 }
 
-fn look_up(pid: i32) -> Option<Process> {
-    parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
+/// One process, without its marker.
+pub(super) fn look_up(pid: i32) -> Option<Process> {
+    // One read is enough, and the kernel writes no more than a line of about 300 bytes.
+    let mut line = [0_u8; 1024];
+    let mut stat = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+    let length = stat.read(&mut line).ok()?;
+    parse(pid, line.get(..length)?)
 }
 
 /// Reads proc_pid_stat(5). The name in brackets may hold anything, brackets too: the last one ends
@@ -133,6 +118,7 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
         session: number(3)?,
         born: fields.get(19)?.parse().ok()?,
         zombie: matches!(*fields.first()?, "Z" | "X") && threads <= 1,
+        marker: None,
     })
 }
 
@@ -145,15 +131,11 @@ mod tests {
     #[test]
     fn a_name_full_of_brackets_does_not_confuse() {
         let parsed = parse(42, format!("42 (a) Z 1 (b) {STAT}").as_bytes()).unwrap();
-        let wanted = Process {
-            pid: 42,
-            parent: 7,
-            group: 42,
-            session: 40,
-            born: 9001,
-            zombie: false,
-        };
-        assert_eq!(parsed, wanted);
+        assert_eq!(
+            (parsed.pid, parsed.parent, parsed.group, parsed.session),
+            (42, 7, 42, 40)
+        );
+        assert_eq!((parsed.born, parsed.zombie), (9001, false));
     }
 
     #[test]
@@ -170,13 +152,13 @@ mod tests {
     }
 
     #[test]
-    fn we_are_in_the_census() {
+    fn we_are_in_the_table() {
         let own = std::process::id().cast_signed();
-        let found = census()
-            .into_iter()
-            .find(|process| process.pid == own)
-            .unwrap();
-        assert_eq!(found.born, birth(own));
-        assert!(!found.zombie && found.parent > 0);
+        assert!(pids().any(|pid| pid == own));
+        let found = look_up(own).unwrap();
+        assert!(!found.zombie && found.parent > 0 && found.born > 0);
+        let path = std::env::var("PATH").unwrap();
+        assert_eq!(variable(own, "PATH").as_deref(), Some(path.as_str()));
+        assert_eq!(variable(own, "PAT"), None);
     }
 }

@@ -55,34 +55,30 @@ pub(super) fn exit_descriptor(_pid: Pid) -> io::Result<OwnedFd> {
 }
 
 #[cfg(not(target_os = "macos"))]
-pub(crate) fn census() -> Vec<Process> {
-    Vec::new()
+pub(super) fn pids() -> impl Iterator<Item = i32> {
+    std::iter::empty()
 }
 
 #[cfg(target_os = "macos")]
 #[expect(unsafe_code, reason = "libproc has no safe form")]
-pub(crate) fn census() -> Vec<Process> {
+pub(super) fn pids() -> impl Iterator<Item = i32> {
     // More than kern.maxproc allows on any Mac of today.
     let mut pids = vec![0_i32; 16 * 1024];
     let bytes = (pids.len() * size_of::<i32>()) as i32;
     // SAFETY: the buffer has `bytes` bytes and the call writes no more.
     let found = unsafe { libc::proc_listallpids(pids.as_mut_ptr().cast(), bytes) };
     pids.truncate(usize::try_from(found).unwrap_or(0));
-    pids.into_iter().filter_map(look_up).collect()
-}
-
-pub(crate) fn birth(pid: i32) -> u64 {
-    look_up(pid).map_or(0, |process| process.born)
+    pids.into_iter()
 }
 
 #[cfg(not(target_os = "macos"))]
-fn look_up(_pid: i32) -> Option<Process> {
+pub(super) fn look_up(_pid: i32) -> Option<Process> {
     None
 }
 
 #[cfg(target_os = "macos")]
 #[expect(unsafe_code, reason = "libproc has no safe form")]
-fn look_up(pid: i32) -> Option<Process> {
+pub(super) fn look_up(pid: i32) -> Option<Process> {
     // SAFETY: all zeroes is a valid value, the call writes at most `size` bytes into it, and
     // getsid(2) touches no memory.
     unsafe {
@@ -97,18 +93,19 @@ fn look_up(pid: i32) -> Option<Process> {
             session: libc::getsid(pid),
             born: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec,
             zombie: info.pbi_status == libc::SZOMB,
+            marker: None,
         })
     }
 }
 
 /// The environment of another process is not read here.
-pub(crate) fn carries(_pid: i32, _name: &str, _token: &str) -> bool {
-    false
+pub(super) fn variable(_pid: i32, _name: &str) -> Option<Box<str>> {
+    None
 }
 
 pub(crate) fn kill(process: &Process) {
     if let Some(pid) = Pid::from_raw(process.pid)
-        && birth(process.pid) == process.born
+        && look_up(process.pid).map(|now| now.born) == Some(process.born)
         && let Err(error) = kill_process(pid, Signal::KILL)
     {
         tracing::debug!(process.pid, %error, "cannot kill");
