@@ -23,10 +23,19 @@ pub(crate) enum Input {
 /// The receiving end, and the switch that stops the reading of stdin.
 pub(crate) struct Inputs {
     pub(crate) queue: Receiver<Input>,
-    pub(crate) deaf: Arc<AtomicBool>,
+    deaf: Arc<AtomicBool>,
 }
 
 impl Inputs {
+    /// Reads nothing more. A line that the reader waits for is taken from the pipe and lost.
+    pub(crate) fn stop_reading(&self) {
+        self.deaf.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.deaf.load(Ordering::Relaxed)
+    }
+
     /// Listens to signals and, if `stdin` is set, to stdin.
     pub(crate) fn listen(stdin: bool) -> io::Result<Self> {
         let (sender, queue) = channel();

@@ -37,6 +37,6 @@ pub use builtin::{builtin, builtin_names};
 pub use run::run;
 pub use scenario::{
     Agent, ApiFailure, ApiRetry, Call, ControlReply, Grandchild, Hang, Junk, Many, Otherwise, Raw,
-    ResultChange, Scenario, ScenarioError, Startup, StderrText, Step, Text, Tool, Torn, Trigger,
-    Turn, WaitFor,
+    Request, ResultChange, Scenario, ScenarioError, Startup, StderrText, Step, Text, Tool, Torn,
+    Trigger, Turn, WaitFor,
 };

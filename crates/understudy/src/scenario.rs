@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use file::ScenarioError;
-pub use step::{Agent, ApiFailure, ApiRetry, Call, Many, Raw, Step, Text, Tool, WaitFor};
+pub use step::{Agent, ApiFailure, ApiRetry, Call, Many, Raw, Request, Step, Text, Tool, WaitFor};
 pub use trouble::{Grandchild, Hang, Junk, StderrText, Torn};
 
 /// A whole script: the turns to play and the manners of the process that plays them.

@@ -113,9 +113,6 @@ impl Stage {
         }
         loop {
             if let Err(exit) = self.act() {
-                if exit.is_orderly() {
-                    self.deliver_held();
-                }
                 self.output.finish();
                 return exit;
             }
@@ -133,7 +130,10 @@ impl Stage {
         match self.next_track() {
             Some((id, wait)) if wait.is_zero() => self.take_cue(id),
             Some((_, wait)) => self.wait(wait),
-            None if self.is_over() => Err(Exit::Code(u8::from(self.last_failed))),
+            None if self.is_over() => {
+                self.deliver_held();
+                Err(Exit::Code(u8::from(self.last_failed)))
+            }
             None => match self.inputs.queue.recv() {
                 Ok(input) => self.hear(input),
                 Err(_) => Err(Exit::Code(0)),

@@ -56,12 +56,15 @@ pub enum Step {
     Hang(Hang),
     /// Close stdout and live on.
     CloseStdout(bool),
-    /// Read no further line from stdin.
+    /// Take no further line from stdin, nor its end.
     IgnoreStdin(bool),
     /// Start a child process that sleeps.
     Grandchild(Grandchild),
     /// Wait for the host.
     WaitFor(WaitFor),
+    /// Ask the host something: a `control_request` with these fields, `hook_callback` for example.
+    /// Whatever it answers, the steps go on.
+    Request(Request),
     /// A `system` line with these fields; `session_id` and `uuid` are added.
     System(Map<String, Value>),
     /// A `system/informational` line.
@@ -113,6 +116,9 @@ pub struct Tool {
     /// Ask the host first, if `--permission-prompt-tool stdio` was given; else it is denied.
     #[serde(skip_serializing_if = "is_false")]
     pub ask: bool,
+    /// The question is withdrawn after this time, and the call fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withdraw_ms: Option<u64>,
     /// Runs in the background: the call returns at once, a task notification follows.
     #[serde(skip_serializing_if = "is_false")]
     pub background: bool,
@@ -214,6 +220,17 @@ pub struct Many {
     pub times: usize,
     /// What.
     pub steps: Vec<Step>,
+}
+
+/// A question to the host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The body: `subtype` and what belongs to it.
+    pub request: Map<String, Value>,
+    /// It is withdrawn after this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withdraw_ms: Option<u64>,
 }
 
 /// What a turn may wait for.

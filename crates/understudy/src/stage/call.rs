@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::Stage;
 use super::outcome::{Outcome, outcome};
 use super::track::{Cue, Decision, Job, Track, Wait};
-use crate::frames::{Speaker, can_use_tool, system, tool_result};
-use crate::scenario::{Call, Tool};
+use crate::frames::{Speaker, can_use_tool, cancel, system, tool_result};
+use crate::scenario::{Call, Request, Tool};
 use crate::session::new_uuid;
 
 /// A shell command that runs this long is announced as a task (observed.md 20: 3 s yes, 1 s no).
@@ -103,9 +103,39 @@ impl Stage {
     fn ask(&mut self, track: &mut Track, id: &str, tool: &Tool) {
         let request_id = new_uuid();
         let frame = can_use_tool(&request_id, &track.speaker, &tool.name, id, &tool.input);
+        self.put(track, request_id, frame, tool.withdraw_ms);
+    }
+
+    /// A question of any kind.
+    pub(super) fn ask_anything(&mut self, track: &mut Track, request: Request) {
+        let request_id = new_uuid();
+        let body = self.fill_map(&request.request, None);
+        let frame = json!({"type": "control_request", "request_id": request_id, "request": body});
+        if !self.eof {
+            self.put(track, request_id, frame, request.withdraw_ms);
+        }
+    }
+
+    fn put(&mut self, track: &mut Track, id: String, frame: Value, withdraw_ms: Option<u64>) {
         self.print(&frame);
-        self.asks.insert(request_id, (track.id, frame));
+        if let Some(ms) = withdraw_ms {
+            let cues = [Cue::Wait(ms), Cue::Withdraw(id.clone())].into();
+            self.enter(Track {
+                speaker: Speaker::main(),
+                cues,
+                ..Track::default()
+            });
+        }
+        self.asks.insert(id, (track.id, frame));
         track.wait = Wait::Answer;
+    }
+
+    /// Takes one question back; an answer that is on its way finds none.
+    pub(super) fn withdraw(&mut self, request_id: &str) {
+        if let Some((id, _)) = self.asks.remove(request_id) {
+            self.print(&cancel(request_id));
+            self.resolve(id, Decision::Broken("the request was withdrawn".to_owned()));
+        }
     }
 
     /// The host's answer to one of our questions; late and second answers find none.

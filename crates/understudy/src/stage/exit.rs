@@ -15,13 +15,6 @@ pub(crate) enum Exit {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Death(Signal);
 
-impl Exit {
-    /// Nothing was left to do; a signal's exit leaves held lines unprinted.
-    pub(crate) fn is_orderly(self) -> bool {
-        matches!(self, Self::Code(0 | 1))
-    }
-}
-
 impl Death {
     /// The signal of that name, with or without `SIG`; SIGKILL if there is none.
     pub(crate) fn named(name: &str) -> Self {

@@ -78,7 +78,7 @@ impl Stage {
         match input {
             Input::Signal(_) if self.hang.ignore_signals => Ok(()),
             Input::Signal(signal) => self.signal(signal),
-            _ if self.hang.deaf => Ok(()),
+            _ if self.hang.deaf || self.inputs.is_deaf() => Ok(()),
             Input::Line(line) => self.line(&line),
             Input::Eof => {
                 self.eof = true;

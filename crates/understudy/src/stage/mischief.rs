@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
-use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
@@ -26,7 +25,7 @@ impl Stage {
             Step::Die(name) => return Err(Exit::Signal(Death::named(&name))),
             Step::Hang(hang) => self.hang(track, hang),
             Step::CloseStdout(_) => self.output.close(),
-            Step::IgnoreStdin(_) => self.inputs.deaf.store(true, Ordering::Relaxed),
+            Step::IgnoreStdin(_) => self.inputs.stop_reading(),
             Step::Grandchild(child) => self.grandchild(&child),
             _ => {}
         }

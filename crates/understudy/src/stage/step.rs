@@ -32,6 +32,7 @@ impl Stage {
             Cue::ShellTask(card) => self.shell_task(track, *card),
             Cue::ShellEnd => self.shell_end(track),
             Cue::Frame(frame) => self.print(&frame),
+            Cue::Withdraw(request_id) => self.withdraw(&request_id),
             other => self.speech(track, other),
         }
         Ok(())
@@ -94,6 +95,7 @@ impl Stage {
             Step::MaxTurns(limit) => self.max_turns(track, limit),
             Step::Raw(raw) => self.raw(raw),
             Step::Many(many) => repeat(track, many),
+            Step::Request(request) => self.ask_anything(track, request),
             Step::DelayMs(ms) => track.push_front([Cue::Wait(ms)]),
             Step::WaitFor(what) => self.wait_for(track, what),
             Step::System(fields) => self.system_line(&fields),
@@ -213,9 +215,14 @@ impl Stage {
     }
 
     fn fail(&mut self, track: &mut Track, failure: &ApiFailure) {
+        let text = self.fill(&failure.text, None);
+        if let Some(Job::Agent { agent, .. }) = &mut track.call {
+            agent.fails = Some(text);
+            track.cues = [Cue::AgentEnd].into();
+            return;
+        }
         self.request();
         let request_id = self.session.fresh("req");
-        let text = self.fill(&failure.text, None);
         self.print(&synthetic(
             &self.session,
             &text,
@@ -230,10 +237,10 @@ impl Stage {
     }
 
     fn max_turns(&mut self, track: &mut Track, limit: u64) {
-        if let Some(turn) = &mut self.turn {
+        if let Some(turn) = self.turn.as_mut().filter(|_| track.is_main()) {
             turn.end_at_limit(limit);
+            finish(track);
         }
-        finish(track);
     }
 
     fn raw(&self, raw: Raw) {

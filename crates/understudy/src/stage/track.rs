@@ -81,6 +81,8 @@ pub(super) enum Cue {
     Fold,
     EndTurn,
     Frame(Value),
+    /// Take a question back, if it is still open.
+    Withdraw(String),
 }
 
 /// Text that is being streamed.

@@ -8,9 +8,9 @@ const STREAMS: &str = "
     [[turn]]\nsteps = [ { text = { text = 'some words ', delta = 4 } }, { text = 'cut here' }, { hang = {} } ]
     [[turn]]\nsteps = [ { text = 'after' } ]";
 
-/// A turn that stops in the middle of a block.
+/// A block that is still being said when the interrupt comes.
 const ENDLESS: &str = "
-    [[turn]]\nmatch = 'first'\nsteps = [ { text = '{{fill:50000000}}' } ]
+    [[turn]]\nmatch = 'first'\nsteps = [ { text = '{{fill:500000}}' } ]
     [[turn]]\nsteps = [ { text = 'after it' } ]";
 
 fn ask(stand: &mut Stand, request: &Value) -> Value {
@@ -32,7 +32,7 @@ fn initialize_is_answered_with_the_recorded_keys() {
 
 #[test]
 fn an_interrupt_in_a_stream_has_the_recorded_order() {
-    let mut stand = Stand::script(ENDLESS, &["--include-partial-messages"]);
+    let mut stand = Stand::script(ENDLESS, &["--include-partial-messages", "--pace", "1"]);
     stand.prompt("first");
     let mut frames = stand.until("stream_event/content_block_delta");
     stand.request("int-1", &json!({"subtype": "interrupt"}));

@@ -1,12 +1,16 @@
 //! Exit codes, signals, fatal input.
 
+use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
 use crate::stand::{Stand, find, fixture, names, once, sequence};
 
-const ENDLESS: &str = "[[turn]]\nsteps = [ { text = '{{fill:50000000}}' } ]";
+/// Far more text than is said while a test runs.
+const ENDLESS: &str = "[[turn]]\nsteps = [ { text = '{{fill:500000}}' } ]";
+const STREAMED: &[&str] = &["--include-partial-messages", "--pace", "1"];
 const IN_TOOL: &str =
     "[[turn]]\nsteps = [ { tool = { name = 'Bash', input = { command = 'c' }, ask = true } } ]";
 const ASK: &[&str] = &["--permission-prompt-tool", "stdio"];
@@ -55,11 +59,11 @@ fn the_end_of_stdin_does_not_cut_a_turn() {
 
 #[test]
 fn sigint_in_a_stream_has_the_recorded_order_and_exits_0() {
-    let mut stand = Stand::script(ENDLESS, &["--include-partial-messages"]);
+    let mut stand = Stand::script(ENDLESS, STREAMED);
     stand.prompt("go");
     let mut frames = stand.until("stream_event/content_block_delta");
     stand.signal(Signal::INT);
-    let run = stand.finish();
+    let run = stand.record();
     frames.extend(run.frames());
     assert_eq!(sequence(&frames), sequence(&fixture("sigint_stream.jsonl")));
     assert_eq!(run.code(), Some(0));
@@ -67,11 +71,11 @@ fn sigint_in_a_stream_has_the_recorded_order_and_exits_0() {
 
 #[test]
 fn sigterm_leaves_no_result() {
-    let mut stand = Stand::script(ENDLESS, &["--include-partial-messages"]);
+    let mut stand = Stand::script(ENDLESS, STREAMED);
     stand.prompt("go");
     let mut frames = stand.until("stream_event/content_block_delta");
     stand.signal(Signal::TERM);
-    let run = stand.finish();
+    let run = stand.record();
     frames.extend(run.frames());
     assert_eq!(
         sequence(&frames),
@@ -86,7 +90,7 @@ fn sigterm_in_a_tool_leaves_its_result_only() {
     stand.prompt("go");
     stand.until("control_request");
     stand.signal(Signal::TERM);
-    let run = stand.finish();
+    let run = stand.record();
     assert_eq!(names(&run.frames()), ["user"]);
     assert_eq!(
         run.frames()[0]["message"]["content"][0]["content"],
@@ -148,4 +152,28 @@ fn a_long_line_and_a_carriage_return_are_taken() {
         result["result"].as_str().unwrap().len(),
         "You said: ".len() + 3_000_000
     );
+}
+
+/// protocol.md E.5: who does not read gets one pipe's worth, a cut line and exit code 0.
+#[test]
+fn an_unread_pipe_is_given_up() {
+    let scenario = understudy::Scenario::parse(
+        "[[turn]]\nsteps = [ { many = { times = 3, steps = [ { big = 200000 } ] } } ]",
+    );
+    let file = tempfile::NamedTempFile::new().unwrap();
+    scenario.unwrap().save(file.path()).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_understudy"))
+        .args([
+            "--scenario".as_ref(),
+            file.path().as_os_str(),
+            "go".as_ref(),
+        ])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let mut kept = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut kept).unwrap();
+    assert!(kept.len() < 200_000, "{}", kept.len());
+    assert_ne!(kept.last(), Some(&b'\n'));
 }

@@ -199,3 +199,34 @@ fn several_agents_may_ask_at_once() {
     stand.answer(&left, &json!({"behavior": "allow"}));
     assert_eq!(stand.finish().code(), Some(0));
 }
+
+#[test]
+fn a_withdrawn_question_takes_no_answer() {
+    let toml = ASKS.replace("ask = true", "ask = true, withdraw_ms = 10");
+    let mut stand = Stand::script(&toml, STDIO);
+    stand.prompt("go");
+    let ask = stand.until("control_request").pop().unwrap();
+    let cancel = stand.next();
+    assert_eq!(
+        names(std::slice::from_ref(&cancel)),
+        ["control_cancel_request"]
+    );
+    assert_eq!(cancel["request_id"], ask["request_id"]);
+    stand.answer(&ask, &json!({"behavior": "allow"}));
+    let frames = stand.finish().frames();
+    assert_eq!(result_block(&frames)["is_error"], true);
+    assert_eq!(texts(&frames), ["pity", "end"]);
+}
+
+#[test]
+fn other_questions_can_be_asked() {
+    let toml = "[[turn]]\nsteps = [ { request = { request = { subtype = 'hook_callback', \
+                callback_id = 'hook_0', input = { cwd = '{{cwd}}' } } } }, { text = 'end' } ]";
+    let mut stand = Stand::script(toml, &[]);
+    stand.prompt("go");
+    let ask = stand.until("control_request").pop().unwrap();
+    assert_eq!(ask["request"]["callback_id"], "hook_0");
+    assert!(stand.is_silent());
+    stand.answer(&ask, &json!({}));
+    assert_eq!(texts(&stand.finish().frames()), ["end"]);
+}

@@ -69,7 +69,7 @@ fn every_turn_has_the_recorded_order() {
 fn a_background_agent_has_the_recorded_order() {
     let child = format!("{{ delay_ms = 1000 }}, {CHILD}");
     let toml = format!(
-        "[[turn]]\nsteps = [ {{ text = 'Delegating.' }}, {{ agent = {{ description = 'd', \
+        "[[turn]]\nsteps = [ {{ wait_for = 'eof' }}, {{ text = 'Delegating.' }}, {{ agent = {{ description = 'd', \
          prompt = 'p', background = true, steps = [{child}] }} }}, {{ text = 'On its way.' }} ]"
     );
     let ours = once_scripted(&toml, &[]);

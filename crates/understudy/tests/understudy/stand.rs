@@ -188,6 +188,11 @@ impl Stand {
     /// Ends stdin and collects what is left.
     pub(crate) fn finish(mut self) -> Record {
         self.eof();
+        self.record()
+    }
+
+    /// Collects what is left of a process that ends by itself, stdin still open.
+    pub(crate) fn record(mut self) -> Record {
         let mut lines = Vec::new();
         while let Some(line) = self.raw() {
             lines.push(line);

@@ -90,7 +90,15 @@ fn with_stdin_open_a_background_agent_outlives_its_turn() {
 
 #[test]
 fn with_stdin_closed_its_turns_result_is_held_back() {
-    let frames = once_scripted(&background("{ delay_ms = 500 }, { text = 'R' }"), &[]).frames();
+    let frames = once_scripted(
+        &background("{ delay_ms = 500 }, { text = 'R' }").replacen(
+            "steps = [ ",
+            "steps = [ { wait_for = 'eof' }, ",
+            1,
+        ),
+        &[],
+    )
+    .frames();
     let results: Vec<usize> = names(&frames)
         .iter()
         .enumerate()
@@ -205,4 +213,18 @@ fn a_long_command_becomes_a_task() {
         ]
     );
     assert!(all(&once("/sleep 1", &[]).frames(), "system/task_started").is_empty());
+}
+
+#[test]
+fn a_failure_inside_an_agent_fails_the_agent_only() {
+    let toml = "[[turn]]\nsteps = [ { agent = { description = 'd', prompt = 'p', steps = [ \
+                { fail = { text = 'API Error: 400' } }, { text = 'never' } ] } }, { text = 'end' } ]";
+    let run = once_scripted(toml, &["--forward-subagent-text"]);
+    let frames = run.frames();
+    assert_eq!(
+        find(&frames, "system/task_updated")["patch"]["error"],
+        "API Error: 400"
+    );
+    assert_eq!(texts(&frames), ["end"]);
+    assert_eq!(run.code(), Some(0));
 }
