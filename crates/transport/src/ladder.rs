@@ -55,7 +55,8 @@ impl Default for Ladder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TerminationReport {
-    /// Processes that had to be killed, the child among them if it did not end by itself.
+    /// Processes that were sent SIGKILL, the child among them if it did not end by itself. Some
+    /// may have been on their way out.
     pub killed: Vec<u32>,
     /// Processes that were still there when the last step ran out.
     pub survivors: Vec<u32>,

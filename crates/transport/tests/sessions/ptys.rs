@@ -149,8 +149,8 @@ async fn both_sides_full_still_end() {
 }
 
 #[tokio::test]
-async fn a_hang_up_ends_a_shell_and_its_jobs() {
-    let session = start(on_pty(shell("echo ready; cat"), PtyMode::Cooked));
+async fn a_hang_up_is_the_terminals_end_of_input() {
+    let session = start(on_pty(shell("echo ready; exec cat"), PtyMode::Cooked));
     read_until(&mut session.reader(Stream::Output), "ready").await;
     let report = within(session.terminate(Ladder::default())).await;
     assert_eq!(
