@@ -19,7 +19,10 @@ pub(crate) fn play(path: &Path, speed: Option<f64>) -> io::Result<()> {
     thread::spawn(|| io::copy(&mut io::stdin().lock(), &mut io::sink()));
     let mut source = open(path)?;
     let mut stdout = io::stdout().lock();
-    let sent = match speed.filter(|speed| *speed > 0.0) {
+    let sent = match speed
+        .filter(|speed| *speed > 0.0)
+        .map(|speed| speed.max(0.001))
+    {
         None => io::copy(&mut source, &mut stdout).map(drop),
         Some(speed) => play_paced(&mut source, &mut stdout, speed),
     };

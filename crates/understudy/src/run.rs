@@ -136,7 +136,11 @@ fn prompt(options: &Options) -> Option<&String> {
 fn pace(options: &Options) -> f64 {
     let environment = || std::env::var("UNDERSTUDY_PACE").ok()?.parse().ok();
     let pace: f64 = options.pace.or_else(environment).unwrap_or(1.0);
-    if pace.is_finite() { pace.max(0.0) } else { 1.0 }
+    if pace.is_finite() {
+        pace.clamp(0.0, 1000.0)
+    } else {
+        1.0
+    }
 }
 
 fn say(text: &str) -> Result<ExitCode, String> {

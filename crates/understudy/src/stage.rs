@@ -37,6 +37,9 @@ use task::Notice;
 use track::{Track, Wait};
 use turn::LiveTurn;
 
+/// The longest wait at pace 1. Longer ones are as good as for ever.
+const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
+
 /// What an act leads to: more acts, or the end of the process.
 type Act = Result<(), Exit>;
 
@@ -156,7 +159,7 @@ impl Stage {
             .values()
             .filter(|track| matches!(track.wait, Wait::No));
         let (due, id) = ready.map(|track| (track.due, track.id)).min()?;
-        let ahead = due.saturating_sub(self.now).mul_f64(self.pace);
+        let ahead = due.saturating_sub(self.now).min(LONGEST).mul_f64(self.pace);
         if ahead.is_zero() {
             self.now = self.now.max(due);
         }

@@ -59,7 +59,7 @@ impl Stage {
         let mut bytes = encode(&Value::from(frame));
         let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
         let keep = if torn.keep < 0 {
-            length + torn.keep
+            length.saturating_add(torn.keep)
         } else {
             torn.keep
         };

@@ -1,5 +1,7 @@
 //! Playing one cue; spelling a step out in cues.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use super::track::{Block, Cue, Flow, Job, OpenBlock, Track, Wait};
@@ -40,7 +42,7 @@ impl Stage {
 
     fn speech(&mut self, track: &mut Track, cue: Cue) {
         match cue {
-            Cue::Wait(ms) => track.due += std::time::Duration::from_millis(ms),
+            Cue::Wait(ms) => track.due = track.due.saturating_add(Duration::from_millis(ms)),
             Cue::Open(block) => self.open_block(track, block),
             Cue::Delta(piece) => self.delta(track, &piece),
             Cue::Stream(flow) => self.flow(track, flow),
