@@ -1,1 +1,119 @@
-//! Placeholder docs are replaced by the crate's own.
+//! Folds the events of a coding agent's stream into a typed transcript: events in, transcript and
+//! changes out.
+//!
+//! The crate never reads a clock, a file or a socket, starts no thread and is not `async`. Lines,
+//! what the host knows, and the time they came in are arguments.
+//!
+//! # Words
+//!
+//! | word | for |
+//! |---|---|
+//! | transcript, entry | the reduced record; one row of it |
+//! | block | one part of a message: text, thinking, tool use |
+//! | tool call | a tool use and what became of it; it holds its sub-agent's thread |
+//! | thread | a sequence of entries: the main one, or that of a sub-agent |
+//! | task | background work the agent announces; may outlive its tool call |
+//! | change | what holds now about one record that a reader has not seen |
+//! | offset | byte position in the stream |
+//!
+//! # Example
+//!
+//! ```
+//! use bowline_jsonl::Framer;
+//! use bowline_reducer::{Cursor, End, Meta, Mirror, Phase, Transcript};
+//!
+//! let stream = br#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"Ahoy"}]},"uuid":"1","session_id":"s"}
+//! {"is_error":false,"result":"Ahoy","type":"result","subtype":"success","uuid":"2","session_id":"s"}
+//! "#;
+//! let mut framer = Framer::default();
+//! framer.push(bytes::Bytes::from_static(stream));
+//! framer.finish();
+//!
+//! let mut transcript = Transcript::new();
+//! let (mut mirror, mut cursor) = (Mirror::new(), Cursor::default());
+//! while let Some(frame) = framer.next_frame() {
+//!     for item in frame.items() {
+//!         transcript.apply(&item, Meta { at_ms: 0 });
+//!         // A reader may ask at any time; what changed in between comes as one change.
+//!         let changes = transcript.changes_since(cursor);
+//!         for change in changes.iter() {
+//!             mirror.apply(&serde_json::to_value(&change).unwrap());
+//!         }
+//!         cursor = changes.cursor();
+//!     }
+//! }
+//! assert_eq!(transcript.status().phase, Phase::Idle);
+//! assert_eq!(mirror.transcript(), serde_json::to_value(&transcript).unwrap());
+//!
+//! transcript.end(End::Recording, Meta { at_ms: 0 });
+//! assert_eq!(transcript.status().phase, Phase::Ended);
+//! ```
+//!
+//! # What counts as the same line
+//!
+//! First the offset: a line that begins before [`Transcript::applied`] is known and changes
+//! nothing, so that a replay may begin anywhere. Then the `uuid`: a line that comes again at another
+//! offset is counted in `duplicates` and dropped; an echo is compared with the prompt that it
+//! repeats. Last the `message.id`: the lines of one message make one entry.
+//!
+//! # Notices
+//!
+//! Lines that say something to a reader beside the conversation become `notice` entries:
+//!
+//! | line | text |
+//! |---|---|
+//! | `system/informational`, `notification`, `local_command_output` | its own |
+//! | `system/compact_boundary` | trigger and tokens before and behind |
+//! | `system/status` with `compact_error` | the error |
+//! | `system/api_retry` | attempt, delay, error |
+//! | `system/permission_denied` | tool and reason |
+//! | `system/model_refusal_fallback`, `model_refusal_no_fallback` | its own, or the model |
+//! | `system/session_writes_lost`, `mirror_error`, `plugin_install` (failed), `worker_shutting_down` | the error or reason |
+//! | `conversation_reset` | its trigger |
+//! | `tool_use_summary` | the summary |
+//! | `rate_limit_event` with status `rejected` | the limit |
+//! | `auth_status` with an error, a `stream_event` of type `error` | the error |
+//! | a type or `system` subtype that is not known, with a string in `content`, `text`, `message` or `summary` | that string |
+//!
+//! Everything else is no entry: it is in the status, the tasks, the permissions or the session
+//! (`init`, `status`, `task_*`, `background_tasks_changed`, `control_*`), or says nothing to a
+//! reader (`hook_*`, `thinking_tokens`, `command_lifecycle`, `tool_progress`, `keep_alive`,
+//! `commands_changed`, `memory_recall`, `files_persisted`, `prompt_suggestion`, `active_goal`,
+//! `session_state_changed`, `session_title_changed`, `transcript_mirror`). A `user` line without a
+//! session is the host's own, typed back by a terminal, and is none either.
+//!
+//! # Changes as JSON
+//!
+//! Each [`Change`] is one object with its kind under `change`: `reset`, `session`, `status`,
+//! `entry`, `entry_removed`, `block`, `append`, `block_removed`, `tool_call`, `tool_call_removed`,
+//! `task`, `permission`, `usage`, `stats`. Values have the shape of the transcript's JSON, with
+//! blocks and sub-agents left out of what holds them: they come as changes of their own, and name
+//! where they belong. [`Mirror`] puts them together again.
+
+mod arena;
+mod change;
+mod fold;
+mod host;
+mod index;
+mod json;
+mod log;
+mod mirror;
+mod record;
+mod state;
+mod transcript;
+mod view;
+
+pub use arena::{Pieces, TextRef};
+pub use change::{Change, Changes};
+pub use fold::Status;
+pub use host::{End, HostDecision, HostEvent, Meta};
+pub use json::SCHEMA;
+pub use log::{Cursor, Revision};
+pub use mirror::Mirror;
+pub use record::{BlockId, CallId, EntryId, PermissionId, TaskId, ThreadId};
+pub use state::{CallState, ErrorKind, MessageState, Outcome, PermissionState, Phase, TaskState};
+pub use transcript::Transcript;
+pub use view::{
+    Block, BlockKind, Blocks, Entry, EntryKind, ModelUsage, Permission, Raw, Session, Stats,
+    Subagent, Task, Thread, ToolCall, ToolCalls, ToolResult, Usage,
+};

@@ -1,0 +1,181 @@
+//! `assistant` lines: finished blocks, several lines to a message (protocol, sections A.5, A.16).
+
+use bowline_jsonl::{Assistant, Block, BlockBody as Said, Event, MessageContent, RawJson, Str};
+
+use crate::index::Brought;
+use crate::record::{BlockBody, BlockId, BlockRecord, EntryBody, EntryId, Stage, ThreadId};
+use crate::state::MessageState;
+use crate::transcript::{Here, Transcript};
+
+impl Transcript {
+    pub(crate) fn assistant(&mut self, event: &Event<'_>, said: &Assistant<'_>, here: Here) {
+        let thread = self.thread_of(event.parent_tool_use_id);
+        self.note_agent(thread, said.agent_id, said.subagent_type);
+        if thread == ThreadId::MAIN {
+            self.open_turn();
+        }
+        self.threads[thread.at()].rejected.clear();
+        self.retract(said.supersedes);
+        let message = &said.message;
+        let id = message.id.or(event.uuid).unwrap_or_default();
+        // Another message while a draft is open: the agent fell back to a call that does not
+        // stream, or reports that the call failed.
+        self.void_draft_unless(thread, id, Stage::Final);
+        let entry = self.message_entry(thread, id, message.model, here);
+        let line = line_key(event.uuid);
+        for block in message.blocks() {
+            let id = self.place(thread, entry, block);
+            self.blocks[id.at()].line = line;
+        }
+        if let MessageContent::Text(text) = message.content {
+            let id = self.place_text(entry, text, BlockBody::Text);
+            self.blocks[id.at()].line = line;
+        }
+        if said.aborted {
+            self.set_message(entry, MessageState::Aborted);
+        }
+        if let Some(uuid) = event.uuid {
+            self.uuids.note(&uuid.decode(), Brought::Blocks(entry.0));
+        }
+    }
+
+    pub(crate) fn set_message(&mut self, entry: EntryId, state: MessageState) {
+        if let Some(message) = self.message_mut(entry)
+            && message.state != state
+        {
+            message.state = state;
+            self.touch_entry(entry);
+        }
+    }
+
+    /// Puts a finished block in its place: over its draft, or behind the last block.
+    fn place(&mut self, thread: ThreadId, entry: EntryId, block: &Block<'_>) -> BlockId {
+        match &block.body {
+            Said::Text { text } => self.place_text(entry, *text, BlockBody::Text),
+            Said::Thinking { thinking, .. } => {
+                self.place_text(entry, *thinking, BlockBody::Thinking)
+            }
+            _ => {
+                let body = self.body_of(thread, entry, block, true);
+                self.place_body(entry, body)
+            }
+        }
+    }
+
+    fn place_text(
+        &mut self,
+        entry: EntryId,
+        said: Str<'_>,
+        make: fn(crate::arena::Text) -> BlockBody,
+    ) -> BlockId {
+        let text = said.decode();
+        let like = make(crate::arena::Text::default());
+        let Some(id) = self.awaited(entry, like, &text) else {
+            let body = make(self.arena.store_of(said));
+            return self.append_final(entry, body);
+        };
+        let block = &mut self.blocks[id.at()];
+        block.stage = Stage::Final;
+        block.high = None;
+        if let Some(old) = block.body.text_mut() {
+            let before = old.len();
+            let kept = self.arena.replace(old, said);
+            if kept < before || kept < old.len() {
+                self.touch_text(id, kept);
+            }
+        }
+        id
+    }
+
+    fn place_body(&mut self, entry: EntryId, body: BlockBody) -> BlockId {
+        let Some(id) = self.awaited(entry, body, "") else {
+            return self.append_final(entry, body);
+        };
+        let block = &mut self.blocks[id.at()];
+        block.stage = Stage::Final;
+        if block.body != body {
+            block.body = body;
+            self.touch_block(id);
+        }
+        id
+    }
+
+    fn append_final(&mut self, entry: EntryId, body: BlockBody) -> BlockId {
+        let index = self.live_blocks(entry).count() as u32;
+        self.block(entry, index, body, Stage::Final)
+    }
+
+    /// The draft that a finished block belongs to. Its line comes while the draft is still open;
+    /// otherwise the draft that says the same, otherwise the first that is left.
+    fn awaited(&self, entry: EntryId, like: BlockBody, text: &str) -> Option<BlockId> {
+        let waits = |id: &BlockId| {
+            let block = &self.blocks[id.at()];
+            block.stage != Stage::Final && block.body.is_like(like)
+        };
+        let draft = self.drafts.iter().find(|draft| draft.entry == entry);
+        let open = draft.and_then(|draft| draft.open).filter(waits);
+        let says_it = |id: &BlockId| match self.blocks[id.at()].body {
+            BlockBody::Text(old) | BlockBody::Thinking(old) => self.arena.text(old) == text,
+            _ => false,
+        };
+        open.or_else(|| self.live_blocks(entry).filter(waits).find(says_it))
+            .or_else(|| self.live_blocks(entry).find(waits))
+    }
+
+    /// Takes back what the lines with these uuids brought.
+    pub(crate) fn retract(&mut self, uuids: Option<RawJson<'_>>) {
+        let uuids = uuids.into_iter().flat_map(RawJson::elements);
+        for uuid in uuids.filter_map(RawJson::as_str) {
+            match self.uuids.line(&uuid.decode()) {
+                Some(Brought::Blocks(entry)) => {
+                    let (entry, line) = (EntryId(entry), line_key(Some(uuid)));
+                    self.remove_blocks(entry, |block| block.line == line);
+                    if self.live_blocks(entry).next().is_none() {
+                        self.remove_entry(entry);
+                    }
+                }
+                Some(Brought::Entry(entry)) if self.is_user(EntryId(entry)) => {
+                    self.remove_entry(EntryId(entry));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn is_user(&self, entry: EntryId) -> bool {
+        matches!(self.entries[entry.at()].body, EntryBody::User(_))
+    }
+
+    /// Removes the blocks of a message for which `is_void` holds; says whether there were any.
+    pub(crate) fn remove_blocks(
+        &mut self,
+        entry: EntryId,
+        is_void: impl Fn(&BlockRecord) -> bool,
+    ) -> bool {
+        let mut at = self.message(entry).and_then(|message| message.first);
+        let mut any = false;
+        while let Some(id) = at {
+            let block = &mut self.blocks[id.at()];
+            at = block.next;
+            if block.is_removed || !is_void(block) {
+                continue;
+            }
+            block.is_removed = true;
+            any = true;
+            let body = block.body;
+            self.touch_block(id);
+            if let BlockBody::Call(call) = body {
+                self.remove_call(call);
+            }
+        }
+        any
+    }
+}
+
+/// What is kept of a line's uuid beside its blocks.
+fn line_key(uuid: Option<Str<'_>>) -> u32 {
+    use std::hash::BuildHasher as _;
+    let hash =
+        |uuid: Str<'_>| foldhash::fast::FixedState::default().hash_one(&*uuid.decode()) as u32;
+    uuid.map_or(0, hash)
+}

@@ -1,0 +1,410 @@
+//! Tool calls, their results, and the sub-agents that they hold.
+
+use bowline_jsonl::{RawJson, Str, ToolResult, ToolUse, User};
+
+use crate::arena::{Arena, Atom};
+use crate::fold::user::{self, Joined};
+use crate::index::Kind;
+use crate::log::{Slot, Stamp};
+use crate::record::{CallId, CallRecord, EntryId, ThreadId, ThreadRecord, ToolResultRecord};
+use crate::state::{CallState, PermissionState};
+use crate::transcript::{Here, Transcript};
+
+/// Deepest nesting of sub-agents that is shown as such; the real agent nests a few levels. Below
+/// it the lines of a sub-agent join the thread of its call.
+const DEEPEST: u32 = 64;
+
+/// What an interrupt says about a tool that it stopped (observed, fact 19).
+const REJECTED: &str = "User rejected tool use";
+
+impl Transcript {
+    /// A tool use: drafted, or final with its input.
+    pub(crate) fn announce(
+        &mut self,
+        thread: ThreadId,
+        entry: EntryId,
+        tool: &ToolUse<'_>,
+        is_final: bool,
+    ) -> CallId {
+        let id = tool.id.decode();
+        let call = self
+            .call_named(&id)
+            .unwrap_or_else(|| self.add_call(thread, &id, false));
+        if self.calls[call.at()].is_placeholder {
+            self.adopt(call, thread);
+        }
+        let record = &mut self.calls[call.at()];
+        record.entry = Some(entry);
+        if record.name.is_empty() {
+            record.name = self.arena.atom_of(tool.name);
+            self.touch_call(call);
+        }
+        self.revive(call);
+        if is_final {
+            if let Some(input) = tool.input {
+                self.set_input(call, input);
+            }
+            if self.calls[call.at()].state == CallState::Pending {
+                let state = self.running_or_asking(&id);
+                self.set_call(call, state);
+            }
+        }
+        call
+    }
+
+    /// Brings back a call that was taken back with its draft.
+    fn revive(&mut self, call: CallId) {
+        let record = &mut self.calls[call.at()];
+        if std::mem::take(&mut record.is_removed) {
+            let thread = record.thread.at();
+            self.threads[thread].open.push(call);
+            self.touch_call(call);
+        }
+    }
+
+    pub(crate) fn set_input(&mut self, call: CallId, input: RawJson<'_>) {
+        if let Some(old) = self.calls[call.at()].input
+            && self.arena.text(old) == input.text()
+        {
+            return;
+        }
+        self.calls[call.at()].input = Some(self.arena.store_raw(input));
+        self.touch_call(call);
+    }
+
+    pub(crate) fn call_named(&self, id: &str) -> Option<CallId> {
+        self.index.find(&self.arena, Kind::Call, 0, id).map(CallId)
+    }
+
+    fn add_call(&mut self, thread: ThreadId, id: &str, is_placeholder: bool) -> CallId {
+        let call = CallId(self.calls.len() as u32);
+        let name = self.arena.atom(id);
+        self.calls.push(CallRecord {
+            id: name,
+            name: Atom::default(),
+            thread,
+            entry: None,
+            input: None,
+            updated_input: None,
+            state: if is_placeholder {
+                CallState::Lost
+            } else {
+                CallState::Pending
+            },
+            result: None,
+            subagent: None,
+            is_placeholder,
+            is_removed: false,
+            stamp: Stamp::default(),
+        });
+        self.index.insert(&self.arena, Kind::Call, 0, name, call.0);
+        self.threads[thread.at()].calls.push(call);
+        if !is_placeholder {
+            self.threads[thread.at()].open.push(call);
+            self.touch_status();
+        }
+        self.touch_call(call);
+        call
+    }
+
+    /// A call whose sub-agent or result came first is announced at last.
+    fn adopt(&mut self, call: CallId, thread: ThreadId) {
+        let record = &mut self.calls[call.at()];
+        record.is_placeholder = false;
+        let old = record.thread;
+        if record.result.is_none() {
+            record.state = CallState::Pending;
+        }
+        let height = record
+            .subagent
+            .map_or(0, |it| self.threads[it.at()].height + 1);
+        let is_sound = self
+            .depth_outside(thread, call)
+            .is_some_and(|it| it + height <= DEEPEST);
+        let new = if is_sound { thread } else { old };
+        if new != old {
+            self.threads[old.at()].calls.retain(|&it| it != call);
+            let calls = &mut self.threads[new.at()].calls;
+            let place = calls.partition_point(|&it| it < call);
+            calls.insert(place, call);
+            self.calls[call.at()].thread = new;
+            self.raise(new, height);
+        }
+        if self.calls[call.at()].state.is_open() {
+            self.threads[new.at()].open.push(call);
+            self.touch_status();
+        }
+        self.touch_call(call);
+    }
+
+    /// How deep a thread lies; none when it lies inside `call`.
+    fn depth_outside(&self, thread: ThreadId, call: CallId) -> Option<u32> {
+        let mut at = thread;
+        let mut depth = 0;
+        while let Some(holder) = self.threads[at.at()].call {
+            if holder == call {
+                return None;
+            }
+            at = self.calls[holder.at()].thread;
+            depth += 1;
+        }
+        Some(depth)
+    }
+
+    /// Notes that sub-agents nest `height` levels deep in a thread.
+    fn raise(&mut self, thread: ThreadId, height: u32) {
+        let (mut at, mut height) = (thread, height);
+        while self.threads[at.at()].height < height {
+            self.threads[at.at()].height = height;
+            let Some(holder) = self.threads[at.at()].call else {
+                return;
+            };
+            at = self.calls[holder.at()].thread;
+            height += 1;
+        }
+    }
+
+    /// The thread of a line, by the call that it names as its immediate parent. A parent that has
+    /// not come yet is held open by a placeholder.
+    pub(crate) fn thread_of(&mut self, parent: Option<Str<'_>>) -> ThreadId {
+        let Some(parent) = parent.filter(|parent| !parent.is_empty()) else {
+            return ThreadId::MAIN;
+        };
+        let id = parent.decode();
+        let call = self.call_named(&id);
+        let call = call.unwrap_or_else(|| self.add_call(ThreadId::MAIN, &id, true));
+        self.subagent(call)
+    }
+
+    /// The thread of the sub-agent that a call holds.
+    pub(crate) fn subagent(&mut self, call: CallId) -> ThreadId {
+        if let Some(thread) = self.calls[call.at()].subagent {
+            return thread;
+        }
+        self.revive(call);
+        let holder = self.calls[call.at()].thread;
+        if self
+            .depth_outside(holder, call)
+            .is_some_and(|depth| depth >= DEEPEST)
+        {
+            return holder;
+        }
+        let thread = ThreadId(self.threads.len() as u32);
+        self.threads.push(ThreadRecord {
+            call: Some(call),
+            ..ThreadRecord::default()
+        });
+        self.calls[call.at()].subagent = Some(thread);
+        self.raise(holder, 1);
+        self.touch_call(call);
+        thread
+    }
+
+    /// Who speaks in a thread.
+    pub(crate) fn note_agent(
+        &mut self,
+        thread: ThreadId,
+        agent_id: Option<Str<'_>>,
+        agent_type: Option<Str<'_>>,
+    ) {
+        let Some(call) = self.threads[thread.at()].call else {
+            return;
+        };
+        let record = &mut self.threads[thread.at()];
+        let is_new = learn(&mut self.arena, &mut record.agent_id, agent_id)
+            | learn(&mut self.arena, &mut record.agent_type, agent_type);
+        if is_new {
+            self.touch_call(call);
+        }
+    }
+
+    pub(crate) fn set_call(&mut self, id: CallId, state: CallState) {
+        let record = &mut self.calls[id.at()];
+        if record.state == state {
+            return;
+        }
+        let was_open = std::mem::replace(&mut record.state, state).is_open();
+        let open = &mut self.threads[record.thread.at()].open;
+        if was_open && !state.is_open() {
+            open.retain(|&it| it != id);
+        } else if !was_open && state.is_open() {
+            open.push(id);
+        }
+        self.touch_call(id);
+        self.touch_status();
+    }
+
+    /// Closes a call, and with it everything that is open inside.
+    pub(crate) fn close_call(&mut self, id: CallId, state: CallState, inside: CallState) {
+        self.set_call(id, state);
+        let mut threads: Vec<_> = self.calls[id.at()].subagent.into_iter().collect();
+        while let Some(thread) = threads.pop() {
+            for call in std::mem::take(&mut self.threads[thread.at()].open) {
+                self.set_call(call, inside);
+                self.close_permission_of(call, PermissionState::Expired);
+                threads.extend(self.calls[call.at()].subagent);
+            }
+        }
+    }
+
+    /// Closes the calls of a thread that will get no result.
+    pub(crate) fn close_thread(&mut self, thread: ThreadId, state: CallState) {
+        for call in self.threads[thread.at()].open.clone() {
+            self.close_call(call, state, state);
+            self.close_permission_of(call, PermissionState::Expired);
+        }
+    }
+
+    /// A call that was taken back before it did anything leaves no trace.
+    pub(crate) fn remove_call(&mut self, id: CallId) {
+        let record = &mut self.calls[id.at()];
+        if record.result.is_some() || record.subagent.is_some() || record.is_removed {
+            return;
+        }
+        record.is_removed = true;
+        record.state = CallState::Pending;
+        self.threads[record.thread.at()].open.retain(|&it| it != id);
+        self.touch_call(id);
+        self.touch_status();
+    }
+
+    pub(crate) fn tool_result(
+        &mut self,
+        thread: ThreadId,
+        result: &ToolResult<'_>,
+        user: &User<'_>,
+        here: Here,
+    ) {
+        let id = result.tool_use_id.decode();
+        let call = self
+            .call_named(&id)
+            .unwrap_or_else(|| self.add_call(thread, &id, true));
+        if self.calls[call.at()].result.is_some() {
+            return;
+        }
+        self.revive(call);
+        let joined = user::join_result(result.content);
+        let is_async = self.is_async(call, user);
+        let record = self.store_result(&joined, result, is_async, here);
+        self.calls[call.at()].result = Some(Box::new(record));
+        let end = self.ending(call, result, user, &joined.text);
+        self.touch_call(call);
+        self.close_permission_of(call, PermissionState::Answered);
+        if is_async {
+            return self.set_call(call, CallState::Succeeded);
+        }
+        let inside = if end == Ending::Done || end == Ending::Failed {
+            CallState::Lost
+        } else {
+            CallState::Interrupted
+        };
+        if end == Ending::Rejected {
+            let thread = self.calls[call.at()].thread;
+            self.threads[thread.at()].rejected.push(call);
+        }
+        self.close_call(call, end.state(), inside);
+        self.close_tasks_of(&id, result.is_error);
+    }
+
+    fn store_result(
+        &mut self,
+        joined: &Joined<'_>,
+        result: &ToolResult<'_>,
+        is_async: bool,
+        here: Here,
+    ) -> ToolResultRecord {
+        let text = joined.store(&mut self.arena);
+        let raw = joined.raw.map(|raw| self.arena.store_raw(raw));
+        ToolResultRecord {
+            is_error: result.is_error,
+            is_async,
+            text,
+            raw,
+            offset: here.offset,
+            end: here.end,
+        }
+    }
+
+    /// Whether the call started something in the background (observed, fact 14). Only agents are
+    /// asked: the structured result of other tools may be megabytes.
+    fn is_async(&self, call: CallId, user: &User<'_>) -> bool {
+        let name = self.arena.str(self.calls[call.at()].name);
+        if !matches!(name, "Agent" | "Task") {
+            return false;
+        }
+        let says = |key, word: &str| {
+            let value = user.tool_use_result.and_then(|result| result.get(key));
+            value.is_some_and(|value| value.text() == word)
+        };
+        says("isAsync", "true") || says("status", "\"async_launched\"")
+    }
+
+    fn ending(&self, call: CallId, result: &ToolResult<'_>, user: &User<'_>, text: &str) -> Ending {
+        if !result.is_error {
+            return Ending::Done;
+        }
+        let about =
+            |it: &RawJson<'_>| it.get("id").and_then(RawJson::as_str) == Some(result.tool_use_id);
+        let meta = user
+            .tool_result_meta
+            .into_iter()
+            .flat_map(RawJson::elements)
+            .find(about);
+        let kind = meta
+            .and_then(|meta| meta.get("non_execution_kind"))
+            .and_then(RawJson::as_str);
+        let kind = kind.unwrap_or_default().decode();
+        if matches!(&*kind, "interrupted" | "cancelled") || user::is_interrupt(text) {
+            return Ending::Interrupted;
+        }
+        let decided = meta.is_some_and(|meta| meta.get("permission_decision").is_some());
+        let said = user.tool_use_result.and_then(RawJson::as_str);
+        let is_rejected =
+            kind == "user-rejected" && !decided || said.is_some_and(|said| said == REJECTED);
+        if is_rejected && !self.was_denied(call) {
+            return Ending::Rejected;
+        }
+        Ending::Failed
+    }
+
+    /// An interrupt was confirmed: what was turned down just before fell to it.
+    pub(crate) fn interrupt_rejected(&mut self, thread: ThreadId) {
+        for call in std::mem::take(&mut self.threads[thread.at()].rejected) {
+            self.set_call(call, CallState::Interrupted);
+        }
+    }
+
+    pub(crate) fn touch_call(&mut self, id: CallId) {
+        self.log
+            .note(&mut self.calls[id.at()].stamp, Slot::Call(id.0));
+    }
+}
+
+/// How a tool call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Done,
+    Failed,
+    /// By an interrupt, or by a person who turned it down: what follows tells.
+    Rejected,
+    Interrupted,
+}
+
+impl Ending {
+    const fn state(self) -> CallState {
+        match self {
+            Self::Done => CallState::Succeeded,
+            Self::Failed | Self::Rejected => CallState::Failed,
+            Self::Interrupted => CallState::Interrupted,
+        }
+    }
+}
+
+/// Fills in a name that is not known yet.
+fn learn(arena: &mut Arena, name: &mut Atom, value: Option<Str<'_>>) -> bool {
+    let Some(value) = value.filter(|value| name.is_empty() && !value.is_empty()) else {
+        return false;
+    };
+    *name = arena.atom_of(value);
+    true
+}

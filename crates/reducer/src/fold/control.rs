@@ -1,0 +1,151 @@
+//! Permission requests and what became of them (protocol, sections A.14 and B.5).
+
+use bowline_jsonl::{CanUseTool, ControlRequest, ControlResponse, RawJson, RequestBody, Str};
+
+use crate::index::Kind;
+use crate::log::{Slot, Stamp};
+use crate::record::{CallId, PermissionId, PermissionRecord};
+use crate::state::{CallState, PermissionState};
+use crate::transcript::{Here, Transcript};
+
+impl Transcript {
+    pub(crate) fn control_request(&mut self, request: &ControlRequest<'_>, here: Here) {
+        match request.body() {
+            RequestBody::CanUseTool(ask) => self.ask(request, &ask, here),
+            RequestBody::HookCallback(_) | RequestBody::McpMessage(_) => {}
+            RequestBody::Other { subtype } => {
+                self.count_unknown(format!("control_request/{subtype}"));
+            }
+        }
+    }
+
+    /// A request may be sent again after a second `initialize`: it is still one.
+    fn ask(&mut self, request: &ControlRequest<'_>, ask: &CanUseTool<'_>, here: Here) {
+        let request_id = request.request_id.unwrap_or_default().decode();
+        if self.permission_named(&request_id).is_some() {
+            return;
+        }
+        let id = PermissionId(self.permissions.len() as u32);
+        let name = self.arena.atom(&request_id);
+        let record = PermissionRecord {
+            request_id: name,
+            tool_use_id: ask.tool_use_id.map(|id| self.arena.atom_of(id)),
+            tool_name: self.arena.atom_of(ask.tool_name.unwrap_or_default()),
+            agent_id: ask.agent_id.map(|id| self.arena.atom_of(id)),
+            state: PermissionState::Open,
+            request: request
+                .request
+                .map(|raw| self.arena.store_raw(raw))
+                .unwrap_or_default(),
+            at_ms: here.at_ms,
+            stamp: Stamp::default(),
+        };
+        self.permissions.push(record);
+        self.index
+            .insert(&self.arena, Kind::Permission, 0, name, id.0);
+        self.evidence.permissions.push(id);
+        self.touch_permission(id);
+        self.touch_status();
+        if let Some(call) = self.call_of(id).filter(|&call| self.is_open(call)) {
+            self.set_call(call, CallState::AwaitingPermission);
+        }
+    }
+
+    /// With `--replay-user-messages` the host's own answers come back (protocol, section A.14).
+    pub(crate) fn control_response(&mut self, response: &ControlResponse<'_>) {
+        let answer = &response.response;
+        let id = answer.request_id.unwrap_or_default().decode();
+        let Some(id) = self.permission_named(&id) else {
+            return;
+        };
+        let behavior = answer.response.and_then(|it| it.get("behavior"));
+        match behavior.map(RawJson::text) {
+            Some("\"allow\"") => self.close_permission(id, PermissionState::Allowed),
+            Some("\"deny\"") => self.close_permission(id, PermissionState::Denied),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn control_cancel(&mut self, request_id: Option<Str<'_>>) {
+        let id = request_id.unwrap_or_default().decode();
+        if let Some(id) = self.permission_named(&id) {
+            self.close_permission(id, PermissionState::Withdrawn);
+        }
+    }
+
+    /// Closes a request that is open; the first answer counts.
+    pub(crate) fn close_permission(&mut self, id: PermissionId, state: PermissionState) {
+        if self.permissions[id.at()].state != PermissionState::Open {
+            return;
+        }
+        self.permissions[id.at()].state = state;
+        self.evidence.permissions.retain(|&it| it != id);
+        self.touch_permission(id);
+        self.touch_status();
+        let waits = |call: &CallId| self.calls[call.at()].state == CallState::AwaitingPermission;
+        if let Some(call) = self.call_of(id).filter(waits) {
+            self.set_call(call, CallState::Running);
+        }
+    }
+
+    /// Closes the request that asks for a call.
+    pub(crate) fn close_permission_of(&mut self, call: CallId, state: PermissionState) {
+        let open = self.evidence.permissions.iter().copied();
+        if let Some(id) = open.into_iter().find(|&id| self.call_of(id) == Some(call)) {
+            self.close_permission(id, state);
+        }
+    }
+
+    pub(crate) fn permission_named(&self, request_id: &str) -> Option<PermissionId> {
+        let found = self
+            .index
+            .find(&self.arena, Kind::Permission, 0, request_id);
+        found.map(PermissionId)
+    }
+
+    /// The state of a call that was just announced.
+    pub(crate) fn running_or_asking(&self, tool_use_id: &str) -> CallState {
+        let asks = |id: &PermissionId| {
+            let asked = self.permissions[id.at()].tool_use_id;
+            asked.is_some_and(|asked| self.arena.str(asked) == tool_use_id)
+        };
+        if self.evidence.permissions.iter().any(asks) {
+            CallState::AwaitingPermission
+        } else {
+            CallState::Running
+        }
+    }
+
+    pub(crate) fn was_denied(&self, call: CallId) -> bool {
+        let denied = |it: &PermissionRecord| {
+            it.state == PermissionState::Denied
+                && it.tool_use_id.is_some_and(|id| {
+                    self.arena.str(id) == self.arena.str(self.calls[call.at()].id)
+                })
+        };
+        self.permissions
+            .iter()
+            .rev()
+            .take(RECENT_ANSWERS)
+            .any(denied)
+    }
+
+    /// The call that a request asks for.
+    pub(crate) fn call_of(&self, id: PermissionId) -> Option<CallId> {
+        let tool_use_id = self.permissions[id.at()].tool_use_id?;
+        self.call_named(self.arena.str(tool_use_id))
+    }
+
+    fn is_open(&self, call: CallId) -> bool {
+        self.calls[call.at()].state.is_open()
+    }
+
+    fn touch_permission(&mut self, id: PermissionId) {
+        let record = &mut self.permissions[id.at()];
+        self.log.note(&mut record.stamp, Slot::Permission(id.0));
+    }
+}
+
+/// How far back an answer is looked for when a result comes: a denied call fails at once, so that
+/// only the requests of calls that run side by side stand between.
+const RECENT_ANSWERS: usize = 64;

@@ -1,0 +1,103 @@
+//! What the status is derived from.
+
+use std::borrow::Cow;
+
+use crate::arena::Text;
+use crate::log::{Slot, Stamp};
+use crate::record::{PermissionId, TaskId};
+use crate::state::{Outcome, Phase};
+use crate::transcript::Transcript;
+
+/// Everything that is open, and how the last turn ended.
+#[derive(Debug, Default)]
+pub(crate) struct Evidence {
+    pub(crate) stamp: Stamp,
+    pub(crate) was_heard: bool,
+    pub(crate) turn_is_open: bool,
+    pub(crate) is_interrupting: bool,
+    pub(crate) last_outcome: Option<Outcome>,
+    pub(crate) permissions: Vec<PermissionId>,
+    pub(crate) tasks: Vec<TaskId>,
+    pub(crate) ended: Option<Text>,
+}
+
+/// What a session is doing, and why we think so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status<'a> {
+    /// What it is doing.
+    pub phase: Phase,
+    /// The evidence, in a few words.
+    pub reason: Cow<'a, str>,
+}
+
+impl Transcript {
+    /// What the session is doing: derived from what is open, never set.
+    #[must_use]
+    pub fn status(&self) -> Status<'_> {
+        let (phase, reason) = self.phase();
+        Status { phase, reason }
+    }
+
+    fn phase(&self) -> (Phase, Cow<'_, str>) {
+        if let Some(reason) = self.evidence.ended {
+            return (Phase::Ended, self.arena.text(reason).to_cow());
+        }
+        if !self.evidence.was_heard {
+            return (Phase::Starting, "the agent has said nothing yet".into());
+        }
+        if let Some(id) = self.evidence.permissions.first() {
+            let tool = self.arena.str(self.permissions[id.at()].tool_name);
+            let reason = format!("{tool} waits for permission");
+            return (Phase::AwaitingPermission, reason.into());
+        }
+        if let Some(reason) = self.work() {
+            return (Phase::Running, reason);
+        }
+        let reason = match self.evidence.last_outcome {
+            None => "no turn has begun",
+            Some(Outcome::Completed) => "the turn is completed",
+            Some(Outcome::Cancelled) => "the turn was cancelled",
+            Some(Outcome::Failed) => "the turn failed",
+            Some(Outcome::Suspended) => "the turn is suspended",
+        };
+        (Phase::Idle, reason.into())
+    }
+
+    /// What is being worked on.
+    fn work(&self) -> Option<Cow<'_, str>> {
+        if let Some(call) = self.threads[0].open.first() {
+            let tool = self.arena.str(self.calls[call.at()].name);
+            return Some(format!("{tool} runs").into());
+        }
+        if self.evidence.turn_is_open {
+            let reason = if self.evidence.is_interrupting {
+                "an interrupt was asked for"
+            } else {
+                "a turn is open"
+            };
+            return Some(reason.into());
+        }
+        let task = self.evidence.tasks.first()?;
+        let description = self.arena.text(self.tasks[task.at()].description);
+        Some(format!("task \"{description}\" runs").into())
+    }
+
+    pub(crate) fn touch_status(&mut self) {
+        self.log.note(&mut self.evidence.stamp, Slot::Status);
+    }
+
+    /// A first sign of life.
+    pub(crate) fn hear(&mut self) {
+        if !self.evidence.was_heard {
+            self.evidence.was_heard = true;
+            self.touch_status();
+        }
+    }
+
+    pub(crate) fn open_turn(&mut self) {
+        if !self.evidence.turn_is_open {
+            self.evidence.turn_is_open = true;
+            self.touch_status();
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What the host says.
+
+use bowline_jsonl::RawJson;
+
+use crate::host::{End, HostDecision, HostEvent, Meta};
+use crate::index::Brought;
+use crate::record::{EntryBody, ThreadId, UserRecord};
+use crate::state::{ErrorKind, PermissionState};
+use crate::transcript::{Here, Transcript};
+
+impl Transcript {
+    /// Takes what the host knows and the stream does not say.
+    pub fn apply_host(&mut self, event: HostEvent<'_>, at: Meta) {
+        let here = Here {
+            offset: self.applied,
+            end: self.applied,
+            at_ms: at.at_ms,
+        };
+        match event {
+            HostEvent::ProcessStarted => self.process_started(),
+            HostEvent::PromptSent { uuid, text } => self.prompt_sent(uuid, text, here),
+            HostEvent::PermissionAnswered {
+                request_id,
+                decision,
+            } => self.permission_answered(request_id, decision),
+            HostEvent::InterruptRequested => {
+                if self.evidence.turn_is_open {
+                    self.evidence.is_interrupting = true;
+                    self.touch_status();
+                }
+            }
+            HostEvent::Gap { from, to } => self.gap(from, to, here),
+            HostEvent::ReconnectFailed { reason } => {
+                self.error(ErrorKind::ReconnectFailed, reason, here);
+            }
+            HostEvent::SessionTimeout { reason } => {
+                self.error(ErrorKind::SessionTimeout, reason, here);
+            }
+            HostEvent::ProcessEnded { exit, expected } => {
+                self.end(End::Process { exit, expected }, at);
+            }
+        }
+    }
+
+    fn process_started(&mut self) {
+        if self.evidence.ended.take().is_some() {
+            self.rewind();
+            self.evidence.was_heard = false;
+            self.evidence.last_outcome = None;
+            self.touch_status();
+        }
+    }
+
+    fn prompt_sent(&mut self, uuid: Option<&str>, text: &str, here: Here) {
+        let uuid = uuid.unwrap_or_default();
+        if !uuid.is_empty() && self.uuids.line(uuid).is_some() {
+            return;
+        }
+        let body = EntryBody::User(UserRecord {
+            uuid: self.arena.atom(uuid),
+            text: self.keep(text),
+            is_unconfirmed: true,
+            ..UserRecord::default()
+        });
+        let entry = self.entry(ThreadId::MAIN, body, here);
+        self.unconfirmed.push(entry);
+        if !uuid.is_empty() {
+            self.uuids.note(uuid, Brought::Entry(entry.0));
+        }
+        self.open_turn();
+    }
+
+    fn permission_answered(&mut self, request_id: &str, decision: HostDecision<'_>) {
+        let Some(id) = self.permission_named(request_id) else {
+            return;
+        };
+        if self.permissions[id.at()].state != PermissionState::Open {
+            return;
+        }
+        let call = self.call_of(id);
+        match decision {
+            HostDecision::Deny => self.close_permission(id, PermissionState::Denied),
+            HostDecision::Allow { updated_input } => {
+                self.close_permission(id, PermissionState::Allowed);
+                if let (Some(call), Some(input)) = (call, updated_input.and_then(RawJson::parse)) {
+                    self.calls[call.at()].updated_input = Some(self.arena.store_raw(input));
+                    self.touch_call(call);
+                }
+            }
+        }
+    }
+
+    fn gap(&mut self, from: u64, to: u64, here: Here) {
+        if to <= self.applied {
+            return;
+        }
+        let from = from.max(self.applied);
+        let text = format!(
+            "{} bytes are missing, from offset {from} to {to}",
+            to - from
+        );
+        self.error(ErrorKind::Gap, &text, here);
+        self.applied = to;
+    }
+}

@@ -1,0 +1,171 @@
+//! `result` lines: the end of a turn (protocol, section A.7).
+
+use bowline_jsonl::{Event, ModelUsage, RawJson, Str, TurnResult};
+
+use crate::arena::{Atom, Text};
+use crate::index::Brought;
+use crate::log::{Slot, Stamp};
+use crate::record::{EntryBody, ResultRecord, ThreadId};
+use crate::state::{CallState, Outcome};
+use crate::transcript::{Here, Transcript};
+
+/// What was used, over all conversations.
+#[derive(Debug, Default)]
+pub(crate) struct UsageRecord {
+    pub(crate) stamp: Stamp,
+    pub(crate) models: Vec<ModelRecord>,
+    /// Cost of the conversations before this one, and of this one, in US dollars.
+    base: f64,
+    cost: f64,
+}
+
+/// What one model has used.
+#[derive(Debug)]
+pub(crate) struct ModelRecord {
+    pub(crate) name: Atom,
+    base: [u64; 4],
+    now: [u64; 4],
+}
+
+impl ModelRecord {
+    /// Input, output, cache read, cache creation.
+    pub(crate) fn tokens(&self) -> [u64; 4] {
+        std::array::from_fn(|at| self.base[at] + self.now[at])
+    }
+}
+
+impl UsageRecord {
+    pub(crate) fn cost_usd(&self) -> f64 {
+        self.base + self.cost
+    }
+
+    /// The agent's counters begin again from nothing (observed, fact 11).
+    pub(crate) fn rebase(&mut self) {
+        self.base += std::mem::take(&mut self.cost);
+        for model in &mut self.models {
+            model.base = model.tokens();
+            model.now = [0; 4];
+        }
+    }
+}
+
+impl Transcript {
+    pub(crate) fn result(&mut self, event: &Event<'_>, result: &TurnResult<'_>, here: Here) {
+        let outcome = outcome(result);
+        let record = ResultRecord {
+            subtype: self.arena.atom_of(result.subtype.unwrap_or_default()),
+            is_error: result.is_error,
+            outcome,
+            text: self.result_text(result),
+            origin: origin(result).map(|kind| self.arena.atom_of(kind)),
+            terminal_reason: result.terminal_reason.map(|it| self.arena.atom_of(it)),
+            num_turns: result.num_turns.unwrap_or_default(),
+            duration_ms: result.duration_ms.unwrap_or_default(),
+        };
+        let body = EntryBody::Result(Box::new(record));
+        let entry = self.entry(ThreadId::MAIN, body, here);
+        if let Some(uuid) = event.uuid {
+            self.uuids.note(&uuid.decode(), Brought::Entry(entry.0));
+        }
+        self.close_turn(outcome, result.queued_turn_count.unwrap_or_default());
+        self.add_usage(result);
+    }
+
+    /// The final text; on error subtypes, which have none, what went wrong.
+    fn result_text(&mut self, result: &TurnResult<'_>) -> Option<Text> {
+        if let Some(text) = result.result {
+            return Some(self.arena.store_of(text));
+        }
+        let errors = result.errors.into_iter().flat_map(RawJson::elements);
+        let errors: Vec<_> = errors
+            .filter_map(RawJson::as_str)
+            .map(Str::decode)
+            .collect();
+        (!errors.is_empty()).then(|| self.arena.store(&errors.join("\n")))
+    }
+
+    fn close_turn(&mut self, outcome: Outcome, queued: u64) {
+        match outcome {
+            Outcome::Cancelled => {
+                self.interrupt_rejected(ThreadId::MAIN);
+                self.close_thread(ThreadId::MAIN, CallState::Interrupted);
+            }
+            Outcome::Completed | Outcome::Failed => {
+                self.close_thread(ThreadId::MAIN, CallState::Lost);
+            }
+            Outcome::Suspended => {}
+        }
+        self.threads[0].rejected.clear();
+        self.evidence.turn_is_open = queued > 0;
+        self.evidence.is_interrupting = false;
+        self.evidence.last_outcome = Some(outcome);
+        self.touch_status();
+    }
+
+    /// Counters are cumulative, so that the newest counts.
+    fn add_usage(&mut self, result: &TurnResult<'_>) {
+        let cost = result.total_cost_usd.unwrap_or_default();
+        self.usage.cost = self.usage.cost.max(cost);
+        for (model, usage) in result.models() {
+            let name = model.decode();
+            let at = self.model_at(&name);
+            self.usage.models[at].now = tokens(&usage);
+        }
+        self.touch_usage();
+    }
+
+    pub(crate) fn touch_usage(&mut self) {
+        self.log.note(&mut self.usage.stamp, Slot::Usage);
+    }
+
+    fn model_at(&mut self, name: &str) -> usize {
+        let known = |it: &ModelRecord| self.arena.str(it.name) == name;
+        if let Some(at) = self.usage.models.iter().position(known) {
+            return at;
+        }
+        let name = self.arena.atom(name);
+        self.usage.models.push(ModelRecord {
+            name,
+            base: [0; 4],
+            now: [0; 4],
+        });
+        self.usage.models.len() - 1
+    }
+
+    /// The name of a model, kept once while it stays the same.
+    pub(crate) fn model_name(&mut self, name: &str) -> Atom {
+        let last = self.last_model;
+        if self.arena.str(last) != name {
+            self.last_model = self.arena.atom(name);
+        }
+        self.last_model
+    }
+}
+
+fn tokens(usage: &ModelUsage) -> [u64; 4] {
+    [
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_read_tokens,
+        usage.cache_creation_tokens,
+    ]
+    .map(Option::unwrap_or_default)
+}
+
+fn origin<'a>(result: &TurnResult<'a>) -> Option<Str<'a>> {
+    result.origin.as_ref().and_then(|origin| origin.kind)
+}
+
+/// The decision table of the protocol, section A.7.
+fn outcome(result: &TurnResult<'_>) -> Outcome {
+    let reason = result.terminal_reason.unwrap_or_default().decode();
+    if reason.starts_with("aborted_") {
+        Outcome::Cancelled
+    } else if result.is_error {
+        Outcome::Failed
+    } else if result.deferred_tool_use.is_some_and(|it| !it.is_null()) {
+        Outcome::Suspended
+    } else {
+        Outcome::Completed
+    }
+}

@@ -1,0 +1,134 @@
+//! Which conversation this is, and with what.
+
+use std::collections::BTreeMap;
+
+use bowline_jsonl::{Body, ConversationReset, Event, Init, Str};
+
+use crate::arena::Atom;
+use crate::log::{Slot, Stamp};
+use crate::transcript::{Here, Transcript};
+
+/// The session's identity is ours: the agent's ids come and go.
+#[derive(Debug, Default)]
+pub(crate) struct SessionRecord {
+    pub(crate) stamp: Stamp,
+    pub(crate) conversations: Vec<Atom>,
+    /// The agent's session that is in force.
+    pub(crate) id: Option<Atom>,
+    /// The conversation was replaced, and the id of the next one has not come.
+    pub(crate) is_rotating: bool,
+    pub(crate) model: Option<Atom>,
+    pub(crate) cwd: Option<Atom>,
+    pub(crate) cli_version: Option<Atom>,
+    pub(crate) permission_mode: Option<Atom>,
+}
+
+/// What was counted.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) stamp: Stamp,
+    pub(crate) bytes: u64,
+    pub(crate) lines: u64,
+    pub(crate) events: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) parse_errors: u64,
+    pub(crate) unknown: BTreeMap<String, u64>,
+    pub(crate) is_truncated: bool,
+}
+
+impl Transcript {
+    /// Lines of an old conversation may still come behind a new one, so that only the first line,
+    /// an `init` and a reset decide which one is in force.
+    pub(crate) fn note_session(&mut self, event: &Event<'_>) {
+        if self.session.id.is_some() && !self.session.is_rotating {
+            return;
+        }
+        if let Some(id) = event.session_id {
+            self.enter(id);
+        }
+    }
+
+    pub(crate) fn init(&mut self, event: &Event<'_>, init: &Init<'_>) {
+        self.session.is_rotating = false;
+        if let Some(id) = event.session_id {
+            self.enter(id);
+        }
+        self.set_session(init.model, |it| &mut it.model);
+        self.set_session(init.cwd, |it| &mut it.cwd);
+        self.set_session(init.claude_code_version, |it| &mut it.cli_version);
+        self.set_session(init.permission_mode, |it| &mut it.permission_mode);
+        self.open_turn();
+    }
+
+    pub(crate) fn conversation_reset(&mut self, reset: &ConversationReset<'_>, here: Here) {
+        self.session.is_rotating = true;
+        self.usage.rebase();
+        let trigger = reset.trigger.unwrap_or_default();
+        let text = format!("the conversation was replaced ({trigger})");
+        self.notice("conversation_reset", &text, here);
+    }
+
+    pub(crate) fn set_permission_mode(&mut self, mode: Option<Str<'_>>) {
+        self.set_session(mode, |it| &mut it.permission_mode);
+    }
+
+    fn enter(&mut self, id: Str<'_>) {
+        if id.is_empty() {
+            return;
+        }
+        let id = id.decode();
+        if self
+            .session
+            .id
+            .is_some_and(|known| self.arena.str(known) == id)
+        {
+            return;
+        }
+        let known = self.session.conversations.iter().copied();
+        let known = known.into_iter().find(|&known| self.arena.str(known) == id);
+        let atom = known.unwrap_or_else(|| {
+            let atom = self.arena.atom(&id);
+            self.session.conversations.push(atom);
+            atom
+        });
+        self.session.id = Some(atom);
+        self.session.is_rotating = false;
+        self.touch_session();
+    }
+
+    fn set_session(
+        &mut self,
+        value: Option<Str<'_>>,
+        field: impl Fn(&mut SessionRecord) -> &mut Option<Atom>,
+    ) {
+        let Some(value) = value else { return };
+        let value = value.decode();
+        if field(&mut self.session).is_some_and(|known| self.arena.str(known) == value) {
+            return;
+        }
+        *field(&mut self.session) = Some(self.arena.atom(&value));
+        self.touch_session();
+    }
+
+    pub(crate) fn touch_session(&mut self) {
+        self.log.note(&mut self.session.stamp, Slot::Session);
+    }
+
+    pub(crate) fn command(&mut self, command: &bowline_jsonl::CommandLifecycle<'_>) {
+        if command.state.is_some_and(|state| state == "started") {
+            self.open_turn();
+        }
+    }
+
+    /// Counts a line that this version knows nothing about.
+    pub(crate) fn count_unknown(&mut self, name: String) {
+        *self.tally.unknown.entry(name).or_default() += 1;
+    }
+
+    pub(crate) fn unknown_line(&mut self, event: &Event<'_>, kind: Option<Str<'_>>, here: Here) {
+        debug_assert!(matches!(event.body, Body::Unknown { .. }));
+        let name = kind.map_or_else(|| "?".to_owned(), |kind| kind.decode().into_owned());
+        self.textual_notice(&name, event.raw, here);
+        self.count_unknown(name);
+    }
+}

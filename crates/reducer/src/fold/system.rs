@@ -1,0 +1,34 @@
+//! `system` lines (protocol, section A.10).
+
+use bowline_jsonl::{Event, Status, System, SystemBody};
+
+use crate::transcript::{Here, Transcript};
+
+impl Transcript {
+    pub(crate) fn system(&mut self, event: &Event<'_>, system: &System<'_>, here: Here) {
+        match &system.body {
+            SystemBody::Init(init) => self.init(event, init),
+            SystemBody::Status(status) => self.status_line(status, here),
+            SystemBody::TaskStarted(line) => self.task_started(line),
+            SystemBody::TaskProgress(line) => self.task_progress(line),
+            SystemBody::TaskUpdated(line) => self.task_updated(line),
+            SystemBody::TaskNotification(line) => self.task_notification(line),
+            SystemBody::BackgroundTasksChanged(line) => self.background_tasks(line),
+            _ => self.system_notice(event, system, here),
+        }
+    }
+
+    fn status_line(&mut self, status: &Status<'_>, here: Here) {
+        self.set_permission_mode(status.permission_mode);
+        if status.status.is_some() {
+            self.open_turn();
+        }
+        if let Some(error) = status.compact_error {
+            self.notice(
+                "status",
+                &format!("the history was not compacted: {error}"),
+                here,
+            );
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! `user` lines: tool results, prompts, echoes (protocol, section A.6).
+
+use std::borrow::Cow;
+
+use bowline_jsonl::{
+    Block, BlockBody as Said, Event, MessageContent, RawJson, ResultContent, Str, ToolResult, User,
+};
+
+use crate::arena::{Arena, Text};
+use crate::index::Brought;
+use crate::record::{EntryBody, EntryId, ThreadId, UserRecord};
+use crate::transcript::{Here, Transcript};
+
+/// Begins every note that the agent leaves behind an interrupt (protocol, section A.6).
+const INTERRUPT: &str = "[Request interrupted by user";
+
+/// Text that was put together from parts.
+pub(crate) struct Joined<'a> {
+    pub(crate) text: Cow<'a, str>,
+    /// The parts as they were written, when they were more than text.
+    pub(crate) raw: Option<RawJson<'a>>,
+}
+
+impl Joined<'_> {
+    pub(crate) fn store(&self, arena: &mut Arena) -> Text {
+        arena.store(&self.text)
+    }
+}
+
+pub(crate) fn is_interrupt(text: &str) -> bool {
+    text.starts_with(INTERRUPT)
+}
+
+fn results<'e, 'a>(user: &'e User<'a>) -> impl Iterator<Item = &'e ToolResult<'a>> {
+    user.message
+        .blocks()
+        .iter()
+        .filter_map(|block| match &block.body {
+            Said::ToolResult(result) => Some(result),
+            _ => None,
+        })
+}
+
+pub(crate) fn has_results(user: &User<'_>) -> bool {
+    results(user).next().is_some()
+}
+
+/// The text of a tool result: its text parts, and placeholders for the others.
+pub(crate) fn join_result(content: ResultContent<'_>) -> Joined<'_> {
+    match content {
+        ResultContent::Absent => Joined {
+            text: Cow::Borrowed(""),
+            raw: None,
+        },
+        ResultContent::Text(text) => Joined {
+            text: text.decode(),
+            raw: None,
+        },
+        ResultContent::Parts(raw) => {
+            let parts = content.parts();
+            let is_text = |block: &Block<'_>| matches!(block.body, Said::Text { .. });
+            Joined {
+                text: join(parts.iter()),
+                raw: (!parts.iter().all(is_text)).then_some(raw),
+            }
+        }
+    }
+}
+
+/// Joins parts by a line feed, unless one is there.
+fn join<'e, 'a: 'e>(parts: impl Iterator<Item = &'e Block<'a>>) -> Cow<'a, str> {
+    let mut parts = parts.map(part);
+    let mut out = parts.next().unwrap_or_default();
+    for part in parts {
+        let out = out.to_mut();
+        if !out.is_empty() && !out.ends_with('\n') {
+            out.push('\n');
+        }
+        out.push_str(&part);
+    }
+    out
+}
+
+fn part<'a>(block: &Block<'a>) -> Cow<'a, str> {
+    match &block.body {
+        Said::Text { text } => text.decode(),
+        Said::Image { source } => placeholder("image", *source).into(),
+        Said::Document { source } => placeholder("document", *source).into(),
+        _ => {
+            let kind = block
+                .raw
+                .get("type")
+                .and_then(RawJson::as_str)
+                .unwrap_or_default();
+            format!("[{kind} {} bytes]", block.raw.text().len()).into()
+        }
+    }
+}
+
+/// Such as `[image image/png 1234 bytes]`; the size is that of the decoded data.
+fn placeholder(kind: &str, source: Option<RawJson<'_>>) -> String {
+    let member = |key: &str| source?.get(key)?.as_str();
+    let Some(data) = member("data") else {
+        let place = member("url")
+            .or_else(|| member("file_id"))
+            .unwrap_or_default();
+        return format!("[{kind} {place}]");
+    };
+    let media = member("media_type").unwrap_or_default();
+    let padding = data
+        .raw()
+        .bytes()
+        .rev()
+        .take_while(|&byte| byte == b'=')
+        .count();
+    let size = match member("type") {
+        Some(kind) if kind == "base64" => (data.raw().len() / 4 * 3).saturating_sub(padding),
+        _ => data.decode().len(),
+    };
+    format!("[{kind} {media} {size} bytes]")
+}
+
+/// What a person (or the agent in a person's stead) said.
+struct Prompt<'a> {
+    text: Cow<'a, str>,
+    /// The last part, when there are several: the prompt whose uuid a merged echo carries.
+    last: Option<Cow<'a, str>>,
+}
+
+fn prompt<'a>(user: &User<'a>) -> Option<Prompt<'a>> {
+    let blocks = match &user.message.content {
+        MessageContent::Absent => return None,
+        MessageContent::Text(text) => {
+            let text = text.decode();
+            return Some(Prompt { text, last: None });
+        }
+        MessageContent::Blocks(blocks) => blocks,
+    };
+    let is_said = |block: &&Block<'_>| !matches!(block.body, Said::ToolResult(_));
+    let said = || blocks.iter().filter(is_said);
+    let text = said().next().map(|_| join(said()))?;
+    let last = said().skip(1).last().map(part);
+    Some(Prompt { text, last })
+}
+
+impl Transcript {
+    pub(crate) fn user(&mut self, event: &Event<'_>, user: &User<'_>, here: Here) {
+        let thread = self.thread_of(event.parent_tool_use_id);
+        self.note_agent(thread, user.agent_id, user.subagent_type);
+        for result in results(user) {
+            self.tool_result(thread, result, user, here);
+            if thread == ThreadId::MAIN {
+                self.open_turn();
+            }
+        }
+        let Some(prompt) = prompt(user) else { return };
+        if user.is_replay && self.confirms(event.uuid, &prompt) {
+            return;
+        }
+        self.prompt(thread, event.uuid, user, &prompt, here);
+    }
+
+    fn prompt(
+        &mut self,
+        thread: ThreadId,
+        uuid: Option<Str<'_>>,
+        user: &User<'_>,
+        prompt: &Prompt<'_>,
+        here: Here,
+    ) {
+        let uuid = uuid.unwrap_or_default().decode();
+        let body = EntryBody::User(UserRecord {
+            uuid: self.arena.atom(&uuid),
+            text: self.arena.store(&prompt.text),
+            is_replay: user.is_replay,
+            is_synthetic: user.is_synthetic,
+            is_unconfirmed: false,
+        });
+        let entry = self.entry(thread, body, here);
+        if !uuid.is_empty() {
+            self.uuids.note(&uuid, Brought::Entry(entry.0));
+        }
+        if is_interrupt(&prompt.text) {
+            self.interrupt_rejected(thread);
+        }
+    }
+
+    /// Whether an echo repeats a prompt that is there already. Queued prompts are echoed alone and
+    /// then merged, under the uuid of the last one (observed, fact 24).
+    fn confirms(&mut self, uuid: Option<Str<'_>>, prompt: &Prompt<'_>) -> bool {
+        let known = uuid.and_then(|uuid| self.uuids.line(&uuid.decode()));
+        let entry = match known {
+            Some(Brought::Entry(entry)) => EntryId(entry),
+            Some(_) => {
+                self.tally.duplicates += 1;
+                return true;
+            }
+            None => match self.sent_without_uuid(&prompt.text) {
+                Some(entry) => entry,
+                None => return false,
+            },
+        };
+        let EntryBody::User(said) = &self.entries[entry.at()].body else {
+            return false;
+        };
+        let text = self.arena.text(said.text);
+        let is_same = text == *prompt.text;
+        let is_merged = prompt.last.as_ref().is_some_and(|last| text == **last);
+        if said.is_unconfirmed && (is_same || is_merged) {
+            self.confirm(entry, uuid);
+            return true;
+        }
+        if is_same {
+            self.tally.duplicates += 1;
+        }
+        is_same || is_merged
+    }
+
+    /// The host's oldest prompt that says this and carried no uuid.
+    fn sent_without_uuid(&self, text: &str) -> Option<EntryId> {
+        let is_it = |id: &&EntryId| match &self.entries[id.at()].body {
+            EntryBody::User(said) => said.uuid.is_empty() && self.arena.text(said.text) == text,
+            _ => false,
+        };
+        self.unconfirmed.iter().find(is_it).copied()
+    }
+
+    fn confirm(&mut self, entry: EntryId, uuid: Option<Str<'_>>) {
+        self.unconfirmed.retain(|&it| it != entry);
+        let EntryBody::User(said) = &mut self.entries[entry.at()].body else {
+            return;
+        };
+        said.is_replay = true;
+        said.is_unconfirmed = false;
+        if let Some(uuid) = uuid.filter(|_| said.uuid.is_empty()) {
+            let uuid = uuid.decode();
+            said.uuid = self.arena.atom(&uuid);
+            self.uuids.note(&uuid, Brought::Entry(entry.0));
+        }
+        self.touch_entry(entry);
+    }
+}

@@ -1,0 +1,57 @@
+//! The transcript as JSON, schema 1.
+
+use serde::ser::{SerializeMap as _, SerializeStruct as _};
+use serde::{Serialize, Serializer};
+
+use crate::fold::Status;
+use crate::transcript::Transcript;
+use crate::view::Entries;
+
+/// Version of the JSON's shape.
+pub const SCHEMA: u32 = 1;
+
+impl Transcript {
+    /// The transcript as one line of JSON, schema 1.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a transcript holds strings, numbers and valid JSON")
+    }
+}
+
+impl Serialize for Transcript {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Transcript", 14)?;
+        out.serialize_field("schema", &SCHEMA)?;
+        self.session().serialize_fields::<S>(&mut out)?;
+        out.serialize_field("status", &self.status())?;
+        out.serialize_field("entries", &Entries(self.main()))?;
+        out.serialize_field("tool_calls", &self.main().tool_calls())?;
+        out.serialize_field("tasks", &Tasks(self))?;
+        let permissions: Vec<_> = self.permissions().collect();
+        out.serialize_field("permissions", &permissions)?;
+        out.serialize_field("usage", &self.usage())?;
+        out.serialize_field("stats", &self.stats())?;
+        out.end()
+    }
+}
+
+impl Serialize for Status<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Status", 2)?;
+        out.serialize_field("phase", &self.phase)?;
+        out.serialize_field("reason", &self.reason)?;
+        out.end()
+    }
+}
+
+struct Tasks<'a>(&'a Transcript);
+
+impl Serialize for Tasks<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for task in self.0.tasks() {
+            map.serialize_entry(task.id(), &task)?;
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,239 @@
+//! The records that a transcript is made of. They hold ids and spans, never text.
+
+use serde::Serialize;
+
+use crate::arena::{Atom, Text};
+use crate::log::Stamp;
+use crate::state::{CallState, ErrorKind, MessageState, Outcome, PermissionState, TaskState};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        pub struct $name(pub(crate) u32);
+
+        impl $name {
+            /// The number; it is never used again for anything else in the transcript.
+            #[must_use]
+            pub const fn number(self) -> u32 {
+                self.0
+            }
+
+            pub(crate) const fn at(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+id! {
+    /// Names an entry. Ids grow in the order in which entries stand.
+    EntryId
+}
+id! {
+    /// Names a block. Ids grow in the order in which the blocks of an entry stand.
+    BlockId
+}
+id! {
+    /// Names a tool call. Ids grow in the order of announcement.
+    CallId
+}
+id! {
+    /// Names a thread: the main one, or that of a sub-agent.
+    ThreadId
+}
+id! {
+    /// Names a task.
+    TaskId
+}
+id! {
+    /// Names a permission request.
+    PermissionId
+}
+
+impl ThreadId {
+    pub(crate) const MAIN: Self = Self(0);
+}
+
+/// A sequence of entries: the main one, or that of a sub-agent.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadRecord {
+    /// The call that holds it; none for the main thread.
+    pub(crate) call: Option<CallId>,
+    pub(crate) agent_id: Atom,
+    pub(crate) agent_type: Atom,
+    pub(crate) entries: Vec<EntryId>,
+    pub(crate) calls: Vec<CallId>,
+    /// Calls without a result.
+    pub(crate) open: Vec<CallId>,
+    /// How many sub-agents nest in it at most.
+    pub(crate) height: u32,
+    /// Calls that were turned down and may turn out to be interrupted.
+    pub(crate) rejected: Vec<CallId>,
+}
+
+#[derive(Debug)]
+pub(crate) struct EntryRecord {
+    pub(crate) thread: ThreadId,
+    pub(crate) at_ms: u64,
+    pub(crate) offset: u64,
+    pub(crate) stamp: Stamp,
+    pub(crate) is_removed: bool,
+    pub(crate) body: EntryBody,
+}
+
+#[derive(Debug)]
+pub(crate) enum EntryBody {
+    User(UserRecord),
+    Assistant(MessageRecord),
+    Result(Box<ResultRecord>),
+    Notice { notice: Atom, text: Text },
+    Error { error: ErrorKind, text: Text },
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct UserRecord {
+    pub(crate) uuid: Atom,
+    pub(crate) text: Text,
+    pub(crate) is_replay: bool,
+    pub(crate) is_synthetic: bool,
+    /// The host said it; the agent has not echoed it yet.
+    pub(crate) is_unconfirmed: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MessageRecord {
+    pub(crate) message_id: Atom,
+    pub(crate) model: Atom,
+    pub(crate) state: MessageState,
+    /// Its blocks are a list: the first, the last, and each points to the next.
+    pub(crate) first: Option<BlockId>,
+    pub(crate) last: Option<BlockId>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ResultRecord {
+    pub(crate) subtype: Atom,
+    pub(crate) is_error: bool,
+    pub(crate) outcome: Outcome,
+    pub(crate) text: Option<Text>,
+    pub(crate) origin: Option<Atom>,
+    pub(crate) terminal_reason: Option<Atom>,
+    pub(crate) num_turns: u64,
+    pub(crate) duration_ms: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct BlockRecord {
+    pub(crate) entry: EntryId,
+    pub(crate) next: Option<BlockId>,
+    /// `index` in the API's stream.
+    pub(crate) index: u32,
+    /// Hash of the uuid of the line that brought it, for `supersedes`.
+    pub(crate) line: u32,
+    pub(crate) body: BlockBody,
+    pub(crate) stage: Stage,
+    pub(crate) is_removed: bool,
+    /// Half of a surrogate pair at the end of the text.
+    pub(crate) high: Option<u16>,
+    pub(crate) stamp: Stamp,
+    pub(crate) text_stamp: Stamp,
+}
+
+/// How far a block has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// A draft that grows.
+    Open,
+    /// A draft that was stopped; its line has not come.
+    Stopped,
+    /// Its line has come.
+    Final,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockBody {
+    Text(Text),
+    Thinking(Text),
+    Redacted,
+    Call(CallId),
+    /// Raw JSON.
+    Other(Text),
+}
+
+impl BlockBody {
+    /// The text that deltas add to.
+    pub(crate) const fn text_mut(&mut self) -> Option<&mut Text> {
+        match self {
+            Self::Text(text) | Self::Thinking(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether both are of the same type; calls, when they are the same call.
+    pub(crate) fn is_like(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Call(one), Self::Call(two)) => one == two,
+            _ => std::mem::discriminant(&self) == std::mem::discriminant(&other),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct CallRecord {
+    pub(crate) id: Atom,
+    pub(crate) name: Atom,
+    pub(crate) thread: ThreadId,
+    pub(crate) entry: Option<EntryId>,
+    /// Raw JSON; none while it is being written.
+    pub(crate) input: Option<Text>,
+    /// Raw JSON of what the host let run instead.
+    pub(crate) updated_input: Option<Text>,
+    pub(crate) state: CallState,
+    pub(crate) result: Option<Box<ToolResultRecord>>,
+    pub(crate) subagent: Option<ThreadId>,
+    /// Its sub-agent was seen; the call itself was not.
+    pub(crate) is_placeholder: bool,
+    pub(crate) is_removed: bool,
+    pub(crate) stamp: Stamp,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ToolResultRecord {
+    pub(crate) is_error: bool,
+    /// The call closed, and its work goes on as a task.
+    pub(crate) is_async: bool,
+    pub(crate) text: Text,
+    /// Raw JSON of the content, when it holds more than text.
+    pub(crate) raw: Option<Text>,
+    /// Where the line stands in the log; it holds the tool's structured output.
+    pub(crate) offset: u64,
+    pub(crate) end: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct TaskRecord {
+    pub(crate) id: Atom,
+    pub(crate) run: Atom,
+    pub(crate) kind: Atom,
+    pub(crate) state: TaskState,
+    pub(crate) description: Text,
+    pub(crate) activity: Text,
+    pub(crate) summary: Text,
+    pub(crate) tool_use_id: Option<Atom>,
+    pub(crate) is_backgrounded: bool,
+    pub(crate) stamp: Stamp,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct PermissionRecord {
+    pub(crate) request_id: Atom,
+    pub(crate) tool_use_id: Option<Atom>,
+    pub(crate) tool_name: Atom,
+    pub(crate) agent_id: Option<Atom>,
+    pub(crate) state: PermissionState,
+    /// Raw JSON of the whole request.
+    pub(crate) request: Text,
+    pub(crate) at_ms: u64,
+    pub(crate) stamp: Stamp,
+}

@@ -1,0 +1,314 @@
+//! The fold itself: lines and host events in, a transcript that can be read at any time.
+
+use bowline_jsonl::{Event, Item, ParseError, ParseErrorKind, Position};
+
+use crate::arena::{Arena, Atom, Text};
+use crate::fold::{Draft, Evidence, SessionRecord, Tally, UsageRecord};
+use crate::host::Meta;
+use crate::index::{Index, Uuids};
+use crate::log::{Log, Revision, Slot, Stamp};
+use crate::record::{
+    BlockBody, BlockId, BlockRecord, CallRecord, EntryBody, EntryId, EntryRecord, MessageRecord,
+    PermissionRecord, Stage, TaskRecord, ThreadId, ThreadRecord,
+};
+use crate::state::ErrorKind;
+
+/// A conversation, folded from its stream.
+///
+/// It knows no clock, file or thread: lines, host events and the time they came in are arguments.
+/// Every line costs its own size, whatever the length of the transcript.
+#[derive(Debug)]
+pub struct Transcript {
+    pub(crate) arena: Arena,
+    pub(crate) index: Index,
+    pub(crate) uuids: Uuids,
+    pub(crate) log: Log,
+    pub(crate) threads: Vec<ThreadRecord>,
+    pub(crate) entries: Vec<EntryRecord>,
+    pub(crate) blocks: Vec<BlockRecord>,
+    pub(crate) calls: Vec<CallRecord>,
+    pub(crate) tasks: Vec<TaskRecord>,
+    pub(crate) permissions: Vec<PermissionRecord>,
+    pub(crate) drafts: Vec<Draft>,
+    /// Prompts of the host that the agent has not echoed yet.
+    pub(crate) unconfirmed: Vec<EntryId>,
+    pub(crate) session: SessionRecord,
+    pub(crate) usage: UsageRecord,
+    pub(crate) tally: Tally,
+    pub(crate) evidence: Evidence,
+    /// The model that spoke last.
+    pub(crate) last_model: Atom,
+    /// Offset behind the last line that was applied: what lies before it is known.
+    pub(crate) applied: u64,
+    /// The cut line at the end of the input, until it comes whole.
+    cut: Option<Cut>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    entry: EntryId,
+    offset: u64,
+    bytes: u64,
+}
+
+/// Where and when a line came in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Here {
+    pub(crate) offset: u64,
+    pub(crate) end: u64,
+    pub(crate) at_ms: u64,
+}
+
+/// Longest sample of a bad line in an error entry, in bytes of the line.
+const SAMPLE: usize = 80;
+
+impl Default for Transcript {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Transcript {
+    /// An empty transcript.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut transcript = Self {
+            arena: Arena::default(),
+            index: Index::default(),
+            uuids: Uuids::default(),
+            log: Log::default(),
+            threads: vec![ThreadRecord::default()],
+            entries: Vec::new(),
+            blocks: Vec::new(),
+            calls: Vec::new(),
+            tasks: Vec::new(),
+            permissions: Vec::new(),
+            drafts: Vec::new(),
+            unconfirmed: Vec::new(),
+            session: SessionRecord::default(),
+            usage: UsageRecord::default(),
+            tally: Tally::default(),
+            evidence: Evidence::default(),
+            last_model: Atom::default(),
+            applied: 0,
+            cut: None,
+        };
+        transcript.touch_header();
+        transcript
+    }
+
+    /// A reader that begins at the beginning is told what an empty transcript says.
+    fn touch_header(&mut self) {
+        self.touch_session();
+        self.touch_status();
+        self.touch_usage();
+        self.touch_tally();
+    }
+
+    /// Takes the next line of the stream, good or bad.
+    ///
+    /// A line that begins before [`Transcript::applied`] is known already and changes nothing, so
+    /// that a replay may begin anywhere.
+    pub fn apply(&mut self, item: &Item<'_>, at: Meta) {
+        if item.at.offset < self.applied {
+            return;
+        }
+        self.mend(item.at.offset);
+        let here = Here {
+            offset: item.at.offset,
+            end: item.at.end,
+            at_ms: at.at_ms,
+        };
+        self.applied = here.end;
+        self.count(item.at);
+        match &item.event {
+            Ok(event) => self.event(event, here),
+            Err(error) => self.bad_line(error, item.raw, here),
+        }
+    }
+
+    /// Offset behind the last line that was applied, in bytes: where to read on.
+    #[must_use]
+    pub const fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    /// The revision that the transcript is at; it grows with every change that a reader may not
+    /// have seen.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        self.log.revision()
+    }
+
+    fn count(&mut self, at: Position) {
+        self.tally.bytes += at.end - at.offset;
+        self.tally.lines += 1;
+        self.touch_tally();
+    }
+
+    fn event(&mut self, event: &Event<'_>, here: Here) {
+        self.tally.events += 1;
+        self.hear();
+        self.dispatch(event, here);
+    }
+
+    fn bad_line(&mut self, error: &ParseError, raw: &[u8], here: Here) {
+        let kind = match error.kind() {
+            ParseErrorKind::Truncated => ErrorKind::Truncated,
+            _ => ErrorKind::Parse,
+        };
+        let text = format!("{}, got {}", error.kind(), sample(raw));
+        let entry = self.error(kind, &text, here);
+        if kind == ErrorKind::Parse {
+            self.tally.parse_errors += 1;
+            return;
+        }
+        // The line may come whole, from a reader that begins again at its first byte.
+        self.tally.is_truncated = true;
+        self.applied = here.offset;
+        self.cut = Some(Cut {
+            entry,
+            offset: here.offset,
+            bytes: here.end - here.offset,
+        });
+    }
+
+    /// Forgets a cut line when the line at its place comes.
+    fn mend(&mut self, offset: u64) {
+        let Some(cut) = self.cut.take_if(|cut| cut.offset == offset) else {
+            return;
+        };
+        self.remove_entry(cut.entry);
+        self.tally.bytes -= cut.bytes;
+        self.tally.lines -= 1;
+        self.tally.is_truncated = false;
+    }
+
+    /// Forgets where the stream stands: the next one begins at offset 0.
+    pub(crate) fn rewind(&mut self) {
+        self.applied = 0;
+        self.cut = None;
+    }
+
+    // Records.
+
+    pub(crate) fn error(&mut self, error: ErrorKind, text: &str, here: Here) -> EntryId {
+        let text = self.arena.store(text);
+        self.entry(ThreadId::MAIN, EntryBody::Error { error, text }, here)
+    }
+
+    pub(crate) fn entry(&mut self, thread: ThreadId, body: EntryBody, here: Here) -> EntryId {
+        let id = EntryId(self.entries.len() as u32);
+        self.entries.push(EntryRecord {
+            thread,
+            at_ms: here.at_ms,
+            offset: here.offset,
+            stamp: Stamp::default(),
+            is_removed: false,
+            body,
+        });
+        self.threads[thread.at()].entries.push(id);
+        self.touch_entry(id);
+        id
+    }
+
+    pub(crate) fn remove_entry(&mut self, id: EntryId) {
+        if !self.entries[id.at()].is_removed {
+            self.entries[id.at()].is_removed = true;
+            self.touch_entry(id);
+        }
+    }
+
+    pub(crate) fn message(&self, entry: EntryId) -> Option<&MessageRecord> {
+        match &self.entries[entry.at()].body {
+            EntryBody::Assistant(message) => Some(message),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn message_mut(&mut self, entry: EntryId) -> Option<&mut MessageRecord> {
+        match &mut self.entries[entry.at()].body {
+            EntryBody::Assistant(message) => Some(message),
+            _ => None,
+        }
+    }
+
+    /// Appends a block to a message.
+    pub(crate) fn block(
+        &mut self,
+        entry: EntryId,
+        index: u32,
+        body: BlockBody,
+        stage: Stage,
+    ) -> BlockId {
+        let id = BlockId(self.blocks.len() as u32);
+        self.blocks.push(BlockRecord {
+            entry,
+            next: None,
+            index,
+            line: 0,
+            body,
+            stage,
+            is_removed: false,
+            high: None,
+            stamp: Stamp::default(),
+            text_stamp: Stamp::default(),
+        });
+        let before = self.message_mut(entry).and_then(|message| {
+            message.first.get_or_insert(id);
+            message.last.replace(id)
+        });
+        if let Some(before) = before {
+            self.blocks[before.at()].next = Some(id);
+        }
+        self.touch_block(id);
+        id
+    }
+
+    /// The blocks of a message, the removed ones too.
+    pub(crate) fn all_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
+        let first = self.message(entry).and_then(|message| message.first);
+        std::iter::successors(first, |id| self.blocks[id.at()].next)
+    }
+
+    /// The blocks of a message that stand.
+    pub(crate) fn live_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
+        self.all_blocks(entry)
+            .filter(|id| !self.blocks[id.at()].is_removed)
+    }
+
+    pub(crate) fn touch_entry(&mut self, id: EntryId) {
+        self.log
+            .note(&mut self.entries[id.at()].stamp, Slot::Entry(id.0));
+    }
+
+    pub(crate) fn touch_block(&mut self, id: BlockId) {
+        self.log
+            .note(&mut self.blocks[id.at()].stamp, Slot::Block(id.0));
+    }
+
+    /// Notes that the text of a block changed from byte `from` on. A block that is logged as a
+    /// whole since the last reading needs no more.
+    pub(crate) fn touch_text(&mut self, id: BlockId, from: u32) {
+        let block = &mut self.blocks[id.at()];
+        if !self.log.is_fresh(block.stamp) {
+            self.log.note_text(&mut block.text_stamp, id.0, from);
+        }
+    }
+
+    pub(crate) fn touch_tally(&mut self) {
+        self.log.note(&mut self.tally.stamp, Slot::Stats);
+    }
+
+    /// Texts are stored by several folds in the same way.
+    pub(crate) fn keep(&mut self, text: &str) -> Text {
+        self.arena.store(text)
+    }
+}
+
+/// The beginning of a bad line, escaped so that it can stand in a text.
+fn sample(raw: &[u8]) -> String {
+    let head = String::from_utf8_lossy(raw.get(..SAMPLE).unwrap_or(raw));
+    let dots = if raw.len() > SAMPLE { "…" } else { "" };
+    format!("\"{}{dots}\"", head.escape_debug())
+}

@@ -1,0 +1,211 @@
+//! Reading a transcript: small copyable views that borrow it. They serialise as the transcript's
+//! JSON has them.
+
+mod call;
+mod entry;
+mod session;
+
+pub(crate) use call::{CallHead, Entries};
+pub use call::{Permission, Subagent, Task, ToolCall, ToolCalls, ToolResult};
+pub use entry::{Block, BlockKind, Blocks, Entry, EntryKind};
+pub use session::{ModelUsage, Session, Stats, Usage};
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::arena::{Atom, Text, TextRef};
+use crate::record::{CallId, EntryId, PermissionId, TaskId, ThreadId};
+use crate::transcript::Transcript;
+
+/// A JSON value as the agent wrote it. Halves of surrogate pairs, which many readers of JSON
+/// refuse, are replaced.
+#[derive(Clone, Copy)]
+pub struct Raw<'a>(TextRef<'a>);
+
+impl<'a> Raw<'a> {
+    /// The JSON text.
+    #[must_use]
+    pub fn text(self) -> Cow<'a, str> {
+        self.0.to_cow()
+    }
+
+    /// Length of the JSON text in bytes.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no text at all, which no value has.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Debug for Raw<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for Raw<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = self.text();
+        let value: &RawValue = serde_json::from_str(&text).map_err(serde::ser::Error::custom)?;
+        value.serialize(serializer)
+    }
+}
+
+/// The main thread, or that of a sub-agent.
+#[derive(Clone, Copy, Debug)]
+pub struct Thread<'a> {
+    transcript: &'a Transcript,
+    id: ThreadId,
+}
+
+impl<'a> Thread<'a> {
+    pub(crate) const fn new(transcript: &'a Transcript, id: ThreadId) -> Self {
+        Self { transcript, id }
+    }
+
+    /// Names the thread.
+    #[must_use]
+    pub const fn id(self) -> ThreadId {
+        self.id
+    }
+
+    /// The call that holds it; none for the main thread.
+    #[must_use]
+    pub fn call(self) -> Option<ToolCall<'a>> {
+        let holder = self.transcript.threads[self.id.at()].call?;
+        Some(ToolCall::new(self.transcript, holder))
+    }
+
+    /// The sub-agent's id, the `task_id` of its task.
+    #[must_use]
+    pub fn agent_id(self) -> Option<&'a str> {
+        self.transcript
+            .name(self.transcript.threads[self.id.at()].agent_id)
+    }
+
+    /// The kind of sub-agent, such as `general-purpose`.
+    #[must_use]
+    pub fn agent_type(self) -> Option<&'a str> {
+        self.transcript
+            .name(self.transcript.threads[self.id.at()].agent_type)
+    }
+
+    /// Its entries, in order.
+    pub fn entries(self) -> impl DoubleEndedIterator<Item = Entry<'a>> + use<'a> {
+        let transcript = self.transcript;
+        let entries = transcript.threads[self.id.at()].entries.iter();
+        let entries = entries.filter(|id| !transcript.entries[id.at()].is_removed);
+        entries.map(|&id| Entry::new(transcript, id))
+    }
+
+    /// Its tool calls, in the order of announcement.
+    #[must_use]
+    pub const fn tool_calls(self) -> ToolCalls<'a> {
+        ToolCalls::new(self.transcript, self.id)
+    }
+}
+
+impl Transcript {
+    /// The main thread.
+    #[must_use]
+    pub const fn main(&self) -> Thread<'_> {
+        Thread::new(self, ThreadId::MAIN)
+    }
+
+    /// The entries of the main thread, in order.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = Entry<'_>> {
+        self.main().entries()
+    }
+
+    /// An entry of any thread; none when it was taken back.
+    #[must_use]
+    pub fn entry_by_id(&self, id: EntryId) -> Option<Entry<'_>> {
+        let record = self.entries.get(id.at()).filter(|it| !it.is_removed)?;
+        debug_assert!(record.thread.at() < self.threads.len());
+        Some(Entry::new(self, id))
+    }
+
+    /// A tool call of any thread.
+    #[must_use]
+    pub fn tool_call(&self, tool_use_id: &str) -> Option<ToolCall<'_>> {
+        let id = self.call_named(tool_use_id)?;
+        self.tool_call_by_id(id)
+    }
+
+    /// A tool call of any thread; none when it was taken back.
+    #[must_use]
+    pub fn tool_call_by_id(&self, id: CallId) -> Option<ToolCall<'_>> {
+        self.calls.get(id.at()).filter(|it| !it.is_removed)?;
+        Some(ToolCall::new(self, id))
+    }
+
+    /// The tasks, in the order of announcement.
+    pub fn tasks(&self) -> impl ExactSizeIterator<Item = Task<'_>> {
+        (0..self.tasks.len() as u32).map(|id| Task::new(self, TaskId(id)))
+    }
+
+    /// The permission requests, in the order of asking.
+    pub fn permissions(&self) -> impl ExactSizeIterator<Item = Permission<'_>> {
+        (0..self.permissions.len() as u32).map(|id| Permission::new(self, PermissionId(id)))
+    }
+
+    /// The permission requests that wait for an answer, the oldest first.
+    pub fn pending_permissions(&self) -> impl ExactSizeIterator<Item = Permission<'_>> {
+        let open = self.evidence.permissions.iter();
+        open.map(|&id| Permission::new(self, id))
+    }
+
+    /// A permission request.
+    #[must_use]
+    pub fn permission(&self, request_id: &str) -> Option<Permission<'_>> {
+        let id = self.permission_named(request_id)?;
+        Some(Permission::new(self, id))
+    }
+
+    /// Whether a turn is open.
+    #[must_use]
+    pub const fn has_open_turn(&self) -> bool {
+        self.evidence.turn_is_open
+    }
+
+    /// Whether the stream has ended.
+    #[must_use]
+    pub const fn has_ended(&self) -> bool {
+        self.evidence.ended.is_some()
+    }
+
+    /// The session's conversation, model and mode.
+    #[must_use]
+    pub const fn session(&self) -> Session<'_> {
+        Session::new(self)
+    }
+
+    /// What was used so far.
+    #[must_use]
+    pub const fn usage(&self) -> Usage<'_> {
+        Usage::new(self)
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub const fn stats(&self) -> Stats<'_> {
+        Stats::new(self)
+    }
+
+    /// A name; none when it is empty.
+    pub(crate) fn name(&self, atom: Atom) -> Option<&str> {
+        (!atom.is_empty()).then(|| self.arena.str(atom))
+    }
+
+    pub(crate) fn raw(&self, text: Text) -> Raw<'_> {
+        Raw(self.arena.text(text))
+    }
+}

@@ -1,0 +1,428 @@
+//! Tool calls, sub-agents, tasks and permission requests.
+
+use serde::ser::{SerializeMap as _, SerializeStruct as _};
+use serde::{Serialize, Serializer};
+
+use crate::arena::TextRef;
+use crate::record::{
+    CallId, CallRecord, PermissionId, PermissionRecord, TaskId, TaskRecord, ThreadId,
+    ToolResultRecord,
+};
+use crate::state::{CallState, PermissionState, TaskState};
+use crate::transcript::Transcript;
+use crate::view::{Entry, Raw, Thread};
+
+/// A tool use and what became of it.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolCall<'a> {
+    transcript: &'a Transcript,
+    id: CallId,
+}
+
+impl<'a> ToolCall<'a> {
+    pub(crate) const fn new(transcript: &'a Transcript, id: CallId) -> Self {
+        Self { transcript, id }
+    }
+
+    fn record(self) -> &'a CallRecord {
+        &self.transcript.calls[self.id.at()]
+    }
+
+    /// Names the call within this transcript; numbers grow in the order of announcement.
+    #[must_use]
+    pub const fn call_id(self) -> CallId {
+        self.id
+    }
+
+    /// The `tool_use` id.
+    #[must_use]
+    pub fn id(self) -> &'a str {
+        self.transcript.arena.str(self.record().id)
+    }
+
+    /// The tool; empty when only its sub-agent or its result was seen.
+    #[must_use]
+    pub fn name(self) -> &'a str {
+        self.transcript.arena.str(self.record().name)
+    }
+
+    /// The arguments, a JSON object; none while the model writes them.
+    #[must_use]
+    pub fn input(self) -> Option<Raw<'a>> {
+        self.record().input.map(|raw| self.transcript.raw(raw))
+    }
+
+    /// What the host let run in the place of the model's arguments.
+    #[must_use]
+    pub fn updated_input(self) -> Option<Raw<'a>> {
+        self.record()
+            .updated_input
+            .map(|raw| self.transcript.raw(raw))
+    }
+
+    /// What became of it.
+    #[must_use]
+    pub fn state(self) -> CallState {
+        self.record().state
+    }
+
+    /// What it gave back.
+    #[must_use]
+    pub fn result(self) -> Option<ToolResult<'a>> {
+        let record = self.record().result.as_deref()?;
+        Some(ToolResult {
+            transcript: self.transcript,
+            record,
+        })
+    }
+
+    /// The sub-agent that it started.
+    #[must_use]
+    pub fn subagent(self) -> Option<Thread<'a>> {
+        let thread = self.record().subagent?;
+        Some(Thread::new(self.transcript, thread))
+    }
+
+    /// The thread that it was called in.
+    #[must_use]
+    pub fn thread(self) -> Thread<'a> {
+        Thread::new(self.transcript, self.record().thread)
+    }
+
+    /// The message that holds it; none when it was never announced.
+    #[must_use]
+    pub fn entry(self) -> Option<Entry<'a>> {
+        let entry = self.record().entry?;
+        Some(Entry::new(self.transcript, entry))
+    }
+}
+
+impl Serialize for ToolCall<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("ToolCall", 6)?;
+        self.serialize_head::<S>(&mut out)?;
+        out.serialize_field("subagent", &self.subagent().map(Subagent))?;
+        out.end()
+    }
+}
+
+impl ToolCall<'_> {
+    fn serialize_head<S: Serializer>(self, out: &mut S::SerializeStruct) -> Result<(), S::Error> {
+        out.serialize_field("id", self.id())?;
+        out.serialize_field("name", self.name())?;
+        out.serialize_field("input", &self.input())?;
+        out.serialize_field("state", &self.state())?;
+        out.serialize_field("result", &self.result())
+    }
+}
+
+/// A tool call, its sub-agent's entries left out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallHead<'a>(pub(crate) ToolCall<'a>);
+
+impl Serialize for CallHead<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("ToolCall", 6)?;
+        self.0.serialize_head::<S>(&mut out)?;
+        out.serialize_field("subagent", &self.0.subagent().map(Agent))?;
+        out.end()
+    }
+}
+
+struct Agent<'a>(Thread<'a>);
+
+impl Serialize for Agent<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Subagent", 2)?;
+        out.serialize_field("agent_id", &self.0.agent_id())?;
+        out.serialize_field("type", &self.0.agent_type())?;
+        out.end()
+    }
+}
+
+/// A sub-agent with everything it said, as JSON.
+#[derive(Clone, Copy, Debug)]
+pub struct Subagent<'a>(pub Thread<'a>);
+
+impl Serialize for Subagent<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Subagent", 4)?;
+        out.serialize_field("agent_id", &self.0.agent_id())?;
+        out.serialize_field("type", &self.0.agent_type())?;
+        out.serialize_field("entries", &Entries(self.0))?;
+        out.serialize_field("tool_calls", &self.0.tool_calls())?;
+        out.end()
+    }
+}
+
+/// The entries of a thread, as JSON.
+pub(crate) struct Entries<'a>(pub(crate) Thread<'a>);
+
+impl Serialize for Entries<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.entries())
+    }
+}
+
+/// The tool calls of a thread, in the order of announcement; as JSON, a map by id.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolCalls<'a> {
+    transcript: &'a Transcript,
+    thread: ThreadId,
+}
+
+impl<'a> ToolCalls<'a> {
+    pub(crate) const fn new(transcript: &'a Transcript, thread: ThreadId) -> Self {
+        Self { transcript, thread }
+    }
+
+    /// The calls one by one.
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = ToolCall<'a>> + use<'a> {
+        let calls = self.transcript.threads[self.thread.at()].calls.iter();
+        calls.filter_map(move |&id| self.transcript.tool_call_by_id(id))
+    }
+}
+
+impl Serialize for ToolCalls<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for call in self.iter() {
+            map.serialize_entry(call.id(), &call)?;
+        }
+        map.end()
+    }
+}
+
+/// What a tool gave back.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolResult<'a> {
+    transcript: &'a Transcript,
+    record: &'a ToolResultRecord,
+}
+
+impl<'a> ToolResult<'a> {
+    /// Whether the tool failed.
+    #[must_use]
+    pub const fn is_error(self) -> bool {
+        self.record.is_error
+    }
+
+    /// Its text; images and other parts stand as placeholders such as
+    /// `[image image/png 1234 bytes]`.
+    #[must_use]
+    pub fn text(self) -> TextRef<'a> {
+        self.transcript.arena.text(self.record.text)
+    }
+
+    /// The parts as they were written, a JSON array, when they are more than text.
+    #[must_use]
+    pub fn raw_parts(self) -> Option<Raw<'a>> {
+        self.record.raw.map(|raw| self.transcript.raw(raw))
+    }
+
+    /// Whether the call only started something, which goes on as a task.
+    #[must_use]
+    pub const fn is_async(self) -> bool {
+        self.record.is_async
+    }
+
+    /// Where its line stands in the log, in bytes: it holds the tool's structured output, which a
+    /// transcript does not keep.
+    #[must_use]
+    pub const fn line(self) -> std::ops::Range<u64> {
+        self.record.offset..self.record.end
+    }
+}
+
+impl Serialize for ToolResult<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("ToolResult", 2)?;
+        out.serialize_field("is_error", &self.is_error())?;
+        out.serialize_field("text", &self.text())?;
+        out.end()
+    }
+}
+
+/// Background work that the agent announced.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    transcript: &'a Transcript,
+    record: &'a TaskRecord,
+    id: TaskId,
+}
+
+impl<'a> Task<'a> {
+    pub(crate) fn new(transcript: &'a Transcript, id: TaskId) -> Self {
+        let record = &transcript.tasks[id.at()];
+        Self {
+            transcript,
+            record,
+            id,
+        }
+    }
+
+    /// Names the task within this transcript.
+    #[must_use]
+    pub const fn task_id(self) -> TaskId {
+        self.id
+    }
+
+    /// The `task_id`; for a sub-agent, its `agent_id`.
+    #[must_use]
+    pub fn id(self) -> &'a str {
+        self.transcript.arena.str(self.record.id)
+    }
+
+    /// Its `task_type`: `local_bash`, `local_agent`, …
+    #[must_use]
+    pub fn kind(self) -> Option<&'a str> {
+        self.transcript.name(self.record.kind)
+    }
+
+    /// What became of it.
+    #[must_use]
+    pub const fn state(self) -> TaskState {
+        self.record.state
+    }
+
+    /// What it is for.
+    #[must_use]
+    pub fn description(self) -> TextRef<'a> {
+        self.transcript.arena.text(self.record.description)
+    }
+
+    /// What it did last.
+    #[must_use]
+    pub fn activity(self) -> TextRef<'a> {
+        self.transcript.arena.text(self.record.activity)
+    }
+
+    /// What it did in all, or why it failed.
+    #[must_use]
+    pub fn summary(self) -> TextRef<'a> {
+        self.transcript.arena.text(self.record.summary)
+    }
+
+    /// The call that started it.
+    #[must_use]
+    pub fn tool_use_id(self) -> Option<&'a str> {
+        self.record
+            .tool_use_id
+            .map(|it| self.transcript.arena.str(it))
+    }
+
+    /// Whether the turn goes on without it.
+    #[must_use]
+    pub const fn is_backgrounded(self) -> bool {
+        self.record.is_backgrounded
+    }
+}
+
+impl Serialize for Task<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Task", 4)?;
+        out.serialize_field("kind", &self.kind())?;
+        out.serialize_field("state", &self.state())?;
+        out.serialize_field("description", &self.description())?;
+        out.serialize_field("tool_use_id", &self.tool_use_id())?;
+        out.end()
+    }
+}
+
+/// A request of the agent: may this tool run?
+#[derive(Clone, Copy, Debug)]
+pub struct Permission<'a> {
+    transcript: &'a Transcript,
+    record: &'a PermissionRecord,
+    id: PermissionId,
+}
+
+impl<'a> Permission<'a> {
+    pub(crate) fn new(transcript: &'a Transcript, id: PermissionId) -> Self {
+        let record = &transcript.permissions[id.at()];
+        Self {
+            transcript,
+            record,
+            id,
+        }
+    }
+
+    /// Names the request within this transcript; numbers grow in the order of asking.
+    #[must_use]
+    pub const fn permission_id(self) -> PermissionId {
+        self.id
+    }
+
+    /// Names the request in the host's answer.
+    #[must_use]
+    pub fn request_id(self) -> &'a str {
+        self.transcript.arena.str(self.record.request_id)
+    }
+
+    /// The call.
+    #[must_use]
+    pub fn tool_use_id(self) -> Option<&'a str> {
+        self.record
+            .tool_use_id
+            .map(|it| self.transcript.arena.str(it))
+    }
+
+    /// The tool.
+    #[must_use]
+    pub fn tool_name(self) -> &'a str {
+        self.transcript.arena.str(self.record.tool_name)
+    }
+
+    /// The sub-agent that asks.
+    #[must_use]
+    pub fn agent_id(self) -> Option<&'a str> {
+        self.record.agent_id.map(|it| self.transcript.arena.str(it))
+    }
+
+    /// What became of it.
+    #[must_use]
+    pub const fn state(self) -> PermissionState {
+        self.record.state
+    }
+
+    /// When it was asked, in the host's milliseconds.
+    #[must_use]
+    pub const fn at_ms(self) -> u64 {
+        self.record.at_ms
+    }
+
+    /// The whole request, a JSON object with `input`, `permission_suggestions`, `description`, …
+    #[must_use]
+    pub fn request(self) -> Raw<'a> {
+        self.transcript.raw(self.record.request)
+    }
+
+    /// The arguments that the tool would run with, a JSON object.
+    #[must_use]
+    pub fn input(self) -> Option<String> {
+        self.member("input")
+    }
+
+    /// Rules that the user may want to add, a JSON array.
+    #[must_use]
+    pub fn suggestions(self) -> Option<String> {
+        self.member("permission_suggestions")
+    }
+
+    fn member(self, key: &str) -> Option<String> {
+        let text = self.request().text();
+        let request = bowline_jsonl::RawJson::parse(&text)?;
+        request.get(key).map(|value| value.text().to_owned())
+    }
+}
+
+impl Serialize for Permission<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Permission", 4)?;
+        out.serialize_field("request_id", self.request_id())?;
+        out.serialize_field("tool_use_id", &self.tool_use_id())?;
+        out.serialize_field("tool_name", self.tool_name())?;
+        out.serialize_field("state", &self.state())?;
+        out.end()
+    }
+}

@@ -1,0 +1,214 @@
+//! The session, what it used, and what was counted.
+
+use serde::ser::{SerializeMap as _, SerializeStruct as _};
+use serde::{Serialize, Serializer};
+
+use crate::transcript::Transcript;
+
+/// The session's conversation, model and mode.
+#[derive(Clone, Copy, Debug)]
+pub struct Session<'a>(&'a Transcript);
+
+impl<'a> Session<'a> {
+    pub(crate) const fn new(transcript: &'a Transcript) -> Self {
+        Self(transcript)
+    }
+
+    /// The agent's session that is in force; `/clear` replaces it.
+    #[must_use]
+    pub fn id(self) -> Option<&'a str> {
+        self.0.session.id.map(|it| self.0.arena.str(it))
+    }
+
+    /// Every session of the agent, in order.
+    pub fn conversations(self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
+        let ids = self.0.session.conversations.iter();
+        ids.map(move |&id| self.0.arena.str(id))
+    }
+
+    /// The model in force.
+    #[must_use]
+    pub fn model(self) -> Option<&'a str> {
+        self.0.session.model.map(|it| self.0.arena.str(it))
+    }
+
+    /// The working directory.
+    #[must_use]
+    pub fn cwd(self) -> Option<&'a str> {
+        self.0.session.cwd.map(|it| self.0.arena.str(it))
+    }
+
+    /// The agent's version.
+    #[must_use]
+    pub fn cli_version(self) -> Option<&'a str> {
+        self.0.session.cli_version.map(|it| self.0.arena.str(it))
+    }
+
+    /// `default`, `acceptEdits`, `bypassPermissions`, `plan`, `dontAsk` or `auto`.
+    #[must_use]
+    pub fn permission_mode(self) -> Option<&'a str> {
+        self.0
+            .session
+            .permission_mode
+            .map(|it| self.0.arena.str(it))
+    }
+
+    pub(crate) fn serialize_fields<S: Serializer>(
+        self,
+        out: &mut S::SerializeStruct,
+    ) -> Result<(), S::Error> {
+        let conversations: Vec<_> = self.conversations().collect();
+        out.serialize_field("session_id", &self.id())?;
+        out.serialize_field("conversations", &conversations)?;
+        out.serialize_field("model", &self.model())?;
+        out.serialize_field("cwd", &self.cwd())?;
+        out.serialize_field("cli_version", &self.cli_version())?;
+        out.serialize_field("permission_mode", &self.permission_mode())
+    }
+}
+
+impl Serialize for Session<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Session", 6)?;
+        self.serialize_fields::<S>(&mut out)?;
+        out.end()
+    }
+}
+
+/// What was used, over all conversations of the session.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage<'a>(&'a Transcript);
+
+/// What one model has used, in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ModelUsage {
+    /// Tokens sent.
+    pub input_tokens: u64,
+    /// Tokens received.
+    pub output_tokens: u64,
+    /// Tokens read from the cache.
+    pub cache_read_tokens: u64,
+    /// Tokens written to the cache.
+    pub cache_creation_tokens: u64,
+}
+
+impl<'a> Usage<'a> {
+    pub(crate) const fn new(transcript: &'a Transcript) -> Self {
+        Self(transcript)
+    }
+
+    /// Cost in US dollars.
+    #[must_use]
+    pub fn cost_usd(self) -> f64 {
+        self.0.usage.cost_usd()
+    }
+
+    /// Tokens by model.
+    pub fn models(self) -> impl ExactSizeIterator<Item = (&'a str, ModelUsage)> + use<'a> {
+        self.0.usage.models.iter().map(move |model| {
+            let [
+                input_tokens,
+                output_tokens,
+                cache_read_tokens,
+                cache_creation_tokens,
+            ] = model.tokens();
+            let usage = ModelUsage {
+                input_tokens,
+                output_tokens,
+                cache_read_tokens,
+                cache_creation_tokens,
+            };
+            (self.0.arena.str(model.name), usage)
+        })
+    }
+}
+
+impl Serialize for Usage<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Usage", 2)?;
+        out.serialize_field("cost_usd", &self.cost_usd())?;
+        out.serialize_field("models", &Models(*self))?;
+        out.end()
+    }
+}
+
+struct Models<'a>(Usage<'a>);
+
+impl Serialize for Models<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, usage) in self.0.models() {
+            map.serialize_entry(name, &usage)?;
+        }
+        map.end()
+    }
+}
+
+/// What was counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Stats<'a>(&'a Transcript);
+
+impl<'a> Stats<'a> {
+    pub(crate) const fn new(transcript: &'a Transcript) -> Self {
+        Self(transcript)
+    }
+
+    /// Bytes of the lines, each with its LF.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        self.0.tally.bytes
+    }
+
+    /// Lines, the blank ones left out.
+    #[must_use]
+    pub const fn lines(self) -> u64 {
+        self.0.tally.lines
+    }
+
+    /// Lines that are events.
+    #[must_use]
+    pub const fn events(self) -> u64 {
+        self.0.tally.events
+    }
+
+    /// Events that came before, by their uuid.
+    #[must_use]
+    pub const fn duplicates(self) -> u64 {
+        self.0.tally.duplicates
+    }
+
+    /// Lines that are not events; a cut line at the end does not count.
+    #[must_use]
+    pub const fn parse_errors(self) -> u64 {
+        self.0.tally.parse_errors
+    }
+
+    /// Lines of a `type/subtype` that this version does not know, by name.
+    pub fn unknown(self) -> impl ExactSizeIterator<Item = (&'a str, u64)> + use<'a> {
+        self.0
+            .tally
+            .unknown
+            .iter()
+            .map(|(name, count)| (name.as_str(), *count))
+    }
+
+    /// Whether the input ended inside a line.
+    #[must_use]
+    pub const fn is_truncated(self) -> bool {
+        self.0.tally.is_truncated
+    }
+}
+
+impl Serialize for Stats<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Stats", 7)?;
+        out.serialize_field("bytes", &self.bytes())?;
+        out.serialize_field("lines", &self.lines())?;
+        out.serialize_field("events", &self.events())?;
+        out.serialize_field("duplicates", &self.duplicates())?;
+        out.serialize_field("parse_errors", &self.parse_errors())?;
+        out.serialize_field("unknown", &self.0.tally.unknown)?;
+        out.serialize_field("truncated", &self.is_truncated())?;
+        out.end()
+    }
+}
