@@ -133,6 +133,13 @@ impl Framer {
         }
     }
 
+    /// Goes on at `offset`, behind bytes that were lost. The line they were lost in ends here, as at
+    /// the end of a stream; what is left of it behind the gap is a line of its own.
+    pub fn skip_to(&mut self, offset: u64) {
+        self.finish();
+        self.offset = offset;
+    }
+
     /// The next frame, until more is pushed.
     pub fn next_frame(&mut self) -> Option<Frame> {
         self.ready.pop_front()
@@ -301,6 +308,23 @@ mod tests {
         assert_eq!(framer.resume_offset(), 4);
         framer.push(Bytes::from_static(b"\n"));
         assert_eq!(framer.resume_offset(), 16);
+    }
+
+    #[test]
+    fn a_gap_ends_the_open_line() {
+        let mut framer = Framer::default();
+        framer.push(Bytes::from_static(b"ab\ncd"));
+        framer.skip_to(100);
+        assert_eq!(
+            frames(&mut framer, &[b"ef\ngh\n"]),
+            [
+                (0, 1, "ab\n"),
+                (3, 2, "cd"),
+                (100, 3, "ef\n"),
+                (103, 4, "gh\n")
+            ]
+            .map(|(offset, line, text)| (offset, line, text.to_owned()))
+        );
     }
 
     #[test]

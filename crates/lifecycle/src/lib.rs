@@ -1,1 +1,48 @@
-//! Placeholder docs are replaced by the crate's own.
+//! Dialogue sessions: an agent's process and its conversation as one thing.
+//!
+//! A [`DialogueSession`] owns the agent's terminal session. Starting it is atomic, and its end
+//! leaves no process, task, descriptor or file. The machine inside is pure: it reads no clock and
+//! opens nothing; one task drives it.
+//!
+//! # Words
+//!
+//! | word | for |
+//! |---|---|
+//! | session | one agent process and its conversation, from `start` to its end |
+//! | prompt, receipt | a user message, and what became of it |
+//! | turn | from a prompt to its result |
+//! | end, terminate | let the open turn finish and exit; end everything now |
+//!
+//! # Example
+//!
+//! ```no_run
+//! use bowline_lifecycle::{DialogueConfiguration, DialogueSession, Prompt};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let session = DialogueSession::start(DialogueConfiguration::default()).await?;
+//! let mut receipt = session.send(Prompt::text("What is in this folder?")).await?;
+//! receipt.settled().await;
+//! let transcript = session.inspect(|transcript| transcript.to_json()).await;
+//! let end = session.end().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod configuration;
+mod error;
+mod machine;
+mod session;
+mod stderr;
+
+pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Source};
+pub use bowline_reducer as reducer;
+pub use bowline_transport::{
+    Drained, Environment, Exit, ExitStatus, Ladder, Signal, SignalError, SpawnError,
+    TerminationReport,
+};
+pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio};
+pub use error::{DialogueError, StartError};
+pub use machine::ReceiptState;
+pub use session::{DialogueSession, Ended, Receipt};
+pub use stderr::StderrReport;

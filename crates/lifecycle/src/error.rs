@@ -1,0 +1,81 @@
+//! Why something that was asked of a session did not happen.
+
+use bowline_transport::SpawnError;
+
+/// Why a session could not be started. Nothing is left behind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The agent's process could not be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// The file for the recording could not be made.
+    #[error("record to {path}: {source}, name a file that does not exist yet")]
+    Record {
+        /// The file.
+        path: String,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// Why something that was asked of a running session did not happen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DialogueError {
+    /// The session is over.
+    #[error("reach the agent: the session has ended, start or resume one")]
+    Ended,
+    /// The agent refused.
+    #[error("{request}: the agent refused, {reason}")]
+    Refused {
+        /// What was asked.
+        request: String,
+        /// What the agent said.
+        reason: String,
+        /// The agent's code for it, if it gave one.
+        code: Option<String>,
+    },
+    /// The agent did not answer in time.
+    #[error("{request}: the agent gave no answer within {seconds} s, try again or terminate")]
+    NoAnswer {
+        /// What was asked.
+        request: String,
+        /// How long it was waited for, in seconds.
+        seconds: u64,
+    },
+    /// No such permission request.
+    #[error("answer {request_id}: no such permission request, list the open ones")]
+    NoSuchRequest {
+        /// The id that was given.
+        request_id: String,
+    },
+    /// Somebody else answered first, or the agent took the question back.
+    #[error("answer {request_id}: too late, it is {state}")]
+    TooLate {
+        /// The id that was given.
+        request_id: String,
+        /// What became of the request: `answered`, `withdrawn` or `orphaned`.
+        state: &'static str,
+    },
+    /// A part of the answer is not JSON of the shape that is needed.
+    #[error("encode {what}: {reason}, give a JSON {shape}")]
+    NotJson {
+        /// What was given.
+        what: &'static str,
+        /// Why it is not.
+        reason: String,
+        /// `object` or `array`.
+        shape: &'static str,
+    },
+    /// The prompt is empty.
+    #[error("send: the prompt is empty, give it a text, an image or a document")]
+    EmptyPrompt,
+    /// The same uuid was sent before: the agent would ignore the prompt.
+    #[error("send: the uuid {uuid} was used before, leave it out or make a fresh one")]
+    DuplicateUuid {
+        /// The uuid.
+        uuid: String,
+    },
+}

@@ -1,0 +1,119 @@
+//! What goes into the machine and what comes out of it.
+
+use std::time::Duration;
+
+use bowline_jsonl::{Decision, HostRequest, Prompt};
+use bowline_transport::Exit;
+use bytes::Bytes;
+
+use crate::configuration::DialogueConfiguration;
+use crate::error::DialogueError;
+use crate::machine::receipts::ReceiptState;
+
+/// Names the caller of a command, so that the answer finds him.
+pub(crate) type Ticket = u64;
+
+/// What the machine is told.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Bytes of the agent's output, in order.
+    Output(Bytes),
+    /// Bytes of the agent's output that nobody will see.
+    OutputGap { from: u64, to: u64 },
+    /// The agent's output is at its end; the process may live on.
+    OutputEnded,
+    /// Bytes of the agent's standard error.
+    Errors(Bytes),
+    /// Bytes of the agent's standard error that nobody will see, counted.
+    ErrorsGap(u64),
+    /// The kernel took the line of this prompt.
+    Written(String),
+    /// A line could not be written; the exit that follows says why.
+    WriteFailed,
+    /// The process ended and its streams were read to their end.
+    Exited(Exit),
+    /// The host wants something.
+    Command(Command, Ticket),
+    /// The deadline has passed.
+    Timeout,
+}
+
+/// What the host wants.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// A prompt, with its uuid.
+    Send(Prompt),
+    /// The answer to a permission request.
+    Answer {
+        request_id: String,
+        decision: Decision,
+    },
+    /// A control request.
+    Request(HostRequest),
+    /// End in order, when the open turn is over.
+    End,
+    /// End now.
+    Terminate,
+}
+
+/// What the machine wants done, in this order.
+#[derive(Debug)]
+pub(crate) enum Output {
+    /// Write a line; `prompt` is the uuid of the prompt that it carries.
+    Write { line: Bytes, prompt: Option<String> },
+    /// Answer a command.
+    Reply {
+        ticket: Ticket,
+        reply: Result<Reply, DialogueError>,
+    },
+    /// A prompt came one step further.
+    Receipt { uuid: String, state: ReceiptState },
+    /// Close the agent's input.
+    CloseInput,
+    /// Climb the ladder.
+    Terminate,
+    /// The session is over; nothing follows.
+    Finished,
+}
+
+/// What a command gives back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// It was accepted.
+    Done,
+    /// The agent's answer to a control request, a JSON value.
+    Answer(String),
+}
+
+/// How the session is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// When the open turn is over.
+    WhenIdle,
+    /// The agent was asked to end.
+    Asked,
+    /// Now.
+    Terminated,
+}
+
+/// What bounds the machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) max_line: usize,
+    pub(crate) stderr_bytes: usize,
+    pub(crate) control_timeout: Duration,
+    pub(crate) end_grace: Duration,
+    pub(crate) initialize: bool,
+}
+
+impl From<&DialogueConfiguration> for Limits {
+    fn from(configuration: &DialogueConfiguration) -> Self {
+        Self {
+            max_line: configuration.max_line,
+            stderr_bytes: configuration.stderr_bytes,
+            control_timeout: configuration.control_timeout,
+            end_grace: configuration.end_grace,
+            initialize: configuration.initialize,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What became of each prompt, from what the agent says about its uuid.
+
+use std::collections::HashMap;
+
+use bowline_jsonl::{CommandLifecycle, RawJson, Str, TurnResult};
+
+/// How far a prompt has come. A prompt only moves forward, and one that has ended stays ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ReceiptState {
+    /// The session has taken it.
+    Accepted,
+    /// The kernel has taken its line.
+    Written,
+    /// The agent has repeated it: it is in the conversation.
+    Echoed,
+    /// A turn about it runs.
+    Started,
+    /// A turn about it has ended; the result says how.
+    Answered,
+    /// It was answered together with a later one.
+    Merged,
+    /// The agent gave it up unanswered.
+    Cancelled,
+    /// The process ended before the agent said what became of it.
+    Unknown,
+}
+
+impl ReceiptState {
+    /// Whether nothing more will come of the prompt.
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        self >= Self::Answered
+    }
+}
+
+/// The prompts of a session, by uuid.
+#[derive(Debug, Default)]
+pub(crate) struct Receipts {
+    states: HashMap<String, ReceiptState>,
+}
+
+/// A step that a prompt has made.
+pub(crate) type Step = (String, ReceiptState);
+
+impl Receipts {
+    pub(crate) fn contains(&self, uuid: &str) -> bool {
+        self.states.contains_key(uuid)
+    }
+
+    pub(crate) fn accept(&mut self, uuid: &str) {
+        self.states.insert(uuid.to_owned(), ReceiptState::Accepted);
+    }
+
+    /// Moves a prompt forward; nothing when it is there already or not ours.
+    pub(crate) fn advance(&mut self, uuid: &str, state: ReceiptState) -> Option<Step> {
+        let current = self.states.get_mut(uuid)?;
+        if current.is_final() || *current >= state {
+            return None;
+        }
+        *current = state;
+        Some((uuid.to_owned(), state))
+    }
+
+    pub(crate) fn lifecycle(&mut self, line: &CommandLifecycle<'_>) -> Option<Step> {
+        let state = match &*line.state.unwrap_or_default().decode() {
+            "started" => ReceiptState::Started,
+            "cancelled" | "discarded" | "refused" => ReceiptState::Cancelled,
+            // `queued` says no more than the echo, and `completed` less than the result.
+            _ => return None,
+        };
+        self.advance(&line.command_uuid?.decode(), state)
+    }
+
+    /// A result names the prompts of its turn; the last one started it, the others joined.
+    pub(crate) fn result(&mut self, line: &TurnResult<'_>) -> Vec<Step> {
+        let last = line.user_message_uuid.map(Str::decode);
+        let named: Vec<_> = line
+            .user_message_uuids
+            .into_iter()
+            .flat_map(RawJson::elements)
+            .collect();
+        let mut steps = Vec::new();
+        for uuid in named
+            .into_iter()
+            .filter_map(RawJson::as_str)
+            .map(Str::decode)
+        {
+            let merged = last.as_ref().is_some_and(|last| *last != uuid);
+            let state = if merged {
+                ReceiptState::Merged
+            } else {
+                ReceiptState::Answered
+            };
+            steps.extend(self.advance(&uuid, state));
+        }
+        if let Some(uuid) = &last {
+            steps.extend(self.advance(uuid, ReceiptState::Answered));
+        } else if steps.is_empty() && line.origin.is_none() {
+            // An agent that names no prompts: only one that is alone is surely meant.
+            let open: Vec<_> = self.open();
+            if let [only] = open.as_slice() {
+                steps.extend(self.advance(only, ReceiptState::Answered));
+            }
+        }
+        steps
+    }
+
+    /// Ends every open prompt.
+    pub(crate) fn close(&mut self) -> Vec<Step> {
+        let open = self.open();
+        open.iter()
+            .filter_map(|uuid| self.advance(uuid, ReceiptState::Unknown))
+            .collect()
+    }
+
+    pub(crate) fn any_open(&self) -> bool {
+        self.states.values().any(|state| !state.is_final())
+    }
+
+    fn open(&self) -> Vec<String> {
+        let open = self.states.iter().filter(|(_, state)| !state.is_final());
+        open.map(|(uuid, _)| uuid.clone()).collect()
+    }
+}

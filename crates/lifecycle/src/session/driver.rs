@@ -1,0 +1,326 @@
+//! The one task that owns a session: it feeds the machine and does what the machine wants.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bowline_jsonl::Prompt;
+use bowline_reducer::{Revision, Transcript};
+use bowline_transport::{
+    Exit, Ladder, LogReader, Piece, Stream, TerminalSession, TerminationReport,
+};
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep_until};
+use tracing::debug;
+
+use crate::error::DialogueError;
+use crate::machine::{Command, Input, Machine, Output, ReceiptState, Reply, Ticket};
+use crate::session::record::Recorder;
+use crate::session::{Ended, Final};
+
+/// How many pieces of output are folded before readers are told, so that a fast agent does not
+/// wake them for each line.
+const PIECES_AT_ONCE: usize = 16;
+
+type Answer = oneshot::Sender<Result<Reply, DialogueError>>;
+type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
+
+/// What a handle asks of the driver.
+pub(super) enum Message {
+    Send {
+        prompt: Prompt,
+        states: watch::Sender<ReceiptState>,
+        reply: Answer,
+    },
+    Command {
+        command: Command,
+        reply: Answer,
+    },
+    Inspect(Box<dyn FnOnce(&mut Transcript) + Send>),
+}
+
+/// What is to be written, in order.
+enum Write {
+    Line { line: Bytes, prompt: Option<String> },
+    Close,
+}
+
+pub(super) struct Driver {
+    machine: Machine,
+    terminal: TerminalSession,
+    ladder: Ladder,
+    inbox: mpsc::UnboundedReceiver<Message>,
+    output: Option<LogReader>,
+    errors: Option<LogReader>,
+    writes: VecDeque<Write>,
+    writing: Pending<Option<Input>>,
+    terminating: Pending<TerminationReport>,
+    answers: HashMap<Ticket, Answer>,
+    receipts: HashMap<String, watch::Sender<ReceiptState>>,
+    last_ticket: Ticket,
+    recorder: Option<tokio::task::JoinHandle<Option<String>>>,
+    revision: watch::Sender<Revision>,
+    ended: watch::Sender<Option<Arc<Final>>>,
+    start: Instant,
+}
+
+type Watches = (
+    watch::Receiver<Revision>,
+    watch::Receiver<Option<Arc<Final>>>,
+);
+
+impl Driver {
+    pub(super) fn new(
+        mut machine: Machine,
+        terminal: TerminalSession,
+        ladder: Ladder,
+        inbox: mpsc::UnboundedReceiver<Message>,
+        recorder: Option<Recorder>,
+    ) -> (Self, Watches) {
+        let (revision, newest) = watch::channel(machine.transcript().revision());
+        let (ended, last) = watch::channel(None);
+        let recorder =
+            recorder.map(|recorder| tokio::spawn(recorder.copy(terminal.reader(Stream::Output))));
+        let driver = Self {
+            output: Some(terminal.reader(Stream::Output)),
+            errors: Some(terminal.reader(Stream::Errors)),
+            machine,
+            terminal,
+            ladder,
+            inbox,
+            writes: VecDeque::new(),
+            writing: None,
+            terminating: None,
+            answers: HashMap::new(),
+            receipts: HashMap::new(),
+            last_ticket: 0,
+            recorder,
+            revision,
+            ended,
+            start: Instant::now(),
+        };
+        (driver, (newest, last))
+    }
+
+    /// Runs until the process has ended and everything it said was folded.
+    pub(super) async fn run(mut self) {
+        let terminal = self.terminal.clone();
+        let mut exited = std::pin::pin!(terminal.exited());
+        let exit = loop {
+            self.do_outputs();
+            self.tell_readers();
+            let drained = self.output.is_none() && self.errors.is_none();
+            let deadline = self.machine.poll_timeout();
+            tokio::select! {
+                piece = next(&mut self.output) => self.output_piece(piece),
+                piece = next(&mut self.errors) => self.errors_piece(piece),
+                exit = &mut exited, if drained => break exit,
+                message = self.inbox.recv() => self.message(message),
+                written = pending_or(&mut self.writing) => self.written(written),
+                _ = pending_or(&mut self.terminating) => self.terminating = None,
+                () = due(self.start, deadline) => self.feed(Input::Timeout),
+            }
+        };
+        self.finish(exit).await;
+    }
+
+    fn feed(&mut self, input: Input) {
+        self.machine.handle_input(input, self.start.elapsed());
+    }
+
+    fn output_piece(&mut self, piece: Option<Piece>) {
+        let Some(piece) = piece else {
+            self.output = None;
+            return self.feed(Input::OutputEnded);
+        };
+        self.output_input(piece);
+        for _ in 1..PIECES_AT_ONCE {
+            let Some(piece) = self.output.as_mut().and_then(LogReader::try_next) else {
+                break;
+            };
+            self.output_input(piece);
+        }
+    }
+
+    fn output_input(&mut self, piece: Piece) {
+        self.feed(match piece {
+            Piece::Bytes { bytes, .. } => Input::Output(bytes),
+            Piece::Gap { from, to } => Input::OutputGap { from, to },
+        });
+    }
+
+    fn errors_piece(&mut self, piece: Option<Piece>) {
+        match piece {
+            Some(Piece::Bytes { bytes, .. }) => self.feed(Input::Errors(bytes)),
+            Some(Piece::Gap { from, to }) => self.feed(Input::ErrorsGap(to - from)),
+            None => self.errors = None,
+        }
+    }
+
+    fn message(&mut self, message: Option<Message>) {
+        match message {
+            Some(Message::Send {
+                prompt,
+                states,
+                reply,
+            }) => {
+                self.receipts
+                    .insert(prompt.uuid.clone().unwrap_or_default(), states);
+                self.command(Command::Send(prompt), reply);
+            }
+            Some(Message::Command { command, reply }) => self.command(command, reply),
+            Some(Message::Inspect(job)) => job(self.machine.transcript()),
+            // The last handle is gone, and the session goes with it.
+            None => self.feed(Input::Command(Command::Terminate, 0)),
+        }
+    }
+
+    fn command(&mut self, command: Command, reply: Answer) {
+        self.last_ticket += 1;
+        self.answers.insert(self.last_ticket, reply);
+        self.feed(Input::Command(command, self.last_ticket));
+    }
+
+    fn written(&mut self, written: Option<Input>) {
+        self.writing = None;
+        if let Some(input) = written {
+            self.feed(input);
+        }
+    }
+
+    fn do_outputs(&mut self) {
+        while let Some(output) = self.machine.poll_output() {
+            match output {
+                Output::Write { line, prompt } => {
+                    self.writes.push_back(Write::Line { line, prompt });
+                }
+                Output::CloseInput => self.writes.push_back(Write::Close),
+                Output::Reply { ticket, reply } => {
+                    if let Some(answer) = self.answers.remove(&ticket) {
+                        // Whoever asked may be gone.
+                        let _ = answer.send(reply);
+                    }
+                }
+                Output::Receipt { uuid, state } => self.receipt(&uuid, state),
+                Output::Terminate => {
+                    let (terminal, ladder) = (self.terminal.clone(), self.ladder);
+                    let climb = async move { terminal.terminate(ladder).await };
+                    self.terminating = Some(Box::pin(climb));
+                }
+                Output::Finished => {}
+            }
+        }
+        self.write_next();
+    }
+
+    fn receipt(&mut self, uuid: &str, state: ReceiptState) {
+        if let Some(states) = self.receipts.get(uuid) {
+            states.send_replace(state);
+        }
+        if state.is_final() {
+            self.receipts.remove(uuid);
+        }
+    }
+
+    /// One line is on its way at a time; the agent reads when it likes.
+    fn write_next(&mut self) {
+        if self.writing.is_some() {
+            return;
+        }
+        let terminal = self.terminal.clone();
+        self.writing = match self.writes.pop_front() {
+            None => None,
+            Some(Write::Close) => Some(Box::pin(async move {
+                terminal
+                    .close_input()
+                    .await
+                    .err()
+                    .map(|_| Input::WriteFailed)
+            })),
+            Some(Write::Line { line, prompt }) => Some(Box::pin(async move {
+                match terminal.write(line).await {
+                    Ok(()) => prompt.map(Input::Written),
+                    Err(error) => {
+                        debug!(%error, "a line did not reach the agent");
+                        Some(Input::WriteFailed)
+                    }
+                }
+            })),
+        };
+    }
+
+    fn tell_readers(&mut self) {
+        let newest = self.machine.transcript().revision();
+        self.revision.send_if_modified(|known| {
+            let changed = *known != newest;
+            *known = newest;
+            changed
+        });
+    }
+
+    /// Leaves nothing behind: the rest of the tree is killed, the recording is closed, and every
+    /// message that was accepted is answered.
+    async fn finish(mut self, exit: Exit) {
+        self.feed(Input::Exited(exit));
+        self.do_outputs();
+        // The agent is gone; what it left running is told to go, and then made to.
+        let rest = Ladder {
+            eof_grace: Duration::ZERO,
+            interrupt: None,
+            ..self.ladder
+        };
+        let report = self.terminal.terminate(rest).await;
+        let recording_failed = match self.recorder.take() {
+            Some(recorder) => recorder
+                .await
+                .unwrap_or_else(|error| Some(error.to_string())),
+            None => None,
+        };
+        self.inbox.close();
+        while let Ok(message) = self.inbox.try_recv() {
+            self.message(Some(message));
+            self.do_outputs();
+        }
+        self.tell_readers();
+        let (expected, reason) = self.machine.ending();
+        let stderr = self.machine.stderr();
+        let end = Ended {
+            exit,
+            expected,
+            reason,
+            report,
+            stderr,
+            recording_failed,
+        };
+        let last = Final {
+            end,
+            machine: Mutex::new(self.machine),
+        };
+        self.ended.send_replace(Some(Arc::new(last)));
+    }
+}
+
+/// The next piece of a stream, for as long as there is one.
+async fn next(reader: &mut Option<LogReader>) -> Option<Piece> {
+    match reader {
+        Some(reader) => reader.next().await,
+        None => pending().await,
+    }
+}
+
+async fn pending_or<T>(work: &mut Pending<T>) -> T {
+    match work {
+        Some(work) => work.await,
+        None => pending().await,
+    }
+}
+
+async fn due(start: Instant, deadline: Option<Duration>) {
+    match deadline {
+        Some(deadline) => sleep_until(start + deadline).await,
+        None => pending().await,
+    }
+}
