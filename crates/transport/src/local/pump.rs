@@ -8,7 +8,7 @@ use tokio::io::unix::AsyncFdReadyGuard;
 
 use super::Wire;
 use crate::log::shared::SharedLog;
-use crate::sys;
+use crate::sys::{self, Filled};
 
 /// Bytes asked for per read: the usual size of a pipe, and what a terminal gives at most.
 const READ_BYTES: usize = 64 * 1024;
@@ -46,13 +46,12 @@ fn read(
     room: usize,
     console: bool,
 ) -> Got {
-    let asked = room;
-    match ready.try_io(|wire| sys::read_into(wire.get_ref(), buffer, asked)) {
-        Ok(Ok(0)) => Got::End,
-        Ok(Ok(read)) => {
+    match ready.try_io(|wire| sys::read_into(wire.get_ref(), buffer, room)) {
+        Ok(Ok(Filled { bytes: 0, .. })) => Got::End,
+        Ok(Ok(filled)) => {
             // A short read has emptied a pipe, which saves the read that would say so. A terminal
             // gives a line or 4 KB at a time, whatever it has.
-            if read < asked && !console {
+            if filled.is_short && !console {
                 ready.clear_ready();
             }
             Got::Bytes

@@ -37,6 +37,15 @@ pub(super) fn register(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register(descriptor) }?)
 }
 
+/// What one read(2) did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Filled {
+    /// Bytes that came; none at the end.
+    pub(crate) bytes: usize,
+    /// Fewer bytes came than there was place for: a pipe has no more now.
+    pub(crate) is_short: bool,
+}
+
 /// One read(2) of at most `most` bytes to the end of `buffer`. Grows the buffer only when less
 /// than a quarter of `most` is left in it, so small reads share one allocation.
 #[expect(unsafe_code, reason = "reading into spare capacity saves zeroing it")]
@@ -44,7 +53,7 @@ pub(crate) fn read_into(
     descriptor: impl AsFd,
     buffer: &mut BytesMut,
     most: usize,
-) -> io::Result<usize> {
+) -> io::Result<Filled> {
     if buffer.capacity() - buffer.len() < most.div_ceil(4) {
         buffer.reserve(most);
     }
@@ -54,7 +63,10 @@ pub(crate) fn read_into(
     let filled = filled.len();
     // SAFETY: rustix says that the first `filled` bytes of the spare capacity are initialised.
     unsafe { buffer.set_len(buffer.len() + filled) };
-    Ok(filled)
+    Ok(Filled {
+        bytes: filled,
+        is_short: filled < most,
+    })
 }
 
 /// Whether a read would find bytes or an end now. Never waits.

@@ -54,6 +54,27 @@ async fn arguments_are_exact_bytes() {
     assert_eq!(all, b"\xff\xfe\n'||$HOME *|");
 }
 
+/// A read is short when the pipe is empty, not when the buffer had little place left: the first
+/// write leaves some of a buffer over, and the second one does not fit in it.
+#[tokio::test]
+async fn a_read_that_fills_what_was_left_is_not_the_last() {
+    let write = |bytes: usize| format!("dd if=/dev/zero bs={bytes} count=1 2>/dev/null");
+    let script = format!("{}; read go; {}; read done", write(40_000), write(200_000));
+    let session = start(shell(&script));
+    let mut output = session.reader(Stream::Output);
+    let mut seen = 0;
+    for wanted in [40_000, 240_000] {
+        while seen < wanted {
+            match within(output.next()).await {
+                Some(Piece::Bytes { bytes, .. }) => seen += bytes.len(),
+                other => panic!("{other:?} after {seen} bytes"),
+            }
+        }
+        within(session.write("\n".into())).await.unwrap();
+    }
+    assert_eq!(within(session.exited()).await.output_end, 240_000);
+}
+
 #[tokio::test]
 async fn ten_mebibytes_round_trip() {
     let session = start(Configuration::new("cat"));
