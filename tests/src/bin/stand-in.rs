@@ -1,0 +1,7 @@
+//! The understudy as a binary of this package, so that its tests can name it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    understudy::run(std::env::args_os().skip(1))
+}

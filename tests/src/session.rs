@@ -1,0 +1,108 @@
+//! What tests of dialogue sessions share: waiting for what a transcript says, never for time.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bowline_lifecycle::{DialogueSession, Ended, Prompt, ReceiptState};
+use serde_json::Value;
+
+/// Longer than anything that a test waits for takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for `work`, but not for ever.
+///
+/// # Panics
+///
+/// It is not done within a minute.
+pub async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
+    let done = tokio::time::timeout(PATIENCE, work).await;
+    done.unwrap_or_else(|_| panic!("no {what} within {} s", PATIENCE.as_secs()))
+}
+
+/// The session's transcript as JSON.
+///
+/// # Panics
+///
+/// It is not JSON.
+pub async fn transcript(session: &DialogueSession) -> Value {
+    let json = session.inspect(|transcript| transcript.to_json()).await;
+    serde_json::from_str(&json).expect("a transcript is JSON")
+}
+
+/// Waits until the transcript is as `ready` wants it.
+///
+/// # Panics
+///
+/// The session ends before, or it takes more than a minute.
+pub async fn until(session: &DialogueSession, what: &str, ready: impl Fn(&Value) -> bool) -> Value {
+    within(what, async {
+        loop {
+            let revision = session.inspect(|transcript| transcript.revision()).await;
+            let now = transcript(session).await;
+            if ready(&now) {
+                return now;
+            }
+            assert!(
+                !session.has_ended(),
+                "ended before {what}: {:?}",
+                kinds(&now)
+            );
+            session.newer_than(revision).await;
+        }
+    })
+    .await
+}
+
+/// Sends a prompt and waits for its answer.
+///
+/// # Panics
+///
+/// It is not answered.
+pub async fn answered(session: &DialogueSession, text: &str) {
+    let mut receipt = session
+        .send(Prompt::text(text))
+        .await
+        .expect("the prompt is sent");
+    assert_eq!(
+        within("an answer", receipt.settled()).await,
+        ReceiptState::Answered
+    );
+}
+
+/// Terminates a session and checks that nothing survives.
+///
+/// # Panics
+///
+/// Something survives.
+pub async fn terminate(session: &DialogueSession) -> Ended {
+    let end = within("the end", session.terminate()).await;
+    assert!(end.report.survivors.is_empty(), "{end:?}");
+    end
+}
+
+/// The entries of one kind, in order.
+///
+/// # Panics
+///
+/// `value` is neither a transcript nor a sub-agent.
+#[must_use]
+pub fn entries<'a>(value: &'a Value, kind: &str) -> Vec<&'a Value> {
+    let entries = value["entries"].as_array().expect("entries").iter();
+    entries.filter(|entry| entry["kind"] == kind).collect()
+}
+
+/// The kinds of the entries, in order; errors with what they are about.
+///
+/// # Panics
+///
+/// `value` is neither a transcript nor a sub-agent.
+#[must_use]
+pub fn kinds(value: &Value) -> Vec<String> {
+    let entries = value["entries"].as_array().expect("entries").iter();
+    entries
+        .map(|entry| match (&entry["kind"], &entry["error"]) {
+            (Value::String(kind), Value::String(error)) => format!("{kind} {error}"),
+            (kind, _) => kind.as_str().expect("a kind").to_owned(),
+        })
+        .collect()
+}

@@ -1,0 +1,204 @@
+//! The layers of the workspace, read from the manifests: who may import whom, and what no crate but
+//! one may name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+/// A crate, the crates of this workspace that it may import, and the ones of others that it may
+/// not.
+struct Rule {
+    package: &'static str,
+    may_import: &'static [&'static str],
+    never: &'static [&'static str],
+}
+
+const RULES: [Rule; 10] = [
+    Rule {
+        package: "bowline-jsonl",
+        may_import: &[],
+        never: &["tokio", "tracing"],
+    },
+    Rule {
+        package: "bowline-reducer",
+        may_import: &["bowline-jsonl"],
+        never: &["tokio", "tracing", "nom", "rustix", "libc"],
+    },
+    Rule {
+        package: "bowline-transport",
+        may_import: &[],
+        never: &["nom", "uniffi", "serde_json"],
+    },
+    Rule {
+        package: "bowline-lifecycle",
+        may_import: &["bowline-jsonl", "bowline-reducer", "bowline-transport"],
+        never: &["portable-pty", "nom", "uniffi", "rustix", "libc"],
+    },
+    Rule {
+        package: "bowline-cli",
+        may_import: &[
+            "bowline-jsonl",
+            "bowline-lifecycle",
+            "bowline-reducer",
+            "bowline-runner",
+            "understudy",
+        ],
+        never: &["portable-pty", "nom", "uniffi"],
+    },
+    Rule {
+        package: "bowline-ffi",
+        may_import: &["bowline-lifecycle", "bowline-runner"],
+        never: &["portable-pty", "nom", "tonic", "axum"],
+    },
+    Rule {
+        package: "bowline-bindgen",
+        may_import: &[],
+        never: &["tokio"],
+    },
+    Rule {
+        package: "bowline-runner",
+        may_import: &[
+            "bowline-jsonl",
+            "bowline-lifecycle",
+            "bowline-reducer",
+            "bowline-transport",
+        ],
+        never: &["portable-pty", "nom", "uniffi"],
+    },
+    Rule {
+        package: "understudy",
+        may_import: &["bowline-jsonl"],
+        never: &["tokio", "uniffi"],
+    },
+    Rule {
+        package: "bowline-benches",
+        may_import: EVERY,
+        never: &["uniffi"],
+    },
+];
+
+const EVERY: &[&str] = &[
+    "bowline-jsonl",
+    "bowline-lifecycle",
+    "bowline-reducer",
+    "bowline-transport",
+    "understudy",
+];
+
+/// Crates that one crate alone may name, so that they can be replaced there.
+const SOLE_OWNERS: [(&str, &[&str]); 3] = [
+    ("nom", &["bowline-jsonl"]),
+    ("portable-pty", &["bowline-transport", "bowline-benches"]),
+    ("uniffi", &["bowline-ffi", "bowline-bindgen"]),
+];
+
+#[test]
+fn every_crate_keeps_to_its_layer() {
+    let manifests = manifests();
+    for (package, imports) in &manifests {
+        if package == "bowline-tests" {
+            continue;
+        }
+        let rule = RULES.iter().find(|rule| rule.package == package);
+        let rule = rule.unwrap_or_else(|| panic!("{package} has no rule in this test: add one"));
+        for import in imports {
+            let ours = import.starts_with("bowline-") || import == "understudy";
+            assert!(
+                !ours || rule.may_import.contains(&import.as_str()),
+                "{package} imports {import}, which lies above it or beside it"
+            );
+            assert!(
+                !rule.never.contains(&import.as_str()),
+                "{package} must never import {import}"
+            );
+        }
+    }
+}
+
+#[test]
+fn replaceable_crates_have_one_owner() {
+    for (package, imports) in manifests() {
+        for (name, owners) in SOLE_OWNERS {
+            assert!(
+                !imports.contains(name) || owners.contains(&package.as_str()),
+                "{package} names {name}, which only {owners:?} may"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_top_level_is_what_the_design_lists() {
+    let known = [
+        "Cargo.lock",
+        "Cargo.toml",
+        "LICENSE-APACHE",
+        "LICENSE-MIT",
+        "README.md",
+        "benches",
+        "bindings",
+        "crates",
+        "tests",
+        "uniffi.toml",
+    ];
+    for entry in fs::read_dir(root()).expect("the workspace is readable") {
+        let name = entry
+            .expect("an entry")
+            .file_name()
+            .to_string_lossy()
+            .into_owned();
+        let hidden = name.starts_with('.') || name == "target";
+        assert!(
+            hidden || known.contains(&name.as_str()),
+            "{name} does not belong at the top"
+        );
+    }
+}
+
+/// Every package of the workspace with its dependencies, those for tests apart.
+fn manifests() -> BTreeMap<String, BTreeSet<String>> {
+    let crates = fs::read_dir(root().join("crates")).expect("the crates are there");
+    let folders = crates
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_dir());
+    let folders = folders.chain([root().join("benches"), root().join("tests")]);
+    let found: BTreeMap<_, _> = folders.map(|folder| manifest(&folder)).collect();
+    assert!(found.len() >= 7, "too few manifests: {found:?}");
+    found
+}
+
+fn manifest(folder: &std::path::Path) -> (String, BTreeSet<String>) {
+    let path = folder.join("Cargo.toml");
+    let text =
+        fs::read_to_string(&path).unwrap_or_else(|_| panic!("{} is missing", path.display()));
+    let table: toml::Table = text.parse().expect("a manifest is TOML");
+    let name = table["package"]["name"]
+        .as_str()
+        .expect("a package has a name")
+        .to_owned();
+    let mut imports = BTreeSet::new();
+    collect(&table, &mut imports);
+    for target in table
+        .get("target")
+        .and_then(toml::Value::as_table)
+        .into_iter()
+        .flatten()
+    {
+        collect(
+            target.1.as_table().expect("a target is a table"),
+            &mut imports,
+        );
+    }
+    (name, imports)
+}
+
+fn collect(table: &toml::Table, imports: &mut BTreeSet<String>) {
+    for section in ["dependencies", "build-dependencies"] {
+        let found = table.get(section).and_then(toml::Value::as_table);
+        imports.extend(found.into_iter().flatten().map(|(name, _)| name.clone()));
+    }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}

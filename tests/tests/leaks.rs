@@ -1,0 +1,95 @@
+//! What is left when sessions have ended: nothing. Alone in its process, because it counts.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use bowline_lifecycle::{DialogueConfiguration, DialogueSession};
+use bowline_tests::session::{answered, terminate, within};
+
+/// What a process can leak.
+#[derive(Debug, PartialEq, Eq)]
+struct Census {
+    descriptors: usize,
+    threads: usize,
+    tasks: usize,
+    children: BTreeSet<String>,
+}
+
+impl Census {
+    fn take() -> Self {
+        let count = |path: &str| fs::read_dir(path).expect("procfs").count();
+        let threads = fs::read_dir("/proc/self/task").expect("procfs");
+        let children = threads
+            .filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok())
+            .flat_map(|list| {
+                list.split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        Self {
+            descriptors: count("/proc/self/fd"),
+            threads: count("/proc/self/task"),
+            tasks: tokio::runtime::Handle::current()
+                .metrics()
+                .num_alive_tasks(),
+            children,
+        }
+    }
+}
+
+const SCENARIO: &str = r#"
+[[turn]]
+steps = [ { text = "Here." }, { grandchild = { seconds = 600, setsid = true } } ]
+"#;
+
+#[test]
+fn two_hundred_sessions_leave_nothing() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.expect("a runtime").block_on(async {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("scenario.toml");
+        fs::write(&file, SCENARIO).expect("the scenario is written");
+        let configuration = DialogueConfiguration {
+            program: env!("CARGO_BIN_EXE_stand-in").into(),
+            args: [
+                "--scenario".into(),
+                file.into_os_string(),
+                "--pace".into(),
+                "0".into(),
+            ]
+            .into(),
+            ..DialogueConfiguration::default()
+        };
+        let cycle = async || {
+            let started = DialogueSession::start(configuration.clone());
+            let session = within("a start", started)
+                .await
+                .expect("the understudy starts");
+            answered(&session, "go").await;
+            terminate(&session).await;
+        };
+        // What the first session makes once and for all is no leak.
+        cycle().await;
+        let before = settled(|_| true).await;
+        for _ in 0..200 {
+            cycle().await;
+        }
+        let after = settled(|now| *now == before).await;
+        assert_eq!(after, before);
+    });
+}
+
+/// A census that fulfils `enough`, or the last one taken.
+async fn settled(enough: impl Fn(&Census) -> bool) -> Census {
+    for _ in 0..10_000 {
+        let now = Census::take();
+        if enough(&now) {
+            return now;
+        }
+        tokio::task::yield_now().await;
+    }
+    Census::take()
+}

@@ -1,0 +1,230 @@
+//! What holds for every cut, every replay and every reader.
+
+use bowline_jsonl::{Frame, Framer};
+use bowline_reducer::{Cursor, Meta, Mirror, Transcript};
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::fixture::{
+    Dice, Fixture, drain, finish, fixtures, fold, fold_chunks, framer_at, line_starts, to_value,
+};
+
+/// Lines up to this size are cut at every byte, in bytes.
+const EVERY_BYTE: usize = 20_000;
+
+/// Lines that are cut of one stream, and cuts of a longer line.
+const LINES: usize = 80;
+const CUTS: usize = 40;
+
+/// Folds of one stream for one property; those of large streams are slower and fewer.
+fn folds(fixture: &Fixture) -> usize {
+    (2_000_000 / fixture.bytes.len()).clamp(2, 24)
+}
+
+/// Frames of three lines that come in two chunks: their offsets, line numbers and bytes.
+fn frames(lines: &Lines<'_>, cut: usize) -> Vec<(u64, u64, Bytes)> {
+    let mut framer = framer_at(lines.stream, lines.start);
+    framer.push(lines.bytes.slice(..cut));
+    framer.push(lines.bytes.slice(cut..));
+    framer.finish();
+    let frames = std::iter::from_fn(|| framer.next_frame());
+    let frame = |frame| match frame {
+        Frame::Lines(window) => (window.offset, window.line, window.bytes),
+        Frame::Oversize(over) => panic!("a line of {} bytes", over.length),
+    };
+    frames.map(frame).collect()
+}
+
+/// A line of a stream with its neighbours.
+struct Lines<'a> {
+    stream: &'a Bytes,
+    start: usize,
+    bytes: Bytes,
+}
+
+/// A fold sees lines and never chunks, so that it is enough to see the same lines: frames that
+/// begin and end at lines and hold all the bytes. A framer forgets a line at its end, so that the
+/// neighbours of a line stand for the rest of its stream.
+#[test]
+fn a_cut_at_any_byte_gives_the_same_lines() {
+    for fixture in fixtures() {
+        let starts = line_starts(&fixture.bytes);
+        let mut dice = Dice(7);
+        let step = (starts.len() / LINES).max(1);
+        for place in (0..starts.len() - 1).step_by(step) {
+            let start = starts[place.saturating_sub(1)];
+            let end = starts[(place + 2).min(starts.len() - 1)];
+            let lines = Lines {
+                stream: &fixture.bytes,
+                start,
+                bytes: fixture.bytes.slice(start..end),
+            };
+            let line = starts[place] - start..=starts[place + 1] - start;
+            if line.end() - line.start() <= EVERY_BYTE {
+                line.for_each(|cut| same_lines(&lines, &starts, cut));
+            } else {
+                let length = line.end() - line.start();
+                let cuts = (0..CUTS).map(|_| line.start() + dice.below(length));
+                cuts.for_each(|cut| same_lines(&lines, &starts, cut));
+            }
+        }
+    }
+}
+
+fn same_lines(lines: &Lines<'_>, starts: &[usize], cut: usize) {
+    let mut at = lines.start;
+    for (offset, line, frame) in frames(lines, cut) {
+        assert_eq!(offset as usize, at, "cut at {cut}");
+        let place = starts
+            .binary_search(&at)
+            .expect("a frame begins with a line");
+        assert_eq!(line as usize, place + 1, "cut at {cut}");
+        assert_eq!(frame, lines.stream[at..at + frame.len()], "cut at {cut}");
+        at += frame.len();
+    }
+    assert_eq!(at, lines.start + lines.bytes.len(), "cut at {cut}");
+}
+
+#[test]
+fn a_cut_anywhere_gives_the_same_transcript() {
+    for fixture in fixtures() {
+        let whole = to_value(&fold(&fixture.bytes));
+        let mut dice = Dice(11);
+        for _ in 0..folds(&fixture) {
+            let (one, two) = fixture.bytes.split_at(dice.below(fixture.bytes.len()));
+            let cut = to_value(&fold_chunks([one, two]));
+            assert_eq!(cut, whole, "{} cut at {}", fixture.name, one.len());
+        }
+    }
+}
+
+#[test]
+fn a_prefix_and_any_overlapping_replay_give_the_same_transcript() {
+    for fixture in fixtures() {
+        let bytes = &fixture.bytes;
+        let whole = to_value(&fold(bytes));
+        let starts = line_starts(bytes);
+        let mut dice = Dice(13);
+        for _ in 0..folds(&fixture) {
+            let prefix = dice.below(bytes.len());
+            let known = starts.partition_point(|&start| start <= prefix);
+            let from = starts[dice.below(known)];
+            let mut transcript = Transcript::new();
+            let mut framer = Framer::default();
+            framer.push(bytes.slice(..prefix));
+            drain(&mut framer, &mut transcript);
+            // The reader before may have seen the cut line as the end of the input.
+            if dice.below(2) == 0 {
+                framer.finish();
+                drain(&mut framer, &mut transcript);
+            }
+            let mut again = framer_at(bytes, from);
+            again.push(bytes.slice(from..));
+            finish(again, &mut transcript);
+            let replayed = to_value(&transcript);
+            assert_eq!(
+                replayed, whole,
+                "{} up to {prefix}, from {from}",
+                fixture.name
+            );
+        }
+    }
+}
+
+/// A reader that looks now and then, and mirrors what it is told.
+struct Reader {
+    every: usize,
+    cursor: Cursor,
+    mirror: Mirror,
+}
+
+impl Reader {
+    fn new(every: usize) -> Self {
+        Self {
+            every,
+            cursor: Cursor::default(),
+            mirror: Mirror::new(),
+        }
+    }
+
+    fn read(&mut self, transcript: &mut Transcript) {
+        let changes = transcript.changes_since(self.cursor);
+        for change in changes.iter() {
+            self.mirror.apply(&serde_json::to_value(&change).unwrap());
+        }
+        self.cursor = changes.cursor();
+    }
+}
+
+#[test]
+fn changes_read_at_any_moment_lead_to_the_transcript() {
+    for fixture in fixtures() {
+        let mut dice = Dice(17);
+        let mut transcript = Transcript::new();
+        let mut readers = [Reader::new(1), Reader::new(7), Reader::new(usize::MAX)];
+        let mut framer = Framer::default();
+        framer.push(fixture.bytes.clone());
+        while let Some(frame) = framer.next_frame() {
+            for item in frame.items() {
+                transcript.apply(&item, Meta { at_ms: 0 });
+                for reader in &mut readers {
+                    if dice.below(reader.every) == 0 {
+                        reader.read(&mut transcript);
+                        // Comparing whole transcripts is what costs here.
+                        if fixture.bytes.len() < 20_000 {
+                            let now = to_value(&transcript);
+                            assert_eq!(reader.mirror.transcript(), now, "{}", fixture.name);
+                        }
+                    }
+                }
+            }
+        }
+        finish(framer, &mut transcript);
+        let whole = to_value(&transcript);
+        for reader in &mut readers {
+            reader.read(&mut transcript);
+            assert_eq!(reader.mirror.transcript(), whole, "{}", fixture.name);
+        }
+        same_after_reset(&mut transcript, &whole);
+    }
+}
+
+/// A cursor that is not of this transcript: everything comes again.
+fn same_after_reset(transcript: &mut Transcript, whole: &Value) {
+    let mut reader = Reader::new(1);
+    reader.cursor = Cursor::from_number(u64::MAX);
+    assert!(transcript.changes_since(reader.cursor).is_reset());
+    reader.read(transcript);
+    assert_eq!(reader.mirror.transcript(), *whole);
+}
+
+#[test]
+fn a_thousand_deltas_are_one_append() {
+    let fixture = fixtures()
+        .into_iter()
+        .find(|it| it.name == "long_2500")
+        .unwrap();
+    let mut transcript = Transcript::new();
+    let mut framer = Framer::default();
+    framer.push(fixture.bytes);
+    let mut reader = Reader::new(1);
+    let mut deltas = 0;
+    while let Some(frame) = framer.next_frame() {
+        for item in frame.items() {
+            transcript.apply(&item, Meta { at_ms: 0 });
+            deltas += 1;
+            if deltas == 10 {
+                reader.read(&mut transcript);
+            }
+            if deltas == 2000 {
+                let changes = transcript.changes_since(reader.cursor);
+                let kinds: Vec<_> = changes
+                    .iter()
+                    .map(|change| serde_json::to_value(&change).unwrap()["change"].clone())
+                    .collect();
+                assert_eq!(kinds.iter().filter(|kind| *kind == "append").count(), 1);
+                assert!(kinds.len() <= 2, "{kinds:?}");
+            }
+        }
+    }
+}
