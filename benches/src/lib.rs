@@ -1,1 +1,10 @@
-//! Corpora and helpers of the benchmarks.
+//! What the benchmarks share: corpora in the shapes of real streams, one typed job, the contenders
+//! that do it, and the way they are measured.
+//!
+//! The method and how to read its figures are in the README of this package.
+
+pub mod contenders;
+pub mod corpus;
+pub mod count;
+pub mod job;
+pub mod peers;

@@ -1,0 +1,109 @@
+//! Counts the allocations of one line. A program of its own, since the counting allocator slows
+//! those down that allocate.
+
+use std::alloc::System;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use bowline_benches::contenders::{Contender, Refused, Slice};
+use bowline_benches::corpus::{Corpus, SourceError};
+use bowline_benches::job::Ends;
+use bowline_benches::peers::fit;
+use bytes::Bytes;
+use clap::Parser;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Size of a corpus, in bytes: counts do not depend on it.
+const SIZE: usize = 4 << 20;
+
+/// Counts the allocations of one line, for every contender.
+#[derive(Debug, Parser)]
+#[command(name = "bench-allocs", bin_name = "cargo bench-allocs")]
+struct Arguments {
+    /// A corpus; may be repeated [default: all]
+    #[arg(long, value_name = "NAME")]
+    corpus: Vec<Corpus>,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // With stderr gone there is nobody left to tell.
+            let _ = writeln!(io::stderr().lock(), "failed to {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Arguments {
+    fn run(&self) -> Result<(), Box<dyn std::error::Error>> {
+        let corpora = if self.corpus.is_empty() {
+            &Corpus::ALL[..]
+        } else {
+            &self.corpus
+        };
+        for &corpus in corpora {
+            let bytes = stream(corpus)?;
+            self.measure(corpus.name(), &bytes)?;
+            if corpus == Corpus::Partial {
+                self.measure("deltas", &deltas(&bytes))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&self, name: &str, bytes: &Bytes) -> Result<(), Box<dyn std::error::Error>> {
+        for contender in Contender::ALL {
+            let (calls, size) = per_event(contender, bytes)
+                .map_err(|refused| format!("let {} take {refused}", contender.name()))?;
+            let who = contender.name();
+            let line = if self.json {
+                format!(
+                    "{{\"corpus\":\"{name}\",\"contender\":\"{who}\",\"allocations_per_event\":{calls:.4},\"bytes_per_event\":{size:.1}}}\n"
+                )
+            } else {
+                format!(
+                    "{name:<10}{who:<20}{calls:>12.4} allocations/event{size:>14.1} bytes/event\n"
+                )
+            };
+            io::stdout().lock().write_all(line.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+fn stream(corpus: Corpus) -> Result<Bytes, SourceError> {
+    Ok(fit(&corpus.generate(SIZE)?).0)
+}
+
+/// The lines of streamed deltas alone, of which there are most.
+fn deltas(bytes: &[u8]) -> Bytes {
+    bytes
+        .split_inclusive(|&byte| byte == b'\n')
+        .filter(|line| {
+            line.windows(21)
+                .any(|part| part == b"\"content_block_delta\"")
+        })
+        .flatten()
+        .copied()
+        .collect()
+}
+
+/// Calls of the allocator and bytes asked for, a line.
+fn per_event(contender: Contender, bytes: &Bytes) -> Result<(f64, f64), Refused> {
+    let mut slice = Slice::new(bytes.clone());
+    contender.prepare(&mut slice);
+    let region = Region::new(ALLOCATOR);
+    let events = contender.run::<Ends>(&mut slice)?.events as f64;
+    let change = region.change();
+    let calls = (change.allocations + change.reallocations) as f64;
+    Ok((calls / events, change.bytes_allocated as f64 / events))
+}

@@ -1,0 +1,105 @@
+//! Counts the instructions of one line with callgrind, which no clock and no load can change.
+
+use std::env;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use bowline_benches::contenders::{Contender, Slice};
+use bowline_benches::corpus::Corpus;
+use bowline_benches::count::{CountError, Counter};
+use bowline_benches::job::Ends;
+use bytes::Bytes;
+use clap::Parser;
+
+/// Counts the instructions of one line with callgrind.
+#[derive(Debug, Parser)]
+#[command(name = "bench-count", bin_name = "cargo bench-count")]
+struct Arguments {
+    /// A corpus; may be repeated [default: partial and mixed]
+    #[arg(long, value_name = "NAME")]
+    corpus: Vec<Corpus>,
+
+    /// Whose instructions
+    #[arg(long, value_name = "NAME", default_value = "bowline")]
+    contender: Vec<Contender>,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+
+    /// Print so many functions that most instructions were spent in
+    #[arg(long, value_name = "N", conflicts_with = "json")]
+    functions: Option<usize>,
+
+    /// Do the job once and print the number of lines
+    #[arg(long, hide = true)]
+    parse: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match &arguments.parse {
+        Some(file) => arguments.do_once(file),
+        None => arguments.count_all(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // With stderr gone there is nobody left to tell.
+            let _ = writeln!(io::stderr().lock(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Arguments {
+    fn count_all(&self) -> Result<(), CountError> {
+        let counter = Counter::new(env::current_exe()?)?;
+        let corpora = if self.corpus.is_empty() {
+            &[Corpus::Partial, Corpus::Mixed][..]
+        } else {
+            &self.corpus
+        };
+        for &corpus in corpora {
+            for &contender in &self.contender {
+                let count = counter.count(contender, corpus)?;
+                let (name, who) = (corpus.name(), contender.name());
+                let (event, byte) = (count.per_event, count.per_byte);
+                print(&if self.json {
+                    format!(
+                        "{{\"corpus\":\"{name}\",\"contender\":\"{who}\",\"instructions_per_event\":{event:.1},\"instructions_per_byte\":{byte:.3}}}\n"
+                    )
+                } else {
+                    format!(
+                        "{name:<10}{who:<20}{event:>12.1} instructions/event{byte:>8.3} /byte\n"
+                    )
+                })?;
+                if let Some(lines) = self.functions {
+                    print(&counter.functions(lines)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What runs under callgrind: reading the file costs next to nothing in the process itself.
+    fn do_once(&self, file: &Path) -> Result<(), CountError> {
+        let mut slice = Slice::new(Bytes::from(fs::read(file)?));
+        for contender in &self.contender {
+            contender.prepare(&mut slice);
+            let folded = contender
+                .run::<Ends>(&mut slice)
+                .map_err(|refused| CountError::Said(refused.to_string()))?;
+            print(&format!("{}\n", folded.events))?;
+        }
+        Ok(())
+    }
+}
+
+fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

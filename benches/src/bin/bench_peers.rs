@@ -1,0 +1,165 @@
+//! Holds the parser beside its peers on the same job and prints how fast each is.
+
+use std::env;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use bowline_benches::corpus::{Corpus, DEFAULT_SIZE, Source};
+use bowline_benches::peers::{Failure, Plan, build_features, json, rows, sample, table};
+use clap::Parser;
+
+/// Holds the parser beside its peers: the same lines, the same decoded members, CPU time.
+///
+/// Every corpus is measured when none is named. Fails when a contender decodes anything else than
+/// the others.
+#[derive(Debug, Parser)]
+#[command(name = "bench-peers", bin_name = "cargo bench-peers")]
+struct Arguments {
+    /// Streams of your own, .jsonl or .jsonl.gz
+    #[arg(value_name = "FILE", conflicts_with = "corpus")]
+    files: Vec<PathBuf>,
+
+    /// A corpus of ours; may be repeated
+    #[arg(long, value_name = "NAME")]
+    corpus: Vec<Corpus>,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+
+    /// One process, two rounds: a first look
+    #[arg(long)]
+    quick: bool,
+
+    /// Size of a corpus in MiB
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SIZE as u64 >> 20,
+          value_parser = clap::value_parser!(u64).range(1..=1024))]
+    mib: u64,
+
+    /// Measure in this process and print the sample
+    #[arg(long, hide = true)]
+    worker: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = if arguments.worker {
+        arguments.work()
+    } else {
+        arguments.lead()
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // With stderr gone there is nobody left to tell.
+            let _ = writeln!(io::stderr().lock(), "{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Arguments {
+    fn plan(&self) -> Plan {
+        if self.quick { Plan::QUICK } else { Plan::FULL }
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        if !self.files.is_empty() {
+            return self.files.iter().cloned().map(Source::File).collect();
+        }
+        let corpora = if self.corpus.is_empty() {
+            &Corpus::ALL[..]
+        } else {
+            &self.corpus
+        };
+        let size = (self.mib << 20) as usize;
+        corpora
+            .iter()
+            .map(|&corpus| Source::Corpus(corpus, size_of(corpus, size)))
+            .collect()
+    }
+
+    /// Measures and prints the sample for the process that leads.
+    fn work(&self) -> Result<(), Failure> {
+        for source in self.sources() {
+            let sample = sample(&source, self.plan().rounds, |_| {})?;
+            let text = serde_json::to_string(&sample).map_err(io::Error::from);
+            text.and_then(|text| print(&text))
+                .map_err(Failure::Process)?;
+        }
+        Ok(())
+    }
+
+    fn lead(&self) -> Result<(), Failure> {
+        if !self.json {
+            print(&format!("build: {}\n", build_features())).map_err(Failure::Process)?;
+        }
+        let plan = self.plan();
+        for source in self.sources() {
+            let name = source.name();
+            let (rows, last) = rows(&name, plan, |number| {
+                progress(&format!(
+                    "{name}: process {} of {}",
+                    number + 1,
+                    plan.processes
+                ));
+                self.worker(&source)
+            })?;
+            progress("");
+            if self.json && last.unfit > 0 {
+                let unfit = last.unfit;
+                let note = format!("{name}: left out {unfit} lines that serde_json does not take");
+                let _ = writeln!(io::stderr().lock(), "{note}");
+            }
+            let text = if self.json {
+                json(&rows)
+            } else {
+                table(&rows, &last)
+            };
+            print(&text).map_err(Failure::Process)?;
+        }
+        Ok(())
+    }
+
+    /// This program again, for one source.
+    fn worker(&self, source: &Source) -> io::Result<Command> {
+        let mut command = Command::new(env::current_exe()?);
+        command.arg("--worker");
+        if self.quick {
+            command.arg("--quick");
+        }
+        match source {
+            Source::Corpus(corpus, _) => {
+                command.args(["--corpus", corpus.name(), "--mib", &self.mib.to_string()]);
+            }
+            Source::File(path) => {
+                command.arg("--").arg(path);
+            }
+        }
+        Ok(command)
+    }
+}
+
+/// The recordings repeat themselves, so half of the size says as much.
+const fn size_of(corpus: Corpus, size: usize) -> usize {
+    match corpus {
+        Corpus::Realloop => size / 2,
+        _ => size,
+    }
+}
+
+fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Shows what is being done, to a person only.
+fn progress(text: &str) {
+    let mut err = io::stderr().lock();
+    if err.is_terminal() {
+        let _ = write!(err, "\r\x1b[K{text}");
+        let _ = err.flush();
+    }
+}

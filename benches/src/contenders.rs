@@ -1,0 +1,196 @@
+//! Who does the job.
+
+mod bowline;
+mod jiter;
+mod serde_json;
+mod simd_json;
+mod sonic_rs;
+mod tagged;
+mod typed;
+mod value;
+
+use std::fmt;
+use std::hint::black_box;
+
+use bytes::Bytes;
+use clap::ValueEnum;
+use memchr::memchr_iter;
+
+use crate::job::{Digest, Folded};
+
+/// Who does the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Contender {
+    /// Our parser with lazy strings: validated, decoded when read.
+    Bowline,
+    /// The same without a line of `unsafe`.
+    BowlineSafe,
+    /// Our parser, every string of the job decoded.
+    BowlineDecoded,
+    /// `serde_json` into borrowed structs; everybody is compared with it.
+    SerdeJson,
+    /// `serde_json` into owned enums with `#[serde(tag = "type")]`, as most people write it.
+    SerdeJsonTagged,
+    /// `serde_json::Value`.
+    SerdeJsonValue,
+    /// `sonic-rs` into the borrowed structs.
+    SonicRs,
+    /// `simd-json` into the borrowed structs.
+    SimdJson,
+    /// `jiter`, driven by hand.
+    Jiter,
+}
+
+/// Whole lines, and room for the contender that destroys its input.
+#[derive(Clone, Debug)]
+pub struct Slice {
+    bytes: Bytes,
+    scratch: Vec<u8>,
+}
+
+/// A contender could not take a line.
+#[derive(Debug)]
+pub struct Refused {
+    /// Number of the line in the slice, from 1.
+    pub line: usize,
+    /// What the contender says.
+    pub reason: String,
+}
+
+impl Contender {
+    /// Everyone, in the order in which they run.
+    pub const ALL: [Self; 9] = [
+        Self::Bowline,
+        Self::BowlineSafe,
+        Self::BowlineDecoded,
+        Self::SerdeJson,
+        Self::SerdeJsonTagged,
+        Self::SerdeJsonValue,
+        Self::SonicRs,
+        Self::SimdJson,
+        Self::Jiter,
+    ];
+
+    /// The name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bowline => "bowline",
+            Self::BowlineSafe => "bowline_safe",
+            Self::BowlineDecoded => "bowline_decoded",
+            Self::SerdeJson => "serde_json",
+            Self::SerdeJsonTagged => "serde_json_tagged",
+            Self::SerdeJsonValue => "serde_json_value",
+            Self::SonicRs => "sonic_rs",
+            Self::SimdJson => "simd_json",
+            Self::Jiter => "jiter",
+        }
+    }
+
+    /// Whether strings are handed out as they are written, so that the hash of the timed job is
+    /// that of raw strings.
+    #[must_use]
+    pub const fn is_lazy(self) -> bool {
+        matches!(self, Self::Bowline | Self::BowlineSafe)
+    }
+
+    /// Whether the contender hands out raw values, as the job asks for tool inputs.
+    #[must_use]
+    pub const fn has_raws(self) -> bool {
+        !matches!(
+            self,
+            Self::SerdeJsonTagged | Self::SerdeJsonValue | Self::SimdJson
+        )
+    }
+
+    /// Brings the input into the cache, so that nobody gains by whom he follows, and makes a copy
+    /// for the contender that overwrites it: a host that reads into its own buffer has that free.
+    pub fn prepare(self, slice: &mut Slice) {
+        if self == Self::SimdJson {
+            slice.scratch.clear();
+            slice.scratch.extend_from_slice(&slice.bytes);
+        } else {
+            black_box(memchr_iter(b'\n', &slice.bytes).count());
+        }
+    }
+
+    /// Does the job once. Call [`Contender::prepare`] before.
+    ///
+    /// # Errors
+    ///
+    /// The first line that the contender does not take.
+    pub fn run<D: Digest>(self, slice: &mut Slice) -> Result<Folded, Refused> {
+        match self {
+            Self::Bowline | Self::BowlineSafe => bowline::lazy::<D>(&slice.bytes),
+            Self::BowlineDecoded => bowline::decoded::<D>(&slice.bytes),
+            Self::SerdeJson => serde_json::run::<D>(&slice.bytes),
+            Self::SerdeJsonTagged => tagged::run::<D>(&slice.bytes),
+            Self::SerdeJsonValue => value::run::<D>(&slice.bytes),
+            Self::SonicRs => sonic_rs::run::<D>(&slice.bytes),
+            Self::SimdJson => simd_json::run::<D>(&mut slice.scratch),
+            Self::Jiter => jiter::run::<D>(&slice.bytes),
+        }
+    }
+
+    /// Does the job once with every string decoded, lazy contenders too.
+    ///
+    /// # Errors
+    ///
+    /// The first line that the contender does not take.
+    pub fn run_decoded<D: Digest>(self, slice: &mut Slice) -> Result<Folded, Refused> {
+        match self {
+            Self::Bowline | Self::BowlineSafe => bowline::decoded::<D>(&slice.bytes),
+            _ => self.run::<D>(slice),
+        }
+    }
+}
+
+impl Slice {
+    /// Whole lines.
+    #[must_use]
+    pub const fn new(bytes: Bytes) -> Self {
+        Self {
+            bytes,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The lines.
+    #[must_use]
+    pub const fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+}
+
+/// Whether both `serde_json` contenders take the line: the rest of the run needs their answer.
+#[must_use]
+pub fn is_fit(line: &[u8]) -> bool {
+    serde_json::takes(line) && tagged::takes(line)
+}
+
+/// The lines without their LF.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut start = 0;
+    let lines = memchr_iter(b'\n', bytes).map(move |end| {
+        let line = bytes.get(start..end).unwrap_or_default();
+        start = end + 1;
+        line
+    });
+    (1..).zip(lines)
+}
+
+fn refused(line: usize, reason: impl ToString) -> Refused {
+    Refused {
+        line,
+        reason: reason.to_string(),
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.reason)
+    }
+}
+
+impl std::error::Error for Refused {}

@@ -1,0 +1,46 @@
+//! The recordings of the real agent, looped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use super::source::{SourceError, read};
+
+/// Lines from here on are left out: they are measured by `huge`.
+const LONGEST: usize = 64 << 10;
+
+/// Where the recordings lie in the repository.
+const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures");
+
+/// Terminal noise (lines that are not JSON, in recordings of a terminal) is left out.
+pub(super) fn generate(size: usize) -> Result<Bytes, SourceError> {
+    let mut once = Vec::new();
+    for file in recordings()? {
+        for line in read(&file)?.split(|&byte| byte == b'\n') {
+            let line = line.trim_ascii_end();
+            if line.starts_with(b"{") && line.ends_with(b"}") && line.len() < LONGEST {
+                once.extend_from_slice(line);
+                once.push(b'\n');
+            }
+        }
+    }
+    if once.is_empty() {
+        return Err(SourceError::Empty(RECORDINGS.into()));
+    }
+    Ok(Bytes::from(once.repeat(size.div_ceil(once.len()))))
+}
+
+fn recordings() -> Result<Vec<PathBuf>, SourceError> {
+    let folder = Path::new(RECORDINGS);
+    let entries = fs::read_dir(folder).map_err(|error| SourceError::Read(folder.into(), error))?;
+    let mut files: Vec<_> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.to_string_lossy();
+            name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
+        })
+        .collect();
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,88 @@
+//! CPU time of every contender.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::Mismatch;
+use super::check::{compare, run};
+use crate::contenders::{Contender, Slice};
+use crate::job::{Ends, Folded};
+
+/// CPU time of every contender, in the order of [`Contender::ALL`].
+pub type Times = [Duration; Contender::ALL.len()];
+
+/// The minimum of `rounds` for every slice and contender, summed over the slices; and the events.
+///
+/// # Errors
+///
+/// The first contender that folds something else than its peers, in any round.
+pub fn measure(
+    slices: &mut [Slice],
+    rounds: usize,
+    mut progress: impl FnMut(usize),
+) -> Result<(Times, u64), Mismatch> {
+    let mut sums = Times::default();
+    let mut events = 0;
+    for (number, slice) in slices.iter_mut().enumerate() {
+        progress(number);
+        let expected = Expected::of(slice)?;
+        events += expected.decoded.events;
+        let mut best: Times = [Duration::MAX; Contender::ALL.len()];
+        for _ in 0..rounds {
+            for (contender, best) in Contender::ALL.into_iter().zip(&mut best) {
+                *best = (*best).min(time(contender, slice, &expected)?);
+            }
+        }
+        for (sum, best) in sums.iter_mut().zip(best) {
+            *sum += best;
+        }
+    }
+    Ok((sums, events))
+}
+
+/// What the timed job must fold: the ends of decoded strings, or of raw ones for lazy contenders.
+struct Expected {
+    decoded: Folded,
+    lazy: Folded,
+}
+
+impl Expected {
+    fn of(slice: &mut Slice) -> Result<Self, Mismatch> {
+        Ok(Self {
+            decoded: run::<Ends>(Contender::SerdeJson, slice)?,
+            lazy: run::<Ends>(Contender::Bowline, slice)?,
+        })
+    }
+}
+
+fn time(
+    contender: Contender,
+    slice: &mut Slice,
+    expected: &Expected,
+) -> Result<Duration, Mismatch> {
+    contender.prepare(slice);
+    let start = thread_cpu_time();
+    let folded = contender.run::<Ends>(slice);
+    let elapsed = thread_cpu_time().saturating_sub(start);
+    let folded = folded.map_err(|refused| Mismatch::Refused(contender, refused))?;
+    let expected = if contender.is_lazy() {
+        Folded {
+            raws: expected.decoded.raws,
+            ..expected.lazy
+        }
+    } else {
+        expected.decoded
+    };
+    compare(contender, folded, expected)?;
+    Ok(elapsed)
+}
+
+/// Time that this thread has spent on a processor.
+fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or_default(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
+}

@@ -1,0 +1,140 @@
+//! Figures, and how they are shown.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::Sample;
+use crate::contenders::Contender;
+
+/// One contender on one stream.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// The stream.
+    pub corpus: String,
+    /// Who.
+    pub contender: &'static str,
+    /// Millions of bytes a second of CPU time.
+    pub mb_s: f64,
+    /// CPU time of one line, in nanoseconds.
+    pub ns_per_event: f64,
+    /// Speed over that of `serde_json`.
+    pub ratio: f64,
+}
+
+/// Place of the contender that everyone is compared with.
+const BASE: Contender = Contender::SerdeJson;
+
+/// Peers that decode into the same borrowed shape as ours.
+const TYPED_PEERS: [Contender; 4] = [
+    Contender::SerdeJson,
+    Contender::SonicRs,
+    Contender::SimdJson,
+    Contender::Jiter,
+];
+
+impl Row {
+    /// The medians over the processes.
+    pub(super) fn median(
+        corpus: &str,
+        contender: Contender,
+        place: usize,
+        samples: &[Sample],
+    ) -> Self {
+        let base = Contender::ALL.iter().position(|&other| other == BASE);
+        let of = |figure: &dyn Fn(&Sample, f64) -> f64| {
+            median(
+                samples
+                    .iter()
+                    .map(|it| figure(it, it.nanos[place]))
+                    .collect(),
+            )
+        };
+        let rounded = |value: f64, digits: f64| (value * digits).round() / digits;
+        Self {
+            corpus: corpus.into(),
+            contender: contender.name(),
+            mb_s: rounded(of(&|it, nanos| it.bytes as f64 * 1e3 / nanos), 10.0),
+            ns_per_event: rounded(of(&|it, nanos| nanos / it.events as f64), 10.0),
+            ratio: rounded(
+                of(&|it, nanos| it.nanos[base.unwrap_or_default()] / nanos),
+                1000.0,
+            ),
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// One object a line.
+#[must_use]
+pub fn json(rows: &[Row]) -> String {
+    let mut out = String::new();
+    for row in rows {
+        // A row holds strings and finite numbers, which are always JSON.
+        out.push_str(&serde_json::to_string(row).unwrap_or_default());
+        out.push('\n');
+    }
+    out
+}
+
+/// The rows of one stream for people.
+#[must_use]
+pub fn table(rows: &[Row], sample: &Sample) -> String {
+    let mut out = String::new();
+    let name = rows.first().map_or("", |row| &row.corpus);
+    let megabytes = sample.bytes as f64 / 1e6;
+    let events = sample.events;
+    let _ = writeln!(out, "\n{name}: {megabytes:.1} MB, {events} events");
+    if sample.unfit > 0 {
+        let unfit = sample.unfit;
+        let _ = writeln!(out, "left out: {unfit} lines that serde_json does not take");
+    }
+    let _ = writeln!(
+        out,
+        "{:<20}{:>10}{:>14}{:>10}",
+        "contender", "MB/s", "ns/event", "ratio"
+    );
+    for row in rows {
+        let _ = writeln!(
+            out,
+            "{:<20}{:>10.0}{:>14.1}{:>10.2}",
+            row.contender, row.mb_s, row.ns_per_event, row.ratio
+        );
+    }
+    if let Some((ratio, peer)) = over_best_peer(rows) {
+        let _ = writeln!(out, "bowline over the best typed peer, {peer}: {ratio:.2}");
+    }
+    out
+}
+
+fn over_best_peer(rows: &[Row]) -> Option<(f64, &'static str)> {
+    let ours = rows.iter().find(|row| row.contender == "bowline")?;
+    let best = rows
+        .iter()
+        .filter(|row| TYPED_PEERS.iter().any(|it| it.name() == row.contender))
+        .max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+    Some((ours.ratio / best.ratio, best.contender))
+}
+
+/// What the compiler was allowed to use. `sonic-rs` depends on it; ours and `simd-json` do not.
+#[must_use]
+pub fn build_features() -> String {
+    let features = [
+        ("sse2", cfg!(target_feature = "sse2")),
+        ("sse4.2", cfg!(target_feature = "sse4.2")),
+        ("pclmulqdq", cfg!(target_feature = "pclmulqdq")),
+        ("avx2", cfg!(target_feature = "avx2")),
+        ("bmi2", cfg!(target_feature = "bmi2")),
+        ("avx512f", cfg!(target_feature = "avx512f")),
+        ("neon", cfg!(target_feature = "neon")),
+    ];
+    let names: Vec<_> = features
+        .into_iter()
+        .filter_map(|(name, on)| on.then_some(name))
+        .collect();
+    format!("{} with {}", std::env::consts::ARCH, names.join(", "))
+}

@@ -1,0 +1,147 @@
+//! One process measures, another takes the median.
+
+use std::fmt;
+use std::io;
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Mismatch, Row, check, fit, measure, slices};
+use crate::contenders::Contender;
+use crate::corpus::{Source, SourceError};
+
+/// How much is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Rounds on every slice; the fastest counts.
+    pub rounds: usize,
+    /// Processes; the median counts. Once in a while a process is slow as a whole, by the addresses
+    /// that it was given.
+    pub processes: usize,
+}
+
+/// What one process has measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Sample {
+    /// CPU time in nanoseconds, in the order of [`Contender::ALL`].
+    pub nanos: Vec<f64>,
+    /// Bytes that were parsed.
+    pub bytes: usize,
+    /// Lines that were parsed.
+    pub events: u64,
+    /// Lines that were left out because `serde_json` does not take them.
+    pub unfit: usize,
+}
+
+/// Why there is no figure.
+#[derive(Debug)]
+pub enum Failure {
+    /// There is no stream.
+    Source(SourceError),
+    /// No line of the stream is one that `serde_json` takes.
+    NothingFits(String),
+    /// The contenders disagree.
+    Mismatch(String, Mismatch),
+    /// A measuring process could not be started, or what it said not be read.
+    Process(io::Error),
+    /// A measuring process failed and said why.
+    Said(String),
+}
+
+impl Plan {
+    /// What figures are taken from.
+    pub const FULL: Self = Self {
+        rounds: 5,
+        processes: 3,
+    };
+    /// A first look.
+    pub const QUICK: Self = Self {
+        rounds: 2,
+        processes: 1,
+    };
+}
+
+/// Measures in this process.
+///
+/// # Errors
+///
+/// No stream, or contenders that disagree about it.
+pub fn sample(
+    source: &Source,
+    rounds: usize,
+    progress: impl FnMut(usize),
+) -> Result<Sample, Failure> {
+    let (bytes, unfit) = fit(&source.load().map_err(Failure::Source)?);
+    if bytes.is_empty() {
+        return Err(Failure::NothingFits(source.name()));
+    }
+    let length = bytes.len();
+    let mut slices = slices(bytes);
+    let disagree = |mismatch| Failure::Mismatch(source.name(), mismatch);
+    slices.iter_mut().try_for_each(check).map_err(disagree)?;
+    let (times, events) = measure(&mut slices, rounds, progress).map_err(disagree)?;
+    Ok(Sample {
+        nanos: times.iter().map(|time| time.as_nanos() as f64).collect(),
+        bytes: length,
+        events,
+        unfit,
+    })
+}
+
+/// Measures in processes of their own: `worker` makes the command of one.
+///
+/// # Errors
+///
+/// What the first process that fails says.
+pub fn rows(
+    name: &str,
+    plan: Plan,
+    mut worker: impl FnMut(usize) -> io::Result<Command>,
+) -> Result<(Vec<Row>, Sample), Failure> {
+    let mut samples = (0..plan.processes)
+        .map(|number| sample_of(worker(number).map_err(Failure::Process)?))
+        .collect::<Result<Vec<_>, _>>()?;
+    let rows = (Contender::ALL.into_iter().enumerate())
+        .map(|(place, contender)| Row::median(name, contender, place, &samples))
+        .collect();
+    let last = samples.pop().expect("a plan has at least one process");
+    Ok((rows, last))
+}
+
+fn sample_of(mut worker: Command) -> Result<Sample, Failure> {
+    let output = worker
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(Failure::Process)?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let status = output.status;
+        return Err(Failure::Said(if said.is_empty() {
+            format!("the measuring process ended with {status}; run it again")
+        } else {
+            said
+        }));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| Failure::Process(error.into()))
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source(error) => write!(f, "failed to {error}"),
+            Self::NothingFits(name) => {
+                write!(
+                    f,
+                    "no line of {name} is stream-json; give a file that has some"
+                )
+            }
+            Self::Mismatch(name, mismatch) => {
+                write!(f, "{name}: {mismatch}; figures would compare unlike work")
+            }
+            Self::Process(error) => write!(f, "failed to run a measuring process: {error}"),
+            Self::Said(said) => f.write_str(said),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,149 @@
+//! What the programs say, and how they end.
+
+use std::io::Write as _;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn peers(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bench-peers"))
+        .args(arguments)
+        .output()
+        .expect("the program was built with this test")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn unknown_corpora_and_options_are_usage_errors() {
+    for arguments in [
+        &["--corpus", "nonsense"][..],
+        &["--speed"],
+        &["--mib", "0"],
+        &["--corpus", "huge", "file.jsonl"],
+    ] {
+        let output = peers(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty());
+    }
+    assert!(text(&peers(&["--corpus", "nonsense"]).stderr).contains("realloop"));
+}
+
+#[test]
+fn a_missing_file_is_one_line_that_says_what_to_do() {
+    let output = peers(&["--quick", "--json", "no/such.jsonl"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(
+        said.contains("no/such.jsonl") && said.contains("give a .jsonl"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_file_without_stream_json_is_refused() {
+    let mut file = tempfile::NamedTempFile::with_suffix(".jsonl").unwrap();
+    file.write_all(b"not json\n").unwrap();
+    let output = peers(&["--quick", file.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("is stream-json"));
+}
+
+/// Plain and packed; a line that `serde_json` does not take is left out and said.
+#[test]
+fn files_are_measured_packed_or_not() {
+    let lines =
+        "{\"type\":\"keep_alive\"}\n".repeat(200) + "{\"type\":\"user\",\"uuid\":\"\\ud83d\"}";
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("own.jsonl");
+    std::fs::write(&plain, &lines).unwrap();
+    let packed = folder.path().join("own.jsonl.gz");
+    let mut encoder = flate2::write::GzEncoder::new(
+        std::fs::File::create(&packed).unwrap(),
+        flate2::Compression::fast(),
+    );
+    encoder.write_all(lines.as_bytes()).unwrap();
+    encoder.finish().unwrap();
+    for file in [plain, packed] {
+        let output = peers(&["--quick", "--json", file.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("left out 1 lines"));
+        assert_eq!(text(&output.stdout).lines().count(), 9);
+    }
+}
+
+#[test]
+fn json_is_one_object_a_contender() {
+    let output = peers(&["--quick", "--json", "--corpus", "partial", "--mib", "1"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let rows: Vec<Value> = text(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<_> = rows
+        .iter()
+        .filter_map(|row| row["contender"].as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "bowline",
+            "bowline_safe",
+            "bowline_decoded",
+            "serde_json",
+            "serde_json_tagged",
+            "serde_json_value",
+            "sonic_rs",
+            "simd_json",
+            "jiter",
+        ]
+    );
+    for row in &rows {
+        assert_eq!(row["corpus"], "partial");
+        for key in ["mb_s", "ns_per_event", "ratio"] {
+            assert!(row[key].as_f64().is_some_and(|value| value > 0.0), "{row}");
+        }
+        assert_eq!(row.as_object().map(|row| row.len()), Some(5));
+    }
+    assert_eq!(rows[3]["ratio"], 1.0);
+}
+
+#[test]
+fn the_table_names_the_build_and_the_best_peer() {
+    let output = peers(&["--quick", "--corpus", "mixed", "--mib", "1"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(
+        said.starts_with("build: ") && said.contains("over the best typed peer"),
+        "{said}"
+    );
+    assert!(output.stderr.is_empty(), "no progress where nobody looks");
+}
+
+#[test]
+fn counting_parses_each_line_once() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"{\"type\":\"keep_alive\"}\n{\"type\":\"keep_alive\"}\n")
+        .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_bench-count"))
+        .arg("--parse")
+        .arg(file.path())
+        .output()
+        .unwrap();
+    assert_eq!(text(&output.stdout), "2\n");
+}
+
+#[test]
+fn counting_without_valgrind_says_how_to_get_it() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bench-count"))
+        .args(["--corpus", "partial"])
+        .env("PATH", "")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("install valgrind"), "{said}");
+}

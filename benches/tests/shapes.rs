@@ -1,0 +1,67 @@
+//! The generated corpora have the shapes of the real streams.
+
+use bowline_benches::corpus::{Corpus, Shape};
+
+/// Large enough for the shares to settle, small enough for a second.
+const SIZE: usize = 6 << 20;
+
+/// How far a figure may be off.
+const TOLERANCE: f64 = 0.15;
+
+/// Bytes a line, backslashes and quotes per KB, bytes outside ASCII in per cent.
+fn check(corpus: Corpus, expected: [f64; 4]) {
+    let bytes = corpus.generate(SIZE).expect("generated in memory");
+    assert!(bytes.ends_with(b"\n"));
+    let shape = Shape::of(&bytes);
+    let actual = [
+        shape.bytes_per_line(),
+        shape.backslashes_per_kb(),
+        shape.quotes_per_kb(),
+        shape.non_ascii_percent(),
+    ];
+    for (actual_one, expected_one) in actual.into_iter().zip(expected) {
+        let off = (actual_one / expected_one - 1.0).abs();
+        assert!(
+            off <= TOLERANCE,
+            "{corpus:?} is {actual:.3?}, not {expected:.3?}"
+        );
+    }
+}
+
+#[test]
+fn partial_is_short_deltas() {
+    check(Corpus::Partial, [327.0, 3.2, 112.0, 0.04]);
+}
+
+#[test]
+fn messages_are_kilobytes() {
+    check(Corpus::Messages, [3643.0, 27.7, 28.5, 0.7]);
+}
+
+/// There are as many lines as in 71 MB of the real shape, whatever the size.
+#[test]
+fn huge_is_numbered_code() {
+    check(Corpus::Huge, [SIZE as f64 / 35.0, 33.2, 3.9, 7.0]);
+}
+
+#[test]
+fn mixed_is_partial_and_messages() {
+    check(Corpus::Mixed, [494.0, 12.3, 80.9, 0.3]);
+}
+
+#[test]
+fn every_corpus_is_the_same_each_time() {
+    for corpus in Corpus::ALL {
+        let [once, again] = [(); 2].map(|()| corpus.generate(1 << 18).unwrap());
+        assert!(once == again, "{corpus:?}");
+    }
+}
+
+#[test]
+fn recordings_have_no_terminal_noise_and_no_long_line() {
+    let bytes = Corpus::Realloop.generate(1).unwrap();
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        assert!(line.starts_with(b"{") && line.ends_with(b"}\n"));
+        assert!(line.len() <= 64 << 10);
+    }
+}
