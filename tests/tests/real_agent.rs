@@ -65,10 +65,12 @@ impl Rig {
 
     async fn answered(&self, prompt: usize) {
         let mut receipt = self.send(prompt).await;
-        assert_eq!(
-            within("an answer", receipt.settled()).await,
-            ReceiptState::Answered
-        );
+        let state = within("an answer", receipt.settled()).await;
+        if state == ReceiptState::Unknown {
+            let end = within("the end", self.session.ended()).await;
+            panic!("the agent ended: {end:?} {}", transcript(&self.session).await["entries"]);
+        }
+        assert_eq!(state, ReceiptState::Answered);
     }
 
     async fn send(&self, prompt: usize) -> bowline_lifecycle::Receipt {

@@ -155,6 +155,8 @@ impl DialogueConfiguration {
         let mut args = self.leading_args.clone();
         args.extend(
             [
+                // Implied when stdin and stdout are pipes, and asked for on a terminal.
+                "--print",
                 "--output-format=stream-json",
                 "--verbose",
                 "--input-format=stream-json",
@@ -221,7 +223,7 @@ mod tests {
         };
         assert_eq!(
             line(&configuration),
-            "first --output-format=stream-json --verbose --input-format=stream-json \
+            "first --print --output-format=stream-json --verbose --input-format=stream-json \
              --replay-user-messages --forward-subagent-text --model=-m --permission-mode=plan \
              --allowedTools=Read,Bash(git:*) --permission-prompt-tool=stdio --resume=-x \
              --fork-session --include-partial-messages last"
