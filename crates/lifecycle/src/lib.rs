@@ -29,6 +29,11 @@
 //! # }
 //! ```
 
+/// The example of the README is compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 mod configuration;
 mod error;
 mod machine;
