@@ -46,6 +46,8 @@
 //! assert_eq!((said.as_str(), errors), ("Ahoy", 1));
 //! ```
 
+#![cfg_attr(not(feature = "simd"), forbid(unsafe_code))]
+
 mod encode;
 mod error;
 mod event;

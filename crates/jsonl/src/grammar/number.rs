@@ -7,47 +7,60 @@ use crate::grammar::Parsed;
 const SURELY_FINITE: usize = 300;
 
 /// One number, as it is written.
+#[inline]
+pub(crate) fn number(input: &str) -> Parsed<'_, &str> {
+    match number_end(input.as_bytes(), 0) {
+        Ok(end) => {
+            let (text, rest) = input.split_at(end);
+            Ok((rest, text))
+        }
+        Err((at, expected)) => Err(nom::Err::Error(Fault {
+            left: input.len() - at,
+            expected,
+        })),
+    }
+}
+
+/// Index behind the number that begins at `from`.
 ///
 /// A number that no 64-bit float can hold is refused: the readers behind this parser could not
 /// agree on what it means.
-pub(crate) fn number(input: &str) -> Parsed<'_, &str> {
-    let bytes = input.as_bytes();
-    let fault = |at: usize| {
-        nom::Err::Error(Fault {
-            left: bytes.len() - at,
-            expected: Expected::Digit,
-        })
-    };
-    let start = usize::from(bytes.first() == Some(&b'-'));
+pub(crate) fn number_end(bytes: &[u8], from: usize) -> Result<usize, (usize, Expected)> {
+    let start = from + usize::from(bytes.get(from) == Some(&b'-'));
     let mut at = match bytes.get(start) {
         Some(b'0') => start + 1,
-        _ => digits(bytes, start).map_err(fault)?,
+        _ => digits(bytes, start)?,
     };
     if bytes.get(at) == Some(&b'.') {
-        at = digits(bytes, at + 1).map_err(fault)?;
+        at = digits(bytes, at + 1)?;
     }
     let exponent = matches!(bytes.get(at), Some(b'e' | b'E'));
     if exponent {
         let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
-        at = digits(bytes, at + 1 + sign).map_err(fault)?;
+        at = digits(bytes, at + 1 + sign)?;
     }
-    let (text, rest) = input.split_at(at);
-    if (exponent || at > SURELY_FINITE) && !text.parse::<f64>().is_ok_and(f64::is_finite) {
-        return Err(Fault::at(input, Expected::SmallerNumber));
+    if (exponent || at - from > SURELY_FINITE) && !is_finite(bytes.get(from..at)) {
+        return Err((from, Expected::SmallerNumber));
     }
-    Ok((rest, text))
+    Ok(at)
 }
 
-/// `1*DIGIT`; the index behind the last digit, or that of the byte that should have been one.
-fn digits(bytes: &[u8], from: usize) -> Result<usize, usize> {
-    let count = bytes
-        .iter()
-        .skip(from)
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
-    if count == 0 {
-        Err(from.min(bytes.len()))
+fn is_finite(number: Option<&[u8]>) -> bool {
+    let text = number.and_then(|bytes| std::str::from_utf8(bytes).ok());
+    text.and_then(|text| text.parse().ok())
+        .is_some_and(f64::is_finite)
+}
+
+/// `1*DIGIT`; the index behind the last digit.
+#[inline]
+fn digits(bytes: &[u8], from: usize) -> Result<usize, (usize, Expected)> {
+    let mut at = from;
+    while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+        at += 1;
+    }
+    if at == from {
+        Err((from.min(bytes.len()), Expected::Digit))
     } else {
-        Ok(from + count)
+        Ok(at)
     }
 }

@@ -1,5 +1,15 @@
 //! Finds the end of a string without looking at its bytes one by one.
 
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+mod simd;
+#[cfg(any(test, not(all(feature = "simd", target_arch = "x86_64"))))]
+mod swar;
+
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+use simd::special;
+#[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
+use swar::special;
+
 use crate::error::Expected;
 
 /// Where a string ends.
@@ -51,47 +61,7 @@ fn is_hex(byte: Option<&u8>) -> bool {
     byte.is_some_and(u8::is_ascii_hexdigit)
 }
 
-/// Index of the first quote, backslash or control character at or behind `from`; the length of
-/// `bytes` when there is none.
-#[inline]
-fn special(bytes: &[u8], from: usize) -> usize {
-    let mut at = from;
-    // Most strings of a stream are ids and short deltas: two words decide them.
-    for _ in 0..2 {
-        match word_at(bytes, at) {
-            Some(0) => at += 8,
-            Some(marks) => return at + first_mark(marks),
-            None => return special_in_tail(bytes, at),
-        }
-    }
-    at = skip_blocks(bytes, at);
-    loop {
-        match word_at(bytes, at) {
-            Some(0) => at += 8,
-            Some(marks) => return at + first_mark(marks),
-            None => return special_in_tail(bytes, at),
-        }
-    }
-}
-
-/// Steps over whole blocks that hold nothing special. The inner loop has no early exit, so that
-/// the compiler makes vector code of it on every target, without `unsafe`.
-#[inline]
-fn skip_blocks(bytes: &[u8], from: usize) -> usize {
-    const BLOCK: usize = 32;
-    let mut at = from;
-    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-        if block
-            .iter()
-            .fold(false, |hit, &byte| hit | is_special(byte))
-        {
-            break;
-        }
-        at += BLOCK;
-    }
-    at
-}
-
+/// The same byte by byte, for the last bytes of a window.
 fn special_in_tail(bytes: &[u8], from: usize) -> usize {
     let tail = bytes.get(from..).unwrap_or_default();
     from + tail
@@ -105,44 +75,23 @@ const fn is_special(byte: u8) -> bool {
     (byte == b'"') | (byte == b'\\') | (byte < 0x20)
 }
 
-const ONES: u64 = u64::from_le_bytes([1; 8]);
-const HIGHS: u64 = ONES << 7;
-
-/// The marks of the eight bytes at `at`: the lowest set bit belongs to the first special byte.
-/// Bits above it may be false, which is why only the lowest is ever used.
-#[inline]
-fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
-    let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
-    let quote = word ^ (ONES * b'"' as u64);
-    let backslash = word ^ (ONES * b'\\' as u64);
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    Some((zero_bytes(quote) | zero_bytes(backslash) | control) & HIGHS)
-}
-
-#[inline]
-const fn zero_bytes(word: u64) -> u64 {
-    word.wrapping_sub(ONES) & !word
-}
-
-#[inline]
-const fn first_mark(marks: u64) -> usize {
-    (marks.trailing_zeros() / 8) as usize
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The same answer, byte by byte.
-    fn naive(bytes: &[u8], from: usize) -> usize {
-        (from..bytes.len())
-            .find(|&i| is_special(bytes[i]))
-            .unwrap_or(bytes.len())
+    type Find = fn(&[u8], usize) -> usize;
+
+    /// Every way to find a special byte, by name.
+    fn ways() -> Vec<(&'static str, Find)> {
+        let mut ways: Vec<(_, Find)> = vec![("swar", swar::special), ("chosen", special)];
+        #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+        ways.push(("sse2", simd::special_without_avx2));
+        ways
     }
 
     #[test]
-    fn finds_every_special_byte_at_every_place() {
-        for length in 0..120 {
+    fn every_way_finds_every_special_byte_at_every_place() {
+        for length in 0..160 {
             for place in 0..length {
                 for byte in [
                     b'"', b'\\', 0, 0x1f, b'\n', 0x20, 0x7f, 0x80, 0xff, b'!', b'#',
@@ -150,11 +99,14 @@ mod tests {
                     let mut bytes = vec![b'a'; length];
                     bytes[place] = byte;
                     for from in [0, 1, place] {
-                        assert_eq!(
-                            special(&bytes, from),
-                            naive(&bytes, from),
-                            "{length} {place} {byte}"
-                        );
+                        let right = special_in_tail(&bytes, from);
+                        for (way, special) in ways() {
+                            assert_eq!(
+                                special(&bytes, from),
+                                right,
+                                "{way} {length} {place} {byte}"
+                            );
+                        }
                     }
                 }
             }

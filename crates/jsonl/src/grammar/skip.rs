@@ -1,9 +1,12 @@
 //! Steps over a value that nobody reads, with full validation and bounded depth.
+//!
+//! Most bytes of a message line are members that nobody reads, so this walk counts indexes instead
+//! of cutting text.
 
 use crate::error::{Expected, Fault};
-use crate::grammar::number::number;
-use crate::grammar::object::key;
-use crate::grammar::{Parsed, space, string};
+use crate::grammar::Parsed;
+use crate::grammar::number::number_end;
+use crate::grammar::scan::string_end;
 use crate::raw::RawJson;
 
 /// How deep objects and arrays may nest inside one member that is kept raw.
@@ -21,23 +24,57 @@ pub(crate) fn raw(input: &str) -> Parsed<'_, RawJson<'_>> {
 }
 
 /// Steps over one value. Iterative: the depth of the input never becomes depth of the stack.
+#[inline]
 pub(crate) fn skip(input: &str) -> Parsed<'_, ()> {
-    let mut open = Open::default();
-    let mut rest = input;
-    loop {
-        rest = open.value(rest)?;
-        rest = match open.close(rest)? {
-            Step::Value(rest) => rest,
-            Step::Done(rest) => return Ok((rest, ())),
-        };
+    let bytes = input.as_bytes();
+    match value_end(bytes) {
+        Ok(end) => Ok((input.get(end..).unwrap_or_default(), ())),
+        Err((at, expected)) => Err(nom::Err::Error(Fault {
+            left: bytes.len() - at,
+            expected,
+        })),
     }
 }
 
-enum Step<'a> {
-    /// The input stands at another value.
-    Value(&'a str),
-    /// The outermost value ended.
-    Done(&'a str),
+/// An index, or the index of the byte that breaks the grammar and what was expected there.
+type Index = Result<usize, (usize, Expected)>;
+
+/// Index behind the value that begins the input.
+fn value_end(bytes: &[u8]) -> Index {
+    let mut open = Open::default();
+    let mut at = 0;
+    loop {
+        at = match byte(bytes, at) {
+            b'"' => string_end(bytes, at + 1)?.quote + 1,
+            bracket @ (b'{' | b'[') => {
+                let inside = space(bytes, at + 1);
+                // The closing brackets stand two behind the opening ones in ASCII.
+                if byte(bytes, inside) == bracket + 2 {
+                    inside + 1
+                } else {
+                    open.push(bracket, at)?;
+                    at = if bracket == b'{' {
+                        key(bytes, inside)?
+                    } else {
+                        inside
+                    };
+                    continue;
+                }
+            }
+            _ => scalar(bytes, at)?,
+        };
+        match open.close(bytes, at)? {
+            Step::Value(next) => at = next,
+            Step::Done(end) => return Ok(end),
+        }
+    }
+}
+
+enum Step {
+    /// Index of another value.
+    Value(usize),
+    /// Index behind the outermost value.
+    Done(usize),
 }
 
 /// The brackets that are open: one bit each, set for an object.
@@ -47,55 +84,33 @@ struct Open {
     depth: u32,
 }
 
-type Rest<'a> = Result<&'a str, nom::Err<Fault>>;
-
 impl Open {
-    /// Steps over one scalar, or into brackets as far as the first scalar (or an empty pair).
-    #[inline]
-    fn value<'a>(&mut self, mut input: &'a str) -> Rest<'a> {
-        loop {
-            let (close, object) = match input.as_bytes().first() {
-                Some(b'"') => return string(input).map(|(rest, _)| rest),
-                Some(b'{') => ('}', true),
-                Some(b'[') => (']', false),
-                _ => return scalar(input),
-            };
-            let inside = space(input.get(1..).unwrap_or_default());
-            if let Some(rest) = inside.strip_prefix(close) {
-                return Ok(rest);
-            }
-            self.push(object, input)?;
-            input = if object { key(inside)?.0 } else { inside };
-        }
-    }
-
     /// Steps over what may follow a value: closing brackets, then a comma or the end.
     #[inline]
-    fn close<'a>(&mut self, mut input: &'a str) -> Result<Step<'a>, nom::Err<Fault>> {
-        loop {
-            if self.depth == 0 {
-                return Ok(Step::Done(input));
-            }
-            input = space(input);
+    fn close(&mut self, bytes: &[u8], mut at: usize) -> Result<Step, (usize, Expected)> {
+        while self.depth > 0 {
+            at = space(bytes, at);
             let object = self.objects & 1 == 1;
-            match (input.as_bytes().first(), object) {
-                (Some(b','), _) => {
-                    let rest = space(input.get(1..).unwrap_or_default());
-                    return Ok(Step::Value(if object { key(rest)?.0 } else { rest }));
+            match byte(bytes, at) {
+                b',' => {
+                    let next = space(bytes, at + 1);
+                    return Ok(Step::Value(if object { key(bytes, next)? } else { next }));
                 }
-                (Some(b'}'), true) | (Some(b']'), false) => self.pop(),
-                _ => return Err(Fault::at(input, Expected::CommaOrEnd)),
+                b'}' if object => self.pop(),
+                b']' if !object => self.pop(),
+                _ => return Err((at, Expected::CommaOrEnd)),
             }
-            input = input.get(1..).unwrap_or_default();
+            at += 1;
         }
+        Ok(Step::Done(at))
     }
 
-    fn push(&mut self, object: bool, input: &str) -> Result<(), nom::Err<Fault>> {
+    fn push(&mut self, bracket: u8, at: usize) -> Result<(), (usize, Expected)> {
         if self.depth == MAX_DEPTH {
-            return Err(Fault::at(input, Expected::LessNesting));
+            return Err((at, Expected::LessNesting));
         }
         self.depth += 1;
-        self.objects = self.objects << 1 | u128::from(object);
+        self.objects = self.objects << 1 | u128::from(bracket == b'{');
         Ok(())
     }
 
@@ -105,28 +120,51 @@ impl Open {
     }
 }
 
+/// The byte at an index; NUL behind the end, which begins nothing in JSON.
+#[inline]
+fn byte(bytes: &[u8], at: usize) -> u8 {
+    bytes.get(at).copied().unwrap_or(0)
+}
+
+#[inline]
+fn space(bytes: &[u8], mut at: usize) -> usize {
+    while matches!(byte(bytes, at), b' ' | b'\t' | b'\r') {
+        at += 1;
+    }
+    at
+}
+
+/// `string ws ":" ws`; the index of the value.
+#[inline]
+fn key(bytes: &[u8], at: usize) -> Index {
+    if byte(bytes, at) != b'"' {
+        return Err((at.min(bytes.len()), Expected::Key));
+    }
+    let colon = space(bytes, string_end(bytes, at + 1)?.quote + 1);
+    if byte(bytes, colon) != b':' {
+        return Err((colon, Expected::Colon));
+    }
+    Ok(space(bytes, colon + 1))
+}
+
 /// A number, `true`, `false` or `null`.
-fn scalar(input: &str) -> Rest<'_> {
-    match input.as_bytes().first() {
-        Some(b'-' | b'0'..=b'9') => number(input).map(|(rest, _)| rest),
-        Some(b't') => literal(input, "true"),
-        Some(b'f') => literal(input, "false"),
-        Some(b'n') => literal(input, "null"),
-        _ => Err(Fault::at(input, Expected::Value)),
+fn scalar(bytes: &[u8], at: usize) -> Index {
+    match byte(bytes, at) {
+        b'-' | b'0'..=b'9' => number_end(bytes, at),
+        b't' => literal(bytes, at, b"true"),
+        b'f' => literal(bytes, at, b"false"),
+        b'n' => literal(bytes, at, b"null"),
+        _ => Err((at.min(bytes.len()), Expected::Value)),
     }
 }
 
-fn literal<'a>(input: &'a str, word: &str) -> Rest<'a> {
-    input.strip_prefix(word).ok_or_else(|| {
-        // The fault stands behind what fits, so that a cut literal is seen as cut.
-        let fits = input
-            .bytes()
-            .zip(word.bytes())
-            .take_while(|(a, b)| a == b)
-            .count();
-        nom::Err::Error(Fault {
-            left: input.len() - fits,
-            expected: Expected::Value,
-        })
-    })
+#[inline]
+fn literal(bytes: &[u8], at: usize, word: &[u8]) -> Index {
+    let rest = bytes.get(at..).unwrap_or_default();
+    if rest.starts_with(word) {
+        return Ok(at + word.len());
+    }
+    // The fault stands behind what fits, so that a cut literal is seen as cut.
+    let fits = rest.iter().zip(word).take_while(|(a, b)| a == b).count();
+    Err((at + fits, Expected::Value))
 }
