@@ -153,11 +153,13 @@ impl Transcript {
     }
 
     fn bad_line(&mut self, error: &ParseError, raw: &[u8], here: Here) {
-        let kind = match error.kind() {
-            ParseErrorKind::Truncated => ErrorKind::Truncated,
-            _ => ErrorKind::Parse,
+        let (kind, text) = match error.kind() {
+            ParseErrorKind::Truncated => {
+                let text = format!("the input ended {} bytes into {}", raw.len(), sample(raw));
+                (ErrorKind::Truncated, text)
+            }
+            kind => (ErrorKind::Parse, format!("{kind}, got {}", sample(raw))),
         };
-        let text = format!("{}, got {}", error.kind(), sample(raw));
         let entry = self.error(kind, &text, here);
         if kind == ErrorKind::Parse {
             self.tally.parse_errors += 1;

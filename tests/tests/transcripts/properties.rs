@@ -1,6 +1,6 @@
 //! What holds for every cut, every replay and every reader.
 
-use bowline_jsonl::{Frame, Framer};
+use bowline_jsonl::{DEFAULT_MAX_LINE, Frame, Framer};
 use bowline_reducer::{Cursor, Meta, Mirror, Transcript};
 use bytes::Bytes;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::fixture::{
 const EVERY_BYTE: usize = 20_000;
 
 /// Lines that are cut of one stream, and cuts of a longer line.
-const LINES: usize = 80;
+const LINES: usize = 40;
 const CUTS: usize = 40;
 
 /// Folds of one stream for one property; those of large streams are slower and fewer.
@@ -23,7 +23,7 @@ fn folds(fixture: &Fixture) -> usize {
 
 /// Frames of three lines that come in two chunks: their offsets, line numbers and bytes.
 fn frames(lines: &Lines<'_>, cut: usize) -> Vec<(u64, u64, Bytes)> {
-    let mut framer = framer_at(lines.stream, lines.start);
+    let mut framer = Framer::at(DEFAULT_MAX_LINE, lines.start as u64, lines.number);
     framer.push(lines.bytes.slice(..cut));
     framer.push(lines.bytes.slice(cut..));
     framer.finish();
@@ -39,6 +39,7 @@ fn frames(lines: &Lines<'_>, cut: usize) -> Vec<(u64, u64, Bytes)> {
 struct Lines<'a> {
     stream: &'a Bytes,
     start: usize,
+    number: u64,
     bytes: Bytes,
 }
 
@@ -52,11 +53,13 @@ fn a_cut_at_any_byte_gives_the_same_lines() {
         let mut dice = Dice(7);
         let step = (starts.len() / LINES).max(1);
         for place in (0..starts.len() - 1).step_by(step) {
-            let start = starts[place.saturating_sub(1)];
+            let before = place.saturating_sub(1);
+            let start = starts[before];
             let end = starts[(place + 2).min(starts.len() - 1)];
             let lines = Lines {
                 stream: &fixture.bytes,
                 start,
+                number: before as u64 + 1,
                 bytes: fixture.bytes.slice(start..end),
             };
             let line = starts[place] - start..=starts[place + 1] - start;
