@@ -24,7 +24,7 @@ pub(crate) use string::string;
 pub(crate) type Parsed<'a, T> = IResult<&'a str, T, Fault>;
 
 /// `ws = *( %x20 / %x09 / %x0D )`: LF is missing, because it ends the line.
-#[inline]
+#[inline(always)]
 pub(crate) fn space(input: &str) -> &str {
     match input.as_bytes().first() {
         Some(b' ' | b'\t' | b'\r') => input.trim_start_matches([' ', '\t', '\r']),

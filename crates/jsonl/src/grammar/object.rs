@@ -51,7 +51,7 @@ pub(crate) fn array<'a>(
 }
 
 /// `string ws ":" ws`
-#[inline]
+#[inline(always)]
 pub(crate) fn key(input: &str) -> Parsed<'_, Str<'_>> {
     if !input.starts_with('"') {
         return Err(Fault::at(input, Expected::Key));
@@ -61,7 +61,7 @@ pub(crate) fn key(input: &str) -> Parsed<'_, Str<'_>> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of a parser")]
-#[inline]
+#[inline(always)]
 fn blank(input: &str) -> Parsed<'_, ()> {
     Ok((space(input), ()))
 }
@@ -72,7 +72,7 @@ enum More {
 }
 
 /// `"," ws` or the closing bracket.
-#[inline]
+#[inline(always)]
 fn next(input: &str, close: char) -> Parsed<'_, More> {
     if let Some(rest) = input.strip_prefix(',') {
         return Ok((space(rest), More::Yes));

@@ -6,7 +6,7 @@ use crate::grammar::scan::string_end;
 use crate::text::Str;
 
 /// One string, quotes included in the input and not in the result.
-#[inline]
+#[inline(always)]
 pub(crate) fn string(input: &str) -> Parsed<'_, Str<'_>> {
     let bytes = input.as_bytes();
     if bytes.first() != Some(&b'"') {

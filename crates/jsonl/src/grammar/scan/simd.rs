@@ -16,13 +16,27 @@ use std::arch::x86_64::{
 use super::special_in_tail;
 
 /// Blocks that are looked at in place. Strings that are longer are worth a call.
-const NEAR: usize = 4;
+const NEAR: usize = 2;
+
+/// Index of the first special byte, when it is near and the input does not end before.
+#[inline(always)]
+pub(super) fn near_special(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    for _ in 0..NEAR {
+        let marks = marks16(bytes.get(at..)?.first_chunk()?);
+        if marks != 0 {
+            return Some(at + marks.trailing_zeros() as usize);
+        }
+        at += 16;
+    }
+    None
+}
 
 /// Index of the first quote, backslash or control character at or behind `from`; the length of
 /// `bytes` when there is none.
 #[inline]
 pub(super) fn special(bytes: &[u8], from: usize) -> usize {
-    match near(bytes, from, NEAR) {
+    match near(bytes, from, 2 * NEAR) {
         Ok(at) => at,
         Err(at) if is_x86_feature_detected!("avx2") => {
             // SAFETY: the machine has AVX2, as the line above has found out.

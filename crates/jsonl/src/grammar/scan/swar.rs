@@ -2,6 +2,20 @@
 
 use super::{is_special, special_in_tail};
 
+/// Index of the first special byte, when it is near and the input does not end before.
+#[inline]
+pub(super) fn near_special(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    for _ in 0..3 {
+        let marks = word_at(bytes, at)?;
+        if marks != 0 {
+            return Some(at + first_mark(marks));
+        }
+        at += 8;
+    }
+    None
+}
+
 /// Index of the first quote, backslash or control character at or behind `from`; the length of
 /// `bytes` when there is none.
 #[inline]
