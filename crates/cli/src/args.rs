@@ -1,0 +1,166 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::failure::Failure;
+
+/// Runs a coding agent's session and shows it as it grows.
+#[derive(Debug, Parser)]
+#[command(name = "bowline", version, disable_help_subcommand = true)]
+struct Line {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show a whole session with a scripted agent: no key, no network.
+    Demo(Demo),
+    /// Hold one dialogue with an agent.
+    Run(Box<Run>),
+    /// Show a recorded session.
+    Replay(Replay),
+    /// Count what is in a recorded session.
+    Inspect(Inspect),
+    /// Tell what this machine can do.
+    Doctor(Doctor),
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// The dialogue, for people.
+    #[default]
+    Text,
+    /// One JSON object a line for each change of the transcript.
+    Changes,
+    /// The whole transcript as JSON, at the end.
+    Transcript,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// How fast the story goes: 1 is a natural pace, 0 is without pauses.
+    #[arg(long, default_value_t = 1.0, value_name = "X")]
+    pub(crate) pace: f64,
+    /// What is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The agent: a name to look up in PATH, or a path.
+    #[arg(long, default_value = "claude", value_name = "PATH")]
+    pub(crate) agent: OsString,
+    /// An argument for the agent; may be repeated.
+    #[arg(long = "agent-arg", value_name = "ARG", allow_hyphen_values = true)]
+    pub(crate) agent_args: Vec<OsString>,
+    /// What the agent's standard streams are.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) stdio: Stdio,
+    /// The model.
+    #[arg(long, value_name = "M")]
+    pub(crate) model: Option<String>,
+    /// The permission mode, such as acceptEdits or plan.
+    #[arg(long, value_name = "M")]
+    pub(crate) permission_mode: Option<String>,
+    /// Tools that need no permission, separated by spaces or commas.
+    #[arg(long, value_name = "A B")]
+    pub(crate) allowed_tools: Option<String>,
+    /// Go on with an earlier conversation.
+    #[arg(long, value_name = "ID")]
+    pub(crate) resume: Option<String>,
+    /// Copy the agent's output to this file, which must not exist yet.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Hold the session on a runner instead of this machine.
+    #[arg(long, value_name = "URL")]
+    pub(crate) runner: Option<String>,
+    /// The file with the runner's token.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// What is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+    /// What to ask; `-` reads it from standard input.
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: String,
+}
+
+/// What the agent's standard streams are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stdio {
+    /// Pipes.
+    #[default]
+    Pipes,
+    /// A terminal in raw mode.
+    Pty,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// A recorded stream (.jsonl, gzip too); `-` reads standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// What is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Inspect {
+    /// A recorded stream (.jsonl, gzip too); `-` reads standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// The agent: a name to look up in PATH, or a path.
+    #[arg(long, default_value = "claude", value_name = "PATH")]
+    pub(crate) agent: OsString,
+}
+
+/// Reads the command line. Help and version are printed here and end the process.
+pub(crate) fn parse() -> Result<Command, Failure> {
+    Line::try_parse()
+        .map(|line| line.command)
+        .map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => error.exit(),
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                // What was typed names nothing to do: the help says what there is.
+                let _ = write!(std::io::stderr().lock(), "{error}");
+                Failure::usage("")
+            }
+            _ => Failure::usage(one_line(&error)),
+        })
+}
+
+/// The first paragraph of clap's message, and where to read more.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let first: Vec<_> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let tip = text
+        .lines()
+        .map(str::trim)
+        .find_map(|line| line.strip_prefix("tip: "));
+    let first = first.join(" ");
+    let first = first.strip_prefix("error: ").unwrap_or(&first);
+    match tip {
+        Some(tip) => format!("{first} ({tip}), see `bowline --help`"),
+        None => format!("{first}, see `bowline --help`"),
+    }
+}

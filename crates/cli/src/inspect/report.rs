@@ -1,0 +1,240 @@
+//! What a recorded stream holds, counted line by line.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use bowline_jsonl::{Body, Event, Item, ParseErrorKind, Str, TurnResult};
+use serde_json::{Value, json};
+
+use crate::input::Reader;
+
+/// How many bad lines are shown.
+const SHOWN_ERRORS: usize = 10;
+
+/// Counts of one stream.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    bytes: u64,
+    lines: u64,
+    longest: Longest,
+    kinds: BTreeMap<String, Count>,
+    unknown: BTreeMap<String, u64>,
+    errors: Vec<Bad>,
+    error_count: u64,
+    truncated: bool,
+    sessions: Vec<String>,
+    turns: Vec<Turn>,
+    first_timestamp: Option<String>,
+    last_timestamp: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    lines: u64,
+    bytes: u64,
+    longest: u64,
+}
+
+#[derive(Debug, Default)]
+struct Longest {
+    line: u64,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Bad {
+    line: u64,
+    offset: u64,
+    what: String,
+}
+
+#[derive(Debug)]
+struct Turn {
+    subtype: String,
+    is_error: bool,
+    duration_ms: Option<u64>,
+    api_ms: Option<u64>,
+    round_trips: Option<u64>,
+    cost_usd: Option<f64>,
+}
+
+impl Reader for Report {
+    fn line(&mut self, item: &Item<'_>) {
+        let bytes = item.at.end - item.at.offset;
+        self.lines += 1;
+        self.bytes = self.bytes.max(item.at.end);
+        if bytes > self.longest.bytes {
+            self.longest = Longest {
+                line: item.at.line,
+                bytes,
+            };
+        }
+        let kind = match &item.event {
+            Ok(event) => self.event(event),
+            Err(error) => {
+                self.error_count += 1;
+                self.truncated |= error.kind() == ParseErrorKind::Truncated;
+                if self.errors.len() < SHOWN_ERRORS {
+                    let what = error.kind().to_string();
+                    self.errors.push(Bad {
+                        line: error.line(),
+                        offset: error.offset(),
+                        what,
+                    });
+                }
+                "(not an event)".to_owned()
+            }
+        };
+        let count = self.kinds.entry(kind).or_default();
+        count.lines += 1;
+        count.bytes += bytes;
+        count.longest = count.longest.max(bytes);
+    }
+}
+
+impl Report {
+    fn event(&mut self, event: &Event<'_>) -> String {
+        if let Some(id) = event.session_id.map(Str::decode)
+            && !self.sessions.iter().any(|known| **known == *id)
+        {
+            self.sessions.push(id.into_owned());
+        }
+        let timestamp = match &event.body {
+            Body::Assistant(line) => line.timestamp,
+            Body::User(line) => line.timestamp,
+            _ => None,
+        };
+        if let Some(time) = timestamp.map(|time| time.decode().into_owned()) {
+            self.first_timestamp.get_or_insert_with(|| time.clone());
+            self.last_timestamp = Some(time);
+        }
+        if let Body::Result(line) = &event.body {
+            self.turns.push(Turn::new(line));
+        }
+        let name = event.name();
+        if !event.is_known() {
+            *self.unknown.entry(name.clone()).or_default() += 1;
+        }
+        name
+    }
+
+    /// The counts as one JSON object.
+    pub(crate) fn json(&self) -> String {
+        let kinds: BTreeMap<_, _> = self
+            .kinds
+            .iter()
+            .map(|(name, count)| {
+                let value = json!({
+                    "lines": count.lines, "bytes": count.bytes, "longest": count.longest,
+                });
+                (name, value)
+            })
+            .collect();
+        let errors: Vec<_> = self
+            .errors
+            .iter()
+            .map(|bad| json!({ "line": bad.line, "offset": bad.offset, "error": bad.what }))
+            .collect();
+        let value = json!({
+            "bytes": self.bytes,
+            "lines": self.lines,
+            "longest_line": { "line": self.longest.line, "bytes": self.longest.bytes },
+            "types": kinds,
+            "unknown": self.unknown,
+            "parse_errors": self.error_count,
+            "errors": errors,
+            "truncated": self.truncated,
+            "sessions": self.sessions,
+            "turns": self.turns.iter().map(Turn::json).collect::<Vec<_>>(),
+            "first_timestamp": self.first_timestamp,
+            "last_timestamp": self.last_timestamp,
+        });
+        format!("{value:#}\n")
+    }
+
+    /// The counts as a table.
+    pub(crate) fn text(&self) -> String {
+        let mut out = String::new();
+        let width = self.kinds.keys().map(String::len).max().unwrap_or(0).max(4);
+        // Writing into a string cannot fail.
+        let _ = writeln!(
+            out,
+            "{:width$} {:>8} {:>12} {:>10}",
+            "type", "lines", "bytes", "longest"
+        );
+        for (name, count) in &self.kinds {
+            let Count {
+                lines,
+                bytes,
+                longest,
+            } = count;
+            let _ = writeln!(out, "{name:width$} {lines:>8} {bytes:>12} {longest:>10}");
+        }
+        let (lines, bytes) = (self.lines, self.bytes);
+        let _ = writeln!(
+            out,
+            "{:width$} {lines:>8} {bytes:>12} {:>10}",
+            "total", self.longest.bytes
+        );
+        let _ = writeln!(out, "\nlongest line   number {}", self.longest.line);
+        for id in &self.sessions {
+            let _ = writeln!(out, "session        {id}");
+        }
+        if let (Some(first), Some(last)) = (&self.first_timestamp, &self.last_timestamp) {
+            let _ = writeln!(out, "time           {first} to {last}");
+        }
+        for (number, turn) in (1..).zip(&self.turns) {
+            let _ = writeln!(out, "turn {number:<9} {}", turn.text());
+        }
+        for (name, count) in &self.unknown {
+            let _ = writeln!(out, "unknown        {name}: {count}");
+        }
+        let _ = writeln!(out, "parse errors   {}", self.error_count);
+        for bad in &self.errors {
+            let _ = writeln!(
+                out,
+                "  line {}, byte {}: {}",
+                bad.line, bad.offset, bad.what
+            );
+        }
+        if self.truncated {
+            let _ = writeln!(out, "truncated      the last line is cut");
+        }
+        out
+    }
+}
+
+impl Turn {
+    fn new(line: &TurnResult<'_>) -> Self {
+        Self {
+            subtype: line.subtype.unwrap_or_default().decode().into_owned(),
+            is_error: line.is_error,
+            duration_ms: line.duration_ms,
+            api_ms: line.duration_api_ms,
+            round_trips: line.num_turns,
+            cost_usd: line.total_cost_usd,
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "subtype": self.subtype, "is_error": self.is_error, "duration_ms": self.duration_ms,
+            "duration_api_ms": self.api_ms, "num_turns": self.round_trips,
+            "total_cost_usd": self.cost_usd,
+        })
+    }
+
+    fn text(&self) -> String {
+        let mut out = self.subtype.clone();
+        if self.is_error {
+            out.push_str(" (error)");
+        }
+        let _ = write!(out, ", {} ms", self.duration_ms.unwrap_or(0));
+        let _ = write!(out, " ({} ms in the API)", self.api_ms.unwrap_or(0));
+        let _ = write!(out, ", {} round trips", self.round_trips.unwrap_or(0));
+        if let Some(cost) = self.cost_usd {
+            let _ = write!(out, ", ${cost:.4} so far");
+        }
+        out
+    }
+}

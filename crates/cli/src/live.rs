@@ -1,0 +1,354 @@
+//! A session that runs, shown while it does.
+
+mod asker;
+mod signals;
+
+use std::time::Duration;
+
+use bowline_lifecycle::{
+    DialogueConfiguration, DialogueSession, Ended, ExitStatus, Prompt, Receipt,
+};
+use bowline_reducer::{EntryKind, Outcome, Phase, Transcript};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+
+use crate::args::Output;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::screen::{Screen, width};
+use crate::view::one_line;
+
+use asker::Asker;
+pub(crate) use asker::Policy;
+use signals::{Signals, Wish};
+
+/// How often the line at the bottom is drawn.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How long the agent may take to begin the turn that follows the end of its background work
+/// (the report comes as an unasked turn, tens of milliseconds later).
+const LINGER: Duration = Duration::from_secs(1);
+
+/// A session and the people who watch it.
+pub(crate) struct Live {
+    session: DialogueSession,
+    printer: Printer,
+    screen: Screen,
+    asker: Asker,
+    signals: Signals,
+    tick: Interval,
+    /// How often somebody asked for an end.
+    wishes: u32,
+    was_terminated: bool,
+    is_over: bool,
+    has_settled: bool,
+    has_waited: bool,
+    linger: Option<Instant>,
+}
+
+/// What a look at the session gives.
+struct News {
+    phase: Phase,
+    has_open_turn: bool,
+    /// Background work that runs, by description.
+    tasks: Vec<String>,
+    /// Requests that wait for an answer.
+    pending: Vec<String>,
+}
+
+/// How a session ended, and what became of its last turn.
+#[derive(Debug)]
+pub(crate) struct Close {
+    pub(crate) ended: Ended,
+    pub(crate) last: Option<LastTurn>,
+    pub(crate) session_id: Option<String>,
+    /// Somebody asked for the end.
+    pub(crate) was_interrupted: bool,
+    /// By a signal that leaves no choice.
+    pub(crate) was_terminated: bool,
+    /// The last prompt was answered.
+    pub(crate) has_settled: bool,
+}
+
+/// The result of the last turn.
+#[derive(Debug)]
+pub(crate) struct LastTurn {
+    pub(crate) is_error: bool,
+    /// The final text, or what went wrong.
+    pub(crate) text: String,
+}
+
+impl Live {
+    /// Starts a session.
+    pub(crate) async fn start(
+        configuration: DialogueConfiguration,
+        output: Output,
+        policy: Policy,
+    ) -> Result<Self, Failure> {
+        let signals = Signals::new()?;
+        let session = DialogueSession::start(configuration).await;
+        let session = session.map_err(|error| Failure::failed(format!("failed to {error}")))?;
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        Ok(Self {
+            session,
+            printer: Printer::live(output),
+            screen: Screen::new(output == Output::Text),
+            asker: Asker::new(policy),
+            signals,
+            tick,
+            wishes: 0,
+            was_terminated: false,
+            is_over: false,
+            has_settled: false,
+            has_waited: false,
+            linger: None,
+        })
+    }
+
+    /// Says something above the dialogue; only people are told.
+    pub(crate) fn caption(&mut self, text: &str) -> Result<(), Failure> {
+        match self.printer.text() {
+            Some(renderer) => self.screen.print(&renderer.caption(text)),
+            None => Ok(()),
+        }
+    }
+
+    /// Leaves a blank line behind what another session has printed.
+    pub(crate) fn blank(&mut self) -> Result<(), Failure> {
+        match self.printer.text() {
+            Some(_) => self.screen.print("\n"),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends a prompt and shows what follows, until nothing more is to come of it. When the output
+    /// cannot be written the session is ended.
+    pub(crate) async fn turn(&mut self, prompt: Prompt) -> Result<(), Failure> {
+        let done = self.watch(prompt).await;
+        if done.is_err() {
+            self.session.terminate().await;
+        }
+        done
+    }
+
+    /// Ends the session and tells how it went.
+    pub(crate) async fn finish(mut self) -> Result<Close, Failure> {
+        let done = self.wind_up().await;
+        if done.is_err() {
+            self.session.terminate().await;
+        }
+        done
+    }
+
+    /// Whether somebody asked for an end, or the session has ended by itself.
+    pub(crate) const fn is_stopped(&self) -> bool {
+        self.is_over || self.wishes > 0
+    }
+
+    async fn watch(&mut self, prompt: Prompt) -> Result<(), Failure> {
+        // An agent that has gone by now is told about at the end.
+        let Ok(receipt) = self.session.send(prompt).await else {
+            self.is_over = true;
+            return Ok(());
+        };
+        self.has_settled = false;
+        loop {
+            let news = self.look().await?;
+            self.has_settled = receipt.state().is_final();
+            if self.is_over || self.is_done(&receipt, &news)? {
+                return self.screen.clear();
+            }
+            self.wait().await?;
+        }
+    }
+
+    /// Shows what is new.
+    async fn look(&mut self) -> Result<News, Failure> {
+        let mut printer = std::mem::replace(&mut self.printer, Printer::live(Output::Transcript));
+        let look = move |transcript: &mut Transcript| {
+            let text = printer.news(transcript);
+            (printer, text, News::of(transcript))
+        };
+        let (printer, text, news) = self.session.inspect(look).await;
+        self.printer = printer;
+        self.screen.print(&text)?;
+        self.questions(&news).await?;
+        Ok(news)
+    }
+
+    async fn questions(&mut self, news: &News) -> Result<(), Failure> {
+        if !self.asker.is_idle_for(&news.pending)
+            && let Some(renderer) = self.printer.text()
+        {
+            // A question never stands in the middle of a line.
+            let end = renderer.break_line();
+            self.screen.print(&end)?;
+        }
+        self.asker
+            .look(&self.session, &news.pending, &mut self.screen)
+            .await
+    }
+
+    /// Whether nothing more is to come: the prompt is settled and nothing runs any more.
+    fn is_done(&mut self, receipt: &Receipt, news: &News) -> Result<bool, Failure> {
+        if !receipt.state().is_final() || news.has_open_turn {
+            self.linger = None;
+            return Ok(false);
+        }
+        if self.wishes > 0 {
+            return Ok(true);
+        }
+        if news.phase != Phase::Idle {
+            self.linger = None;
+            if !news.tasks.is_empty() && !std::mem::replace(&mut self.has_waited, true) {
+                self.caption(&format!(
+                    "waiting for background work: {}",
+                    news.tasks.join(", ")
+                ))?;
+            }
+            return Ok(false);
+        }
+        if !self.has_waited {
+            return Ok(true);
+        }
+        let due = *self.linger.get_or_insert_with(|| Instant::now() + LINGER);
+        Ok(Instant::now() >= due)
+    }
+
+    /// Waits until something happens, and does what follows from it.
+    async fn wait(&mut self) -> Result<(), Failure> {
+        let revision = self.printer.cursor().revision();
+        let due = self.linger.into_iter().chain(self.asker.due()).min();
+        tokio::select! {
+            () = self.session.newer_than(revision), if !self.session.has_ended() => {}
+            _ = self.session.ended() => self.is_over = true,
+            wish = self.signals.next() => self.wish(wish)?,
+            line = self.asker.line() => {
+                self.asker.answer(&self.session, line, &mut self.screen).await?;
+            }
+            () = until(due) => self.asker.time_out(&self.session, &mut self.screen).await?,
+            _ = self.tick.tick(), if self.screen.is_terminal() => self.progress()?,
+        }
+        // The last changes come with the end.
+        if self.session.has_ended() {
+            self.is_over = true;
+            self.look().await?;
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self) -> Result<(), Failure> {
+        let room = width().unwrap_or_default().saturating_sub(3);
+        match self.printer.text() {
+            Some(renderer) if renderer.is_at_line_start() => {
+                let doing = renderer.doing(room);
+                self.screen.progress(&doing)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The first interrupt is for the turn, everything else for the session.
+    fn wish(&mut self, wish: Wish) -> Result<(), Failure> {
+        self.wishes += 1;
+        let session = self.session.clone();
+        if wish == Wish::Interrupt && self.wishes == 1 {
+            tokio::spawn(async move { session.interrupt(true).await });
+            return self.tell_wish("interrupting, once more ends the session…\n");
+        }
+        self.was_terminated |= wish == Wish::Terminate;
+        tokio::spawn(async move { session.terminate().await });
+        self.tell_wish("ending the session…\n")
+    }
+
+    fn tell_wish(&mut self, text: &str) -> Result<(), Failure> {
+        if let Some(renderer) = self.printer.text() {
+            let end = renderer.break_line();
+            self.screen.print(&end)?;
+        }
+        self.screen.warn(text)
+    }
+
+    async fn wind_up(&mut self) -> Result<Close, Failure> {
+        let session = self.session.clone();
+        let mut end = std::pin::pin!(session.end());
+        let ended = loop {
+            tokio::select! {
+                ended = &mut end => break ended,
+                wish = self.signals.next() => {
+                    // Whoever interrupts now wants no turn stopped: there is none.
+                    self.wishes += u32::from(self.wishes == 0);
+                    self.wish(wish)?;
+                }
+            }
+        };
+        self.look().await?;
+        let mut printer = std::mem::replace(&mut self.printer, Printer::live(Output::Transcript));
+        let read = move |transcript: &mut Transcript| {
+            let session_id = transcript.session().id().map(str::to_owned);
+            (printer.last(transcript), last_turn(transcript), session_id)
+        };
+        let (text, last, session_id) = self.session.inspect(read).await;
+        self.screen.print(&text)?;
+        self.screen.clear()?;
+        Ok(Close {
+            ended,
+            last,
+            session_id,
+            was_interrupted: self.wishes > 0,
+            was_terminated: self.was_terminated,
+            has_settled: self.has_settled,
+        })
+    }
+}
+
+impl News {
+    fn of(transcript: &Transcript) -> Self {
+        let open = transcript.tasks().filter(|task| task.state().is_open());
+        Self {
+            phase: transcript.status().phase,
+            has_open_turn: transcript.has_open_turn(),
+            tasks: open
+                .map(|task| one_line(&task.description().to_cow(), 40))
+                .collect(),
+            pending: transcript
+                .pending_permissions()
+                .map(|it| it.request_id().to_owned())
+                .collect(),
+        }
+    }
+}
+
+impl Close {
+    /// Whether the agent went when it was its time to go.
+    pub(crate) fn is_orderly(&self) -> bool {
+        let by_itself = self.has_settled && self.ended.exit.status == ExitStatus::Code(0);
+        self.ended.expected || by_itself
+    }
+}
+
+fn last_turn(transcript: &Transcript) -> Option<LastTurn> {
+    transcript
+        .entries()
+        .rev()
+        .find_map(|entry| match entry.kind() {
+            EntryKind::Result {
+                subtype,
+                is_error,
+                outcome,
+                text,
+                ..
+            } => Some(LastTurn {
+                is_error: is_error || outcome == Outcome::Failed,
+                text: text.map_or_else(|| subtype.to_owned(), |text| text.to_cow().into_owned()),
+            }),
+            _ => None,
+        })
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}

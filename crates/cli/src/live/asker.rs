@@ -1,0 +1,319 @@
+//! Answers permission requests: somebody at the terminal does, or a rule.
+
+use std::collections::HashSet;
+use std::io::BufRead as _;
+use std::time::Duration;
+
+use bowline_lifecycle::{Decision, DialogueSession};
+use bowline_reducer::{Permission, Transcript};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::Instant;
+
+use crate::failure::Failure;
+use crate::screen::{Screen, forget_typed};
+use crate::view::{Question, allowances, arguments, one_line, questions};
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// Somebody at the terminal; after a time without an answer it is yes, if a time is given.
+    Ask(Option<Duration>),
+    /// Nobody: everything is denied.
+    Deny,
+    /// Nobody: everything is allowed.
+    Allow,
+}
+
+/// Answers permission requests, one after the other.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    policy: Policy,
+    /// What is typed, line by line.
+    typed: Option<UnboundedReceiver<String>>,
+    open: Option<Open>,
+    answered: HashSet<String>,
+}
+
+/// The request that is being answered.
+#[derive(Debug)]
+struct Open {
+    request: Request,
+    /// What is still to be asked of an `AskUserQuestion`.
+    questions: Vec<Question>,
+    answers: Map<String, Value>,
+    due: Option<Instant>,
+}
+
+/// A permission request.
+#[derive(Debug)]
+struct Request {
+    id: String,
+    tool: String,
+    input: Value,
+    suggestions: Option<Value>,
+}
+
+impl Request {
+    fn of(permission: Permission<'_>) -> Self {
+        let parse = |json: String| serde_json::from_str(&json).ok();
+        Self {
+            id: permission.request_id().to_owned(),
+            tool: permission.tool_name().to_owned(),
+            input: permission.input().and_then(parse).unwrap_or_default(),
+            suggestions: permission
+                .suggestions()
+                .and_then(parse)
+                .filter(|it| *it != Value::Array(Vec::new())),
+        }
+    }
+
+    fn tool(&self) -> String {
+        one_line(&self.tool, 60)
+    }
+}
+
+impl Asker {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            typed: None,
+            open: None,
+            answered: HashSet::new(),
+        }
+    }
+
+    /// Whether no question is open or about to be.
+    pub(crate) fn is_idle_for(&self, pending: &[String]) -> bool {
+        self.open.is_none() && pending.iter().all(|id| self.answered.contains(id))
+    }
+
+    /// When the open question answers itself.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.open.as_ref()?.due
+    }
+
+    /// The next line that is typed while a question is open; none when nobody can type any more.
+    pub(crate) async fn line(&mut self) -> Option<String> {
+        match &mut self.typed {
+            Some(typed) if self.open.is_some() => typed.recv().await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Drops a question that is not asked any more and takes up the next.
+    pub(crate) async fn look(
+        &mut self,
+        session: &DialogueSession,
+        pending: &[String],
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        if self
+            .open
+            .as_ref()
+            .is_some_and(|open| !pending.contains(&open.request.id))
+        {
+            self.open = None;
+            screen.close_question(false)?;
+            screen.say("  the agent took the question back\n")?;
+        }
+        while self.open.is_none() {
+            let next = pending
+                .iter()
+                .find(|id| !self.answered.contains(*id))
+                .cloned();
+            let Some(id) = next else { break };
+            let read =
+                move |transcript: &mut Transcript| transcript.permission(&id).map(Request::of);
+            let Some(request) = session.inspect(read).await else {
+                break;
+            };
+            self.take_up(session, request, screen).await?;
+        }
+        Ok(())
+    }
+
+    async fn take_up(
+        &mut self,
+        session: &DialogueSession,
+        request: Request,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        match self.policy {
+            Policy::Ask(patience) => self.ask(request, patience, screen),
+            Policy::Allow => {
+                screen.say("  nobody to ask here, so the answer is yes\n")?;
+                self.decide(session, &request.id, Decision::allow()).await;
+                Ok(())
+            }
+            Policy::Deny => {
+                screen.warn(&format!(
+                    "bowline: {} was denied, there is no terminal to ask on: allow it with \
+                     --allowed-tools or --permission-mode\n",
+                    request.tool()
+                ))?;
+                let message = "denied: this session has no terminal to ask the user on";
+                self.decide(session, &request.id, Decision::deny(message))
+                    .await;
+                Ok(())
+            }
+        }
+    }
+
+    fn ask(
+        &mut self,
+        request: Request,
+        patience: Option<Duration>,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let lines = self.typed.get_or_insert_with(typed_lines);
+        while lines.try_recv().is_ok() {}
+        forget_typed();
+        let questions = questions(&request.tool, &request.input);
+        let due = patience.map(|patience| Instant::now() + patience);
+        let mut text = String::new();
+        if questions.is_empty() {
+            text = format!(
+                "  {} is to run with\n{}",
+                request.tool(),
+                arguments(&request.input)
+            );
+            if let Some(rules) = &request.suggestions {
+                text.push_str(&format!("  always would allow {}\n", allowances(rules)));
+            }
+        }
+        screen.say(&text)?;
+        let open = Open {
+            request,
+            questions,
+            answers: Map::new(),
+            due,
+        };
+        let asked = open.put(screen);
+        self.open = Some(open);
+        asked
+    }
+
+    /// Takes a typed line as the answer.
+    pub(crate) async fn answer(
+        &mut self,
+        session: &DialogueSession,
+        line: Option<String>,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let Some(mut open) = self.open.take() else {
+            return Ok(());
+        };
+        screen.close_question(line.is_some())?;
+        let decision = match line {
+            Some(line) => open.read(&line),
+            None => Some(Decision::deny("nobody is there to answer any more")),
+        };
+        match decision {
+            Some(decision) => self.decide(session, &open.request.id, decision).await,
+            None => {
+                let asked = open.put(screen);
+                self.open = Some(open);
+                asked?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers yes when the time for an answer is over.
+    pub(crate) async fn time_out(
+        &mut self,
+        session: &DialogueSession,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let is_due = |open: &mut Open| open.due.is_some_and(|due| due <= Instant::now());
+        if let Some(open) = self.open.take_if(is_due) {
+            screen.close_question(false)?;
+            screen.say("  no answer, so it is yes\n")?;
+            self.decide(session, &open.request.id, Decision::allow())
+                .await;
+        }
+        Ok(())
+    }
+
+    async fn decide(&mut self, session: &DialogueSession, id: &str, decision: Decision) {
+        self.answered.insert(id.to_owned());
+        // An answer that comes too late is for a question that is no more asked.
+        let _ = session.answer_permission(id, decision).await;
+    }
+}
+
+impl Open {
+    /// Asks at the bottom of the screen.
+    fn put(&self, screen: &mut Screen) -> Result<(), Failure> {
+        if let Some(question) = self.questions.first() {
+            screen.say(question.shown())?;
+            let number = if question.many { "numbers" } else { "number" };
+            return screen.ask(&format!("  {number}, or your own words: "));
+        }
+        let always = if self.request.suggestions.is_some() {
+            ", [a]lways"
+        } else {
+            ""
+        };
+        let default = match self.due {
+            Some(due) => {
+                let left = due.saturating_duration_since(Instant::now());
+                format!(" (yes in {} s)", left.as_secs_f64().ceil())
+            }
+            None => String::new(),
+        };
+        screen.ask(&format!("  [y]es, [n]o{always}{default}: "))
+    }
+
+    /// What a line means; none when it means nothing, or more is to be asked.
+    fn read(&mut self, line: &str) -> Option<Decision> {
+        if self.questions.is_empty() {
+            return self.permit(line);
+        }
+        let answer = self.questions.first()?.answer(line)?;
+        let question = self.questions.remove(0);
+        self.answers.insert(question.text, Value::String(answer));
+        if !self.questions.is_empty() {
+            return None;
+        }
+        let mut input = self.request.input.take();
+        input["answers"] = Value::Object(std::mem::take(&mut self.answers));
+        Some(Decision::Allow {
+            updated_input: Some(input.to_string()),
+            updated_permissions: None,
+        })
+    }
+
+    fn permit(&self, line: &str) -> Option<Decision> {
+        let (word, rest) = line
+            .trim()
+            .split_once(char::is_whitespace)
+            .unwrap_or_else(|| (line.trim(), ""));
+        match word.to_lowercase().as_str() {
+            "y" | "yes" => Some(Decision::allow()),
+            "n" | "no" if rest.is_empty() => Some(Decision::deny("the user said no")),
+            "n" | "no" => Some(Decision::deny(format!("the user said no: {}", rest.trim()))),
+            "a" | "always" => Some(Decision::Allow {
+                updated_input: None,
+                updated_permissions: Some(self.request.suggestions.as_ref()?.to_string()),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Standard input, line by line. A thread reads it: a terminal cannot be waited for otherwise
+/// without changing its mode for everybody. It ends with the program.
+fn typed_lines() -> UnboundedReceiver<String> {
+    let (send, lines) = unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            if send.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}

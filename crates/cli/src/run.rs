@@ -1,0 +1,188 @@
+//! `bowline run`: one dialogue with an agent.
+
+use std::io::{self, IsTerminal as _, Read as _};
+use std::process::ExitCode;
+
+use bowline_lifecycle::{Conversation, DialogueConfiguration, DialogueStdio, Prompt};
+
+use crate::args::{self, Output, Stdio};
+use crate::failure::Failure;
+use crate::live::{Close, Live, Policy};
+use crate::view::{clean, tell};
+
+/// How much of the agent's standard error is shown when it failed, in lines.
+const TAIL: usize = 5;
+
+/// Holds one dialogue and shows it.
+pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
+    if options.runner.is_some() || options.token_file.is_some() {
+        return Err(Failure::usage(
+            "this version has no client for a runner yet: leave --runner and --token-file out",
+        ));
+    }
+    let prompt = prompt(&options.prompt)?;
+    let policy = policy(options.output);
+    let mut live = Live::start(configuration(&options), options.output, policy).await?;
+    live.turn(Prompt::text(prompt)).await?;
+    let close = live.finish().await?;
+    verdict(&options, &close)
+}
+
+fn prompt(given: &str) -> Result<String, Failure> {
+    let prompt = if given == "-" {
+        typed_prompt()?
+    } else {
+        given.to_owned()
+    };
+    if prompt.trim().is_empty() {
+        return Err(Failure::usage("the prompt is empty: say what to ask"));
+    }
+    Ok(prompt)
+}
+
+fn typed_prompt() -> Result<String, Failure> {
+    if io::stdin().is_terminal() {
+        tell("type the prompt, and ^D on a line of its own to send it\n");
+    }
+    let mut text = String::new();
+    let read = io::stdin().lock().read_to_string(&mut text);
+    read.map_err(|error| {
+        Failure::usage(format!(
+            "cannot read the prompt from standard input: {error}"
+        ))
+    })?;
+    Ok(text)
+}
+
+/// People are asked where they can see the question and type the answer.
+pub(crate) fn policy(output: Output) -> Policy {
+    if can_ask(output) {
+        Policy::Ask(None)
+    } else {
+        Policy::Deny
+    }
+}
+
+pub(crate) fn can_ask(output: Output) -> bool {
+    let is_seen = match output {
+        Output::Text => io::stdout().is_terminal(),
+        Output::Changes | Output::Transcript => io::stderr().is_terminal(),
+    };
+    is_seen && io::stdin().is_terminal()
+}
+
+fn configuration(options: &args::Run) -> DialogueConfiguration {
+    let conversation = match &options.resume {
+        Some(id) => Conversation::Resume {
+            id: id.clone(),
+            fork: false,
+        },
+        None => Conversation::New,
+    };
+    DialogueConfiguration {
+        program: options.agent.clone(),
+        args: options.agent_args.clone(),
+        stdio: match options.stdio {
+            Stdio::Pipes => DialogueStdio::Pipes,
+            Stdio::Pty => DialogueStdio::Pty,
+        },
+        conversation,
+        model: options.model.clone(),
+        permission_mode: options.permission_mode.clone(),
+        allowed_tools: options
+            .allowed_tools
+            .as_deref()
+            .map(tools)
+            .unwrap_or_default(),
+        record: options.record.clone(),
+        ..DialogueConfiguration::default()
+    }
+}
+
+/// Tools are parted by spaces and commas, but not inside a rule: `Bash(git log:*) Read`.
+fn tools(list: &str) -> Vec<String> {
+    let mut depth = 0_u32;
+    let parted = list.split(|c: char| {
+        depth = match c {
+            '(' => depth + 1,
+            ')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        depth == 0 && (c == ',' || c.is_whitespace())
+    });
+    parted
+        .filter(|it| !it.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The exit code, or the one line that says what went wrong.
+fn verdict(options: &args::Run, close: &Close) -> Result<ExitCode, Failure> {
+    let hint = hint(options, close);
+    if close.was_terminated {
+        return Err(Failure::interrupted(format!("ended by a signal{hint}")));
+    }
+    if close.was_interrupted {
+        return Err(Failure::interrupted(format!("interrupted{hint}")));
+    }
+    let failed = |what: String| {
+        tail(close);
+        Err(Failure::failed(format!("{what}{hint}")))
+    };
+    if !close.is_orderly() {
+        return failed(format!(
+            "the agent ended unexpectedly: {}",
+            close.ended.reason
+        ));
+    }
+    match &close.last {
+        None => failed("the agent gave no result".to_owned()),
+        Some(last) if last.is_error => failed(format!("the turn failed: {}", last.text)),
+        Some(_) => match &close.ended.recording_failed {
+            Some(why) => failed(format!("the recording is not whole: {why}")),
+            None => Ok(ExitCode::SUCCESS),
+        },
+    }
+}
+
+/// How to go on with the conversation.
+fn hint(options: &args::Run, close: &Close) -> String {
+    let Some(id) = &close.session_id else {
+        return String::new();
+    };
+    let agent = match options.agent.to_string_lossy() {
+        agent if agent == "claude" => String::new(),
+        agent => format!(" --agent {agent}"),
+    };
+    format!(", go on with `bowline run{agent} --resume {id} PROMPT`")
+}
+
+/// The agent's last words on standard error, if the reason of its end does not quote them all.
+fn tail(close: &Close) {
+    let text = clean(&close.ended.stderr.text);
+    let lines: Vec<_> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let quoted = usize::from(!close.ended.expected);
+    if lines.len() > quoted {
+        let last = lines.iter().skip(lines.len().saturating_sub(TAIL));
+        let last: Vec<_> = last.map(|line| format!("  agent: {line}\n")).collect();
+        tell(&last.concat());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tools;
+
+    #[test]
+    fn tools_are_parted_outside_of_rules() {
+        let list = "Read, Bash(git log:*) Edit(src/**),Write";
+        assert_eq!(
+            tools(list),
+            ["Read", "Bash(git log:*)", "Edit(src/**)", "Write"]
+        );
+        assert_eq!(tools(" "), Vec::<String>::new());
+    }
+}
