@@ -36,7 +36,8 @@ pub use task::{
     TaskUsage,
 };
 
-pub(crate) use line::event;
+pub(crate) use line::walk;
+pub(crate) use speculate::Deltas;
 
 use crate::raw::RawJson;
 use crate::text::Str;

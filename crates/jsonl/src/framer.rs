@@ -3,13 +3,17 @@
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
-use memchr::{memchr, memrchr};
+use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::items::Items;
 
 /// Longest line that is parsed: 64 MiB. Real lines reach 3.3 MB (an edit of a large file travels
 /// twice), and an image may be larger.
 pub const DEFAULT_MAX_LINE: usize = 64 << 20;
+
+/// A window holds at most so many bytes, unless one line is longer: few enough that every pass over
+/// them finds them in the cache, many enough that each pass runs at its full speed.
+const WINDOW: usize = 128 << 10;
 
 /// How much of a line over the limit is kept to show what it was, in bytes.
 const HEAD: usize = 256;
@@ -22,14 +26,30 @@ const HEAD: usize = 256;
 #[derive(Debug)]
 pub struct Framer {
     max_line: usize,
-    ready: VecDeque<Frame>,
+    ready: VecDeque<Ready>,
     /// The beginning of the line that the last chunk ended in.
     partial: BytesMut,
     skipping: Option<Skipped>,
     /// Offset of the next byte to be pushed.
     offset: u64,
-    /// Number of the line that the next byte belongs to, from 1.
+    /// Number of the line that the next frame begins with, from 1.
     line: u64,
+}
+
+/// What was pushed and not handed out yet.
+#[derive(Debug)]
+enum Ready {
+    /// Whole lines, from an offset on; they are cut into windows when they are asked for.
+    Lines {
+        bytes: Bytes,
+        offset: u64,
+    },
+    /// A line that ends without an LF.
+    Tail {
+        bytes: Bytes,
+        offset: u64,
+    },
+    Oversize(Oversize),
 }
 
 /// One cut of the stream.
@@ -129,7 +149,8 @@ impl Framer {
             self.end_partial(&[]);
         } else if !self.partial.is_empty() {
             let bytes = self.partial.split().freeze();
-            self.emit(bytes, true);
+            let offset = self.offset - bytes.len() as u64;
+            self.ready.push_back(Ready::Tail { bytes, offset });
         }
     }
 
@@ -142,7 +163,36 @@ impl Framer {
 
     /// The next frame, until more is pushed.
     pub fn next_frame(&mut self) -> Option<Frame> {
-        self.ready.pop_front()
+        let line = self.line;
+        match self.ready.pop_front()? {
+            Ready::Lines { mut bytes, offset } => {
+                let window = bytes.split_to(window_end(&bytes));
+                if !bytes.is_empty() {
+                    let offset = offset + window.len() as u64;
+                    self.ready.push_front(Ready::Lines { bytes, offset });
+                }
+                self.line += memchr_iter(b'\n', &window).count() as u64;
+                Some(Frame::Lines(Window {
+                    bytes: window,
+                    offset,
+                    line,
+                    is_tail: false,
+                }))
+            }
+            Ready::Tail { bytes, offset } => {
+                self.line += 1;
+                Some(Frame::Lines(Window {
+                    bytes,
+                    offset,
+                    line,
+                    is_tail: true,
+                }))
+            }
+            Ready::Oversize(over) => {
+                self.line += 1;
+                Some(Frame::Oversize(Oversize { line, ..over }))
+            }
+        }
     }
 
     /// Offset of the first byte that is in no frame yet: where a reader that forgets the partial
@@ -189,9 +239,9 @@ impl Framer {
         let text = piece.strip_suffix(b"\n").unwrap_or(piece);
         self.extend_partial(text);
         match self.skipping.take() {
-            Some(skipped) => self.ready.push_back(Frame::Oversize(Oversize {
+            Some(skipped) => self.ready.push_back(Ready::Oversize(Oversize {
                 offset: skipped.offset,
-                line: self.line,
+                line: 0,
                 length: self.offset - skipped.offset,
                 limit: self.max_line as u64,
                 head: skipped.head,
@@ -200,11 +250,10 @@ impl Framer {
                 self.partial.extend_from_slice(b"\n");
                 let bytes = self.partial.split().freeze();
                 self.offset += 1;
-                return self.emit(bytes, false);
+                return self.lines(bytes);
             }
         }
         self.offset += (piece.len() - text.len()) as u64;
-        self.line += 1;
     }
 
     /// Emits a chunk of whole lines, the lines over the limit apart.
@@ -217,28 +266,29 @@ impl Framer {
                 self.end_partial(&line);
             } else {
                 self.offset += line.len() as u64;
-                self.emit(line, false);
+                self.lines(line);
             }
         }
         if !chunk.is_empty() {
             self.offset += chunk.len() as u64;
-            self.emit(chunk, false);
+            self.lines(chunk);
         }
     }
 
-    /// Emits lines that end at the current offset.
-    fn emit(&mut self, bytes: Bytes, is_tail: bool) {
+    /// Queues whole lines that end at the current offset.
+    fn lines(&mut self, bytes: Bytes) {
         let offset = self.offset - bytes.len() as u64;
-        let lines = memchr::memchr_iter(b'\n', &bytes).count() as u64;
-        let window = Window {
-            bytes,
-            offset,
-            line: self.line,
-            is_tail,
-        };
-        self.line += lines + u64::from(is_tail);
-        self.ready.push_back(Frame::Lines(window));
+        self.ready.push_back(Ready::Lines { bytes, offset });
     }
+}
+
+/// Where the first window of whole lines ends.
+fn window_end(lines: &[u8]) -> usize {
+    let Some(head) = lines.get(..WINDOW) else {
+        return lines.len();
+    };
+    let end = memrchr(b'\n', head).or_else(|| memchr(b'\n', lines));
+    end.map_or(lines.len(), |end| end + 1)
 }
 
 impl Frame {

@@ -5,13 +5,9 @@ use std::slice;
 use memchr::{memchr, memrchr};
 
 use crate::error::{Expected, Fault, ParseError, ParseErrorKind};
-use crate::event::{Event, event};
+use crate::event::{Deltas, Event, walk};
 use crate::framer::{Frame, Oversize, Window};
-use crate::grammar::space;
-
-/// UTF-8 is checked for this many bytes of whole lines at once: large enough that the check runs at
-/// full speed, small enough that the bytes are still in the cache when they are parsed.
-const CHECKED_AT_ONCE: usize = 128 << 10;
+use crate::grammar::{Parsed, space};
 
 /// UTF-8's byte order mark, which some writers put before the first line.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -93,6 +89,8 @@ struct Lines<'a> {
     line: u64,
     /// The checked text from `at` on, as far as it was checked: whole lines.
     text: &'a str,
+    /// How the last delta was spelt.
+    deltas: Deltas<'a>,
 }
 
 impl<'a> Lines<'a> {
@@ -104,6 +102,7 @@ impl<'a> Lines<'a> {
             at,
             line: window.line,
             text: "",
+            deltas: Deltas::default(),
         }
     }
 
@@ -138,7 +137,8 @@ impl<'a> Lines<'a> {
                 Err(bad) => return self.not_utf8(line(rest), bad),
             }
         }
-        match event(space(self.text))
+        match self
+            .event(space(self.text))
             .and_then(|(behind, event)| Ok((end_of_line(behind)?.0, event)))
         {
             Ok((behind, event)) => {
@@ -157,6 +157,13 @@ impl<'a> Lines<'a> {
                     expected: Expected::Value,
                 },
             ),
+        }
+    }
+
+    fn event(&mut self, input: &'a str) -> Parsed<'a, Event<'a>> {
+        match self.deltas.read(input) {
+            Some(event) => Ok(event),
+            None => walk(input),
         }
     }
 
@@ -218,7 +225,7 @@ fn line(rest: &[u8]) -> &[u8] {
 }
 
 /// Behind an event: space, then LF or the end of a tail.
-fn end_of_line(input: &str) -> crate::grammar::Parsed<'_, ()> {
+fn end_of_line(input: &str) -> Parsed<'_, ()> {
     let rest = space(input);
     match rest.strip_prefix('\n') {
         Some(rest) => Ok((rest, ())),
@@ -250,15 +257,14 @@ struct NotUtf8 {
 
 /// Checks the next lines to be UTF-8: as many as stand before the first bad one, at least one.
 fn check(rest: &[u8]) -> Result<&str, NotUtf8> {
-    let whole = whole_lines(rest);
-    if let Ok(text) = simdutf8::basic::from_utf8(whole) {
+    if let Ok(text) = simdutf8::basic::from_utf8(rest) {
         return Ok(text);
     }
-    let error = match simdutf8::compat::from_utf8(whole) {
+    let error = match simdutf8::compat::from_utf8(rest) {
         Ok(text) => return Ok(text),
         Err(error) => error,
     };
-    let valid = whole.get(..error.valid_up_to()).unwrap_or_default();
+    let valid = rest.get(..error.valid_up_to()).unwrap_or_default();
     let lines = memrchr(b'\n', valid)
         .and_then(|end| valid.get(..=end))
         .unwrap_or_default();
@@ -268,16 +274,5 @@ fn check(rest: &[u8]) -> Result<&str, NotUtf8> {
             at: error.valid_up_to(),
             cut: error.error_len().is_none(),
         }),
-    }
-}
-
-/// As many whole lines as fit in [`CHECKED_AT_ONCE`], at least one.
-fn whole_lines(rest: &[u8]) -> &[u8] {
-    let Some(head) = rest.get(..CHECKED_AT_ONCE) else {
-        return rest;
-    };
-    match memrchr(b'\n', head) {
-        Some(end) => head.get(..=end).unwrap_or(head),
-        None => line(rest),
     }
 }

@@ -5,26 +5,17 @@ use nom::combinator::consumed;
 
 use crate::event::other::{ActiveGoal, Cancel, PromptSuggestion, RateLimit};
 use crate::event::stream::StreamLine;
-use crate::event::{Body, Event, System, SystemBody, speculate};
+use crate::event::{Body, Event, System, SystemBody};
 use crate::grammar::{Parsed, Record, object, read_into, record};
 use crate::raw::RawJson;
 use crate::text::Str;
-
-/// One line, up to its end.
-#[inline]
-pub(crate) fn event(input: &str) -> Parsed<'_, Event<'_>> {
-    match speculate::delta(input) {
-        Some(event) => Ok(event),
-        None => walk(input),
-    }
-}
 
 /// One line, member by member.
 ///
 /// Nearly every line begins with its `type`, and nearly every other line is a `result`; the guess
 /// from the first member is checked against the `type` that the walk meets, so that order never
 /// decides what a line is.
-pub(super) fn walk(input: &str) -> Parsed<'_, Event<'_>> {
+pub(crate) fn walk(input: &str) -> Parsed<'_, Event<'_>> {
     let guess = guess(input);
     let (rest, (envelope, event)) = parse_as(guess, input)?;
     let actual = envelope.kind.map_or(Family::Unknown, Family::of);

@@ -7,36 +7,74 @@
 use crate::event::{ApiEvent, Body, Delta, Event, StreamEvent};
 use crate::grammar::string;
 use crate::raw::RawJson;
+use crate::text::Str;
 
-/// A delta of text, thinking or tool input; none when the line is spelt in another way.
-#[inline]
-pub(crate) fn delta(input: &str) -> Option<(&str, Event<'_>)> {
-    let rest = input
-        .strip_prefix(r#"{"type":"stream_event","event":{"type":"content_block_delta","index":"#)?;
-    let (rest, index) = index(rest)?;
-    let rest = rest.strip_prefix(r#","delta":{"type":""#)?;
-    let (rest, delta) = kind(rest)?;
-    let rest = rest.strip_prefix(r#"}},"session_id":"#)?;
-    let (rest, session_id) = string(rest).ok()?;
-    let rest = rest.strip_prefix(r#","parent_tool_use_id":null,"uuid":"#)?;
-    let (rest, uuid) = string(rest).ok()?;
-    let rest = rest.strip_prefix(r#","api_message_id":"#)?;
-    let (rest, api_message_id) = string(rest).ok()?;
-    let rest = rest.strip_prefix('}')?;
-    let raw = RawJson::validated(input.get(..input.len() - rest.len())?);
-    let stream = StreamEvent {
-        api_message_id: Some(api_message_id),
-        event: ApiEvent::BlockDelta { index, delta },
-        abandoned: None,
-    };
-    let event = Event {
-        uuid: Some(uuid),
-        session_id: Some(session_id),
-        parent_tool_use_id: None,
-        body: Body::Stream(stream),
-        raw,
-    };
-    Some((rest, event))
+/// Reads deltas, and remembers how the last one was spelt: what stands around the text and the
+/// uuid is the same from line to line, so it is compared as a whole instead of being read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Deltas<'a> {
+    session: Run<'a>,
+    message: Run<'a>,
+}
+
+/// Bytes that one line shares with the next, and the string in them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run<'a> {
+    spelling: &'a str,
+    value: Str<'a>,
+}
+
+const HEAD: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":"#;
+
+impl<'a> Deltas<'a> {
+    /// A delta of text, thinking or tool input; none when the line is spelt in another way.
+    #[inline]
+    pub(crate) fn read(&mut self, input: &'a str) -> Option<(&'a str, Event<'a>)> {
+        let rest = input.strip_prefix(HEAD)?;
+        let (rest, index) = index(rest)?;
+        let rest = rest.strip_prefix(r#","delta":{"type":""#)?;
+        let (rest, delta) = kind(rest)?;
+        let rest = self.session.read(
+            rest,
+            r#"}},"session_id":"#,
+            r#","parent_tool_use_id":null,"uuid":"#,
+        )?;
+        let (rest, uuid) = string(rest).ok()?;
+        let rest = self.message.read(rest, r#","api_message_id":"#, "}")?;
+        let raw = RawJson::validated(input.get(..input.len() - rest.len())?);
+        let stream = StreamEvent {
+            api_message_id: Some(self.message.value),
+            event: ApiEvent::BlockDelta { index, delta },
+            abandoned: None,
+        };
+        let event = Event {
+            uuid: Some(uuid),
+            session_id: Some(self.session.value),
+            parent_tool_use_id: None,
+            body: Body::Stream(stream),
+            raw,
+        };
+        Some((rest, event))
+    }
+}
+
+impl<'a> Run<'a> {
+    /// What stands behind the run: `before`, a string, `after`.
+    #[inline]
+    fn read(&mut self, input: &'a str, before: &str, after: &str) -> Option<&'a str> {
+        if !self.spelling.is_empty()
+            && let Some(rest) = input.strip_prefix(self.spelling)
+        {
+            return Some(rest);
+        }
+        let (rest, value) = string(input.strip_prefix(before)?).ok()?;
+        let rest = rest.strip_prefix(after)?;
+        *self = Self {
+            spelling: input.get(..input.len() - rest.len())?,
+            value,
+        };
+        Some(rest)
+    }
 }
 
 /// The index of a block: one digit or two, as messages have.
@@ -74,13 +112,17 @@ mod tests {
         let walked = walk(line)
             .ok()
             .map(|(rest, event)| format!("{rest}{event:?}"));
-        match delta(line) {
-            Some((rest, event)) => {
-                assert_eq!(Some(format!("{rest}{event:?}")), walked, "{line}");
-                true
-            }
-            None => false,
-        }
+        let mut deltas = Deltas::default();
+        let first = deltas
+            .read(line)
+            .map(|(rest, event)| format!("{rest}{event:?}"));
+        // The second time it is known how the line is spelt.
+        let second = deltas
+            .read(line)
+            .map(|(rest, event)| format!("{rest}{event:?}"));
+        assert_eq!(first, second, "{line}");
+        assert!(first.is_none() || first == walked, "{line}");
+        first.is_some()
     }
 
     #[test]
@@ -95,6 +137,23 @@ mod tests {
         )));
         assert!(same(&LINE.replace("\"index\":0", "\"index\":42")));
         assert!(same(&format!("{LINE}\r\n")));
+    }
+
+    #[test]
+    fn another_session_or_message_is_read_anew() {
+        let other = LINE.replace("\"s\"", "\"t\"").replace("\"m\"", "\"mm\"");
+        let mut deltas = Deltas::default();
+        for line in [LINE, &other, LINE] {
+            let read = deltas
+                .read(line)
+                .map(|(rest, event)| format!("{rest}{event:?}"));
+            assert_eq!(
+                read,
+                walk(line)
+                    .ok()
+                    .map(|(rest, event)| format!("{rest}{event:?}"))
+            );
+        }
     }
 
     #[test]

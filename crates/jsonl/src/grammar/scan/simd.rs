@@ -16,7 +16,7 @@ use std::arch::x86_64::{
 use super::special_in_tail;
 
 /// Blocks that are looked at in place. Strings that are longer are worth a call.
-const NEAR: usize = 2;
+const NEAR: usize = 3;
 
 /// Index of the first special byte, when it is near and the input does not end before.
 #[inline(always)]

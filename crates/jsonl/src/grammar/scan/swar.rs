@@ -6,7 +6,7 @@ use super::{is_special, special_in_tail};
 #[inline]
 pub(super) fn near_special(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
-    for _ in 0..3 {
+    for _ in 0..5 {
         let marks = word_at(bytes, at)?;
         if marks != 0 {
             return Some(at + first_mark(marks));
