@@ -12,6 +12,8 @@ mod result;
 mod session;
 mod system;
 mod task;
+#[cfg(test)]
+mod tests;
 mod user;
 
 pub(crate) use draft::Draft;

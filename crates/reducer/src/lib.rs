@@ -92,6 +92,8 @@
 
 mod arena;
 mod change;
+#[cfg(test)]
+mod feed;
 mod fold;
 mod host;
 mod index;

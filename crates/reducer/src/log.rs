@@ -39,6 +39,12 @@ impl Cursor {
     }
 }
 
+impl From<Revision> for Cursor {
+    fn from(revision: Revision) -> Self {
+        Self(revision)
+    }
+}
+
 /// Longest history that is kept, in changes of 12 bytes. A reader that is further behind gets a
 /// reset, which by then is cheaper than the changes.
 const HISTORY: usize = 1 << 16;

@@ -38,6 +38,7 @@ impl Transcript {
         if record.name.is_empty() {
             record.name = self.arena.atom_of(tool.name);
             self.touch_call(call);
+            self.touch_status();
         }
         self.revive(call);
         if is_final {
@@ -59,6 +60,7 @@ impl Transcript {
             let thread = record.thread.at();
             self.threads[thread].open.push(call);
             self.touch_call(call);
+            self.touch_status();
         }
     }
 

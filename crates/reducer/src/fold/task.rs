@@ -44,6 +44,7 @@ impl Transcript {
         if let Some(description) = line.patch.description {
             self.tasks[id.at()].description = self.arena.store_of(description);
             self.touch_task(id);
+            self.touch_status();
         }
         if let Some(is_backgrounded) = line.patch.is_backgrounded {
             self.tasks[id.at()].is_backgrounded = is_backgrounded;
@@ -166,6 +167,7 @@ impl Transcript {
             task.tool_use_id = Some(self.arena.atom_of(tool_use_id));
         }
         self.touch_task(id);
+        self.touch_status();
     }
 
     fn summarize(&mut self, id: TaskId, summary: Option<Str<'_>>) {

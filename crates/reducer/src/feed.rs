@@ -1,0 +1,219 @@
+//! Feeds small lines to a transcript, for tests. Every reading is mirrored, so that each test also
+//! checks that the changes lead to the transcript.
+
+use bowline_jsonl::Framer;
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::host::{End, HostDecision, HostEvent, Meta};
+use crate::log::Cursor;
+use crate::mirror::Mirror;
+use crate::transcript::Transcript;
+
+pub(crate) struct Feed {
+    framer: Framer,
+    pub(crate) transcript: Transcript,
+    lines: u32,
+    mirror: Mirror,
+    cursor: Cursor,
+}
+
+impl Feed {
+    pub(crate) fn new() -> Self {
+        Self {
+            framer: Framer::default(),
+            transcript: Transcript::new(),
+            lines: 0,
+            mirror: Mirror::new(),
+            cursor: Cursor::default(),
+        }
+    }
+
+    /// Bytes of the stream as they are.
+    pub(crate) fn raw(&mut self, bytes: &str) -> &mut Self {
+        self.framer.push(Bytes::copy_from_slice(bytes.as_bytes()));
+        self.drain();
+        self
+    }
+
+    /// A line of session `s`, given by the members of its object; its uuid is `u1`, `u2`, …
+    pub(crate) fn line(&mut self, members: &str) -> &mut Self {
+        self.lines += 1;
+        let line = self.lines;
+        self.raw(&format!(
+            "{{\"uuid\":\"u{line}\",\"session_id\":\"s\",{members}}}\n"
+        ))
+    }
+
+    /// A finished block of a message on the main thread.
+    pub(crate) fn says(&mut self, message: &str, block: &str) -> &mut Self {
+        self.says_in("null", message, block)
+    }
+
+    /// A finished block of a message of a sub-agent; `parent` is JSON.
+    pub(crate) fn says_in(&mut self, parent: &str, message: &str, block: &str) -> &mut Self {
+        self.line(&format!(
+            r#""type":"assistant","message":{{"id":"{message}","model":"m","content":[{block}]}},"parent_tool_use_id":{parent}"#
+        ))
+    }
+
+    /// A tool use in a message of its own; `parent` is JSON.
+    pub(crate) fn calls(&mut self, parent: &str, id: &str, name: &str) -> &mut Self {
+        self.says_in(parent, &format!("m-{id}"), &tool(id, name))
+    }
+
+    /// A line with a tool result; `more` are further members of the line.
+    pub(crate) fn gives(&mut self, id: &str, text: &str, is_error: bool, more: &str) -> &mut Self {
+        self.line(&format!(
+            r#""type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"{id}","content":"{text}","is_error":{is_error}}}]}}{more}"#
+        ))
+    }
+
+    /// A streaming event of message `message`.
+    pub(crate) fn streams(&mut self, message: &str, event: &str) -> &mut Self {
+        self.line(&format!(
+            r#""type":"stream_event","event":{event},"parent_tool_use_id":null,"api_message_id":"{message}""#
+        ))
+    }
+
+    /// The beginning of a draft.
+    pub(crate) fn drafts(&mut self, message: &str) -> &mut Self {
+        self.streams(
+            message,
+            &format!(r#"{{"type":"message_start","message":{{"id":"{message}","model":"m"}}}}"#),
+        )
+    }
+
+    /// The beginning of a text block of a draft, and its text so far.
+    pub(crate) fn writes(&mut self, message: &str, index: u32, text: &str) -> &mut Self {
+        self.streams(
+            message,
+            &format!(r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"text","text":""}}}}"#),
+        );
+        self.adds(message, index, text)
+    }
+
+    /// More text of a block of a draft.
+    pub(crate) fn adds(&mut self, message: &str, index: u32, text: &str) -> &mut Self {
+        self.streams(
+            message,
+            &format!(r#"{{"type":"content_block_delta","index":{index},"delta":{{"type":"text_delta","text":"{text}"}}}}"#),
+        )
+    }
+
+    /// The end of a block of a draft.
+    pub(crate) fn stops(&mut self, message: &str, index: u32) -> &mut Self {
+        self.streams(
+            message,
+            &format!(r#"{{"type":"content_block_stop","index":{index}}}"#),
+        )
+    }
+
+    pub(crate) fn host(&mut self, event: HostEvent<'_>) -> &mut Self {
+        self.transcript.apply_host(event, Meta { at_ms: 0 });
+        self
+    }
+
+    pub(crate) fn sends(&mut self, uuid: &str, text: &str) -> &mut Self {
+        let uuid = (!uuid.is_empty()).then_some(uuid);
+        self.host(HostEvent::PromptSent { uuid, text })
+    }
+
+    pub(crate) fn answers(&mut self, request_id: &str, decision: HostDecision<'_>) -> &mut Self {
+        self.host(HostEvent::PermissionAnswered {
+            request_id,
+            decision,
+        })
+    }
+
+    pub(crate) fn ends(&mut self) -> &mut Self {
+        self.framer.finish();
+        self.drain();
+        self.transcript.end(End::Recording, Meta { at_ms: 0 });
+        self
+    }
+
+    fn drain(&mut self) {
+        while let Some(frame) = self.framer.next_frame() {
+            for item in frame.items() {
+                self.transcript.apply(&item, Meta { at_ms: 0 });
+            }
+        }
+    }
+
+    /// The transcript now; what changed since the last time leads to the same.
+    pub(crate) fn json(&mut self) -> Value {
+        let changes = self.transcript.changes_since(self.cursor);
+        for change in changes.iter() {
+            self.mirror.apply(&serde_json::to_value(&change).unwrap());
+        }
+        self.cursor = changes.cursor();
+        let json = serde_json::to_value(&self.transcript).unwrap();
+        assert_eq!(self.mirror.transcript(), json, "the changes lead elsewhere");
+        json
+    }
+
+    /// The entries of the main thread, one line each.
+    pub(crate) fn said(&mut self) -> Vec<String> {
+        said(&self.json())
+    }
+
+    pub(crate) fn call(&mut self, id: &str) -> Value {
+        self.json();
+        let call = self.transcript.tool_call(id).expect("the call is there");
+        serde_json::to_value(call).unwrap()
+    }
+
+    /// The phase now.
+    pub(crate) fn phase(&mut self) -> String {
+        self.json()["status"]["phase"].as_str().unwrap().to_owned()
+    }
+}
+
+/// A text block.
+pub(crate) fn text(text: &str) -> String {
+    format!(r#"{{"type":"text","text":"{text}"}}"#)
+}
+
+/// A tool use.
+pub(crate) fn tool(id: &str, name: &str) -> String {
+    format!(r#"{{"type":"tool_use","id":"{id}","name":"{name}","input":{{"n":1}}}}"#)
+}
+
+/// The entries of a thread in short: `user: text`, `m1 complete: block | block`, …
+pub(crate) fn said(thread: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let block = |block: &Value| match block["type"].as_str().unwrap() {
+        "text" => text(&block["text"]),
+        "thinking" => format!("({})", text(&block["text"])),
+        "tool_call" => format!("@{}", text(&block["id"])),
+        "other" => block["raw"].to_string(),
+        kind => kind.to_owned(),
+    };
+    let line = |entry: &Value| match entry["kind"].as_str().unwrap() {
+        "assistant" => {
+            let blocks = entry["blocks"].as_array().unwrap();
+            let blocks: Vec<_> = blocks.iter().map(block).collect();
+            let (id, state) = (text(&entry["message_id"]), text(&entry["state"]));
+            format!("{id} {state}: {}", blocks.join(" | "))
+        }
+        "result" => format!(
+            "result {}: {}",
+            text(&entry["outcome"]),
+            text(&entry["text"])
+        ),
+        "notice" => format!(
+            "notice {}: {}",
+            text(&entry["notice"]),
+            text(&entry["text"])
+        ),
+        "error" => format!("error {}: {}", text(&entry["error"]), text(&entry["text"])),
+        kind => format!("{kind}: {}", text(&entry["text"])),
+    };
+    thread["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(line)
+        .collect()
+}

@@ -1,0 +1,12 @@
+//! Each rule of the fold, on lines as small as they can be.
+
+mod call;
+mod draft;
+mod message;
+mod permission;
+mod random;
+mod stream;
+mod subagent;
+mod task;
+mod turn;
+mod user;

@@ -1,0 +1,215 @@
+use serde_json::json;
+
+use crate::feed::{Feed, text};
+use crate::host::HostEvent;
+
+fn result(members: &str) -> String {
+    format!(r#""type":"result","subtype":"success",{members}"#)
+}
+
+#[test]
+fn outcomes_follow_the_decision_table() {
+    for (members, expected) in [
+        (r#""is_error":false,"result":"ok""#, "result completed: ok"),
+        (
+            r#""is_error":true,"result":"API Error""#,
+            "result failed: API Error",
+        ),
+        (
+            r#""is_error":true,"terminal_reason":"aborted_streaming","errors":["a","b"]"#,
+            "result cancelled: a\nb",
+        ),
+        (
+            r#""is_error":false,"deferred_tool_use":{"id":"t"}"#,
+            "result suspended: -",
+        ),
+        (
+            r#""is_error":false,"deferred_tool_use":null"#,
+            "result completed: -",
+        ),
+        (r#""is_error":false,"result":"""#, "result completed: "),
+    ] {
+        let mut feed = Feed::new();
+        feed.line(&result(members));
+        assert_eq!(feed.said(), [expected]);
+        assert_eq!(feed.phase(), "idle");
+    }
+}
+
+#[test]
+fn a_result_has_its_numbers_and_its_origin() {
+    let mut feed = Feed::new();
+    feed.line(&result(r#""is_error":false,"result":"ok","num_turns":2,"duration_ms":7,"origin":{"kind":"task-notification"}"#));
+    assert_eq!(
+        feed.json()["entries"][0],
+        json!({"kind": "result", "subtype": "success", "is_error": false, "outcome": "completed", "text": "ok", "origin": "task-notification", "num_turns": 2, "duration_ms": 7})
+    );
+}
+
+#[test]
+fn a_result_ends_the_turn_and_not_the_run() {
+    let mut feed = Feed::new();
+    assert_eq!(feed.phase(), "starting");
+    feed.raw("{\"type\":\"keep_alive\"}\n");
+    assert_eq!(feed.phase(), "idle");
+    feed.says("m1", &text("one"));
+    assert_eq!(feed.phase(), "running");
+    feed.line(&result(r#""is_error":false"#));
+    assert_eq!(feed.phase(), "idle");
+    feed.line(r#""type":"system","subtype":"init""#);
+    assert_eq!(feed.phase(), "running");
+    feed.line(&result(r#""is_error":false,"queued_turn_count":1"#));
+    assert_eq!(feed.phase(), "running");
+    feed.ends();
+    assert_eq!(feed.phase(), "ended");
+    assert_eq!(feed.transcript.status().reason, "end of recording");
+}
+
+#[test]
+fn a_prompt_and_an_interrupt_show_in_the_status() {
+    let mut feed = Feed::new();
+    feed.raw("{\"type\":\"keep_alive\"}\n").sends("e1", "go");
+    assert_eq!(feed.transcript.status().reason, "a turn is open");
+    feed.host(HostEvent::InterruptRequested);
+    assert_eq!(
+        feed.transcript.status().reason,
+        "an interrupt was asked for"
+    );
+    feed.calls("null", "t1", "Bash");
+    assert_eq!(feed.transcript.status().reason, "Bash runs");
+    feed.line(&result(
+        r#""is_error":true,"terminal_reason":"aborted_tools""#,
+    ));
+    assert_eq!(feed.transcript.status().reason, "the turn was cancelled");
+}
+
+#[test]
+fn counters_are_cumulative_and_survive_a_reset() {
+    let mut feed = Feed::new();
+    let used = |cost: f64, tokens: u64| {
+        result(&format!(
+            r#""is_error":false,"total_cost_usd":{cost},"modelUsage":{{"m":{{"inputTokens":{tokens},"outputTokens":1,"cacheReadInputTokens":2,"cacheCreationInputTokens":3}}}}"#
+        ))
+    };
+    feed.line(&used(0.25, 10)).line(&used(0.5, 20));
+    let usage = json!({"cost_usd": 0.5, "models": {"m": {"input_tokens": 20, "output_tokens": 1, "cache_read_tokens": 2, "cache_creation_tokens": 3}}});
+    assert_eq!(feed.json()["usage"], usage);
+    feed.line(r#""type":"conversation_reset","new_conversation_id":"n","trigger":"clear""#);
+    feed.line(&result(
+        r#""is_error":false,"total_cost_usd":0,"modelUsage":{}"#,
+    ));
+    assert_eq!(feed.json()["usage"]["cost_usd"], 0.5);
+    feed.line(&used(0.25, 5));
+    assert_eq!(feed.json()["usage"]["cost_usd"], 0.75);
+    assert_eq!(feed.json()["usage"]["models"]["m"]["input_tokens"], 25);
+}
+
+#[test]
+fn the_session_outlives_its_conversations() {
+    let mut feed = Feed::new();
+    feed.line(r#""type":"system","subtype":"init","model":"m","cwd":"/c","claude_code_version":"2","permissionMode":"default""#);
+    feed.line(r#""type":"conversation_reset","new_conversation_id":"n","trigger":"clear""#);
+    feed.line(r#""type":"system","subtype":"status","status":null,"permissionMode":"plan""#);
+    feed.raw("{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s2\",\"uuid\":\"x1\",\"permissionMode\":\"plan\",\"model\":\"m2\"}\n");
+    // A late line of the old conversation does not bring it back.
+    feed.says("m1", &text("late"));
+    let json = feed.json();
+    assert_eq!(json["session_id"], "s2");
+    assert_eq!(json["conversations"], json!(["s", "s2"]));
+    assert_eq!((&json["model"], &json["cwd"]), (&json!("m2"), &json!("/c")));
+    assert_eq!(
+        (&json["cli_version"], &json["permission_mode"]),
+        (&json!("2"), &json!("plan"))
+    );
+    assert_eq!(
+        feed.said()[0],
+        "notice conversation_reset: the conversation was replaced (clear)"
+    );
+}
+
+#[test]
+fn notices_are_for_readers_and_noise_is_not() {
+    for (line, notice) in [
+        (
+            r#""type":"system","subtype":"informational","content":"hook said no""#,
+            "informational: hook said no",
+        ),
+        (
+            r#""type":"system","subtype":"notification","key":"k","text":"look""#,
+            "notification: look",
+        ),
+        (
+            r#""type":"system","subtype":"local_command_output","content":"out""#,
+            "local_command_output: out",
+        ),
+        (
+            r#""type":"system","subtype":"compact_boundary","compact_metadata":{"trigger":"auto","pre_tokens":9}"#,
+            "compact_boundary: the history was compacted (auto): 9 tokens before, ? behind",
+        ),
+        (
+            r#""type":"system","subtype":"status","status":null,"compact_error":"too long""#,
+            "status: the history was not compacted: too long",
+        ),
+        (
+            r#""type":"system","subtype":"permission_denied","tool_name":"Bash","message":"no rule""#,
+            "permission_denied: Bash was denied: no rule",
+        ),
+        (
+            r#""type":"system","subtype":"model_refusal_no_fallback","original_model":"m","content":"""#,
+            "model_refusal_no_fallback: m refused",
+        ),
+        (
+            r#""type":"system","subtype":"session_writes_lost","error_code":"ENOSPC""#,
+            "session_writes_lost: the agent could not write its own record: ENOSPC",
+        ),
+        (
+            r#""type":"tool_use_summary","summary":"read three files""#,
+            "tool_use_summary: read three files",
+        ),
+        (
+            r#""type":"rate_limit_event","rate_limit_info":{"status":"rejected","rateLimitType":"five_hour"}"#,
+            "rate_limit_event: the rate limit is reached five_hour",
+        ),
+        (
+            r#""type":"auth_status","isAuthenticating":false,"error":"expired""#,
+            "auth_status: expired",
+        ),
+        (
+            r#""type":"system","subtype":"brand_new","content":"hello""#,
+            "brand_new: hello",
+        ),
+        (
+            r#""type":"brand_new","message":"hello""#,
+            "brand_new: hello",
+        ),
+    ] {
+        let mut feed = Feed::new();
+        feed.line(line);
+        assert_eq!(feed.said(), [format!("notice {notice}")]);
+    }
+    for line in [
+        r#""type":"system","subtype":"hook_response","output":"x","outcome":"success""#,
+        r#""type":"system","subtype":"thinking_tokens","estimated_tokens":1"#,
+        r#""type":"rate_limit_event","rate_limit_info":{"status":"allowed"}"#,
+        r#""type":"auth_status","isAuthenticating":true,"output":["x"]"#,
+        r#""type":"system","subtype":"brand_new","n":1"#,
+        r#""type":"prompt_suggestion","suggestion":"and now?""#,
+    ] {
+        let mut feed = Feed::new();
+        feed.line(line);
+        assert_eq!(feed.said(), [""; 0], "{line}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_counted() {
+    let mut feed = Feed::new();
+    feed.line(r#""type":"system","subtype":"brand_new""#)
+        .line(r#""type":"odd""#)
+        .line(r#""n":1"#);
+    feed.line(r#""type":"odd""#)
+        .streams("m1", r#"{"type":"new_event"}"#);
+    feed.raw("{\"type\":\"control_request\",\"request_id\":\"r\",\"request\":{\"subtype\":\"elicitation\"}}\n");
+    let expected = json!({"?": 1, "control_request/elicitation": 1, "odd": 2, "stream_event/new_event": 1, "system/brand_new": 1});
+    assert_eq!(feed.json()["stats"]["unknown"], expected);
+}
