@@ -2,13 +2,12 @@
 
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod simd;
-#[cfg(any(test, not(all(feature = "simd", target_arch = "x86_64"))))]
 mod swar;
 
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-use simd::{near_special, special};
+use simd::{near_special, run};
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
-use swar::{near_special, special};
+use swar::near_special;
 
 use crate::error::Expected;
 
@@ -38,13 +37,44 @@ pub(crate) fn string_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize,
     }
 }
 
+/// How far a reader of blocks has come.
+enum Run {
+    #[cfg_attr(
+        not(all(feature = "simd", target_arch = "x86_64")),
+        expect(dead_code, reason = "the safe scanner has no blocks")
+    )]
+    Ended(StringEnd),
+    /// At the last block, or before a byte that breaks a rule.
+    Stopped { at: usize, escaped: bool },
+}
+
+/// No blocks: the string is read piece by piece from its beginning.
+#[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
+const fn run(_bytes: &[u8], from: usize) -> Run {
+    Run::Stopped {
+        at: from,
+        escaped: false,
+    }
+}
+
 /// The end of a string that is long or holds an escape.
 #[inline(never)]
 fn far_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize, Expected)> {
+    match run(bytes, from) {
+        Run::Ended(end) => Ok(end),
+        Run::Stopped { at, escaped } => piecewise_end(bytes, at, escaped),
+    }
+}
+
+/// The end of a string from special byte to special byte.
+fn piecewise_end(
+    bytes: &[u8],
+    from: usize,
+    mut escaped: bool,
+) -> Result<StringEnd, (usize, Expected)> {
     let mut at = from;
-    let mut escaped = false;
     loop {
-        at = special(bytes, at);
+        at = swar::special(bytes, at);
         match bytes.get(at) {
             Some(b'"') => return Ok(StringEnd { quote: at, escaped }),
             Some(b'\\') => {
@@ -92,15 +122,41 @@ const fn is_special(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    type Find = fn(&[u8], usize) -> usize;
+    /// The end of a string byte by byte.
+    fn slow_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize, Expected)> {
+        let mut at = from;
+        let mut escaped = false;
+        loop {
+            match bytes.get(at) {
+                Some(b'"') => return Ok(StringEnd { quote: at, escaped }),
+                Some(b'\\') => (at, escaped) = (escape_end(bytes, at)?, true),
+                None | Some(b'\n') => return Err((at, Expected::Quote)),
+                Some(byte) if *byte < 0x20 => return Err((at, Expected::EscapedControl)),
+                Some(_) => at += 1,
+            }
+        }
+    }
 
-    /// Every way to find a special byte, by name.
-    fn ways() -> Vec<(&'static str, Find)> {
-        let mut ways: Vec<(_, Find)> = vec![("chosen", special)];
-        ways.push(("swar", swar::special));
+    fn check(bytes: &[u8], from: usize) {
+        let right = slow_end(bytes, from);
+        let text = String::from_utf8_lossy(bytes);
+        assert_eq!(string_end(bytes, from), right, "chosen, {from} in {text}");
+        assert_eq!(
+            piecewise_end(bytes, from, false),
+            right,
+            "piecewise, {from} in {text}"
+        );
         #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-        ways.push(("sse2", simd::special_without_avx2));
-        ways
+        {
+            let end = match simd::run_sse2(bytes, from) {
+                Run::Ended(end) => Ok(end),
+                Run::Stopped { at, escaped } => piecewise_end(bytes, at, escaped),
+            };
+            assert_eq!(end, right, "SSE2, {from} in {text}");
+        }
+        let special = (from..bytes.len()).find(|&at| is_special(bytes[at]));
+        let near = near_special(bytes, from);
+        assert!(near.is_none() || near == special, "near, {from} in {text}");
     }
 
     #[test]
@@ -113,22 +169,48 @@ mod tests {
                     let mut bytes = vec![b'a'; length];
                     bytes[place] = byte;
                     for from in [0, 1, place] {
-                        let right = special_in_tail(&bytes, from);
-                        let near = [near_special(&bytes, from), swar::near_special(&bytes, from)];
-                        assert!(
-                            near.into_iter().flatten().all(|at| at == right),
-                            "near {length} {place} {byte}"
-                        );
-                        for (way, special) in ways() {
-                            assert_eq!(
-                                special(&bytes, from),
-                                right,
-                                "{way} {length} {place} {byte}"
-                            );
-                        }
+                        check(&bytes, from);
                     }
                 }
             }
+        }
+    }
+
+    /// Runs of backslashes of every length over every edge of a block, before every kind of byte.
+    #[test]
+    fn every_way_counts_backslashes_alike() {
+        for run in 1..12 {
+            for place in 40..80 {
+                for behind in ["\"", "n", "u00e9", "u00g9", "x", "\u{1}", "\n", "é\""] {
+                    let text = format!("{}{}{behind}tail\"", "a".repeat(place), "\\".repeat(run));
+                    let padded = format!("{text}{}", " ".repeat(70));
+                    check(text.as_bytes(), 0);
+                    check(padded.as_bytes(), 0);
+                    check(padded.as_bytes(), place);
+                }
+            }
+        }
+    }
+
+    /// Strings of the bytes that matter, in every mixture (SplitMix64).
+    #[test]
+    fn every_way_reads_random_strings_alike() {
+        let alphabet = b"\\\\\\\"\"nu0a \n\t";
+        let mut state = 7_u64;
+        for _ in 0..20_000 {
+            let mut bytes = Vec::new();
+            for _ in 0..150 {
+                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                let pick = (mixed >> 33) as usize;
+                let plain = pick % 7 < 5;
+                bytes.push(if plain {
+                    b'a'
+                } else {
+                    alphabet[pick / 7 % alphabet.len()]
+                });
+            }
+            check(&bytes, 0);
         }
     }
 

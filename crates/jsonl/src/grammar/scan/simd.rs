@@ -1,7 +1,8 @@
-//! Sixteen bytes at once with SSE2, which every x86-64 machine has, and thirty-two with AVX2 where
-//! the machine has it.
+//! Vector code for x86-64: sixteen bytes at once for short strings, sixty-four for long ones and
+//! for those with escapes. SSE2 belongs to every such machine; AVX2 is used where there is one.
 //!
-//! The only module with `unsafe`; a test holds it to the safe scanner at every place of a string.
+//! The only module with `unsafe`. Tests hold it to the safe scanner at every place of a string, and
+//! the parser to `serde_json` on mutants of real lines.
 #![expect(
     unsafe_code,
     reason = "vector loads; what it buys is in benches/README.md"
@@ -10,12 +11,13 @@
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8,
     _mm_or_si128, _mm_set1_epi8, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8,
-    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
+    _mm256_movemask_epi8, _mm256_set1_epi8,
 };
 
-use super::special_in_tail;
+use super::{Run, StringEnd, is_hex};
 
-/// Blocks that are looked at in place. Strings that are longer are worth a call.
+/// Blocks of sixteen that are looked at in place: a uuid has 36 bytes. Longer strings are worth a
+/// call.
 const NEAR: usize = 3;
 
 /// Index of the first special byte, when it is near and the input does not end before.
@@ -30,48 +32,6 @@ pub(super) fn near_special(bytes: &[u8], from: usize) -> Option<usize> {
         at += 16;
     }
     None
-}
-
-/// Index of the first quote, backslash or control character at or behind `from`; the length of
-/// `bytes` when there is none.
-#[inline]
-pub(super) fn special(bytes: &[u8], from: usize) -> usize {
-    match near(bytes, from, 2 * NEAR) {
-        Ok(at) => at,
-        Err(at) if is_x86_feature_detected!("avx2") => {
-            // SAFETY: the machine has AVX2, as the line above has found out.
-            unsafe { far(bytes, at) }
-        }
-        Err(at) => without_end(bytes, at),
-    }
-}
-
-/// What [`special`] does on a machine without AVX2.
-#[cfg(test)]
-pub(super) fn special_without_avx2(bytes: &[u8], from: usize) -> usize {
-    without_end(bytes, from)
-}
-
-fn without_end(bytes: &[u8], from: usize) -> usize {
-    near(bytes, from, usize::MAX).unwrap_or(bytes.len())
-}
-
-/// Looks at so many blocks of sixteen bytes, or to the end of `bytes`; where it stopped when it
-/// found nothing.
-#[inline]
-fn near(bytes: &[u8], from: usize, blocks: usize) -> Result<usize, usize> {
-    let mut at = from;
-    for _ in 0..blocks {
-        let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) else {
-            return Ok(special_in_tail(bytes, at));
-        };
-        let marks = marks16(block);
-        if marks != 0 {
-            return Ok(at + marks.trailing_zeros() as usize);
-        }
-        at += 16;
-    }
-    Err(at)
 }
 
 /// One bit for each special byte, the first byte lowest.
@@ -89,28 +49,145 @@ fn marks16(block: &[u8; 16]) -> u32 {
     }
 }
 
-/// The rest of a long string.
-#[target_feature(enable = "avx2")]
-fn far(bytes: &[u8], from: usize) -> usize {
-    let mut at = from;
-    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        let marks = marks32(block);
-        if marks != 0 {
-            return at + marks.trailing_zeros() as usize;
-        }
-        at += 32;
+/// Reads as much of the string at `from` as lies in whole blocks and breaks no rule.
+#[inline]
+pub(super) fn run(bytes: &[u8], from: usize) -> Run {
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the machine has AVX2, as the line above has found out.
+        unsafe { run_avx2(bytes, from) }
+    } else {
+        run_sse2(bytes, from)
     }
-    without_end(bytes, at)
 }
 
-#[inline]
+/// [`run`] on a machine without AVX2.
+pub(super) fn run_sse2(bytes: &[u8], from: usize) -> Run {
+    run_with(bytes, from, Masks::sse2)
+}
+
 #[target_feature(enable = "avx2")]
-fn marks32(block: &[u8; 32]) -> u32 {
-    // SAFETY: the load takes thirty-two bytes from any address, and the block has thirty-two.
-    let bytes = unsafe { _mm256_loadu_si256(block.as_ptr().cast::<__m256i>()) };
-    let quote = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'"'.cast_signed()));
-    let backslash = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'\\'.cast_signed()));
-    let control = _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, _mm256_set1_epi8(0x1f)), bytes);
-    let special = _mm256_or_si256(_mm256_or_si256(quote, backslash), control);
-    _mm256_movemask_epi8(special).cast_unsigned()
+fn run_avx2(bytes: &[u8], from: usize) -> Run {
+    run_with(bytes, from, |block| Masks::avx2(block))
+}
+
+/// Which bytes of a block are quotes, backslashes and control characters; the first byte lowest.
+struct Masks {
+    quote: u64,
+    backslash: u64,
+    control: u64,
+}
+
+/// One step is a block of 64 bytes. Which bytes are escaped is arithmetic on the whole block (the
+/// method of simdjson): a run of backslashes escapes what follows when its length is odd.
+#[inline(always)]
+fn run_with(bytes: &[u8], from: usize, masks: impl Fn(&[u8; 64]) -> Masks) -> Run {
+    let mut at = from;
+    let mut escaped_somewhere = false;
+    let mut carry = false;
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let masks = masks(block);
+        let (escaped, next_carry) = escaped(masks.backslash, carry);
+        let ends = masks.quote & !escaped;
+        // Every bit below the first end; all bits when the string goes on.
+        let inside = ends.wrapping_sub(1) & !ends;
+        if masks.control & inside != 0 || !are_escapes(bytes, at, escaped & inside) {
+            break;
+        }
+        escaped_somewhere |= masks.backslash & inside != 0;
+        if ends != 0 {
+            let quote = at + ends.trailing_zeros() as usize;
+            return Run::Ended(StringEnd {
+                quote,
+                escaped: escaped_somewhere,
+            });
+        }
+        carry = next_carry;
+        at += 64;
+    }
+    // A backslash at the end of the last block is read again, with what it escapes.
+    Run::Stopped {
+        at: at - usize::from(carry),
+        escaped: escaped_somewhere,
+    }
+}
+
+const EVEN: u64 = 0x5555_5555_5555_5555;
+
+/// Which bytes stand behind an odd number of backslashes, and whether the first byte of the next
+/// block does. `carry` says it of the first byte of this one.
+#[inline(always)]
+const fn escaped(backslash: u64, carry: bool) -> (u64, bool) {
+    let carried = carry as u64;
+    if backslash == 0 {
+        return (carried, false);
+    }
+    let backslash = backslash & !carried;
+    let follows = backslash << 1 | carried;
+    let odd_starts = backslash & !EVEN & !follows;
+    let (even_ends, overflow) = odd_starts.overflowing_add(backslash);
+    ((EVEN ^ (even_ends << 1)) & follows, overflow)
+}
+
+/// Whether each of these bytes of the block at `at` may stand behind a backslash.
+#[inline(always)]
+fn are_escapes(bytes: &[u8], at: usize, mut escaped: u64) -> bool {
+    while escaped != 0 {
+        let letter = at + escaped.trailing_zeros() as usize;
+        match bytes.get(letter) {
+            Some(b'n' | b'"' | b'\\' | b't' | b'/' | b'r' | b'b' | b'f') => {}
+            Some(b'u') if (1..=4).all(|i| is_hex(bytes.get(letter + i))) => {}
+            _ => return false,
+        }
+        escaped &= escaped - 1;
+    }
+    true
+}
+
+impl Masks {
+    #[inline(always)]
+    fn sse2(block: &[u8; 64]) -> Self {
+        let mut masks = Self {
+            quote: 0,
+            backslash: 0,
+            control: 0,
+        };
+        for (i, part) in block.as_chunks::<16>().0.iter().enumerate() {
+            // SAFETY: SSE2 belongs to x86-64. The load takes sixteen bytes from any address, and
+            // the part has sixteen.
+            unsafe {
+                let bytes = _mm_loadu_si128(part.as_ptr().cast::<__m128i>());
+                let bits = |lanes| u64::from(_mm_movemask_epi8(lanes).cast_unsigned()) << (16 * i);
+                let is = |byte: u8| _mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte.cast_signed()));
+                masks.quote |= bits(is(b'"'));
+                masks.backslash |= bits(is(b'\\'));
+                let low = _mm_min_epu8(bytes, _mm_set1_epi8(0x1f));
+                masks.control |= bits(_mm_cmpeq_epi8(low, bytes));
+            }
+        }
+        masks
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn avx2(block: &[u8; 64]) -> Self {
+        let mut masks = Self {
+            quote: 0,
+            backslash: 0,
+            control: 0,
+        };
+        for (i, part) in block.as_chunks::<32>().0.iter().enumerate() {
+            // SAFETY: the load takes thirty-two bytes from any address, and the part has
+            // thirty-two.
+            let bytes = unsafe { _mm256_loadu_si256(part.as_ptr().cast::<__m256i>()) };
+            let quote = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'"'.cast_signed()));
+            let backslash = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'\\'.cast_signed()));
+            let low = _mm256_min_epu8(bytes, _mm256_set1_epi8(0x1f));
+            let control = _mm256_cmpeq_epi8(low, bytes);
+            let bits = |lanes: i32| u64::from(lanes.cast_unsigned()) << (32 * i);
+            masks.quote |= bits(_mm256_movemask_epi8(quote));
+            masks.backslash |= bits(_mm256_movemask_epi8(backslash));
+            masks.control |= bits(_mm256_movemask_epi8(control));
+        }
+        masks
+    }
 }

@@ -3,7 +3,8 @@
 use super::{is_special, special_in_tail};
 
 /// Index of the first special byte, when it is near and the input does not end before.
-#[inline]
+#[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
+#[inline(always)]
 pub(super) fn near_special(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     for _ in 0..5 {
@@ -21,7 +22,6 @@ pub(super) fn near_special(bytes: &[u8], from: usize) -> Option<usize> {
 #[inline]
 pub(super) fn special(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
-    // Most strings of a stream are ids and short deltas: two words decide them.
     for _ in 0..2 {
         match word_at(bytes, at) {
             Some(0) => at += 8,
