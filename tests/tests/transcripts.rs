@@ -1,6 +1,8 @@
 //! Every recorded stream, folded: snapshots, an independent reading of the same stream, and the
 //! properties that hold for every cut, replay and reader.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 #[path = "transcripts/fixture.rs"]
 mod fixture;
 #[path = "transcripts/oracle.rs"]

@@ -40,13 +40,14 @@ pub struct Transcript {
     pub(crate) last_model: Atom,
     /// Offset behind the last line that was applied: what lies before it is known.
     pub(crate) applied: u64,
-    /// The cut line at the end of the input, until it comes whole.
+    /// The bad line at the end of the input, until it comes whole.
     cut: Option<Cut>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     entry: EntryId,
+    kind: ErrorKind,
     offset: u64,
     bytes: u64,
 }
@@ -111,7 +112,7 @@ impl Transcript {
     /// that a replay may begin anywhere.
     pub fn apply(&mut self, item: &Item<'_>, at: Meta) {
         if item.at.offset < self.applied {
-            return;
+            return self.extend(item.at.end);
         }
         self.mend(item.at.offset);
         let here = Here {
@@ -124,6 +125,15 @@ impl Transcript {
         match &item.event {
             Ok(event) => self.event(event, here),
             Err(error) => self.bad_line(error, item.raw, here),
+        }
+    }
+
+    /// A last line without an LF that comes again with one is longer by it.
+    fn extend(&mut self, end: u64) {
+        if end > self.applied {
+            self.tally.bytes += end - self.applied;
+            self.applied = end;
+            self.touch_tally();
         }
     }
 
@@ -161,18 +171,21 @@ impl Transcript {
             kind => (ErrorKind::Parse, format!("{kind}, got {}", sample(raw))),
         };
         let entry = self.error(kind, &text, here);
-        if kind == ErrorKind::Parse {
-            self.tally.parse_errors += 1;
-            return;
+        match kind {
+            ErrorKind::Parse => self.tally.parse_errors += 1,
+            _ => self.tally.is_truncated = true,
         }
-        // The line may come whole, from a reader that begins again at its first byte.
-        self.tally.is_truncated = true;
-        self.applied = here.offset;
-        self.cut = Some(Cut {
-            entry,
-            offset: here.offset,
-            bytes: here.end - here.offset,
-        });
+        // Without an LF it is the end of the input, and may come whole from a reader that begins
+        // again at its first byte.
+        if here.end - here.offset == raw.len() as u64 {
+            self.applied = here.offset;
+            self.cut = Some(Cut {
+                entry,
+                kind,
+                offset: here.offset,
+                bytes: here.end - here.offset,
+            });
+        }
     }
 
     /// Forgets a cut line when the line at its place comes.
@@ -183,7 +196,10 @@ impl Transcript {
         self.remove_entry(cut.entry);
         self.tally.bytes -= cut.bytes;
         self.tally.lines -= 1;
-        self.tally.is_truncated = false;
+        match cut.kind {
+            ErrorKind::Parse => self.tally.parse_errors -= 1,
+            _ => self.tally.is_truncated = false,
+        }
     }
 
     /// Forgets where the stream stands: the next one begins at offset 0.

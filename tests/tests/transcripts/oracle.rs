@@ -132,11 +132,9 @@ fn read_stream(bytes: &[u8]) -> Threads {
                 let thread = threads.entry(parent.to_owned()).or_default();
                 draft(thread, line, is_finished(&line["api_message_id"]));
             }
-            "system" if line["subtype"] == "task_started" => {
-                // A sub-agent that says nothing is still one.
-                if line["task_type"] == "local_agent" {
-                    threads.entry(string(&line["tool_use_id"])).or_default();
-                }
+            // A sub-agent that says nothing is still one.
+            "system" if line["subtype"] == "task_started" && line["task_type"] == "local_agent" => {
+                threads.entry(string(&line["tool_use_id"])).or_default();
             }
             "result" => {
                 let errors = line["errors"]

@@ -10,15 +10,17 @@ use crate::fixture::{
 };
 
 /// Lines up to this size are cut at every byte, in bytes.
-const EVERY_BYTE: usize = 20_000;
+const EVERY_BYTE: usize = 4_000;
 
-/// Lines that are cut of one stream, and cuts of a longer line.
-const LINES: usize = 40;
-const CUTS: usize = 40;
+/// Lines that are cut of one stream.
+const LINES: usize = 20;
+
+/// Bytes that are read for the cuts of a longer line.
+const CUT_BYTES: usize = 2_000_000;
 
 /// Folds of one stream for one property; those of large streams are slower and fewer.
 fn folds(fixture: &Fixture) -> usize {
-    (2_000_000 / fixture.bytes.len()).clamp(2, 24)
+    (20_000_000 / fixture.bytes.len()).clamp(4, 120)
 }
 
 /// Frames of three lines that come in two chunks: their offsets, line numbers and bytes.
@@ -67,7 +69,7 @@ fn a_cut_at_any_byte_gives_the_same_lines() {
                 line.for_each(|cut| same_lines(&lines, &starts, cut));
             } else {
                 let length = line.end() - line.start();
-                let cuts = (0..CUTS).map(|_| line.start() + dice.below(length));
+                let cuts = (0..CUT_BYTES / length + 2).map(|_| line.start() + dice.below(length));
                 cuts.for_each(|cut| same_lines(&lines, &starts, cut));
             }
         }

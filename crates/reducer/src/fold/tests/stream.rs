@@ -97,6 +97,30 @@ fn a_cut_line_is_said_until_it_comes_whole() {
 }
 
 #[test]
+fn noise_at_the_end_may_come_whole_as_well() {
+    let mut feed = Feed::new();
+    feed.raw("noi").ends();
+    assert_eq!(
+        feed.said(),
+        ["error parse: expected a JSON object, got \"noi\""]
+    );
+    let mut again = Framer::default();
+    again.push(Bytes::from_static(b"noise\n"));
+    for item in again.next_frame().unwrap().items() {
+        feed.transcript.apply(&item, Meta { at_ms: 0 });
+    }
+    assert_eq!(
+        feed.said(),
+        ["error parse: expected a JSON object, got \"noise\""]
+    );
+    let stats = feed.json()["stats"].clone();
+    assert_eq!(
+        (&stats["parse_errors"], &stats["bytes"]),
+        (&json!(1), &json!(6))
+    );
+}
+
+#[test]
 fn a_gap_is_an_entry_and_lines_inside_it_are_not_waited_for() {
     let mut feed = Feed::new();
     feed.says("m1", &text("one"));
