@@ -132,9 +132,52 @@ impl fmt::Display for Expected {
     }
 }
 
-/// The error inside the grammar: 16 bytes, so that it costs the good path nothing.
+/// Where the grammar stopped, and what it asked for there: the error inside the grammar.
 ///
-/// It never leaves the crate; [`ParseError`] is made from it.
+/// One word, so that a result of it travels in registers; [`ParseError`] is made from it at the end
+/// of a line and it never leaves the crate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stop(u64);
+
+/// What a [`Stop`] can name, by number.
+const EXPECTED: [Expected; 12] = [
+    Expected::Value,
+    Expected::Key,
+    Expected::Colon,
+    Expected::CommaOrEnd,
+    Expected::Quote,
+    Expected::EscapedControl,
+    Expected::EscapeLetter,
+    Expected::HexDigits,
+    Expected::Digit,
+    Expected::SmallerNumber,
+    Expected::LessNesting,
+    Expected::LineEnd,
+];
+
+impl Stop {
+    /// At the byte with this index in the input of the grammar.
+    pub(crate) const fn new(at: usize, expected: Expected) -> Self {
+        Self((at as u64) << 8 | expected as u64)
+    }
+
+    pub(crate) const fn at(self) -> usize {
+        (self.0 >> 8) as usize
+    }
+
+    pub(crate) fn expected(self) -> Expected {
+        let number = (self.0 & 0xff) as usize;
+        EXPECTED.get(number).copied().unwrap_or(Expected::Value)
+    }
+}
+
+impl fmt::Debug for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {} at {}", self.expected(), self.at())
+    }
+}
+
+/// The error of the parsers that are put together with nom: what is left of the input counts there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// Bytes left of the input at the place of the fault.
@@ -143,23 +186,39 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    pub(crate) const fn at(input: &str, expected: Expected) -> nom::Err<Self> {
+    pub(crate) fn of(stop: Stop, input: &str) -> nom::Err<Self> {
         nom::Err::Error(Self {
-            left: input.len(),
-            expected,
+            left: input.len() - stop.at(),
+            expected: stop.expected(),
         })
     }
 }
 
+/// Only the end of a line is left to nom's own parsers.
 impl NomError<&str> for Fault {
     fn from_error_kind(input: &str, _kind: ErrorKind) -> Self {
         Self {
             left: input.len(),
-            expected: Expected::Value,
+            expected: Expected::LineEnd,
         }
     }
 
     fn append(_input: &str, _kind: ErrorKind, other: Self) -> Self {
         other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_keeps_its_place_and_its_reason() {
+        for expected in EXPECTED {
+            for at in [0, 1, 64 << 20] {
+                let stop = Stop::new(at, expected);
+                assert_eq!((stop.at(), stop.expected()), (at, expected));
+            }
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! The grammar of one line: RFC 8259, held to one line and to a bounded depth.
 //!
-//! Input is text that was checked to be UTF-8; a parser takes what is left of the window and gives
-//! back what is left behind it (nom's shape). Leaves are scanners written by hand, because that is
-//! where the bytes are; everything above them is small functions over `nom::IResult`.
+//! Input is text that was checked to be UTF-8. A line is a nom parser: it takes what is left of the
+//! window and gives back what is left behind it. Inside a line the walk counts indexes, and each
+//! value is written where it belongs, so that a step costs registers and not memory.
 
 mod number;
 mod object;
@@ -13,30 +13,30 @@ mod string;
 
 use nom::IResult;
 
-use crate::error::{Expected, Fault};
+use crate::error::{Fault, Stop};
 
 pub(crate) use object::{array, object};
-pub(crate) use read::{Read, Record, read_into, record};
-pub(crate) use skip::{raw, skip};
-pub(crate) use string::string;
+pub(crate) use read::{Read, Record, record};
+pub(crate) use skip::{raw_at, skip};
+pub(crate) use string::string_at;
 
-/// What every parser of the grammar returns: the rest of the window and a value.
+/// What a nom parser of this crate returns: the rest of the window and a value.
 pub(crate) type Parsed<'a, T> = IResult<&'a str, T, Fault>;
 
-/// `ws = *( %x20 / %x09 / %x0D )`: LF is missing, because it ends the line.
+/// Index behind what was read, or where and why the walk stopped.
+pub(crate) type Index = Result<usize, Stop>;
+
+/// The byte at an index; NUL behind the end, which begins nothing in JSON.
 #[inline(always)]
-pub(crate) fn space(input: &str) -> &str {
-    match input.as_bytes().first() {
-        Some(b' ' | b'\t' | b'\r') => input.trim_start_matches([' ', '\t', '\r']),
-        _ => input,
-    }
+pub(crate) fn byte(bytes: &[u8], at: usize) -> u8 {
+    bytes.get(at).copied().unwrap_or(0)
 }
 
-/// One structural character, with the space behind it.
-#[inline]
-pub(crate) fn token<'a>(wanted: char, expected: Expected) -> impl FnMut(&'a str) -> Parsed<'a, ()> {
-    move |input| match input.strip_prefix(wanted) {
-        Some(rest) => Ok((space(rest), ())),
-        None => Err(Fault::at(input, expected)),
+/// `ws = *( %x20 / %x09 / %x0D )`: LF is missing, because it ends the line. Gives the index behind.
+#[inline(always)]
+pub(crate) fn space(bytes: &[u8], mut at: usize) -> usize {
+    while matches!(byte(bytes, at), b' ' | b'\t' | b'\r') {
+        at += 1;
     }
+    at
 }

@@ -3,11 +3,16 @@
 use std::slice;
 
 use memchr::{memchr, memrchr};
+use nom::Parser as _;
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_while};
+use nom::combinator::eof;
+use nom::sequence::{delimited, preceded};
 
 use crate::error::{Expected, Fault, ParseError, ParseErrorKind};
 use crate::event::{Deltas, Event, walk};
 use crate::framer::{Frame, Oversize, Window};
-use crate::grammar::{Parsed, space};
+use crate::grammar::Parsed;
 
 /// UTF-8's byte order mark, which some writers put before the first line.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -137,10 +142,10 @@ impl<'a> Lines<'a> {
                 Err(bad) => return self.not_utf8(line(rest), bad),
             }
         }
-        match self
-            .event(space(self.text))
-            .and_then(|(behind, event)| Ok((end_of_line(behind)?.0, event)))
-        {
+        let deltas = &mut self.deltas;
+        let event = |input| deltas.read(input).map_or_else(|| walk(input), Ok);
+        let parsed = delimited(blank, event, end_of_line).parse(self.text);
+        match parsed {
             Ok((behind, event)) => {
                 let length = self.text.len() - behind.len();
                 Item {
@@ -157,13 +162,6 @@ impl<'a> Lines<'a> {
                     expected: Expected::Value,
                 },
             ),
-        }
-    }
-
-    fn event(&mut self, input: &'a str) -> Parsed<'a, Event<'a>> {
-        match self.deltas.read(input) {
-            Some(event) => Ok(event),
-            None => walk(input),
         }
     }
 
@@ -225,13 +223,13 @@ fn line(rest: &[u8]) -> &[u8] {
 }
 
 /// Behind an event: space, then LF or the end of a tail.
-fn end_of_line(input: &str) -> Parsed<'_, ()> {
-    let rest = space(input);
-    match rest.strip_prefix('\n') {
-        Some(rest) => Ok((rest, ())),
-        None if rest.is_empty() => Ok((rest, ())),
-        None => Err(Fault::at(rest, Expected::LineEnd)),
-    }
+fn end_of_line(input: &str) -> Parsed<'_, &str> {
+    preceded(blank, alt((tag("\n"), eof))).parse(input)
+}
+
+/// `ws`
+fn blank(input: &str) -> Parsed<'_, &str> {
+    take_while(|c| matches!(c, ' ' | '\t' | '\r')).parse(input)
 }
 
 fn trim(line: &[u8]) -> &[u8] {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::grammar::{array, object, raw};
+use crate::grammar::{array, object, raw_at, string_at};
 use crate::text::Str;
 
 /// One validated JSON value, borrowed from its line and read only when somebody asks.
@@ -38,10 +38,8 @@ impl<'a> RawJson<'a> {
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
         let text = text.trim_matches([' ', '\t', '\r', '\n']);
-        raw(text)
-            .ok()
-            .filter(|(rest, _)| rest.is_empty())
-            .map(|(_, value)| value)
+        let (end, value) = raw_at(text, 0).ok()?;
+        (end == text.len()).then_some(value)
     }
 
     /// The value as it is written.
@@ -72,7 +70,8 @@ impl<'a> RawJson<'a> {
     /// The value as a string, when it is one.
     #[must_use]
     pub fn as_str(self) -> Option<Str<'a>> {
-        crate::grammar::string(self.0).ok().map(|(_, value)| value)
+        let value = (self.kind() == JsonKind::String).then(|| string_at(self.0, 0));
+        value?.ok().map(|(_, value)| value)
     }
 
     /// The value as a bool, when it is one.
@@ -114,10 +113,14 @@ impl<'a> RawJson<'a> {
     #[must_use]
     pub fn members(self) -> Members<'a> {
         let mut members = Vec::new();
-        if self.kind() == JsonKind::Object {
-            // The text is validated, so the walk cannot fail.
-            let _ = object_members(self.0, &mut members);
-        }
+        let mut behind = 1;
+        // The text is validated, so the walk fails only at once, for a value of another kind.
+        let _ = object(self.0, 0, |_, text, at| {
+            let (end, value) = raw_at(text, at)?;
+            members.push((key_between(text, behind, at), value));
+            behind = end;
+            Ok(end)
+        });
         Members(members.into_iter())
     }
 
@@ -125,13 +128,11 @@ impl<'a> RawJson<'a> {
     #[must_use]
     pub fn elements(self) -> Elements<'a> {
         let mut elements = Vec::new();
-        if self.kind() == JsonKind::Array {
-            let _ = array(self.0, |input| {
-                let (rest, value) = raw(input)?;
-                elements.push(value);
-                Ok((rest, ()))
-            });
-        }
+        let _ = array(self.0, 0, |text, at| {
+            let (end, value) = raw_at(text, at)?;
+            elements.push(value);
+            Ok(end)
+        });
         Elements(elements.into_iter())
     }
 
@@ -178,31 +179,14 @@ fn escape_lossy<'a>(after: &'a str, out: &mut String) -> &'a str {
     rest
 }
 
-fn object_members<'a>(
-    text: &'a str,
-    members: &mut Vec<(Str<'a>, RawJson<'a>)>,
-) -> crate::grammar::Parsed<'a, ()> {
-    // The key is borrowed from the text itself and not from the walk, which may have decoded it.
-    let mut at = text;
-    object(text, |_, input| {
-        let name = last_key(at, input);
-        let (rest, value) = raw(input)?;
-        members.push((name, value));
-        at = rest;
-        Ok((rest, ()))
-    })
-}
-
-/// The key that stands between the end of the last value and the beginning of the next.
-fn last_key<'a>(behind: &'a str, value: &'a str) -> Str<'a> {
-    let between = behind.get(..behind.len() - value.len()).unwrap_or_default();
-    let quoted = between
-        .find('"')
-        .and_then(|quote| between.get(quote..))
-        .unwrap_or_default();
-    crate::grammar::string(quoted)
-        .map(|(_, name)| name)
-        .unwrap_or_default()
+/// The key between the end of one value and the beginning of the next. It is borrowed from the text
+/// and not from the walk, which may have decoded it.
+fn key_between(text: &str, behind: usize, value: usize) -> Str<'_> {
+    let quote = text
+        .get(behind..value)
+        .and_then(|between| between.find('"'));
+    let key = quote.and_then(|quote| string_at(text, behind + quote).ok());
+    key.map(|(_, name)| name).unwrap_or_default()
 }
 
 impl fmt::Debug for RawJson<'_> {

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use crate::grammar::{Parsed, Read, Record as _, array, record, skip};
+use crate::grammar::{Index, Read, Record as _, array, byte, raw_at, record, skip, string_at};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -96,12 +96,12 @@ impl<'a> ResultContent<'a> {
     /// The blocks of a list; none for a string.
     #[must_use]
     pub fn parts(self) -> Blocks<'a> {
-        match self {
-            Self::Parts(raw) => {
-                Blocks::read(raw.text()).map_or_else(|_| Blocks::default(), |(_, it)| it)
-            }
-            _ => Blocks::default(),
+        let mut blocks = Blocks::default();
+        if let Self::Parts(raw) = self {
+            // The text is validated, so the walk cannot stop.
+            let _ = blocks.read(raw.text(), 0);
         }
+        blocks
     }
 }
 
@@ -155,33 +155,29 @@ impl<'a> Deref for Blocks<'a> {
 
 /// Elements that are not objects are stepped over; the line keeps them.
 impl<'a> Read<'a> for Blocks<'a> {
-    fn read(input: &'a str) -> Parsed<'a, Self> {
-        let mut blocks = Self::default();
-        if !input.starts_with('[') {
-            return skip(input).map(|(rest, ())| (rest, blocks));
+    fn read(&mut self, text: &'a str, at: usize) -> Index {
+        *self = Self::default();
+        if byte(text.as_bytes(), at) != b'[' {
+            return skip(text.as_bytes(), at);
         }
-        let (rest, ()) = array(input, |element| {
-            let (rest, slots) = Slots::record(element)?;
-            if let Some(slots) = slots {
-                let text = element
-                    .get(..element.len() - rest.len())
-                    .unwrap_or_default();
-                blocks.push(slots.block(RawJson::validated(text)));
+        array(text, at, |text, at| {
+            let mut block = None;
+            let end = block.read(text, at)?;
+            if let Some(block) = block {
+                self.push(block);
             }
-            Ok((rest, ()))
-        })?;
-        Ok((rest, blocks))
+            Ok(end)
+        })
     }
 }
 
 impl<'a> Read<'a> for Option<Block<'a>> {
-    fn read(input: &'a str) -> Parsed<'a, Self> {
-        let (rest, slots) = Slots::record(input)?;
-        let text = input.get(..input.len() - rest.len()).unwrap_or_default();
-        Ok((
-            rest,
-            slots.map(|slots| slots.block(RawJson::validated(text))),
-        ))
+    fn read(&mut self, text: &'a str, at: usize) -> Index {
+        let mut slots = None;
+        let end = Slots::record(&mut slots, text, at)?;
+        let raw = RawJson::validated(text.get(at..end).unwrap_or_default());
+        *self = slots.map(|slots| slots.block(raw));
+        Ok(end)
     }
 }
 
@@ -254,13 +250,22 @@ impl<'a> Slots<'a> {
 }
 
 impl<'a> Read<'a> for ResultContent<'a> {
-    fn read(input: &'a str) -> Parsed<'a, Self> {
-        match input.as_bytes().first() {
-            Some(b'"') => {
-                crate::grammar::string(input).map(|(rest, text)| (rest, Self::Text(text)))
+    fn read(&mut self, text: &'a str, at: usize) -> Index {
+        match byte(text.as_bytes(), at) {
+            b'"' => {
+                let (end, value) = string_at(text, at)?;
+                *self = Self::Text(value);
+                Ok(end)
             }
-            Some(b'[') => crate::grammar::raw(input).map(|(rest, raw)| (rest, Self::Parts(raw))),
-            _ => skip(input).map(|(rest, ())| (rest, Self::Absent)),
+            b'[' => {
+                let (end, value) = raw_at(text, at)?;
+                *self = Self::Parts(value);
+                Ok(end)
+            }
+            _ => {
+                *self = Self::Absent;
+                skip(text.as_bytes(), at)
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Control frames that the agent writes (protocol, sections A.14 and B.5).
 
-use crate::grammar::{Read as _, record};
+use crate::grammar::{Read, record};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -94,16 +94,19 @@ impl<'a> ControlRequest<'a> {
         let text = self.request.map_or("{}", RawJson::text);
         let subtype = self.subtype();
         match &*subtype.decode() {
-            "can_use_tool" => RequestBody::CanUseTool(read(CanUseTool::read(text))),
-            "hook_callback" => RequestBody::HookCallback(read(HookCallback::read(text))),
-            "mcp_message" => RequestBody::McpMessage(read(McpMessage::read(text))),
+            "can_use_tool" => RequestBody::CanUseTool(read(text)),
+            "hook_callback" => RequestBody::HookCallback(read(text)),
+            "mcp_message" => RequestBody::McpMessage(read(text)),
             _ => RequestBody::Other { subtype },
         }
     }
 }
 
-fn read<T: Default>(parsed: crate::grammar::Parsed<'_, T>) -> T {
-    parsed.map(|(_, value)| value).unwrap_or_default()
+fn read<'a, T: Read<'a> + Default>(text: &'a str) -> T {
+    let mut value = T::default();
+    // The text is validated, so the walk cannot stop.
+    let _ = value.read(text, 0);
+    value
 }
 
 record! {

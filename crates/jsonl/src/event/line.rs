@@ -1,12 +1,10 @@
 //! `line = object`, whatever the order of its members.
 
-use nom::Parser as _;
-use nom::combinator::consumed;
-
+use crate::error::Fault;
 use crate::event::other::{ActiveGoal, Cancel, PromptSuggestion, RateLimit};
 use crate::event::stream::StreamLine;
 use crate::event::{Body, Event, System, SystemBody};
-use crate::grammar::{Parsed, Record, object, read_into, record};
+use crate::grammar::{Parsed, Read as _, Record, byte, object, raw_at, record, string_at};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -90,9 +88,10 @@ impl Family {
 }
 
 fn guess(input: &str) -> Family {
-    input
-        .strip_prefix(r#"{"type":"#)
-        .and_then(|value| crate::grammar::string(value).ok())
+    const TYPE: &str = r#"{"type":"#;
+    let is_first = input.starts_with(TYPE) && byte(input.as_bytes(), TYPE.len()) == b'"';
+    let kind = is_first.then(|| string_at(input, TYPE.len()));
+    kind.and_then(Result::ok)
         .map_or(Family::Result, |(_, kind)| Family::of(kind))
 }
 
@@ -149,16 +148,16 @@ fn members<'a, R: Record<'a>>(
 ) -> Parsed<'a, Line<'a>> {
     let mut envelope = Envelope::default();
     let mut line = R::default();
-    let walk = |text| {
-        object(text, |key, value| match key {
-            "type" => read_into(&mut envelope.kind, value),
-            "uuid" => read_into(&mut envelope.uuid, value),
-            "session_id" => read_into(&mut envelope.session_id, value),
-            "parent_tool_use_id" => read_into(&mut envelope.parent_tool_use_id, value),
-            _ => line.member(key, value),
-        })
-    };
-    let (rest, (text, ())) = consumed(walk).parse(input)?;
+    let end = object(input, 0, |key, text, at| match key {
+        "type" => envelope.kind.read(text, at),
+        "uuid" => envelope.uuid.read(text, at),
+        "session_id" => envelope.session_id.read(text, at),
+        "parent_tool_use_id" => envelope.parent_tool_use_id.read(text, at),
+        _ => line.member(key, text, at),
+    })
+    .map_err(|stop| Fault::of(stop, input))?;
+    // The object ends with a bracket, so its end is a character boundary.
+    let (text, rest) = input.split_at_checked(end).unwrap_or((input, ""));
     let event = Event {
         uuid: envelope.uuid,
         session_id: envelope.session_id,
@@ -171,14 +170,15 @@ fn members<'a, R: Record<'a>>(
 
 /// A `system` line: its `subtype` decides which members are read.
 fn system(input: &str) -> Parsed<'_, Line<'_>> {
-    let subtype = match input.strip_prefix(r#"{"type":"system","subtype":"#) {
-        Some(value) => crate::grammar::string(value)
+    const SUBTYPE: &str = r#"{"type":"system","subtype":"#;
+    let is_second = input.starts_with(SUBTYPE) && byte(input.as_bytes(), SUBTYPE.len()) == b'"';
+    let subtype = if is_second {
+        string_at(input, SUBTYPE.len())
             .ok()
-            .map(|(_, subtype)| subtype),
-        None => crate::grammar::raw(input)?
-            .1
-            .get("subtype")
-            .and_then(RawJson::as_str),
+            .map(|(_, subtype)| subtype)
+    } else {
+        let line = raw_at(input, 0).map_err(|stop| Fault::of(stop, input))?.1;
+        line.get("subtype").and_then(RawJson::as_str)
     };
     let subtype = subtype.unwrap_or_default();
     macro_rules! by_subtype {

@@ -1,7 +1,7 @@
 //! `assistant` and `user` lines (protocol, sections A.5 and A.6).
 
 use crate::event::{Block, Blocks};
-use crate::grammar::{Parsed, Read, record, skip};
+use crate::grammar::{Index, Read, byte, record, skip, string_at};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -131,13 +131,23 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Read<'a> for MessageContent<'a> {
-    fn read(input: &'a str) -> Parsed<'a, Self> {
-        match input.as_bytes().first() {
-            Some(b'[') => Blocks::read(input).map(|(rest, blocks)| (rest, Self::Blocks(blocks))),
-            Some(b'"') => {
-                crate::grammar::string(input).map(|(rest, text)| (rest, Self::Text(text)))
+    fn read(&mut self, text: &'a str, at: usize) -> Index {
+        match byte(text.as_bytes(), at) {
+            b'[' => {
+                let mut blocks = Blocks::default();
+                let end = blocks.read(text, at)?;
+                *self = Self::Blocks(blocks);
+                Ok(end)
             }
-            _ => skip(input).map(|(rest, ())| (rest, Self::Absent)),
+            b'"' => {
+                let (end, value) = string_at(text, at)?;
+                *self = Self::Text(value);
+                Ok(end)
+            }
+            _ => {
+                *self = Self::Absent;
+                skip(text.as_bytes(), at)
+            }
         }
     }
 }

@@ -80,13 +80,11 @@ impl<'a> TurnResult<'a> {
         self.model_usage
             .into_iter()
             .flat_map(RawJson::members)
-            .map(|(model, usage)| {
-                (
-                    model,
-                    ModelUsage::read(usage.text())
-                        .map(|(_, it)| it)
-                        .unwrap_or_default(),
-                )
+            .map(|(model, raw)| {
+                let mut usage = ModelUsage::default();
+                // The text is validated, so the walk cannot stop.
+                let _ = usage.read(raw.text(), 0);
+                (model, usage)
             })
     }
 }

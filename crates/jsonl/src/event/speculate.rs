@@ -5,7 +5,7 @@
 //! error but the business of the walk in [`line`](super::line), which gives the same event.
 
 use crate::event::{ApiEvent, Body, Delta, Event, StreamEvent};
-use crate::grammar::string;
+use crate::grammar::{byte, string_at};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -39,7 +39,7 @@ impl<'a> Deltas<'a> {
             r#"}},"session_id":"#,
             r#","parent_tool_use_id":null,"uuid":"#,
         )?;
-        let (rest, uuid) = string(rest).ok()?;
+        let (rest, uuid) = string(rest)?;
         let rest = self.message.read(rest, r#","api_message_id":"#, "}")?;
         let raw = RawJson::validated(input.get(..input.len() - rest.len())?);
         let stream = StreamEvent {
@@ -67,7 +67,7 @@ impl<'a> Run<'a> {
         {
             return Some(rest);
         }
-        let (rest, value) = string(input.strip_prefix(before)?).ok()?;
+        let (rest, value) = string(input.strip_prefix(before)?)?;
         let rest = rest.strip_prefix(after)?;
         *self = Self {
             spelling: input.get(..input.len() - rest.len())?,
@@ -75,6 +75,14 @@ impl<'a> Run<'a> {
         };
         Some(rest)
     }
+}
+
+/// The string that begins the input, and what is left behind it.
+#[inline(always)]
+fn string(input: &str) -> Option<(&str, Str<'_>)> {
+    let is_string = byte(input.as_bytes(), 0) == b'"';
+    let (end, value) = is_string.then(|| string_at(input, 0))?.ok()?;
+    Some((input.get(end..)?, value))
 }
 
 /// The index of a block: one digit or two, as messages have.
@@ -90,14 +98,14 @@ fn index(input: &str) -> Option<(&str, u32)> {
 #[inline]
 fn kind(input: &str) -> Option<(&str, Delta<'_>)> {
     if let Some(text) = input.strip_prefix(r#"text_delta","text":"#) {
-        let (rest, text) = string(text).ok()?;
+        let (rest, text) = string(text)?;
         return Some((rest, Delta::Text(text)));
     }
     if let Some(json) = input.strip_prefix(r#"input_json_delta","partial_json":"#) {
-        let (rest, json) = string(json).ok()?;
+        let (rest, json) = string(json)?;
         return Some((rest, Delta::InputJson(json)));
     }
-    let (rest, text) = string(input.strip_prefix(r#"thinking_delta","thinking":"#)?).ok()?;
+    let (rest, text) = string(input.strip_prefix(r#"thinking_delta","thinking":"#)?)?;
     Some((rest, Delta::Thinking(text)))
 }
 

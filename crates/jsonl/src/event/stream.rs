@@ -1,7 +1,7 @@
 //! `stream_event` lines (protocol, section A.8).
 
 use crate::event::{Block, Message, Usage};
-use crate::grammar::{Parsed, Read, Record, record, skip};
+use crate::grammar::{Index, Read, Record, record, skip};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -158,25 +158,26 @@ struct Slots<'a> {
 }
 
 impl<'a> Record<'a> for Slots<'a> {
-    fn member(&mut self, key: &str, input: &'a str) -> Parsed<'a, ()> {
-        use crate::grammar::read_into;
+    fn member(&mut self, key: &str, text: &'a str, at: usize) -> Index {
         match key {
-            "type" => read_into(&mut self.kind, input),
-            "index" => read_into(&mut self.index, input),
-            "delta" => read_into(&mut self.delta, input),
-            "message" => read_into(&mut self.message, input),
-            "content_block" => read_into(&mut self.block, input),
-            "usage" => read_into(&mut self.usage, input),
-            "error" => read_into(&mut self.error, input),
-            _ => skip(input),
+            "type" => self.kind.read(text, at),
+            "index" => self.index.read(text, at),
+            "delta" => self.delta.read(text, at),
+            "message" => self.message.read(text, at),
+            "content_block" => self.block.read(text, at),
+            "usage" => self.usage.read(text, at),
+            "error" => self.error.read(text, at),
+            _ => skip(text.as_bytes(), at),
         }
     }
 }
 
 impl<'a> Read<'a> for ApiEvent<'a> {
-    fn read(input: &'a str) -> Parsed<'a, Self> {
-        let (rest, slots) = Slots::record(input)?;
-        Ok((rest, slots.map(Slots::event).unwrap_or_default()))
+    fn read(&mut self, text: &'a str, at: usize) -> Index {
+        let mut slots = None;
+        let end = Slots::record(&mut slots, text, at)?;
+        *self = slots.map(Slots::event).unwrap_or_default();
+        Ok(end)
     }
 }
 
@@ -215,9 +216,10 @@ impl<'a> Slots<'a> {
 
 /// Reads a value that the walk kept raw until its meaning was known.
 fn read_raw<'a, T: Read<'a> + Default>(raw: RawJson<'a>) -> T {
-    T::read(raw.text())
-        .map(|(_, value)| value)
-        .unwrap_or_default()
+    let mut value = T::default();
+    // The text is validated, so the walk cannot stop.
+    let _ = value.read(raw.text(), 0);
+    value
 }
 
 record! {

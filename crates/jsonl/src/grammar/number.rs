@@ -1,46 +1,32 @@
 //! `number = [ "-" ] int [ frac ] [ exp ]`
 
-use crate::error::{Expected, Fault};
-use crate::grammar::Parsed;
+use crate::error::{Expected, Stop};
+use crate::grammar::{Index, byte};
 
 /// Longer numbers are tried as floats, because they may be out of range without an exponent.
 const SURELY_FINITE: usize = 300;
-
-/// One number, as it is written.
-#[inline]
-pub(crate) fn number(input: &str) -> Parsed<'_, &str> {
-    match number_end(input.as_bytes(), 0) {
-        Ok(end) => {
-            let (text, rest) = input.split_at(end);
-            Ok((rest, text))
-        }
-        Err((at, expected)) => Err(nom::Err::Error(Fault {
-            left: input.len() - at,
-            expected,
-        })),
-    }
-}
 
 /// Index behind the number that begins at `from`.
 ///
 /// A number that no 64-bit float can hold is refused: the readers behind this parser could not
 /// agree on what it means.
-pub(crate) fn number_end(bytes: &[u8], from: usize) -> Result<usize, (usize, Expected)> {
-    let start = from + usize::from(bytes.get(from) == Some(&b'-'));
-    let mut at = match bytes.get(start) {
-        Some(b'0') => start + 1,
-        _ => digits(bytes, start)?,
+pub(crate) fn number_end(bytes: &[u8], from: usize) -> Index {
+    let start = from + usize::from(byte(bytes, from) == b'-');
+    let mut at = if byte(bytes, start) == b'0' {
+        start + 1
+    } else {
+        digits(bytes, start)?
     };
-    if bytes.get(at) == Some(&b'.') {
+    if byte(bytes, at) == b'.' {
         at = digits(bytes, at + 1)?;
     }
-    let exponent = matches!(bytes.get(at), Some(b'e' | b'E'));
+    let exponent = matches!(byte(bytes, at), b'e' | b'E');
     if exponent {
-        let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+        let sign = usize::from(matches!(byte(bytes, at + 1), b'+' | b'-'));
         at = digits(bytes, at + 1 + sign)?;
     }
     if (exponent || at - from > SURELY_FINITE) && !is_finite(bytes.get(from..at)) {
-        return Err((from, Expected::SmallerNumber));
+        return Err(Stop::new(from, Expected::SmallerNumber));
     }
     Ok(at)
 }
@@ -52,14 +38,14 @@ fn is_finite(number: Option<&[u8]>) -> bool {
 }
 
 /// `1*DIGIT`; the index behind the last digit.
-#[inline]
-fn digits(bytes: &[u8], from: usize) -> Result<usize, (usize, Expected)> {
+#[inline(always)]
+fn digits(bytes: &[u8], from: usize) -> Index {
     let mut at = from;
-    while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+    while byte(bytes, at).is_ascii_digit() {
         at += 1;
     }
     if at == from {
-        Err((from.min(bytes.len()), Expected::Digit))
+        Err(Stop::new(from.min(bytes.len()), Expected::Digit))
     } else {
         Ok(at)
     }

@@ -1,84 +1,93 @@
 //! `object = "{" [ member *( "," member ) ] "}"` and `array = "[" [ value *( "," value ) ] "]"`
 
-use nom::Parser as _;
-use nom::sequence::{preceded, terminated};
+use crate::error::{Expected, Stop};
+use crate::grammar::{Index, byte, space, string_at};
 
-use crate::error::{Expected, Fault};
-use crate::grammar::{Parsed, space, string, token};
-use crate::text::Str;
-
-/// Walks the members of one object in whatever order they stand. `member` gets the key and the
-/// input at its value, and returns the input behind the value.
-#[inline]
+/// Walks the members of the object at `at`, in whatever order they stand. `member` gets the key and
+/// the index of the value, and returns the index behind the value.
+#[inline(always)]
 pub(crate) fn object<'a>(
-    input: &'a str,
-    mut member: impl FnMut(&str, &'a str) -> Parsed<'a, ()>,
-) -> Parsed<'a, ()> {
-    let (mut rest, ()) = token('{', Expected::Value)(input)?;
-    if let Some(rest) = rest.strip_prefix('}') {
-        return Ok((rest, ()));
+    text: &'a str,
+    at: usize,
+    mut member: impl FnMut(&str, &'a str, usize) -> Index,
+) -> Index {
+    let bytes = text.as_bytes();
+    let mut at = space(bytes, opened(bytes, at, b'{')?);
+    if byte(bytes, at) == b'}' {
+        return Ok(at + 1);
     }
     loop {
-        let (value, name) = key(rest)?;
-        let (behind, ()) = if name.has_escapes() {
-            member(&name.decode(), value)
+        if byte(bytes, at) != b'"' {
+            return Err(Stop::new(at.min(bytes.len()), Expected::Key));
+        }
+        let (behind, name) = string_at(text, at)?;
+        let value = colon(bytes, behind)?;
+        let behind = if name.has_escapes() {
+            member(&name.decode(), text, value)?
         } else {
-            member(name.raw(), value)
-        }?;
-        rest = match next(space(behind), '}')? {
-            (rest, More::Yes) => rest,
-            (rest, More::No) => return Ok((rest, ())),
+            member(name.raw(), text, value)?
+        };
+        at = match next(bytes, behind, b'}')? {
+            More::Yes(at) => at,
+            More::No(end) => return Ok(end),
         };
     }
 }
 
-/// Walks the values of one array.
+/// Walks the values of the array at `at`.
 pub(crate) fn array<'a>(
-    input: &'a str,
-    mut element: impl FnMut(&'a str) -> Parsed<'a, ()>,
-) -> Parsed<'a, ()> {
-    let (mut rest, ()) = token('[', Expected::Value)(input)?;
-    if let Some(rest) = rest.strip_prefix(']') {
-        return Ok((rest, ()));
+    text: &'a str,
+    at: usize,
+    mut element: impl FnMut(&'a str, usize) -> Index,
+) -> Index {
+    let bytes = text.as_bytes();
+    let mut at = space(bytes, opened(bytes, at, b'[')?);
+    if byte(bytes, at) == b']' {
+        return Ok(at + 1);
     }
     loop {
-        let (behind, ()) = element(rest)?;
-        rest = match next(space(behind), ']')? {
-            (rest, More::Yes) => rest,
-            (rest, More::No) => return Ok((rest, ())),
+        let behind = element(text, at)?;
+        at = match next(bytes, behind, b']')? {
+            More::Yes(at) => at,
+            More::No(end) => return Ok(end),
         };
     }
 }
 
-/// `string ws ":" ws`
+/// Index behind an opening bracket.
 #[inline(always)]
-pub(crate) fn key(input: &str) -> Parsed<'_, Str<'_>> {
-    if !input.starts_with('"') {
-        return Err(Fault::at(input, Expected::Key));
+fn opened(bytes: &[u8], at: usize, bracket: u8) -> Index {
+    if byte(bytes, at) == bracket {
+        Ok(at + 1)
+    } else {
+        Err(Stop::new(at, Expected::Value))
     }
-    let colon = preceded(blank, token(':', Expected::Colon));
-    terminated(string, colon).parse(input)
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the shape of a parser")]
+/// `ws ":" ws`; the index of the value behind a key.
 #[inline(always)]
-fn blank(input: &str) -> Parsed<'_, ()> {
-    Ok((space(input), ()))
+pub(super) fn colon(bytes: &[u8], at: usize) -> Index {
+    let at = space(bytes, at);
+    if byte(bytes, at) != b':' {
+        return Err(Stop::new(at, Expected::Colon));
+    }
+    Ok(space(bytes, at + 1))
 }
 
 enum More {
-    Yes,
-    No,
+    /// Index of the next key or value.
+    Yes(usize),
+    /// Index behind the closing bracket.
+    No(usize),
 }
 
-/// `"," ws` or the closing bracket.
+/// `ws "," ws` or the closing bracket.
 #[inline(always)]
-fn next(input: &str, close: char) -> Parsed<'_, More> {
-    if let Some(rest) = input.strip_prefix(',') {
-        return Ok((space(rest), More::Yes));
-    }
-    match input.strip_prefix(close) {
-        Some(rest) => Ok((rest, More::No)),
-        None => Err(Fault::at(input, Expected::CommaOrEnd)),
+fn next(bytes: &[u8], at: usize, close: u8) -> Result<More, Stop> {
+    let at = space(bytes, at);
+    match byte(bytes, at) {
+        b',' => Ok(More::Yes(space(bytes, at + 1))),
+        found if found == close => Ok(More::No(at + 1)),
+        _ => Err(Stop::new(at, Expected::CommaOrEnd)),
     }
 }

@@ -1,70 +1,70 @@
 //! Members of a known type, read leniently: a value of another type is stepped over, not an error.
 
-use crate::grammar::number::number;
-use crate::grammar::{Parsed, object, raw, skip, string};
+use crate::grammar::number::number_end;
+use crate::grammar::{Index, byte, object, raw_at, skip, string_at};
 use crate::raw::RawJson;
 use crate::text::Str;
 
 /// A type that can be read at the place of a value. What does not fit gives the type's "nothing":
 /// the real agent uses one key for values of several types (`message` is a string on
 /// `system/permission_denied`).
-pub(crate) trait Read<'a>: Sized {
-    fn read(input: &'a str) -> Parsed<'a, Self>;
+pub(crate) trait Read<'a> {
+    /// Reads the value at `at` into `self`; gives the index behind it.
+    fn read(&mut self, text: &'a str, at: usize) -> Index;
 }
 
 /// A type that is filled member by member, in any order; the last of two equal keys wins.
 pub(crate) trait Record<'a>: Default {
-    /// Reads the value of `key`, or steps over it.
-    fn member(&mut self, key: &str, input: &'a str) -> Parsed<'a, ()>;
+    /// Reads the value of `key` at `at`, or steps over it.
+    fn member(&mut self, key: &str, text: &'a str, at: usize) -> Index;
 
-    /// Reads one object; a value of another type is stepped over.
-    fn record(input: &'a str) -> Parsed<'a, Option<Self>> {
-        if !input.starts_with('{') {
-            return skip(input).map(|(rest, ())| (rest, None));
+    /// Reads the object at `at`, or steps over a value of another type.
+    fn record(place: &mut Option<Self>, text: &'a str, at: usize) -> Index {
+        *place = None;
+        if byte(text.as_bytes(), at) != b'{' {
+            return skip(text.as_bytes(), at);
         }
-        let mut record = Self::default();
-        let (rest, ()) = object(input, |key, value| record.member(key, value))?;
-        Ok((rest, Some(record)))
+        let record = place.insert(Self::default());
+        object(text, at, |key, text, at| record.member(key, text, at))
     }
 }
 
-/// Reads a value into its place.
-#[inline]
-pub(crate) fn read_into<'a, T: Read<'a>>(place: &mut T, input: &'a str) -> Parsed<'a, ()> {
-    let (rest, value) = T::read(input)?;
-    *place = value;
-    Ok((rest, ()))
-}
-
 impl<'a> Read<'a> for Option<Str<'a>> {
-    #[inline]
-    fn read(input: &'a str) -> Parsed<'a, Self> {
-        if input.starts_with('"') {
-            string(input).map(|(rest, value)| (rest, Some(value)))
-        } else {
-            skip(input).map(|(rest, ())| (rest, None))
+    #[inline(always)]
+    fn read(&mut self, text: &'a str, at: usize) -> Index {
+        if byte(text.as_bytes(), at) != b'"' {
+            *self = None;
+            return skip(text.as_bytes(), at);
         }
+        let (end, value) = string_at(text, at)?;
+        *self = Some(value);
+        Ok(end)
     }
 }
 
 /// `null` is no value.
 impl<'a> Read<'a> for Option<RawJson<'a>> {
-    fn read(input: &'a str) -> Parsed<'a, Self> {
-        let (rest, value) = raw(input)?;
-        Ok((rest, (!value.is_null()).then_some(value)))
+    #[inline]
+    fn read(&mut self, text: &'a str, at: usize) -> Index {
+        let (end, value) = raw_at(text, at)?;
+        *self = (!value.is_null()).then_some(value);
+        Ok(end)
     }
 }
 
 impl<'a> Read<'a> for Option<bool> {
-    fn read(input: &'a str) -> Parsed<'a, Self> {
-        let (rest, value) = raw(input)?;
-        Ok((rest, value.as_bool()))
+    fn read(&mut self, text: &'a str, at: usize) -> Index {
+        let (end, value) = raw_at(text, at)?;
+        *self = value.as_bool();
+        Ok(end)
     }
 }
 
 impl<'a> Read<'a> for bool {
-    fn read(input: &'a str) -> Parsed<'a, Self> {
-        Option::<Self>::read(input).map(|(rest, value)| (rest, value.unwrap_or_default()))
+    fn read(&mut self, text: &'a str, at: usize) -> Index {
+        let (end, value) = raw_at(text, at)?;
+        *self = value.as_bool().unwrap_or_default();
+        Ok(end)
     }
 }
 
@@ -72,12 +72,14 @@ macro_rules! read_number {
     ($($type:ty)*) => { $(
         impl<'a> Read<'a> for Option<$type> {
             #[inline]
-            fn read(input: &'a str) -> Parsed<'a, Self> {
-                if matches!(input.as_bytes().first(), Some(b'-' | b'0'..=b'9')) {
-                    number(input).map(|(rest, text)| (rest, text.parse().ok()))
-                } else {
-                    skip(input).map(|(rest, ())| (rest, None))
+            fn read(&mut self, text: &'a str, at: usize) -> Index {
+                *self = None;
+                if !matches!(byte(text.as_bytes(), at), b'-' | b'0'..=b'9') {
+                    return skip(text.as_bytes(), at);
                 }
+                let end = number_end(text.as_bytes(), at)?;
+                *self = text.get(at..end).and_then(|number| number.parse().ok());
+                Ok(end)
             }
         }
     )* };
@@ -86,8 +88,11 @@ macro_rules! read_number {
 read_number!(u32 u64 i64 f64);
 
 impl<'a, R: Record<'a>> Read<'a> for Option<Box<R>> {
-    fn read(input: &'a str) -> Parsed<'a, Self> {
-        R::record(input).map(|(rest, record)| (rest, record.map(Box::new)))
+    fn read(&mut self, text: &'a str, at: usize) -> Index {
+        let mut record = None;
+        let end = R::record(&mut record, text, at)?;
+        *self = record.map(Box::new);
+        Ok(end)
     }
 }
 
@@ -105,18 +110,22 @@ macro_rules! record {
         }
 
         impl<'a> $crate::grammar::Record<'a> for $name $(<$life>)? {
-            fn member(&mut self, key: &str, input: &'a str) -> $crate::grammar::Parsed<'a, ()> {
+            #[inline]
+            fn member(&mut self, key: &str, text: &'a str, at: usize) -> $crate::grammar::Index {
                 match key {
-                    $($key => $crate::grammar::read_into(&mut self.$field, input),)*
-                    _ => $crate::grammar::skip(input),
+                    $($key => $crate::grammar::Read::read(&mut self.$field, text, at),)*
+                    _ => $crate::grammar::skip(text.as_bytes(), at),
                 }
             }
         }
 
         impl<'a> $crate::grammar::Read<'a> for $name $(<$life>)? {
-            fn read(input: &'a str) -> $crate::grammar::Parsed<'a, Self> {
+            fn read(&mut self, text: &'a str, at: usize) -> $crate::grammar::Index {
                 use $crate::grammar::Record as _;
-                Self::record(input).map(|(rest, record)| (rest, record.unwrap_or_default()))
+                let mut record = None;
+                let end = Self::record(&mut record, text, at)?;
+                *self = record.unwrap_or_default();
+                Ok(end)
             }
         }
     };

@@ -9,15 +9,29 @@ use simd::{near_special, run};
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
 use swar::near_special;
 
-use crate::error::Expected;
+use crate::error::{Expected, Stop};
 
-/// Where a string ends.
+/// Where a string ends, and whether a backslash stands before that: one word, so that it travels in
+/// a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StringEnd {
+pub(crate) struct StringEnd(usize);
+
+impl StringEnd {
+    #[inline(always)]
+    const fn new(quote: usize, has_escapes: bool) -> Self {
+        Self(quote << 1 | has_escapes as usize)
+    }
+
     /// Index of the closing quote.
-    pub(crate) quote: usize,
-    /// Whether a backslash stands before it.
-    pub(crate) escaped: bool,
+    #[inline(always)]
+    pub(crate) const fn quote(self) -> usize {
+        self.0 >> 1
+    }
+
+    #[inline(always)]
+    pub(crate) const fn has_escapes(self) -> bool {
+        self.0 & 1 == 1
+    }
 }
 
 /// Finds the closing quote of the string whose content begins at `from`.
@@ -26,13 +40,10 @@ pub(crate) struct StringEnd {
 ///
 /// The index of the byte that breaks the grammar, and what was expected there.
 #[inline(always)]
-pub(crate) fn string_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize, Expected)> {
+pub(crate) fn string_end(bytes: &[u8], from: usize) -> Result<StringEnd, Stop> {
     // Keys, ids and most values are short and hold no escape: they cost no call.
     match near_special(bytes, from) {
-        Some(at) if bytes.get(at) == Some(&b'"') => Ok(StringEnd {
-            quote: at,
-            escaped: false,
-        }),
+        Some(at) if bytes.get(at) == Some(&b'"') => Ok(StringEnd::new(at, false)),
         _ => far_end(bytes, from),
     }
 }
@@ -59,7 +70,7 @@ const fn run(_bytes: &[u8], from: usize) -> Run {
 
 /// The end of a string that is long or holds an escape.
 #[inline(never)]
-fn far_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize, Expected)> {
+fn far_end(bytes: &[u8], from: usize) -> Result<StringEnd, Stop> {
     match run(bytes, from) {
         Run::Ended(end) => Ok(end),
         Run::Stopped { at, escaped } => piecewise_end(bytes, at, escaped),
@@ -67,36 +78,32 @@ fn far_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize, Expected)> {
 }
 
 /// The end of a string from special byte to special byte.
-fn piecewise_end(
-    bytes: &[u8],
-    from: usize,
-    mut escaped: bool,
-) -> Result<StringEnd, (usize, Expected)> {
+fn piecewise_end(bytes: &[u8], from: usize, mut escaped: bool) -> Result<StringEnd, Stop> {
     let mut at = from;
     loop {
         at = swar::special(bytes, at);
         match bytes.get(at) {
-            Some(b'"') => return Ok(StringEnd { quote: at, escaped }),
+            Some(b'"') => return Ok(StringEnd::new(at, escaped)),
             Some(b'\\') => {
                 escaped = true;
                 at = escape_end(bytes, at)?;
             }
-            None | Some(b'\n') => return Err((at, Expected::Quote)),
-            Some(_) => return Err((at, Expected::EscapedControl)),
+            None | Some(b'\n') => return Err(Stop::new(at, Expected::Quote)),
+            Some(_) => return Err(Stop::new(at, Expected::EscapedControl)),
         }
     }
 }
 
 /// `escape = "\" ( %x22 / "\" / "/" / "b" / "f" / "n" / "r" / "t" / "u" 4HEXDIG )`
-fn escape_end(bytes: &[u8], backslash: usize) -> Result<usize, (usize, Expected)> {
+fn escape_end(bytes: &[u8], backslash: usize) -> Result<usize, Stop> {
     let letter = backslash + 1;
     match bytes.get(letter) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(letter + 1),
         Some(b'u') => match (1..=4).find(|i| !is_hex(bytes.get(letter + i))) {
             None => Ok(letter + 5),
-            Some(i) => Err((letter + i, Expected::HexDigits)),
+            Some(i) => Err(Stop::new(letter + i, Expected::HexDigits)),
         },
-        _ => Err((letter, Expected::EscapeLetter)),
+        _ => Err(Stop::new(letter, Expected::EscapeLetter)),
     }
 }
 
@@ -123,15 +130,15 @@ mod tests {
     use super::*;
 
     /// The end of a string byte by byte.
-    fn slow_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize, Expected)> {
+    fn slow_end(bytes: &[u8], from: usize) -> Result<StringEnd, Stop> {
         let mut at = from;
         let mut escaped = false;
         loop {
             match bytes.get(at) {
-                Some(b'"') => return Ok(StringEnd { quote: at, escaped }),
+                Some(b'"') => return Ok(StringEnd::new(at, escaped)),
                 Some(b'\\') => (at, escaped) = (escape_end(bytes, at)?, true),
-                None | Some(b'\n') => return Err((at, Expected::Quote)),
-                Some(byte) if *byte < 0x20 => return Err((at, Expected::EscapedControl)),
+                None | Some(b'\n') => return Err(Stop::new(at, Expected::Quote)),
+                Some(byte) if *byte < 0x20 => return Err(Stop::new(at, Expected::EscapedControl)),
                 Some(_) => at += 1,
             }
         }
@@ -227,7 +234,7 @@ mod tests {
         ] {
             assert_eq!(
                 string_end(text.as_bytes(), 0),
-                Err((at, expected)),
+                Err(Stop::new(at, expected)),
                 "{text}"
             );
         }

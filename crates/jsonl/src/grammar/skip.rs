@@ -3,10 +3,11 @@
 //! Most bytes of a message line are members that nobody reads, so this walk counts indexes instead
 //! of cutting text.
 
-use crate::error::{Expected, Fault};
-use crate::grammar::Parsed;
+use crate::error::{Expected, Stop};
 use crate::grammar::number::number_end;
+use crate::grammar::object::colon;
 use crate::grammar::scan::string_end;
+use crate::grammar::{Index, byte, space};
 use crate::raw::RawJson;
 
 /// How deep objects and arrays may nest inside one member that is kept raw.
@@ -15,37 +16,23 @@ use crate::raw::RawJson;
 /// levels at which `serde_json` stops.
 const MAX_DEPTH: u32 = 120;
 
-/// One value, kept as it is written.
+/// The value at `at`, kept as it is written, and the index behind it.
 #[inline]
-pub(crate) fn raw(input: &str) -> Parsed<'_, RawJson<'_>> {
-    let (rest, ()) = skip(input)?;
-    let text = input.get(..input.len() - rest.len()).unwrap_or_default();
-    Ok((rest, RawJson::validated(text)))
+pub(crate) fn raw_at(text: &str, at: usize) -> Result<(usize, RawJson<'_>), Stop> {
+    let end = skip(text.as_bytes(), at)?;
+    Ok((
+        end,
+        RawJson::validated(text.get(at..end).unwrap_or_default()),
+    ))
 }
 
-/// Steps over one value. Iterative: the depth of the input never becomes depth of the stack.
-#[inline]
-pub(crate) fn skip(input: &str) -> Parsed<'_, ()> {
-    let bytes = input.as_bytes();
-    match value_end(bytes) {
-        Ok(end) => Ok((input.get(end..).unwrap_or_default(), ())),
-        Err((at, expected)) => Err(nom::Err::Error(Fault {
-            left: bytes.len() - at,
-            expected,
-        })),
-    }
-}
-
-/// An index, or the index of the byte that breaks the grammar and what was expected there.
-type Index = Result<usize, (usize, Expected)>;
-
-/// Index behind the value that begins the input.
-fn value_end(bytes: &[u8]) -> Index {
+/// Index behind the value at `at`. Iterative: the depth of the input never becomes depth of the
+/// stack.
+pub(crate) fn skip(bytes: &[u8], mut at: usize) -> Index {
     let mut open = Open::default();
-    let mut at = 0;
     loop {
         at = match byte(bytes, at) {
-            b'"' => string_end(bytes, at + 1)?.quote + 1,
+            b'"' => string_end(bytes, at + 1)?.quote() + 1,
             bracket @ (b'{' | b'[') => {
                 let inside = space(bytes, at + 1);
                 // The closing brackets stand two behind the opening ones in ASCII.
@@ -87,7 +74,7 @@ struct Open {
 impl Open {
     /// Steps over what may follow a value: closing brackets, then a comma or the end.
     #[inline]
-    fn close(&mut self, bytes: &[u8], mut at: usize) -> Result<Step, (usize, Expected)> {
+    fn close(&mut self, bytes: &[u8], mut at: usize) -> Result<Step, Stop> {
         while self.depth > 0 {
             at = space(bytes, at);
             let object = self.objects & 1 == 1;
@@ -98,16 +85,16 @@ impl Open {
                 }
                 b'}' if object => self.pop(),
                 b']' if !object => self.pop(),
-                _ => return Err((at, Expected::CommaOrEnd)),
+                _ => return Err(Stop::new(at, Expected::CommaOrEnd)),
             }
             at += 1;
         }
         Ok(Step::Done(at))
     }
 
-    fn push(&mut self, bracket: u8, at: usize) -> Result<(), (usize, Expected)> {
+    fn push(&mut self, bracket: u8, at: usize) -> Result<(), Stop> {
         if self.depth == MAX_DEPTH {
-            return Err((at, Expected::LessNesting));
+            return Err(Stop::new(at, Expected::LessNesting));
         }
         self.depth += 1;
         self.objects = self.objects << 1 | u128::from(bracket == b'{');
@@ -120,31 +107,13 @@ impl Open {
     }
 }
 
-/// The byte at an index; NUL behind the end, which begins nothing in JSON.
-#[inline]
-fn byte(bytes: &[u8], at: usize) -> u8 {
-    bytes.get(at).copied().unwrap_or(0)
-}
-
-#[inline]
-fn space(bytes: &[u8], mut at: usize) -> usize {
-    while matches!(byte(bytes, at), b' ' | b'\t' | b'\r') {
-        at += 1;
-    }
-    at
-}
-
 /// `string ws ":" ws`; the index of the value.
-#[inline]
+#[inline(always)]
 fn key(bytes: &[u8], at: usize) -> Index {
     if byte(bytes, at) != b'"' {
-        return Err((at.min(bytes.len()), Expected::Key));
+        return Err(Stop::new(at.min(bytes.len()), Expected::Key));
     }
-    let colon = space(bytes, string_end(bytes, at + 1)?.quote + 1);
-    if byte(bytes, colon) != b':' {
-        return Err((colon, Expected::Colon));
-    }
-    Ok(space(bytes, colon + 1))
+    colon(bytes, string_end(bytes, at + 1)?.quote() + 1)
 }
 
 /// A number, `true`, `false` or `null`.
@@ -154,7 +123,7 @@ fn scalar(bytes: &[u8], at: usize) -> Index {
         b't' => literal(bytes, at, b"true"),
         b'f' => literal(bytes, at, b"false"),
         b'n' => literal(bytes, at, b"null"),
-        _ => Err((at.min(bytes.len()), Expected::Value)),
+        _ => Err(Stop::new(at.min(bytes.len()), Expected::Value)),
     }
 }
 
@@ -166,5 +135,5 @@ fn literal(bytes: &[u8], at: usize, word: &[u8]) -> Index {
     }
     // The fault stands behind what fits, so that a cut literal is seen as cut.
     let fits = rest.iter().zip(word).take_while(|(a, b)| a == b).count();
-    Err((at + fits, Expected::Value))
+    Err(Stop::new(at + fits, Expected::Value))
 }

@@ -1,29 +1,18 @@
 //! `string = quotation-mark *char quotation-mark`
 
-use crate::error::{Expected, Fault};
-use crate::grammar::Parsed;
+use crate::error::Stop;
 use crate::grammar::scan::string_end;
 use crate::text::Str;
 
-/// One string, quotes included in the input and not in the result.
+/// The string whose opening quote stands at `at`, and the index behind its closing quote.
 #[inline(always)]
-pub(crate) fn string(input: &str) -> Parsed<'_, Str<'_>> {
-    let bytes = input.as_bytes();
-    if bytes.first() != Some(&b'"') {
-        return Err(Fault::at(input, Expected::Value));
-    }
-    let end = string_end(bytes, 1).map_err(|(at, expected)| {
-        nom::Err::Error(Fault {
-            left: input.len() - at,
-            expected,
-        })
-    })?;
+pub(crate) fn string_at(text: &str, at: usize) -> Result<(usize, Str<'_>), Stop> {
+    let end = string_end(text.as_bytes(), at + 1)?;
     // Both ends are quotes, so they are character boundaries; the fallback is never reached.
-    let rest = input.get(end.quote + 1..).unwrap_or_default();
-    let value = if end.escaped {
-        Str::escaped(input.get(..end.quote).unwrap_or_default())
+    let value = if end.has_escapes() {
+        Str::escaped(text.get(at..end.quote()).unwrap_or_default())
     } else {
-        Str::plain(input.get(1..end.quote).unwrap_or_default())
+        Str::plain(text.get(at + 1..end.quote()).unwrap_or_default())
     };
-    Ok((rest, value))
+    Ok((end.quote() + 1, value))
 }

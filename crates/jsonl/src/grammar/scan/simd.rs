@@ -96,10 +96,7 @@ fn run_with(bytes: &[u8], from: usize, masks: impl Fn(&[u8; 64]) -> Masks) -> Ru
         escaped_somewhere |= masks.backslash & inside != 0;
         if ends != 0 {
             let quote = at + ends.trailing_zeros() as usize;
-            return Run::Ended(StringEnd {
-                quote,
-                escaped: escaped_somewhere,
-            });
+            return Run::Ended(StringEnd::new(quote, escaped_somewhere));
         }
         carry = next_carry;
         at += 64;
