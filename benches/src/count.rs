@@ -20,8 +20,8 @@ const PIECES: [usize; 2] = [1 << 20, 2 << 20];
 /// What was counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
-    /// Instructions of one line.
-    pub per_event: f64,
+    /// Instructions of one line; none when both pieces have the same lines, only longer ones.
+    pub per_event: Option<f64>,
     /// Instructions of one byte.
     pub per_byte: f64,
 }
@@ -68,8 +68,9 @@ impl Counter {
         let [short, long] = PIECES.map(|size| self.run(contender, corpus, size));
         let (short, long) = (short?, long?);
         let instructions = (long.instructions - short.instructions) as f64;
+        let events = long.events - short.events;
         Ok(Count {
-            per_event: instructions / (long.events - short.events) as f64,
+            per_event: (events > 0).then(|| instructions / events as f64),
             per_byte: instructions / (long.bytes - short.bytes) as f64,
         })
     }

@@ -1,5 +1,7 @@
 //! Every contender decodes every corpus as the others do.
 
+use std::time::Duration;
+
 use bowline_benches::contenders::{Contender, Slice};
 use bowline_benches::corpus::Corpus;
 use bowline_benches::job::{Ends, EveryByte};
@@ -28,7 +30,7 @@ fn all_decode_the_same() {
 
 #[test]
 fn recordings_keep_nearly_every_line() {
-    let bytes = Corpus::Realloop.generate(1).unwrap();
+    let bytes = Corpus::Realloop.generate(6 << 20).unwrap();
     let (kept, unfit) = fit(&bytes);
     let lines = kept.iter().filter(|&&byte| byte == b'\n').count();
     assert!(unfit * 100 < lines, "{unfit} of {lines} left out");
@@ -163,5 +165,9 @@ fn measuring_takes_time_and_counts_events() {
     let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();
     let (times, events) = measure(&mut slices(bytes), 1, |_| {}).unwrap();
     assert_eq!(events, lines as u64);
-    assert!(times.iter().all(|time| time.as_nanos() > 0));
+    let plausible = Duration::from_nanos(1)..Duration::from_secs(60);
+    assert!(
+        times.iter().all(|time| plausible.contains(time)),
+        "{times:?}"
+    );
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use bowline_benches::contenders::{Contender, Slice};
 use bowline_benches::corpus::Corpus;
-use bowline_benches::count::{CountError, Counter};
+use bowline_benches::count::{Count, CountError, Counter};
 use bowline_benches::job::Ends;
 use bytes::Bytes;
 use clap::Parser;
@@ -65,23 +65,26 @@ impl Arguments {
         for &corpus in corpora {
             for &contender in &self.contender {
                 let count = counter.count(contender, corpus)?;
-                let (name, who) = (corpus.name(), contender.name());
-                let (event, byte) = (count.per_event, count.per_byte);
-                print(&if self.json {
-                    format!(
-                        "{{\"corpus\":\"{name}\",\"contender\":\"{who}\",\"instructions_per_event\":{event:.1},\"instructions_per_byte\":{byte:.3}}}\n"
-                    )
-                } else {
-                    format!(
-                        "{name:<10}{who:<20}{event:>12.1} instructions/event{byte:>8.3} /byte\n"
-                    )
-                })?;
+                print(&self.line(corpus, contender, count))?;
                 if let Some(lines) = self.functions {
                     print(&counter.functions(lines)?)?;
                 }
             }
         }
         Ok(())
+    }
+
+    fn line(&self, corpus: Corpus, contender: Contender, count: Count) -> String {
+        let (name, who, byte) = (corpus.name(), contender.name(), count.per_byte);
+        let event = count.per_event.map(|event| format!("{event:.1}"));
+        if self.json {
+            let event = event.unwrap_or_else(|| "null".into());
+            return format!(
+                "{{\"corpus\":\"{name}\",\"contender\":\"{who}\",\"instructions_per_event\":{event},\"instructions_per_byte\":{byte:.3}}}\n"
+            );
+        }
+        let event = event.unwrap_or_else(|| "-".into());
+        format!("{name:<10}{who:<20}{event:>12} instructions/event{byte:>10.3} instructions/byte\n")
     }
 
     /// What runs under callgrind: reading the file costs next to nothing in the process itself.

@@ -1,31 +1,34 @@
 //! Tool results of megabytes.
 
 use super::SEED;
-use super::agent::{Agent, tool_use_block};
+use super::agent::Agent;
 use super::rng::Rng;
 use super::text::{code, numbered, quoted};
 
-/// Calls in the corpus, whatever its size; each is two lines.
-const CALLS: usize = 18;
+/// Lines in the corpus, whatever its size.
+const LINES: usize = 35;
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Results of 1/64 to 1/8 of the corpus: 1 to 8 MB in 64 MB.
+/// Results of 1/70 to 1/9 of the corpus, most of them short: 1 to 8 MB in 70 MB.
 pub(super) fn generate(size: usize) -> String {
     let mut agent = Agent::new(SEED ^ 2, size);
-    let weights: Vec<usize> = (0..CALLS).map(|_| agent.rng.range(8, 65)).collect();
+    let weights: Vec<usize> = (0..LINES).map(|_| weight(&mut agent.rng)).collect();
     let whole: usize = weights.iter().sum();
     for (number, weight) in weights.into_iter().enumerate() {
-        call(&mut agent, number, size / whole * weight);
+        tool_result(&mut agent, number, size / whole * weight);
     }
     agent.out
 }
 
-fn call(agent: &mut Agent, number: usize, length: usize) {
-    agent.next_message();
+/// From 100 to 800, with a mean of 200.
+fn weight(rng: &mut Rng) -> usize {
+    let share = rng.range(0, 1000) as f64 / 1000.0;
+    100 + (700.0 * share.powi(6)) as usize
+}
+
+fn tool_result(agent: &mut Agent, number: usize, length: usize) {
     let id = agent.rng.id("toolu_");
-    let input = r#"{"file_path":"/home/dev/project/all.rs","allow_large":true}"#;
-    agent.assistant(&tool_use_block(&id, "Read", input));
     let content = if number % 9 == 4 {
         image(&mut agent.rng, length)
     } else {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use memchr::memchr;
 
 use super::source::{SourceError, read};
 
@@ -28,7 +29,10 @@ pub(super) fn generate(size: usize) -> Result<Bytes, SourceError> {
     if once.is_empty() {
         return Err(SourceError::Empty(RECORDINGS.into()));
     }
-    Ok(Bytes::from(once.repeat(size.div_ceil(once.len()))))
+    let mut looped = once.repeat(size / once.len() + 1);
+    let end = memchr(b'\n', looped.get(size..).unwrap_or_default());
+    looped.truncate(end.map_or(looped.len(), |end| size + end + 1));
+    Ok(Bytes::from(looped))
 }
 
 fn recordings() -> Result<Vec<PathBuf>, SourceError> {
