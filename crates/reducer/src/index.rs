@@ -76,9 +76,12 @@ pub(crate) enum Brought {
     Nothing,
 }
 
+/// A uuid, hashed to 128 bits: two uuids that are not the same never meet in one.
+type Key = [u64; 2];
+
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    key: [u32; 4],
+    key: Key,
     brought: Brought,
 }
 
@@ -86,40 +89,31 @@ struct Line {
 ///
 /// Lines that make content are kept for good: their uuids are what `supersedes` names. Everything
 /// else, above all the deltas of a draft, is kept in a window of fixed size.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Uuids {
     lines: HashTable<Line>,
-    recent: Box<[[u32; 4]]>,
+    recent: Box<[u64]>,
 }
 
-/// How many recent uuids are kept at most; 64 KiB in all. A line that was sent twice comes twice
+/// How many recent uuids are kept at most; 32 KiB in all. A line that was sent twice comes twice
 /// in a row, or within one burst of a reconnect.
 const RECENT: usize = 4096;
-
-impl Default for Uuids {
-    fn default() -> Self {
-        Self {
-            lines: HashTable::new(),
-            recent: Box::default(),
-        }
-    }
-}
 
 impl Uuids {
     pub(crate) fn line(&self, uuid: &str) -> Option<Brought> {
         let key = key(uuid);
-        let found = self.lines.find(fold(key), |it| it.key == key);
+        let found = self.lines.find(key[0], |it| it.key == key);
         found.map(|it| it.brought)
     }
 
     /// Notes what a line brought; the newest line of a uuid counts.
     pub(crate) fn note(&mut self, uuid: &str, brought: Brought) {
         let key = key(uuid);
-        match self.lines.find_mut(fold(key), |it| it.key == key) {
+        match self.lines.find_mut(key[0], |it| it.key == key) {
             Some(line) => line.brought = brought,
             None => {
                 let line = Line { key, brought };
-                self.lines.insert_unique(fold(key), line, |it| fold(it.key));
+                self.lines.insert_unique(key[0], line, |it| it.key[0]);
             }
         }
     }
@@ -127,60 +121,22 @@ impl Uuids {
     /// Whether this uuid came a short while ago; it is remembered from now on.
     pub(crate) fn is_repeated(&mut self, uuid: &str) -> bool {
         if self.recent.is_empty() {
-            self.recent = vec![[0; 4]; RECENT].into_boxed_slice();
+            self.recent = vec![0; RECENT].into_boxed_slice();
         }
-        let key = key(uuid);
-        let place = (fold(key) as usize) % RECENT;
-        let Some(slot) = self.recent.get_mut(place) else {
+        let key = half(uuid, 1);
+        let Some(slot) = self.recent.get_mut((key as usize) % RECENT) else {
             return false;
         };
-        let repeated = *slot == key;
-        *slot = key;
-        repeated
+        std::mem::replace(slot, key) == key
     }
 }
 
-/// The 16 bytes of a uuid; of any other text, a hash of the same size.
-fn key(uuid: &str) -> [u32; 4] {
-    match parse(uuid.as_bytes()) {
-        Some(value) => split(value),
-        None => {
-            let low = FixedState::with_seed(1).hash_one(uuid);
-            let high = FixedState::with_seed(2).hash_one(uuid);
-            split(u128::from(low) | u128::from(high) << 64)
-        }
-    }
+fn key(uuid: &str) -> Key {
+    [half(uuid, 1), half(uuid, 2)]
 }
 
-fn parse(text: &[u8]) -> Option<u128> {
-    if text.len() != 36 {
-        return None;
-    }
-    text.iter()
-        .enumerate()
-        .try_fold(0, |value: u128, (at, &byte)| match (at, byte) {
-            (8 | 13 | 18 | 23, b'-') => Some(value),
-            (_, b'0'..=b'9') => Some(value << 4 | u128::from(byte - b'0')),
-            (_, b'a'..=b'f') => Some(value << 4 | u128::from(byte - b'a' + 10)),
-            _ => None,
-        })
-}
-
-const fn split(value: u128) -> [u32; 4] {
-    [
-        value as u32,
-        (value >> 32) as u32,
-        (value >> 64) as u32,
-        (value >> 96) as u32,
-    ]
-}
-
-/// Uuids are random already, but hosts also send such as `aaaaaaaa-0000-4000-8000-000000000001`.
-fn fold(key: [u32; 4]) -> u64 {
-    let [a, b, c, d] = key.map(u64::from);
-    let mixed = (a | b << 32) ^ (c | d << 32).rotate_left(29);
-    let mixed = (mixed ^ mixed >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed ^ mixed >> 29
+fn half(uuid: &str, seed: u64) -> u64 {
+    FixedState::with_seed(seed).hash_one(uuid)
 }
 
 #[cfg(test)]

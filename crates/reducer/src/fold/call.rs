@@ -10,9 +10,10 @@ use crate::record::{CallId, CallRecord, EntryId, ThreadId, ThreadRecord, ToolRes
 use crate::state::{CallState, PermissionState};
 use crate::transcript::{Here, Transcript};
 
-/// Deepest nesting of sub-agents that is shown as such; the real agent nests a few levels. Below
-/// it the lines of a sub-agent join the thread of its call.
-const DEEPEST: u32 = 64;
+/// Deepest nesting of sub-agents that is shown as such. A few levels are real; common readers of
+/// JSON stop at 128, of which each sub-agent takes three. Below it the lines of a sub-agent join
+/// the thread of its call.
+const DEEPEST: u32 = 32;
 
 /// What an interrupt says about a tool that it stopped (observed, fact 19).
 const REJECTED: &str = "User rejected tool use";

@@ -10,6 +10,7 @@ use crate::arena::{Arena, Text};
 use crate::index::Brought;
 use crate::record::{EntryBody, EntryId, ThreadId, UserRecord};
 use crate::transcript::{Here, Transcript};
+use crate::view::{Entry, EntryKind};
 
 /// Begins every note that the agent leaves behind an interrupt (protocol, section A.6).
 const INTERRUPT: &str = "[Request interrupted by user";
@@ -121,26 +122,15 @@ fn placeholder(kind: &str, source: Option<RawJson<'_>>) -> String {
 }
 
 /// What a person (or the agent in a person's stead) said.
-struct Prompt<'a> {
-    text: Cow<'a, str>,
-    /// The last part, when there are several: the prompt whose uuid a merged echo carries.
-    last: Option<Cow<'a, str>>,
-}
-
-fn prompt<'a>(user: &User<'a>) -> Option<Prompt<'a>> {
+fn prompt<'a>(user: &User<'a>) -> Option<Cow<'a, str>> {
     let blocks = match &user.message.content {
         MessageContent::Absent => return None,
-        MessageContent::Text(text) => {
-            let text = text.decode();
-            return Some(Prompt { text, last: None });
-        }
+        MessageContent::Text(text) => return Some(text.decode()),
         MessageContent::Blocks(blocks) => blocks,
     };
     let is_said = |block: &&Block<'_>| !matches!(block.body, Said::ToolResult(_));
     let said = || blocks.iter().filter(is_said);
-    let text = said().next().map(|_| join(said()))?;
-    let last = said().skip(1).last().map(part);
-    Some(Prompt { text, last })
+    said().next().map(|_| join(said()))
 }
 
 impl Transcript {
@@ -154,10 +144,13 @@ impl Transcript {
             }
         }
         let Some(prompt) = prompt(user) else { return };
-        if user.is_replay && self.confirms(event.uuid, &prompt) {
-            return;
+        if !user.is_replay {
+            return self.prompt(thread, event.uuid, user, &prompt, here);
         }
-        self.prompt(thread, event.uuid, user, &prompt, here);
+        if !self.confirms(event.uuid, &prompt) {
+            let news = self.news(&prompt);
+            self.prompt(thread, event.uuid, user, news, here);
+        }
     }
 
     fn prompt(
@@ -165,13 +158,13 @@ impl Transcript {
         thread: ThreadId,
         uuid: Option<Str<'_>>,
         user: &User<'_>,
-        prompt: &Prompt<'_>,
+        prompt: &str,
         here: Here,
     ) {
         let uuid = uuid.unwrap_or_default().decode();
         let body = EntryBody::User(UserRecord {
             uuid: self.arena.atom(&uuid),
-            text: self.arena.store(&prompt.text),
+            text: self.arena.store(prompt),
             is_replay: user.is_replay,
             is_synthetic: user.is_synthetic,
             is_unconfirmed: false,
@@ -180,14 +173,14 @@ impl Transcript {
         if !uuid.is_empty() {
             self.uuids.note(&uuid, Brought::Entry(entry.0));
         }
-        if is_interrupt(&prompt.text) {
+        if is_interrupt(prompt) {
             self.interrupt_rejected(thread);
         }
     }
 
     /// Whether an echo repeats a prompt that is there already. Queued prompts are echoed alone and
     /// then merged, under the uuid of the last one (observed, fact 24).
-    fn confirms(&mut self, uuid: Option<Str<'_>>, prompt: &Prompt<'_>) -> bool {
+    fn confirms(&mut self, uuid: Option<Str<'_>>, prompt: &str) -> bool {
         let known = uuid.and_then(|uuid| self.uuids.line(&uuid.decode()));
         let entry = match known {
             Some(Brought::Entry(entry)) => EntryId(entry),
@@ -195,7 +188,7 @@ impl Transcript {
                 self.tally.duplicates += 1;
                 return true;
             }
-            None => match self.sent_without_uuid(&prompt.text) {
+            None => match self.sent_without_uuid(prompt) {
                 Some(entry) => entry,
                 None => return false,
             },
@@ -203,9 +196,10 @@ impl Transcript {
         let EntryBody::User(said) = &self.entries[entry.at()].body else {
             return false;
         };
-        let text = self.arena.text(said.text);
-        let is_same = text == *prompt.text;
-        let is_merged = prompt.last.as_ref().is_some_and(|last| text == **last);
+        let text = self.arena.text(said.text).to_cow();
+        let is_same = text == prompt;
+        let before = prompt.strip_suffix(&*text);
+        let is_merged = before.is_some_and(|before| before.ends_with('\n'));
         if said.is_unconfirmed && (is_same || is_merged) {
             self.confirm(entry, uuid);
             return true;
@@ -214,6 +208,17 @@ impl Transcript {
             self.tally.duplicates += 1;
         }
         is_same || is_merged
+    }
+
+    /// What a merged echo says beyond the prompts that were echoed alone just before it.
+    fn news<'p>(&self, prompt: &'p str) -> &'p str {
+        let mut before: Vec<_> = self.main().entries().rev().map_while(said).collect();
+        before.reverse();
+        before.iter().fold(prompt, |news, said| {
+            let rest = news.strip_prefix(&**said);
+            rest.and_then(|rest| rest.strip_prefix('\n'))
+                .unwrap_or(news)
+        })
     }
 
     /// The host's oldest prompt that says this and carried no uuid.
@@ -238,5 +243,13 @@ impl Transcript {
             self.uuids.note(&uuid, Brought::Entry(entry.0));
         }
         self.touch_entry(entry);
+    }
+}
+
+/// What a prompt says; none for another entry.
+fn said(entry: Entry<'_>) -> Option<Cow<'_, str>> {
+    match entry.kind() {
+        EntryKind::User { text, .. } => Some(text.to_cow()),
+        _ => None,
     }
 }

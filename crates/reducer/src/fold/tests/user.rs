@@ -82,11 +82,20 @@ fn merged_prompts_are_said_once_when_the_host_sent_them() {
 }
 
 #[test]
-fn merged_prompts_of_a_recording_are_an_entry() {
+fn merged_prompts_may_come_as_one_text() {
+    let mut feed = Feed::new();
+    feed.sends("e1", "one").sends("e2", "two");
+    echo(&mut feed, "e1", &["one"]);
+    echo(&mut feed, "e2", &["one\\ntwo"]);
+    assert_eq!(feed.said(), ["user: one", "user: two"]);
+}
+
+#[test]
+fn merged_prompts_of_a_recording_are_said_once() {
     let mut feed = Feed::new();
     echo(&mut feed, "e1", &["one"]);
     echo(&mut feed, "e2", &["one\\n", "two"]);
-    assert_eq!(feed.said(), ["user: one", "user: one\ntwo"]);
+    assert_eq!(feed.said(), ["user: one", "user: two"]);
     // The same uuid with other content is not the same line.
     echo(&mut feed, "e1", &["else"]);
     assert_eq!(feed.said().len(), 3);
