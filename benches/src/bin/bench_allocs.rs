@@ -74,7 +74,10 @@ impl Arguments {
                     "{name:<10}{who:<20}{calls:>12.4} allocations/event{size:>14.1} bytes/event\n"
                 )
             };
-            io::stdout().lock().write_all(line.as_bytes())?;
+            io::stdout()
+                .lock()
+                .write_all(line.as_bytes())
+                .map_err(|error| format!("write the figures: {error}"))?;
         }
         Ok(())
     }

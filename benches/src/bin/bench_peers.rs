@@ -92,10 +92,8 @@ impl Arguments {
     }
 
     fn lead(&self) -> Result<(), Failure> {
-        if !self.json {
-            print(&format!("build: {}\n", build_features())).map_err(Failure::Process)?;
-        }
         let plan = self.plan();
+        let mut head = format!("build: {}\n", build_features());
         for source in self.sources() {
             let name = source.name();
             let (rows, last) = rows(&name, plan, |number| {
@@ -115,7 +113,7 @@ impl Arguments {
             let text = if self.json {
                 json(&rows)
             } else {
-                table(&rows, &last)
+                std::mem::take(&mut head) + &table(&rows, &last)
             };
             print(&text).map_err(Failure::Process)?;
         }
