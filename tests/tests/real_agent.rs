@@ -68,7 +68,10 @@ impl Rig {
         let state = within("an answer", receipt.settled()).await;
         if state == ReceiptState::Unknown {
             let end = within("the end", self.session.ended()).await;
-            panic!("the agent ended: {end:?} {}", transcript(&self.session).await["entries"]);
+            panic!(
+                "the agent ended: {end:?} {}",
+                transcript(&self.session).await["entries"]
+            );
         }
         assert_eq!(state, ReceiptState::Answered);
     }

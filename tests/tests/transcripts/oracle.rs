@@ -227,9 +227,15 @@ fn user(thread: &mut Thread, line: &Value, echoes: &mut BTreeMap<String, String>
             .unwrap();
         call.result = Some((is_error, join_value(&part["content"])));
     }
+    // A merged echo repeats the prompts that were echoed alone before it.
+    let is_known = |part: &Value| match (part["text"].as_str(), thread.said.last()) {
+        (Some(text), Some(Said::User(last))) => text.trim_end_matches('\n') == last,
+        _ => false,
+    };
     let said: Vec<_> = parts
         .into_iter()
         .filter(|part| part["type"] != "tool_result")
+        .skip_while(|part| line["isReplay"] == true && is_known(part))
         .collect();
     let text = match content.as_str() {
         Some(text) => text.to_owned(),
