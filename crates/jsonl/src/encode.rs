@@ -19,5 +19,15 @@ pub fn keep_alive() -> Vec<u8> {
     Object::new().str("type", "keep_alive").line()
 }
 
+/// Changes variables of the agent's environment for the tools that it runs from now on.
+#[must_use]
+pub fn update_environment(variables: &serde_json::Map<String, serde_json::Value>) -> Vec<u8> {
+    let variables = Object::new().members(variables).json();
+    Object::new()
+        .str("type", "update_environment_variables")
+        .raw("variables", &variables)
+        .line()
+}
+
 #[cfg(test)]
 mod tests;

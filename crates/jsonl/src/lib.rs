@@ -60,6 +60,7 @@ mod text;
 pub use encode::{
     Decision, HostRequest, Priority, Prompt, PromptPart, Source, cancel_request, control_error,
     control_request, control_success, hook_output, keep_alive, mcp_response, permission,
+    update_environment,
 };
 pub use error::{Expected, ParseError, ParseErrorKind};
 pub use event::{

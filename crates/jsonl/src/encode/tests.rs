@@ -130,6 +130,11 @@ fn requests_carry_their_members() {
         value(&cancel_request("r")),
         json!({"type":"control_cancel_request","request_id":"r"})
     );
+    let variables = Map::from_iter([("A".to_owned(), json!("b"))]);
+    assert_eq!(
+        value(&update_environment(&variables)),
+        json!({"type":"update_environment_variables","variables":{"A":"b"}})
+    );
     assert_eq!(value(&keep_alive()), json!({"type":"keep_alive"}));
 }
 
