@@ -4,11 +4,11 @@
 //! chunks, and records hold spans. A text that grows is extended in place while it is the last of
 //! its chunk; when something else came in between, a further span is linked to it.
 
-use std::borrow::Cow;
-use std::fmt;
+mod text;
+
+pub use text::{Pieces, TextRef};
 
 use bowline_jsonl::{RawJson, Str};
-use serde::{Serialize, Serializer};
 
 /// Size of a chunk in bytes: large enough that the waste at its end is small beside it, small
 /// enough that a short session stays small.
@@ -93,11 +93,7 @@ impl Arena {
     }
 
     pub(crate) fn text(&self, text: Text) -> TextRef<'_> {
-        TextRef {
-            arena: self,
-            text,
-            from: 0,
-        }
+        TextRef::new(self, text)
     }
 
     pub(crate) fn store(&mut self, text: &str) -> Text {
@@ -289,141 +285,6 @@ impl Arena {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         scratch
-    }
-}
-
-/// A text of the transcript, borrowed: one piece usually, several when other text came in between.
-#[derive(Clone, Copy)]
-pub struct TextRef<'a> {
-    arena: &'a Arena,
-    text: Text,
-    /// Bytes at the beginning that are left out.
-    from: u32,
-}
-
-impl<'a> TextRef<'a> {
-    /// The text from byte `from` on.
-    pub(crate) fn starting_at(self, from: u32) -> Self {
-        Self {
-            from: from.min(self.text.len),
-            ..self
-        }
-    }
-
-    /// Length in bytes.
-    #[must_use]
-    pub const fn len(self) -> usize {
-        (self.text.len - self.from) as usize
-    }
-
-    /// Whether there is no text.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.len() == 0
-    }
-
-    /// The pieces of the text, in order; each ends between two characters.
-    #[must_use]
-    pub fn pieces(self) -> Pieces<'a> {
-        Pieces {
-            arena: self.arena,
-            span: Some(self.text.head),
-            next: self.text.first,
-            skip: self.from as usize,
-        }
-    }
-
-    /// The whole text; borrowed when it lies in one piece.
-    #[must_use]
-    pub fn to_cow(self) -> Cow<'a, str> {
-        let mut pieces = self.pieces();
-        let first = pieces.next().unwrap_or_default();
-        if first.len() == self.len() {
-            return Cow::Borrowed(first);
-        }
-        let mut out = String::with_capacity(self.len());
-        out.push_str(first);
-        out.extend(pieces);
-        Cow::Owned(out)
-    }
-
-    /// Length in bytes of what both begin with, cut between two characters.
-    fn common_prefix(self, other: &str) -> usize {
-        let mut rest = other;
-        let mut same = 0;
-        for piece in self.pieces() {
-            let equal = match rest.strip_prefix(piece) {
-                Some(behind) => {
-                    rest = behind;
-                    piece.len()
-                }
-                None => {
-                    let bytes = piece.bytes().zip(rest.bytes());
-                    let equal = bytes.take_while(|(a, b)| a == b).count();
-                    return same + piece.floor_char_boundary(equal);
-                }
-            };
-            same += equal;
-        }
-        same
-    }
-}
-
-impl PartialEq<str> for TextRef<'_> {
-    fn eq(&self, other: &str) -> bool {
-        self.len() == other.len() && self.common_prefix(other) == other.len()
-    }
-}
-
-impl PartialEq<&str> for TextRef<'_> {
-    fn eq(&self, other: &&str) -> bool {
-        *self == **other
-    }
-}
-
-impl fmt::Display for TextRef<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.pieces().try_for_each(|piece| f.write_str(piece))
-    }
-}
-
-impl fmt::Debug for TextRef<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.to_cow(), f)
-    }
-}
-
-impl Serialize for TextRef<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-/// The pieces of a text.
-#[derive(Clone, Debug)]
-pub struct Pieces<'a> {
-    arena: &'a Arena,
-    span: Option<Span>,
-    next: u32,
-    skip: usize,
-}
-
-impl<'a> Iterator for Pieces<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        loop {
-            let piece = self.arena.slice(self.span.take()?);
-            if let Some(link) = self.arena.links.get(self.next as usize) {
-                (self.span, self.next) = (Some(link.span), link.next);
-            }
-            let skipped = self.skip.min(piece.len());
-            self.skip -= skipped;
-            let piece = piece.get(skipped..).unwrap_or_default();
-            if !piece.is_empty() {
-                return Some(piece);
-            }
-        }
     }
 }
 

@@ -4,11 +4,13 @@
 mod call;
 mod entry;
 mod session;
+mod task;
 
 pub(crate) use call::{CallHead, Entries};
-pub use call::{Permission, Subagent, Task, ToolCall, ToolCalls, ToolResult};
+pub use call::{Subagent, ToolCall, ToolCalls, ToolResult};
 pub use entry::{Block, BlockKind, Blocks, Entry, EntryKind};
 pub use session::{ModelUsage, Session, Stats, Usage};
+pub use task::{Permission, Task};
 
 use std::borrow::Cow;
 use std::fmt;

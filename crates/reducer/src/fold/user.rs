@@ -15,6 +15,9 @@ use crate::view::{Entry, EntryKind};
 /// Begins every note that the agent leaves behind an interrupt (protocol, section A.6).
 const INTERRUPT: &str = "[Request interrupted by user";
 
+/// Most prompts that a merged echo is compared with; only what waits while a turn runs is merged.
+const MERGED: usize = 64;
+
 /// Text that was put together from parts.
 pub(crate) struct Joined<'a> {
     pub(crate) text: Cow<'a, str>,
@@ -212,7 +215,8 @@ impl Transcript {
 
     /// What a merged echo says beyond the prompts that were echoed alone just before it.
     fn news<'p>(&self, prompt: &'p str) -> &'p str {
-        let mut before: Vec<_> = self.main().entries().rev().map_while(said).collect();
+        let before = self.main().entries().rev().map_while(said);
+        let mut before: Vec<_> = before.take(MERGED).collect();
         before.reverse();
         before.iter().fold(prompt, |news, said| {
             let rest = news.strip_prefix(&**said);
