@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memchr;
+
 /// A JSON string, borrowed from its line and decoded only when somebody reads it.
 ///
 /// Escapes were validated when the line was parsed, so decoding cannot fail. A lone surrogate
@@ -131,32 +133,39 @@ struct Unescape<'a, 'o> {
 
 impl Unescape<'_, '_> {
     fn run(mut self, high: &mut Option<u16>) {
-        while let Some((before, after)) = self.rest.split_once('\\') {
-            if !before.is_empty() {
-                self.out.push_str(before);
-                self.high = None;
-            }
+        self.out.reserve(self.rest.len());
+        while let Some(backslash) = memchr(b'\\', self.rest.as_bytes()) {
+            // A backslash is ASCII, so the text can be cut on both sides of it.
+            let (before, after) = self.rest.split_at_checked(backslash).unwrap_or_default();
+            self.plain(before);
             self.rest = after;
             self.escape();
         }
-        if !self.rest.is_empty() {
-            self.out.push_str(self.rest);
-            self.high = None;
-        }
+        self.plain(self.rest);
         *high = self.high;
     }
 
+    #[inline]
+    fn plain(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.out.push_str(text);
+            self.high = None;
+        }
+    }
+
+    /// One escape, which begins the rest.
+    #[inline]
     fn escape(&mut self) {
-        let letter = self.rest.bytes().next().unwrap_or(b'\\');
+        let letter = self.rest.as_bytes().get(1).copied().unwrap_or(b'\\');
         if letter == b'u' {
             let unit = self
                 .rest
-                .get(1..5)
+                .get(2..6)
                 .and_then(|hex| u16::from_str_radix(hex, 16).ok());
-            self.rest = self.rest.get(5..).unwrap_or("");
+            self.rest = self.rest.get(6..).unwrap_or("");
             return self.unit(unit.unwrap_or(0xfffd));
         }
-        self.rest = self.rest.get(1..).unwrap_or("");
+        self.rest = self.rest.get(2..).unwrap_or("");
         self.high = None;
         self.out.push(match letter {
             b'b' => '\u{8}',
