@@ -11,11 +11,15 @@ use crate::failure::Failure;
 
 /// Runs a coding agent's session and shows it as it grows.
 #[derive(Debug, Parser)]
-#[command(name = "bowline", version, disable_help_subcommand = true)]
+#[command(name = "bowline", version, disable_help_subcommand = true, after_help = AFTER_HELP)]
 struct Line {
     #[command(subcommand)]
     command: Command,
 }
+
+const AFTER_HELP: &str = "\
+Start with `bowline demo`. `bowline COMMAND --help` tells more of a command.
+Exit code 0: done, 1: the agent or the session failed, 2: usage, 130: interrupted.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -45,11 +49,23 @@ pub(crate) enum Output {
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// How fast the story goes: 1 is a natural pace, 0 is without pauses.
-    #[arg(long, default_value_t = 1.0, value_name = "X")]
+    /// How fast the story goes: 1 is a natural pace, 0 has no pauses.
+    #[arg(
+        long,
+        default_value_t = 1.0,
+        value_name = "X",
+        allow_negative_numbers = true
+    )]
     pub(crate) pace: f64,
-    /// What is printed.
-    #[arg(long, value_enum, default_value_t)]
+    /// What is printed: text for people, changes (one JSON object a line, as they come), or
+    /// transcript (one JSON document at the end).
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "FORM",
+        hide_possible_values = true
+    )]
     pub(crate) output: Output,
 }
 
@@ -61,10 +77,16 @@ pub(crate) struct Run {
     /// An argument for the agent; may be repeated.
     #[arg(long = "agent-arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) agent_args: Vec<OsString>,
-    /// What the agent's standard streams are.
-    #[arg(long, value_enum, default_value_t)]
+    /// What the agent's standard streams are: pipes, or pty, a terminal in raw mode.
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "KIND",
+        hide_possible_values = true
+    )]
     pub(crate) stdio: Stdio,
-    /// The model.
+    /// The model; the agent's own choice when left out.
     #[arg(long, value_name = "M")]
     pub(crate) model: Option<String>,
     /// The permission mode, such as acceptEdits or plan.
@@ -73,20 +95,27 @@ pub(crate) struct Run {
     /// Tools that need no permission, separated by spaces or commas.
     #[arg(long, value_name = "A B")]
     pub(crate) allowed_tools: Option<String>,
-    /// Go on with an earlier conversation.
+    /// Go on with an earlier conversation, by its session id.
     #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
     /// Copy the agent's output to this file, which must not exist yet.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Hold the session on a runner instead of this machine.
-    #[arg(long, value_name = "URL")]
+    /// Hold the session on a runner instead of this machine; not in this version.
+    #[arg(long, value_name = "URL", hide = true)]
     pub(crate) runner: Option<String>,
-    /// The file with the runner's token.
-    #[arg(long, value_name = "PATH")]
+    /// The file with the runner's token; not in this version.
+    #[arg(long, value_name = "PATH", hide = true)]
     pub(crate) token_file: Option<PathBuf>,
-    /// What is printed.
-    #[arg(long, value_enum, default_value_t)]
+    /// What is printed: text for people, changes (one JSON object a line, as they come), or
+    /// transcript (one JSON document at the end).
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "FORM",
+        hide_possible_values = true
+    )]
     pub(crate) output: Output,
     /// What to ask; `-` reads it from standard input.
     #[arg(value_name = "PROMPT")]
@@ -108,8 +137,15 @@ pub(crate) struct Replay {
     /// A recorded stream (.jsonl, gzip too); `-` reads standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// What is printed.
-    #[arg(long, value_enum, default_value_t)]
+    /// What is printed: text for people, changes (one JSON object a line, as they come), or
+    /// transcript (one JSON document at the end).
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "FORM",
+        hide_possible_values = true
+    )]
     pub(crate) output: Output,
 }
 

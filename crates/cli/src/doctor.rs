@@ -2,20 +2,25 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::path::Path;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
+use rustix::fs::{Access, access};
 use rustix::process::{Resource, getrlimit};
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::args;
 use crate::failure::Failure;
-use crate::view::print;
+use crate::view::{one_line, print};
 
 /// How long the agent may take to say its version: a cold start of the real one takes two seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What one session on pipes holds open in this process: three pipes and the process itself, with
+/// room for a recording and its readers.
+const DESCRIPTORS_PER_SESSION: u64 = 8;
 
 /// Looks at the machine and prints what it finds; fails when no agent can be run.
 pub(crate) async fn doctor(options: &args::Doctor) -> Result<ExitCode, Failure> {
@@ -26,58 +31,69 @@ pub(crate) async fn doctor(options: &args::Doctor) -> Result<ExitCode, Failure> 
         let _ = writeln!(out, "{name:13} {value}");
     };
     say("bowline", concat!("version ", env!("CARGO_PKG_VERSION")));
-    say("agent", agent.as_deref().unwrap_or_else(|why| why));
+    say("agent", agent.as_deref().unwrap_or("none"));
     say("containment", containment());
     say("login shell", &login_shell());
     say("descriptors", &descriptors());
+    say("processes", &limit(getrlimit(Resource::Nproc).current));
     say("terminals", &terminals());
     print(&out)?;
-    Ok(if agent.is_ok() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    agent.map(|_| ExitCode::SUCCESS).map_err(Failure::failed)
 }
 
-/// The agent's version, or why there is none.
+/// The agent and its version, or why there is none.
 async fn agent(program: &OsStr) -> Result<String, String> {
-    let name = program.to_string_lossy().into_owned();
+    let name = program.to_string_lossy();
+    let Some(path) = find(program) else {
+        return Err(format!(
+            "no agent {name} in PATH: install it, or name it with --agent PATH"
+        ));
+    };
+    let path = path.display();
     let mut command = Command::new(program);
     command
         .arg("--version")
-        .stdin(std::process::Stdio::null())
+        .stdin(Stdio::null())
         .kill_on_drop(true);
     let output = match timeout(PATIENCE, command.output()).await {
         Ok(Ok(output)) => output,
-        Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(format!(
-                "{name} not found: install it or name it with --agent PATH"
-            ));
-        }
-        Ok(Err(error)) => return Err(format!("{name} cannot be run: {error}")),
+        Ok(Err(error)) => return Err(format!("{path} cannot be run: {error}, check the file")),
         Err(_) => {
+            let seconds = PATIENCE.as_secs();
             return Err(format!(
-                "{name} said no version in {} s",
-                PATIENCE.as_secs()
+                "{path} did not tell its version within {seconds} s, run it by hand"
             ));
         }
     };
-    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let version = one_line(&String::from_utf8_lossy(&output.stdout), 80);
     if output.status.success() && !version.is_empty() {
-        Ok(format!("{name}, version {version}"))
-    } else {
-        Err(format!("{name} --version failed with {}", output.status))
+        return Ok(format!("{path}, version {version}"));
     }
+    let status = output.status;
+    Err(format!(
+        "{path} --version ended with {status} and no version, run it by hand"
+    ))
+}
+
+/// Where the agent is: the path that was given, or the first executable of that name in `PATH`.
+fn find(program: &OsStr) -> Option<PathBuf> {
+    let given = Path::new(program);
+    if given.components().count() > 1 {
+        return given.exists().then(|| given.to_owned());
+    }
+    let path = std::env::var_os("PATH")?;
+    let mut files = std::env::split_paths(&path).map(|folder| folder.join(program));
+    files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
 }
 
 /// How the processes of a session are held together on this system.
 const fn containment() -> &'static str {
     if cfg!(target_os = "linux") {
-        "descendants by parentage, session, group and environment marker"
+        "every descendant, by parent, session, process group and a mark in its environment"
     } else if cfg!(target_os = "macos") {
-        "descendants by parentage and process group"
+        "every descendant, by parent and process group"
     } else {
-        "process group"
+        "the agent's process group"
     }
 }
 
@@ -93,19 +109,15 @@ fn login_shell() -> String {
 }
 
 fn descriptors() -> String {
-    let limit = getrlimit(Resource::Nofile);
-    match limit.current {
-        Some(count) => format!(
-            "{count}, about {} sessions",
-            count / DESCRIPTORS_PER_SESSION
-        ),
-        None => "no limit".to_owned(),
-    }
+    let current = getrlimit(Resource::Nofile).current;
+    let sessions = current.map(|count| count / DESCRIPTORS_PER_SESSION);
+    let enough = sessions.map_or_else(String::new, |many| format!(", about {many} sessions"));
+    limit(current) + &enough
 }
 
-/// What one session on pipes holds open in this process: three pipes and the process itself, with
-/// room for a recording and its readers.
-const DESCRIPTORS_PER_SESSION: u64 = 8;
+fn limit(count: Option<u64>) -> String {
+    count.map_or_else(|| "no limit".to_owned(), |count| format!("at most {count}"))
+}
 
 fn terminals() -> String {
     let number = |name: &str| -> Option<u64> {

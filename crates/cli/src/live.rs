@@ -6,7 +6,7 @@ mod signals;
 use std::time::Duration;
 
 use bowline_lifecycle::{
-    DialogueConfiguration, DialogueSession, Ended, ExitStatus, Prompt, Receipt,
+    DialogueConfiguration, DialogueSession, Ended, ExitStatus, Prompt, Receipt, ReceiptState,
 };
 use bowline_reducer::{EntryKind, Outcome, Phase, Transcript};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
@@ -154,7 +154,7 @@ impl Live {
         self.has_settled = false;
         loop {
             let news = self.look().await?;
-            self.has_settled = receipt.state().is_final();
+            self.has_settled = is_answered(receipt.state());
             if self.is_over || self.is_done(&receipt, &news)? {
                 return self.screen.clear();
             }
@@ -171,6 +171,7 @@ impl Live {
         };
         let (printer, text, news) = self.session.inspect(look).await;
         self.printer = printer;
+        self.asker.drop_gone(&news.pending, &mut self.screen)?;
         self.screen.print(&text)?;
         self.questions(&news).await?;
         Ok(news)
@@ -285,7 +286,10 @@ impl Live {
         self.look().await?;
         let mut printer = std::mem::replace(&mut self.printer, Printer::live(Output::Transcript));
         let read = move |transcript: &mut Transcript| {
-            let session_id = transcript.session().id().map(str::to_owned);
+            let session = transcript.session();
+            // An id that no conversation was opened with is one that the agent does not know.
+            let session_id = session.model().and_then(|_| session.id());
+            let session_id = session_id.map(str::to_owned);
             (printer.last(transcript), last_turn(transcript), session_id)
         };
         let (text, last, session_id) = self.session.inspect(read).await;
@@ -344,6 +348,10 @@ fn last_turn(transcript: &Transcript) -> Option<LastTurn> {
             }),
             _ => None,
         })
+}
+
+const fn is_answered(state: ReceiptState) -> bool {
+    matches!(state, ReceiptState::Answered | ReceiptState::Merged)
 }
 
 async fn until(due: Option<Instant>) {

@@ -55,7 +55,7 @@ fn typed_prompt() -> Result<String, Failure> {
 }
 
 /// People are asked where they can see the question and type the answer.
-pub(crate) fn policy(output: Output) -> Policy {
+fn policy(output: Output) -> Policy {
     if can_ask(output) {
         Policy::Ask(None)
     } else {
@@ -126,7 +126,7 @@ fn verdict(options: &args::Run, close: &Close) -> Result<ExitCode, Failure> {
         return Err(Failure::interrupted(format!("interrupted{hint}")));
     }
     let failed = |what: String| {
-        tail(close);
+        tail(close, &what);
         Err(Failure::failed(format!("{what}{hint}")))
     };
     if !close.is_orderly() {
@@ -157,19 +157,14 @@ fn hint(options: &args::Run, close: &Close) -> String {
     format!(", go on with `bowline run{agent} --resume {id} PROMPT`")
 }
 
-/// The agent's last words on standard error, if the reason of its end does not quote them all.
-fn tail(close: &Close) {
+/// The agent's last words on standard error, without those that the verdict quotes.
+fn tail(close: &Close, verdict: &str) {
     let text = clean(&close.ended.stderr.text);
-    let lines: Vec<_> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    let quoted = usize::from(!close.ended.expected);
-    if lines.len() > quoted {
-        let last = lines.iter().skip(lines.len().saturating_sub(TAIL));
-        let last: Vec<_> = last.map(|line| format!("  agent: {line}\n")).collect();
-        tell(&last.concat());
-    }
+    let is_news = |line: &&str| !line.trim().is_empty() && !verdict.contains(line.trim());
+    let lines: Vec<_> = text.lines().filter(is_news).collect();
+    let last = lines.iter().skip(lines.len().saturating_sub(TAIL));
+    let last: Vec<_> = last.map(|line| format!("  agent: {line}\n")).collect();
+    tell(&last.concat());
 }
 
 #[cfg(test)]

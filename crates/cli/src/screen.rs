@@ -78,6 +78,13 @@ impl Screen {
         Ok(())
     }
 
+    /// Says something that people who read the dialogue know from it.
+    pub(crate) fn tell_apart(&self, text: &str) {
+        if !self.is_text {
+            tell(text);
+        }
+    }
+
     /// Says something that is for people, whatever standard output is for.
     pub(crate) fn warn(&mut self, text: &str) -> Result<(), Failure> {
         let away = self.taken_away();
@@ -104,11 +111,14 @@ impl Screen {
 
     /// Takes the question away: it was answered, by a line that ended it, or is no more asked.
     pub(crate) fn close_question(&mut self, was_answered: bool) -> Result<(), Failure> {
-        if self.prompt.take().is_none() {
-            return Ok(());
+        if was_answered {
+            self.bottom = None;
+        } else {
+            self.tell_apart("\n");
+            self.clear()?;
         }
-        self.bottom = None;
-        if was_answered { Ok(()) } else { print("\n") }
+        self.prompt = None;
+        Ok(())
     }
 
     /// Draws the line at the bottom, unless a question stands there.

@@ -7,6 +7,7 @@ use bowline_jsonl::{Body, Event, Item, ParseErrorKind, Str, TurnResult};
 use serde_json::{Value, json};
 
 use crate::input::Reader;
+use crate::view::clean;
 
 /// How many bad lines are shown.
 const SHOWN_ERRORS: usize = 10;
@@ -200,7 +201,7 @@ impl Report {
         if self.truncated {
             let _ = writeln!(out, "truncated      the last line is cut");
         }
-        out
+        clean(&out)
     }
 }
 
@@ -231,7 +232,9 @@ impl Turn {
         }
         let _ = write!(out, ", {} ms", self.duration_ms.unwrap_or(0));
         let _ = write!(out, " ({} ms in the API)", self.api_ms.unwrap_or(0));
-        let _ = write!(out, ", {} round trips", self.round_trips.unwrap_or(0));
+        let trips = self.round_trips.unwrap_or(0);
+        let plural = if trips == 1 { "" } else { "s" };
+        let _ = write!(out, ", {trips} round trip{plural}");
         if let Some(cost) = self.cost_usd {
             let _ = write!(out, ", ${cost:.4} so far");
         }

@@ -101,22 +101,27 @@ impl Asker {
         }
     }
 
-    /// Drops a question that is not asked any more and takes up the next.
+    /// Drops the open question when it is not asked any more.
+    pub(crate) fn drop_gone(
+        &mut self,
+        pending: &[String],
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let is_gone = |open: &mut Open| !pending.contains(&open.request.id);
+        if self.open.take_if(is_gone).is_some() {
+            screen.close_question(false)?;
+            screen.tell_apart("  the agent took the question back\n");
+        }
+        Ok(())
+    }
+
+    /// Takes up the next question.
     pub(crate) async fn look(
         &mut self,
         session: &DialogueSession,
         pending: &[String],
         screen: &mut Screen,
     ) -> Result<(), Failure> {
-        if self
-            .open
-            .as_ref()
-            .is_some_and(|open| !pending.contains(&open.request.id))
-        {
-            self.open = None;
-            screen.close_question(false)?;
-            screen.say("  the agent took the question back\n")?;
-        }
         while self.open.is_none() {
             let next = pending
                 .iter()

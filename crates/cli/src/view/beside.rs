@@ -34,7 +34,10 @@ impl Renderer {
                 .room(depth)
                 .saturating_sub(line.chars().count() + 5);
             let cwd = changes.transcript().session().cwd();
-            line.push_str(&format!(": {}", summary(&input, cwd, room)));
+            let summary = summary(&input, cwd, room);
+            if !summary.is_empty() {
+                line.push_str(&format!(": {summary}"));
+            }
         }
         self.page.group(depth, Group::Tool);
         self.page.line(depth, &[(paint, "? "), (paint, &line)]);

@@ -1,6 +1,7 @@
 //! Text that cannot play tricks on a terminal.
 
-/// Takes out escape sequences (ECMA-48) and every control character but line ends and tabs. State
+/// Takes out escape sequences (ECMA-48) and every control character but line ends and tabs. What
+/// stands behind a control character of one code (C1) stays: without it that is plain text. State
 /// carries over pieces, so that a sequence may be cut anywhere.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cleaner(State);
@@ -43,8 +44,6 @@ impl Cleaner {
 fn text(c: char) -> (State, Option<char>) {
     match c {
         '\x1b' => (State::Escape, None),
-        '\u{9b}' => (State::Sequence, None),
-        '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => (State::Command, None),
         _ if is_trick(c) => (State::Text, None),
         _ => (State::Text, Some(c)),
     }
@@ -70,7 +69,7 @@ fn sequence(c: char) -> (State, Option<char>) {
 
 const fn command(c: char) -> (State, Option<char>) {
     match c {
-        '\x07' | '\u{9c}' => (State::Text, None),
+        '\x07' => (State::Text, None),
         '\x1b' => (State::Escape, None),
         _ => (State::Command, None),
     }
@@ -176,7 +175,7 @@ pub(crate) fn columns(text: &str) -> usize {
 
 /// Columns of one character, by the blocks that hold East Asian wide characters and emoji (Unicode
 /// annex 11) and those that hold marks without a width of their own.
-const fn wide(c: char) -> usize {
+pub(crate) const fn wide(c: char) -> usize {
     match c {
         '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}' | '\u{fe00}'..='\u{fe0f}' => 0,
         '\u{1100}'..='\u{115f}'
@@ -203,8 +202,8 @@ mod tests {
         ("a\x1b[31;1mred\x1b[0m", "ared"),
         ("a\x1b]0;title\x07b", "ab"),
         ("a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "alink"),
-        ("a\u{9b}2Jb", "ab"),
-        ("a\u{9d}0;t\u{9c}b", "ab"),
+        ("a\u{9b}2Jb", "a2Jb"),
+        ("a\u{9d}0;t\u{9c}b", "a0;tb"),
         ("a\rb\x08c\x7fd\x00e", "abcde"),
         ("a\x1b(Bb\x1b7c\x1bcd", "abcd"),
         ("a\x1b]never ended\nb", "a\nb"),

@@ -175,6 +175,8 @@ impl Renderer {
         if let Some(origin) = origin {
             line.push_str(&format!(", started by a {}", one_line(origin, 40)));
         }
+        // What an interrupted turn gives as its text is about the agent's insides.
+        let text = text.filter(|_| outcome != Outcome::Cancelled);
         self.untold(text, word == "failed");
         self.page.group(0, Group::Aside);
         self.page.line(0, &[(paint, mark), (paint, &line)]);

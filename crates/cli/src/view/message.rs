@@ -1,6 +1,6 @@
 //! What the model says and thinks, as it grows.
 
-use bowline_reducer::{BlockId, BlockKind, Changes, EntryId, TextRef};
+use bowline_reducer::{Block, BlockId, BlockKind, Changes, EntryId, EntryKind, TextRef};
 
 use crate::view::clean::{Cleaner, one_line};
 use crate::view::page::{Group, Place};
@@ -69,13 +69,12 @@ impl Renderer {
         let Some(shown) = self.blocks.get(&block) else {
             return;
         };
-        let from = from as usize;
-        if from == shown.text.len() {
+        if from as usize == shown.text.len() {
             return self.extend(changes, block, &text.to_cow());
         }
-        let kept = shown.text.get(..from).unwrap_or(&shown.text);
-        let whole = format!("{kept}{text}");
-        self.update(changes, block, &whole);
+        if let Some(text) = self.find(changes, block).and_then(Block::text) {
+            self.update(changes, block, &text.to_cow());
+        }
     }
 
     /// Brings what is written of a block to its text.
@@ -84,15 +83,58 @@ impl Renderer {
             return;
         };
         if let Some(new) = text.strip_prefix(shown.text.as_str()) {
-            let new = new.to_owned();
-            return self.extend(changes, block, &new);
+            return self.extend(changes, block, new);
         }
         *shown = Shown::new(shown.entry, shown.is_thought);
         self.take_back("(taken back, trying again)");
         self.extend(changes, block, text);
     }
 
+    /// Half of a character that was cut between two pieces looks like one that cannot be read, so
+    /// that it waits for what comes next.
+    fn hold_back<'a>(&mut self, changes: &Changes<'_>, block: BlockId, new: &'a str) -> &'a str {
+        let Some(whole) = new.strip_suffix(char::REPLACEMENT_CHARACTER) else {
+            return new;
+        };
+        if !self.find(changes, block).is_some_and(Block::is_growing) {
+            return new;
+        }
+        self.waiting.push(block);
+        whole
+    }
+
+    /// Ends the lines of texts that do not grow any more, and writes what was held back of them.
+    pub(super) fn close_finished(&mut self, changes: &Changes<'_>) {
+        for block in std::mem::take(&mut self.waiting) {
+            match self.find(changes, block) {
+                Some(view) if view.is_growing() => self.waiting.push(block),
+                Some(view) => {
+                    let text = view.text().map(|text| text.to_cow().into_owned());
+                    self.update(changes, block, &text.unwrap_or_default());
+                }
+                None => {}
+            }
+        }
+        let open = self.page.open_block();
+        if let Some(open) = open
+            && !self.find(changes, open).is_some_and(Block::is_growing)
+        {
+            self.page.end_line();
+        }
+    }
+
+    fn find<'a>(&self, changes: &Changes<'a>, block: BlockId) -> Option<Block<'a>> {
+        let entry = changes
+            .transcript()
+            .entry_by_id(self.blocks.get(&block)?.entry)?;
+        match entry.kind() {
+            EntryKind::Assistant { blocks, .. } => blocks.iter().find(|it| it.id() == block),
+            _ => None,
+        }
+    }
+
     fn extend(&mut self, changes: &Changes<'_>, block: BlockId, new: &str) {
+        let new = self.hold_back(changes, block, new);
         let Some(shown) = self.blocks.get_mut(&block) else {
             return;
         };

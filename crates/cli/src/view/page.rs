@@ -1,6 +1,10 @@
 //! The page that a transcript is written on: lines, indents, gaps, and at most one open line.
 
+mod row;
+
 use bowline_reducer::BlockId;
+
+use row::Row;
 
 use crate::view::clean::cut;
 use crate::view::style::{Paint, Style};
@@ -44,8 +48,10 @@ pub(crate) struct Page {
     out: String,
     style: Style,
     width: usize,
-    /// The block whose line is open.
-    open: Option<BlockId>,
+    /// Whether texts that grow are wrapped between words, as wide as the page.
+    wraps: bool,
+    /// The open line.
+    open: Option<Row>,
     /// Line ends of the open block that wait for text behind them.
     held: usize,
     group: Option<Group>,
@@ -57,14 +63,17 @@ impl Page {
             out: String::new(),
             style,
             width: WIDTH,
+            wraps: false,
             open: None,
             held: 0,
             group: None,
         }
     }
 
+    /// The page is shown on a terminal so many columns wide.
     pub(crate) const fn set_width(&mut self, columns: usize) {
         self.width = columns;
+        self.wraps = true;
     }
 
     /// What was written since the last call.
@@ -77,8 +86,8 @@ impl Page {
         self.open.is_none()
     }
 
-    pub(crate) const fn open_block(&self) -> Option<BlockId> {
-        self.open
+    pub(crate) fn open_block(&self) -> Option<BlockId> {
+        self.open.as_ref().map(|row| row.place.block)
     }
 
     /// Columns that are left for a line at this depth.
@@ -89,6 +98,7 @@ impl Page {
 
     /// Ends the open line.
     pub(crate) fn end_line(&mut self) {
+        self.close_row();
         if self.open.take().is_some() {
             self.out.push('\n');
         }
@@ -145,22 +155,21 @@ impl Page {
 
     /// Adds to a text that grows. Line ends at its beginning and end are left out.
     pub(crate) fn grow(&mut self, place: Place, text: &str) {
-        if self.open.is_some_and(|open| open != place.block) {
+        if self.open_block().is_some_and(|open| open != place.block) {
             self.end_line();
         }
         for (number, part) in text.split('\n').enumerate() {
-            self.held += usize::from(number > 0);
-            let part = part.strip_suffix('\r').unwrap_or(part);
-            if part.is_empty() {
-                continue;
+            if number > 0 {
+                self.close_row();
+                self.held += 1;
             }
-            self.reach_line(place);
-            let paint = if place.is_thought {
-                Paint::Dim
-            } else {
-                Paint::Plain
-            };
-            self.style.paint(&mut self.out, paint, part);
+            if !part.is_empty() {
+                self.reach_line(place);
+                self.fill(part);
+            }
+        }
+        if let Some(row) = &mut self.open {
+            row.write(self.style, &mut self.out);
         }
     }
 
@@ -168,17 +177,52 @@ impl Page {
     fn reach_line(&mut self, place: Place) {
         let held = std::mem::take(&mut self.held);
         if self.open.is_none() {
-            self.open = Some(place.block);
             self.lead(place);
             if place.goes_on {
                 self.style.paint(&mut self.out, Paint::Dim, "… ");
             }
+            let column = 2 * usize::from(place.goes_on);
+            self.open = Some(Row::new(place, column));
             return;
         }
         for _ in 0..held {
             self.out.push('\n');
             self.lead(place);
+            self.open = Some(Row::new(place, 0));
         }
+    }
+
+    /// Adds to the open row; on a terminal a word that does not fit begins a row of its own.
+    fn fill(&mut self, part: &str) {
+        let Some(mut row) = self.open.take() else {
+            return;
+        };
+        if !self.wraps {
+            row.ready.push_str(part);
+            self.open = Some(row);
+            return;
+        }
+        let room = self.room(row.place.depth) - 2 * usize::from(row.place.is_thought);
+        for c in part.chars() {
+            if !row.take(c, room) {
+                row.write(self.style, &mut self.out);
+                self.out.push('\n');
+                self.lead(row.place);
+                row.begin_again();
+            }
+        }
+        self.open = Some(row);
+    }
+
+    /// Writes what waits on the open row.
+    fn close_row(&mut self) {
+        let Some(mut row) = self.open.take() else {
+            return;
+        };
+        // A word that did not fit was parted from the row when it grew too long.
+        row.settle();
+        row.write(self.style, &mut self.out);
+        self.open = Some(row);
     }
 
     fn lead(&mut self, place: Place) {

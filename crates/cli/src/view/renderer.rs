@@ -35,6 +35,8 @@ pub(crate) struct Renderer {
     pub(super) tasks: HashMap<String, TaskState>,
     pub(super) session: Option<String>,
     pub(super) turn_since: Option<Instant>,
+    /// Texts whose last character may be half of one.
+    pub(super) waiting: Vec<BlockId>,
 }
 
 impl Renderer {
@@ -56,6 +58,7 @@ impl Renderer {
             tasks: HashMap::new(),
             session: None,
             turn_since: None,
+            waiting: Vec::new(),
         }
     }
 
@@ -123,24 +126,6 @@ impl Renderer {
             // After a reset everything comes again; what was written is known by its id.
             Change::Reset | Change::Status { .. } | Change::Usage { .. } | Change::Stats { .. } => {
             }
-        }
-    }
-
-    /// Ends the line of a text that does not grow any more.
-    fn close_finished(&mut self, changes: &Changes<'_>) {
-        let Some(open) = self.page.open_block() else {
-            return;
-        };
-        let entry = self.blocks.get(&open).map(|shown| shown.entry);
-        let entry = entry.and_then(|entry| changes.transcript().entry_by_id(entry));
-        let grows = entry.is_some_and(|entry| match entry.kind() {
-            bowline_reducer::EntryKind::Assistant { blocks, .. } => blocks
-                .iter()
-                .any(|block| block.id() == open && block.is_growing()),
-            _ => false,
-        });
-        if !grows {
-            self.page.end_line();
         }
     }
 

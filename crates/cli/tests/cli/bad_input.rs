@@ -1,0 +1,141 @@
+//! What is wrong is told in one line, with what to do, and an exit code.
+
+use crate::support::{Scripted, bowline, bowline_reading, fixture, json};
+
+#[test]
+fn files_that_are_no_recordings() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("notes.txt"), "some notes\nof mine\n").unwrap();
+    std::fs::write(path("other.json"), "{\"a\": 1}\n").unwrap();
+    let gzip = std::fs::read(fixture("big.jsonl.gz")).unwrap();
+    std::fs::write(path("cut.jsonl.gz"), &gzip[..100]).unwrap();
+    let cases = [
+        (path("missing.jsonl"), "no such file: check the path"),
+        (
+            folder.path().display().to_string(),
+            "it is a folder: give a file in it",
+        ),
+        (
+            path("notes.txt"),
+            "holds no line of stream-json: give the agent's recorded output",
+        ),
+        (
+            path("other.json"),
+            "holds no line of stream-json: give the agent's recorded output",
+        ),
+        (
+            path("cut.jsonl.gz"),
+            "the gzip data is cut: copy the file again",
+        ),
+    ];
+    for (file, wanted) in &cases {
+        for command in ["replay", "inspect"] {
+            let done = bowline(&[command, file]);
+            assert_eq!(done.stdout, "", "nothing is shown of {file}");
+            let line = done.failed(1);
+            assert!(line.contains(wanted), "{line}");
+            assert!(line.contains(file.as_str()), "{line}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_recording_is_an_empty_transcript() {
+    let done = bowline_reading(&["replay", "-", "--output", "transcript"], b"");
+    let transcript = json(&done.ok());
+    assert_eq!(transcript["schema"], 1);
+    assert_eq!(transcript["entries"], serde_json::json!([]));
+    assert_eq!(bowline_reading(&["replay", "-"], b"").ok(), "");
+}
+
+#[test]
+fn agents_that_cannot_be_run() {
+    let scripted = Scripted::new("");
+    let file = scripted.path("scenario.toml");
+    let folder = scripted.folder.path().display().to_string();
+    let cases = [
+        ("no-such-agent-here", "failed to find the program"),
+        ("./no/such/agent", "failed to find the program"),
+        (&file, "is not an executable file, check"),
+        (&folder, "is not an executable file, check"),
+    ];
+    for (agent, wanted) in cases {
+        let done = bowline(&["run", "--agent", agent, "hello"]);
+        assert_eq!(done.stdout, "");
+        let line = done.failed(1);
+        assert!(line.contains(wanted) && line.contains(agent), "{line}");
+    }
+}
+
+#[test]
+fn a_recording_is_never_written_over() {
+    let scripted = Scripted::new("");
+    let file = scripted.path("scenario.toml");
+    let line = scripted.run(&["--record", &file, "hello"]).failed(1);
+    assert!(
+        line.contains("name a file that does not exist yet"),
+        "{line}"
+    );
+}
+
+#[test]
+fn command_lines_that_mean_nothing() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["run", "--nope", "hi"], "unexpected argument '--nope'"),
+        (&["replay", "--nope"], "unexpected argument '--nope'"),
+        (&["frobnicate"], "unrecognized subcommand 'frobnicate'"),
+        (&["replay", "--output", "xml", "f"], "invalid value 'xml'"),
+        (
+            &["run", "--output", "xml", "f"],
+            "[possible values: text, changes, transcript]",
+        ),
+        (&["run"], "<PROMPT>"),
+        (&["run", ""], "the prompt is empty: say what to ask"),
+        (&["run", "-"], "the prompt is empty: say what to ask"),
+        (
+            &["run", "--runner", "http://x", "hi"],
+            "leave --runner and --token-file out",
+        ),
+        (&["replay"], "<FILE>"),
+        (&["inspect"], "<FILE>"),
+        (&["demo", "--pace", "-1"], "--pace wants a number from 0 on"),
+        (
+            &["demo", "--pace", "nan"],
+            "--pace wants a number from 0 on",
+        ),
+        (&["demo", "--pace", "fast"], "invalid value 'fast'"),
+    ];
+    for (args, wanted) in cases {
+        let done = bowline(args);
+        assert_eq!(done.stdout, "", "{args:?}");
+        let line = done.failed(2);
+        assert!(line.contains(wanted), "{args:?}: {line}");
+    }
+}
+
+#[test]
+fn no_command_shows_what_there_is() {
+    let done = bowline(&[]);
+    assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""));
+    assert!(
+        done.stderr.contains("Usage: bowline <COMMAND>"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn an_agent_that_is_missing_is_told_by_the_doctor() {
+    let done = bowline(&["doctor", "--agent", "no-such-agent-here"]);
+    assert!(
+        done.stdout.contains("agent         none\n"),
+        "{}",
+        done.stdout
+    );
+    let line = done.failed(1);
+    assert!(
+        line.contains("install it, or name it with --agent PATH"),
+        "{line}"
+    );
+}

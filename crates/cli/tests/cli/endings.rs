@@ -1,0 +1,135 @@
+//! `bowline run` with agents that fail, and people who have seen enough.
+
+use rustix::process::Signal;
+
+use crate::support::Scripted;
+
+/// Says a line, then nothing more; an interrupt ends the turn.
+const LINGERS: &str = "[[turn]]\nsteps = [ { text = \"One line.\\nAnd another.\" }, { tool = { name = 'Bash', \
+    input = { command = 'sleep' }, duration_ms = 600000 } } ]";
+
+/// Says a line, then does not listen to anybody.
+const DEAF: &str =
+    "[[turn]]\nsteps = [ { text = \"One line.\\nAnd another.\" }, { hang = { deaf = true } } ]";
+
+#[test]
+fn an_agent_that_ends_in_a_turn_is_a_failure() {
+    let scripted = Scripted::new(
+        "[[turn]]\nsteps = [ { text = 'So' }, { stderr = 'out of luck' }, { exit = 3 } ]",
+    );
+    let done = scripted.run(&["hi"]);
+    assert!(
+        done.stdout
+            .contains("! the process ended unexpectedly: exit code 3: out of luck\n"),
+        "{done:?}"
+    );
+    let line = done.failed(1);
+    assert!(
+        line.contains("the agent ended unexpectedly: exit code 3: out of luck"),
+        "{line}"
+    );
+    assert!(line.contains("--resume "), "{line}");
+}
+
+#[test]
+fn an_agent_that_is_killed_is_a_failure() {
+    let scripted = Scripted::new("[[turn]]\nsteps = [ { text = 'So' }, { die = 'SIGKILL' } ]");
+    let line = scripted.run(&["hi"]).failed(1);
+    assert!(
+        line.contains("the agent ended unexpectedly: signal 9"),
+        "{line}"
+    );
+}
+
+#[test]
+fn an_agent_that_exits_without_an_answer_is_a_failure() {
+    let line = crate::support::bowline(&["run", "--agent", "true", "hi"]).failed(1);
+    assert!(
+        line.contains("the agent ended unexpectedly: exit code 0"),
+        "{line}"
+    );
+}
+
+#[test]
+fn the_agent_s_last_words_are_shown() {
+    let scripted = Scripted::new("startup = { stderr = \"one\\ntwo\\nthree\", exit = 2 }");
+    let done = scripted.run(&["hi"]);
+    assert_eq!(done.code, Some(1));
+    let wanted =
+        "  agent: one\n  agent: two\nbowline: the agent ended unexpectedly: exit code 2: three\n";
+    assert_eq!(done.stderr, wanted);
+}
+
+#[test]
+fn a_turn_that_fails_is_a_failure() {
+    let scripted = Scripted::new(
+        "[[turn]]\nsteps = [ { fail = { status = 400, text = 'API Error: 400 no' } } ]",
+    );
+    let done = scripted.run(&["hi"]);
+    assert!(done.stdout.contains("✗ failed after "), "{done:?}");
+    let line = done.failed(1);
+    assert!(
+        line.contains("the turn failed: API Error: 400 no"),
+        "{line}"
+    );
+}
+
+#[test]
+fn an_interrupt_ends_the_turn() {
+    let scripted = Scripted::new(LINGERS);
+    let running = scripted.run_until(&["--agent-arg", "--pace=1", "hi"], "● Bash");
+    running.signal(Signal::INT);
+    let done = running.finish();
+    assert_eq!(done.code, Some(130), "{done:?}");
+    assert!(
+        done.stdout.contains("⊘ interrupted after "),
+        "{}",
+        done.stdout
+    );
+    let lines: Vec<_> = done.stderr.lines().collect();
+    assert_eq!(lines[0], "interrupting, once more ends the session…");
+    assert!(
+        lines[1].starts_with("bowline: interrupted, go on with `bowline run"),
+        "{lines:?}"
+    );
+    assert_eq!(lines.len(), 2);
+}
+
+#[test]
+fn a_second_interrupt_ends_the_session() {
+    let scripted = Scripted::new(DEAF);
+    let mut running = scripted.run_until(&["hi"], "One line.");
+    running.signal(Signal::INT);
+    let told = running.until_told("interrupting");
+    assert_eq!(told, "interrupting, once more ends the session…\n");
+    running.signal(Signal::INT);
+    let done = running.finish();
+    assert_eq!(done.code, Some(130), "{done:?}");
+    assert!(done.stderr.contains("bowline: interrupted"), "{done:?}");
+}
+
+#[test]
+fn a_request_to_end_ends_everything() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let running = Scripted::new(DEAF).run_until(&["hi"], "One line.");
+        running.signal(signal);
+        let done = running.finish();
+        assert_eq!(done.code, Some(130), "{done:?}");
+        assert!(
+            done.stderr.contains("bowline: ended by a signal"),
+            "{done:?}"
+        );
+    }
+}
+
+/// Nothing of the session is left when its reader goes.
+#[test]
+fn a_reader_that_goes_away_ends_the_session() {
+    let scripted = Scripted::new(
+        "[[turn]]\nsteps = [ { many = { times = 100000, steps = [ { text = \"word\\n\" } ] } } ]",
+    );
+    let mut child = scripted.command(&["hi"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let done = crate::support::finish(child);
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
+}

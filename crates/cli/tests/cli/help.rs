@@ -1,0 +1,68 @@
+//! Help, the version, and what the machine can do.
+
+use crate::support::{bowline, command, finish};
+
+#[test]
+fn help_is_for_standard_output() {
+    let text = bowline(&["--help"]).ok();
+    for command in ["demo", "run", "replay", "inspect", "doctor"] {
+        assert!(text.contains(&format!("\n  {command} ")), "{text}");
+        let text = bowline(&[command, "--help"]).ok();
+        assert!(
+            text.contains(&format!("Usage: bowline {command} ")),
+            "{text}"
+        );
+    }
+    assert!(!text.contains("understudy"), "{text}");
+}
+
+#[test]
+fn the_version_is_the_package_s() {
+    let wanted = concat!("bowline ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(bowline(&["--version"]).ok(), wanted);
+}
+
+#[test]
+fn the_doctor_finds_an_agent() {
+    let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/agent.sh");
+    let text = bowline(&["doctor", "--agent", agent]).ok();
+    assert!(
+        text.contains(&format!("{agent}, version 2.1.330 (understudy)")),
+        "{text}"
+    );
+    for name in [
+        "bowline",
+        "containment",
+        "login shell",
+        "descriptors",
+        "processes",
+        "terminals",
+    ] {
+        assert!(
+            text.lines().any(|line| line.starts_with(name)),
+            "{name}: {text}"
+        );
+    }
+}
+
+#[test]
+fn the_doctor_tells_of_an_agent_without_a_version() {
+    let line = bowline(&["doctor", "--agent", "false"]).failed(1);
+    assert!(
+        line.contains("false --version ended with exit status: 1 and no version"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let file = crate::support::fixture("long_2500.jsonl");
+    for output in ["text", "changes", "transcript"] {
+        let mut child = command(&["replay", &file, "--output", output])
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let done = finish(child);
+        assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{output}");
+    }
+}

@@ -1,0 +1,12 @@
+//! Runs the real command and looks at what it prints and how it exits.
+#![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+
+mod bad_input;
+mod demo;
+mod dialogue;
+mod endings;
+mod help;
+mod inspect;
+mod recordings;
+mod support;
+mod terminal;

@@ -1,0 +1,210 @@
+//! `bowline replay` on everything that the real agent said.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::support::{
+    bowline, bowline_reading, command, finish, fixture, json, json_lines, recordings,
+};
+
+fn text(name: &str) -> String {
+    bowline(&["replay", &fixture(name)]).ok()
+}
+
+#[test]
+fn every_recording_is_shown_in_every_form() {
+    for file in recordings() {
+        let transcript = json(&bowline(&["replay", &file, "--output", "transcript"]).ok());
+        assert_eq!(transcript["schema"], 1, "{file}");
+        assert_eq!(transcript["status"]["phase"], "ended", "{file}");
+        let changes = json_lines(&bowline(&["replay", &file, "--output", "changes"]).ok());
+        assert!(
+            changes.iter().all(|change| change["change"].is_string()),
+            "{file}"
+        );
+        assert!(
+            changes.iter().all(|change| change["change"] != "reset"),
+            "{file}"
+        );
+        let text = bowline(&["replay", &file]).ok();
+        assert!(!text.is_empty() && text.ends_with('\n'), "{file}");
+        assert!(!text.contains('\x1b'), "{file}");
+    }
+}
+
+/// The main thread's texts and results stand in the text once and in order.
+#[test]
+fn what_was_said_is_shown_in_order() {
+    for file in recordings() {
+        let transcript = json(&bowline(&["replay", &file, "--output", "transcript"]).ok());
+        let text = bowline(&["replay", &file]).ok();
+        let mut rest = text.as_str();
+        for line in said(&transcript["entries"]) {
+            let Some(at) = rest.find(&line) else {
+                panic!("{line:?} is not in its place in {file}:\n{text}")
+            };
+            rest = rest.split_at(at + line.len()).1;
+        }
+    }
+}
+
+fn said(entries: &Value) -> Vec<String> {
+    let blocks = |entry: &Value| entry["blocks"].as_array().cloned().unwrap_or_default();
+    let blocks = entries.as_array().unwrap().iter().flat_map(blocks);
+    let texts = blocks.filter_map(|block| Some(block["text"].as_str()?.to_owned()));
+    let lines = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
+    // Of lines with tricks something is taken out.
+    let is_plain = |line: &String| !line.contains(|c: char| c.is_control() && c != '\t');
+    lines
+        .filter(|line| !line.trim().is_empty())
+        .filter(is_plain)
+        .collect()
+}
+
+#[test]
+fn partial_messages_show_the_same_as_whole_ones() {
+    for (partial, whole) in [
+        ("tool_bash_partial.jsonl", "tool_bash.jsonl"),
+        ("parallel_partial.jsonl", "parallel.jsonl"),
+        ("thinking_partial.jsonl", "thinking.jsonl"),
+    ] {
+        // Session, cost and time differ between the runs.
+        let lines = |name| {
+            let text = text(name);
+            let lines = text
+                .lines()
+                .filter(|line| !line.starts_with("· session") && !line.starts_with("✓ done"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (mut partial, mut whole) = (lines(partial), lines(whole));
+        // Tools that run side by side end in any order.
+        partial.sort();
+        whole.sort();
+        assert_eq!(partial, whole);
+    }
+}
+
+#[test]
+fn standard_input_may_be_compressed() {
+    let gzip = std::fs::read(fixture("oneline_1mb_partial.jsonl.gz")).unwrap();
+    let piped = bowline_reading(&["replay", "-"], &gzip).ok();
+    assert_eq!(piped, text("oneline_1mb_partial.jsonl.gz"));
+}
+
+#[test]
+fn a_plain_answer() {
+    assert_snapshot!(text("plain.jsonl"));
+}
+
+#[test]
+fn a_tool() {
+    assert_snapshot!(text("tool_bash_partial.jsonl"));
+}
+
+#[test]
+fn tools_side_by_side() {
+    assert_snapshot!(text("parallel.jsonl"));
+}
+
+#[test]
+fn agents_inside_agents() {
+    assert_snapshot!(text("sub_nest_fg.jsonl"));
+}
+
+#[test]
+fn agents_side_by_side() {
+    assert_snapshot!(text("sub_par_fg_partial.jsonl"));
+}
+
+#[test]
+fn an_agent_in_the_background() {
+    assert_snapshot!(text("sub_bg.jsonl"));
+}
+
+#[test]
+fn a_denied_permission() {
+    assert_snapshot!(text("permission_deny.jsonl"));
+}
+
+#[test]
+fn an_api_that_fails() {
+    assert_snapshot!(text("always529.jsonl"));
+}
+
+#[test]
+fn an_answer_that_is_cut() {
+    assert_snapshot!(text("disconnect_partial.jsonl"));
+}
+
+#[test]
+fn an_interrupt() {
+    let text = text("interrupt_during_tool.jsonl");
+    assert_snapshot!(text);
+}
+
+#[test]
+fn characters_of_every_size() {
+    let text = text("unicode_partial.jsonl");
+    let head: Vec<_> = text.lines().take(30).collect();
+    assert_snapshot!(head.join("\n"));
+}
+
+#[test]
+fn noise_of_a_terminal() {
+    assert_snapshot!(text("pty_out_default.jsonl"));
+}
+
+/// One line of each kind that holds text of the agent's choice.
+const HOSTILE: &str = r#"{"type":"system","subtype":"init","session_id":"s\u001b[1m","model":"m\u001b]0;x\u0007","cwd":"/"}
+{"type":"user","isReplay":true,"uuid":"u\u001b","session_id":"s","message":{"role":"user","content":"ask \u001b[2J now"}}
+{"type":"assistant","message":{"id":"1","content":[{"type":"thinking","thinking":"hm \u001b[31m"},{"type":"text","text":"text \u001b[31mred\u009b0m \u202e \r\b end"},{"type":"tool_use","id":"t\u001b","name":"Ba\u001b[5msh","input":{"command":"ls \u001b[8m"}},{"type":"new\u001b","x":"\u001b"}]},"session_id":"s"}
+{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t\u001b","content":"out \u001b[?1049h put","is_error":true}]},"session_id":"s"}
+{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"W\u001b[m","input":{"file_path":"\u001b[H"},"tool_use_id":"none"}}
+{"type":"system","subtype":"task_started","task_id":"k","description":"task \u001b[1m","is_backgrounded":true,"session_id":"s"}
+{"type":"system","subtype":"informational","content":"info \u001bc","session_id":"s"}
+{"type":"system","subtype":"odd\u001b[1m","content":"odd \u001bc","session_id":"s"}
+junk with \u001b and more
+{"type":"result","subtype":"er\u001b[1mror","is_error":true,"result":"bad \u001b[7m end","session_id":"s"}
+"#;
+
+#[test]
+fn text_of_the_agent_plays_no_tricks() {
+    let mut stream = HOSTILE.as_bytes().to_vec();
+    stream.extend_from_slice(b"raw \x1b[31m junk\n");
+    let text = bowline_reading(&["replay", "-"], &stream).ok();
+    let is_trick = |c: char| c.is_control() && c != '\n' && c != '\t' || c == '\u{202e}';
+    assert!(!text.contains(is_trick), "{text:?}");
+    assert_snapshot!(text);
+    let counts = bowline_reading(&["inspect", "-"], &stream).ok();
+    assert!(!counts.contains(is_trick), "{counts:?}");
+    let json = bowline_reading(&["replay", "-", "--output", "transcript"], &stream).ok();
+    assert!(json.contains(r"text \u001b[31mred"), "JSON is not touched");
+}
+
+#[test]
+fn no_color_is_obeyed_on_a_pipe_too() {
+    let child = command(&["replay", &fixture("parallel.jsonl")])
+        .env("NO_COLOR", "1")
+        .spawn();
+    assert_eq!(finish(child.unwrap()).ok(), text("parallel.jsonl"));
+}
+
+/// A recording that comes slowly is shown as it comes.
+#[test]
+fn a_pipe_is_shown_as_it_comes() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let mut child = command(&["replay", "-"])
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let recording = std::fs::read_to_string(fixture("plain.jsonl")).unwrap();
+    let mut lines = recording.split_inclusive('\n');
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdin.write_all(lines.next().unwrap().as_bytes()).unwrap();
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert!(line.starts_with("· session"), "{line}");
+    drop(stdin);
+    assert_eq!(finish(child).code, Some(0));
+}

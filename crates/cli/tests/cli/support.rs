@@ -1,0 +1,246 @@
+//! What the tests share.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The command under test.
+pub(crate) const BOWLINE: &str = env!("CARGO_BIN_EXE_bowline");
+
+/// Longest wait for a process.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a command left.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Done {
+    /// Exit code 0 and nothing on standard error; gives standard output.
+    #[track_caller]
+    pub(crate) fn ok(self) -> String {
+        assert_eq!(
+            (self.code, self.stderr.as_str()),
+            (Some(0), ""),
+            "{}",
+            self.stdout
+        );
+        self.stdout
+    }
+
+    /// This exit code and exactly one line on standard error; gives the line.
+    #[track_caller]
+    pub(crate) fn failed(self, code: i32) -> String {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.stderr.lines().count(), 1, "{self:?}");
+        assert!(self.stderr.starts_with("bowline: "), "{self:?}");
+        self.stderr
+    }
+}
+
+/// The command with these arguments and an environment that nobody's settings leak into.
+pub(crate) fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(BOWLINE);
+    command
+        .args(args)
+        .env("BOWLINE", BOWLINE)
+        .env("TERM", "xterm");
+    for name in ["NO_COLOR", "UNDERSTUDY_PACE", "COLUMNS"] {
+        command.env_remove(name);
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Runs the command to its end.
+#[track_caller]
+pub(crate) fn bowline(args: &[&str]) -> Done {
+    finish(command(args).spawn().unwrap())
+}
+
+/// Runs the command with something on standard input.
+pub(crate) fn bowline_reading(args: &[&str], input: &[u8]) -> Done {
+    let mut child = command(args).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let done = finish(child);
+    // A command that fails early does not read everything.
+    let _ = writer.join().unwrap();
+    done
+}
+
+/// Waits for the end of a child, but not for ever.
+#[track_caller]
+pub(crate) fn finish(child: Child) -> Done {
+    let pid = Pid::from_child(&child);
+    let (send, output) = channel();
+    std::thread::spawn(move || send.send(child.wait_with_output()));
+    let Ok(output) = output.recv_timeout(PATIENCE) else {
+        let _ = kill_process(pid, Signal::KILL);
+        panic!("the command did not end, {:?}", output.recv());
+    };
+    let output = output.unwrap();
+    Done {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A recorded stream of the real agent.
+pub(crate) fn fixture(name: &str) -> String {
+    fixtures().join(name).display().to_string()
+}
+
+pub(crate) fn fixtures() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures")
+}
+
+/// Every recorded stream.
+pub(crate) fn recordings() -> Vec<String> {
+    let files = std::fs::read_dir(fixtures())
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let mut files: Vec<_> = files
+        .filter(|file| file.is_file())
+        .map(|file| file.display().to_string())
+        .collect();
+    files.sort();
+    assert!(files.len() > 50, "{files:?}");
+    files
+}
+
+/// An agent with a script, in a folder of its own.
+#[derive(Debug)]
+pub(crate) struct Scripted {
+    pub(crate) folder: TempDir,
+}
+
+impl Scripted {
+    pub(crate) fn new(scenario: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        std::fs::write(folder.path().join("scenario.toml"), scenario).unwrap();
+        Self { folder }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// The command line of `bowline run` with this agent.
+    pub(crate) fn line(&self, more: &[&str]) -> Vec<String> {
+        let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/agent.sh");
+        let scenario = format!("--scenario={}", self.path("scenario.toml"));
+        let fixed = [
+            "run",
+            "--agent",
+            agent,
+            "--agent-arg",
+            &scenario,
+            "--agent-arg",
+            "--pace=0",
+        ];
+        fixed
+            .iter()
+            .chain(more)
+            .map(|it| (*it).to_owned())
+            .collect()
+    }
+
+    pub(crate) fn command(&self, more: &[&str]) -> Command {
+        let line = self.line(more);
+        command(&line.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    #[track_caller]
+    pub(crate) fn run(&self, more: &[&str]) -> Done {
+        finish(self.command(more).spawn().unwrap())
+    }
+
+    /// Runs it until it has printed a line with this in it.
+    pub(crate) fn run_until(&self, more: &[&str], wanted: &str) -> Running {
+        let mut child = self.command(more).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut seen = String::new();
+        while !seen.contains(wanted) {
+            let length = stdout.read_line(&mut seen).unwrap();
+            assert!(length > 0, "no {wanted:?} in {seen:?}, {:?}", finish(child));
+        }
+        Running {
+            child,
+            stdout,
+            seen,
+        }
+    }
+}
+
+/// A command that runs.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    seen: String,
+}
+
+impl Running {
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Reads on until a line of standard error says this.
+    pub(crate) fn until_told(&mut self, wanted: &str) -> String {
+        let mut told = String::new();
+        let mut stderr = BufReader::new(self.child.stderr.take().unwrap());
+        while !told.contains(wanted) {
+            assert!(
+                stderr.read_line(&mut told).unwrap() > 0,
+                "no {wanted:?} in {told:?}"
+            );
+        }
+        self.child.stderr = Some(stderr.into_inner());
+        told
+    }
+
+    #[track_caller]
+    pub(crate) fn finish(self) -> Done {
+        let Self {
+            child,
+            mut stdout,
+            mut seen,
+        } = self;
+        let rest = std::thread::spawn(move || {
+            stdout.read_to_string(&mut seen).unwrap();
+            seen
+        });
+        let done = finish(child);
+        Done {
+            stdout: rest.join().unwrap(),
+            ..done
+        }
+    }
+}
+
+/// A text of JSON lines.
+pub(crate) fn json_lines(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[track_caller]
+pub(crate) fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
