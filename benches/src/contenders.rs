@@ -1,6 +1,17 @@
 //! Who does the job.
 
-mod bowline;
+/// The parser as it ships.
+mod bowline {
+    use bowline_jsonl as jsonl;
+    include!("contenders/bowline.rs");
+}
+
+/// The parser without a line of `unsafe`.
+mod bowline_safe {
+    use bowline_jsonl_safe as jsonl;
+    include!("contenders/bowline.rs");
+}
+
 mod jiter;
 mod serde_json;
 mod simd_json;
@@ -120,7 +131,8 @@ impl Contender {
     /// The first line that the contender does not take.
     pub fn run<D: Digest>(self, slice: &mut Slice) -> Result<Folded, Refused> {
         match self {
-            Self::Bowline | Self::BowlineSafe => bowline::lazy::<D>(&slice.bytes),
+            Self::Bowline => bowline::lazy::<D>(&slice.bytes),
+            Self::BowlineSafe => bowline_safe::lazy::<D>(&slice.bytes),
             Self::BowlineDecoded => bowline::decoded::<D>(&slice.bytes),
             Self::SerdeJson => serde_json::run::<D>(&slice.bytes),
             Self::SerdeJsonTagged => tagged::run::<D>(&slice.bytes),
@@ -138,7 +150,8 @@ impl Contender {
     /// The first line that the contender does not take.
     pub fn run_decoded<D: Digest>(self, slice: &mut Slice) -> Result<Folded, Refused> {
         match self {
-            Self::Bowline | Self::BowlineSafe => bowline::decoded::<D>(&slice.bytes),
+            Self::Bowline => bowline::decoded::<D>(&slice.bytes),
+            Self::BowlineSafe => bowline_safe::decoded::<D>(&slice.bytes),
             _ => self.run::<D>(slice),
         }
     }

@@ -1,19 +1,20 @@
-//! Our parser: framer, events, and the strings as they are or decoded.
+// Our parser: framer, events, and the strings as they are or decoded. Included once for each build
+// of the parser, which the including module names `jsonl`.
 
-use bowline_jsonl::{
+use jsonl::{
     ApiEvent, Block, BlockBody, Body, Delta, Event, Framer, Message, MessageContent, ResultContent,
     Str, StreamEvent, ToolResult, ToolUse, TurnResult, Usage,
 };
 use bytes::Bytes;
 
-use super::{Refused, refused};
+use crate::contenders::{Refused, refused};
 use crate::job::{Digest, Fold, Folded, Tag};
 
-pub(super) fn lazy<D: Digest>(bytes: &Bytes) -> Result<Folded, Refused> {
+pub(in crate::contenders) fn lazy<D: Digest>(bytes: &Bytes) -> Result<Folded, Refused> {
     run::<D, _>(bytes, AsWritten)
 }
 
-pub(super) fn decoded<D: Digest>(bytes: &Bytes) -> Result<Folded, Refused> {
+pub(in crate::contenders) fn decoded<D: Digest>(bytes: &Bytes) -> Result<Folded, Refused> {
     run::<D, _>(bytes, Decoded(String::new()))
 }
 
