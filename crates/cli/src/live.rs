@@ -1,6 +1,7 @@
 //! A session that runs, shown while it does.
 
 mod asker;
+mod question;
 mod signals;
 
 use std::time::Duration;
@@ -38,6 +39,7 @@ pub(crate) struct Live {
     tick: Interval,
     /// How often somebody asked for an end.
     wishes: u32,
+    has_open_turn: bool,
     was_terminated: bool,
     is_over: bool,
     has_settled: bool,
@@ -97,6 +99,7 @@ impl Live {
             signals,
             tick,
             wishes: 0,
+            has_open_turn: false,
             was_terminated: false,
             is_over: false,
             has_settled: false,
@@ -171,6 +174,7 @@ impl Live {
         };
         let (printer, text, news) = self.session.inspect(look).await;
         self.printer = printer;
+        self.has_open_turn = news.has_open_turn;
         self.asker.drop_gone(&news.pending, &mut self.screen)?;
         self.screen.print(&text)?;
         self.questions(&news).await?;
@@ -253,7 +257,7 @@ impl Live {
     fn wish(&mut self, wish: Wish) -> Result<(), Failure> {
         self.wishes += 1;
         let session = self.session.clone();
-        if wish == Wish::Interrupt && self.wishes == 1 {
+        if wish == Wish::Interrupt && self.wishes == 1 && self.has_open_turn {
             tokio::spawn(async move { session.interrupt(true).await });
             return self.tell_wish("interrupting, once more ends the session…\n");
         }
@@ -272,15 +276,19 @@ impl Live {
 
     async fn wind_up(&mut self) -> Result<Close, Failure> {
         let session = self.session.clone();
-        let mut end = std::pin::pin!(session.end());
+        let is_hurried = self.wishes > 0;
+        // Whoever has interrupted does not wait for work in the background.
+        let mut end = std::pin::pin!(async move {
+            if is_hurried {
+                session.terminate().await
+            } else {
+                session.end().await
+            }
+        });
         let ended = loop {
             tokio::select! {
                 ended = &mut end => break ended,
-                wish = self.signals.next() => {
-                    // Whoever interrupts now wants no turn stopped: there is none.
-                    self.wishes += u32::from(self.wishes == 0);
-                    self.wish(wish)?;
-                }
+                wish = self.signals.next() => self.wish(wish)?,
             }
         };
         self.look().await?;

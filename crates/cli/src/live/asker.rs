@@ -5,14 +5,13 @@ use std::io::BufRead as _;
 use std::time::Duration;
 
 use bowline_lifecycle::{Decision, DialogueSession};
-use bowline_reducer::{Permission, Transcript};
-use serde_json::{Map, Value};
+use bowline_reducer::Transcript;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::Instant;
 
 use crate::failure::Failure;
+use crate::live::question::{Open, Request};
 use crate::screen::{Screen, forget_typed};
-use crate::view::{Question, allowances, arguments, one_line, questions};
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,44 +32,6 @@ pub(crate) struct Asker {
     typed: Option<UnboundedReceiver<String>>,
     open: Option<Open>,
     answered: HashSet<String>,
-}
-
-/// The request that is being answered.
-#[derive(Debug)]
-struct Open {
-    request: Request,
-    /// What is still to be asked of an `AskUserQuestion`.
-    questions: Vec<Question>,
-    answers: Map<String, Value>,
-    due: Option<Instant>,
-}
-
-/// A permission request.
-#[derive(Debug)]
-struct Request {
-    id: String,
-    tool: String,
-    input: Value,
-    suggestions: Option<Value>,
-}
-
-impl Request {
-    fn of(permission: Permission<'_>) -> Self {
-        let parse = |json: String| serde_json::from_str(&json).ok();
-        Self {
-            id: permission.request_id().to_owned(),
-            tool: permission.tool_name().to_owned(),
-            input: permission.input().and_then(parse).unwrap_or_default(),
-            suggestions: permission
-                .suggestions()
-                .and_then(parse)
-                .filter(|it| *it != Value::Array(Vec::new())),
-        }
-    }
-
-    fn tool(&self) -> String {
-        one_line(&self.tool, 60)
-    }
 }
 
 impl Asker {
@@ -174,26 +135,8 @@ impl Asker {
         let lines = self.typed.get_or_insert_with(typed_lines);
         while lines.try_recv().is_ok() {}
         forget_typed();
-        let questions = questions(&request.tool, &request.input);
-        let due = patience.map(|patience| Instant::now() + patience);
-        let mut text = String::new();
-        if questions.is_empty() {
-            text = format!(
-                "  {} is to run with\n{}",
-                request.tool(),
-                arguments(&request.input)
-            );
-            if let Some(rules) = &request.suggestions {
-                text.push_str(&format!("  always would allow {}\n", allowances(rules)));
-            }
-        }
-        screen.say(&text)?;
-        let open = Open {
-            request,
-            questions,
-            answers: Map::new(),
-            due,
-        };
+        let open = Open::new(request, patience);
+        screen.say(&open.details())?;
         let asked = open.put(screen);
         self.open = Some(open);
         asked
@@ -245,66 +188,6 @@ impl Asker {
         self.answered.insert(id.to_owned());
         // An answer that comes too late is for a question that is no more asked.
         let _ = session.answer_permission(id, decision).await;
-    }
-}
-
-impl Open {
-    /// Asks at the bottom of the screen.
-    fn put(&self, screen: &mut Screen) -> Result<(), Failure> {
-        if let Some(question) = self.questions.first() {
-            screen.say(question.shown())?;
-            let number = if question.many { "numbers" } else { "number" };
-            return screen.ask(&format!("  {number}, or your own words: "));
-        }
-        let always = if self.request.suggestions.is_some() {
-            ", [a]lways"
-        } else {
-            ""
-        };
-        let default = match self.due {
-            Some(due) => {
-                let left = due.saturating_duration_since(Instant::now());
-                format!(" (yes in {} s)", left.as_secs_f64().ceil())
-            }
-            None => String::new(),
-        };
-        screen.ask(&format!("  [y]es, [n]o{always}{default}: "))
-    }
-
-    /// What a line means; none when it means nothing, or more is to be asked.
-    fn read(&mut self, line: &str) -> Option<Decision> {
-        if self.questions.is_empty() {
-            return self.permit(line);
-        }
-        let answer = self.questions.first()?.answer(line)?;
-        let question = self.questions.remove(0);
-        self.answers.insert(question.text, Value::String(answer));
-        if !self.questions.is_empty() {
-            return None;
-        }
-        let mut input = self.request.input.take();
-        input["answers"] = Value::Object(std::mem::take(&mut self.answers));
-        Some(Decision::Allow {
-            updated_input: Some(input.to_string()),
-            updated_permissions: None,
-        })
-    }
-
-    fn permit(&self, line: &str) -> Option<Decision> {
-        let (word, rest) = line
-            .trim()
-            .split_once(char::is_whitespace)
-            .unwrap_or_else(|| (line.trim(), ""));
-        match word.to_lowercase().as_str() {
-            "y" | "yes" => Some(Decision::allow()),
-            "n" | "no" if rest.is_empty() => Some(Decision::deny("the user said no")),
-            "n" | "no" => Some(Decision::deny(format!("the user said no: {}", rest.trim()))),
-            "a" | "always" => Some(Decision::Allow {
-                updated_input: None,
-                updated_permissions: Some(self.request.suggestions.as_ref()?.to_string()),
-            }),
-            _ => None,
-        }
     }
 }
 

@@ -95,6 +95,29 @@ fn an_interrupt_ends_the_turn() {
     assert_eq!(lines.len(), 2);
 }
 
+/// Background work is not waited for by somebody who has seen enough.
+#[test]
+fn an_interrupt_ends_the_wait_for_background_work() {
+    let scripted = Scripted::new(
+        "[[turn]]\nsteps = [ { agent = { description = 'watch', prompt = 'Watch.', background = true, \
+         steps = [ { delay_ms = 600000 }, { text = 'seen' } ] } }, { text = 'Started.' } ]",
+    );
+    let more = ["--agent-arg", "--pace=1", "Watch it."];
+    let running = scripted.run_until(&more, "waiting for background work");
+    running.signal(Signal::INT);
+    let done = running.finish();
+    assert_eq!(done.code, Some(130), "{done:?}");
+    assert!(
+        done.stderr
+            .starts_with("ending the session…\nbowline: interrupted"),
+        "{done:?}"
+    );
+    assert!(
+        done.stdout.contains("in the background: watch, "),
+        "{done:?}"
+    );
+}
+
 #[test]
 fn a_second_interrupt_ends_the_session() {
     let scripted = Scripted::new(DEAF);
