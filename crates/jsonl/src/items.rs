@@ -142,18 +142,15 @@ impl<'a> Lines<'a> {
                 Err(bad) => return self.not_utf8(line(rest), bad),
             }
         }
-        let deltas = &mut self.deltas;
-        let event = |input| deltas.read(input).map_or_else(|| walk(input), Ok);
-        let parsed = delimited(blank, event, end_of_line).parse(self.text);
-        match parsed {
-            Ok((behind, event)) => {
-                let length = self.text.len() - behind.len();
-                Item {
-                    raw: event.raw.text().as_bytes(),
-                    event: Ok(event),
-                    at: self.step(length),
-                }
-            }
+        if let Some(item) = self.delta() {
+            return item;
+        }
+        match delimited(blank, walk, end_of_line).parse(self.text) {
+            Ok((behind, event)) => Item {
+                raw: event.raw.text().as_bytes(),
+                event: Ok(event),
+                at: self.step(self.text.len() - behind.len()),
+            },
             Err(nom::Err::Error(fault) | nom::Err::Failure(fault)) => self.fault(rest, fault),
             Err(nom::Err::Incomplete(_)) => self.fault(
                 rest,
@@ -163,6 +160,19 @@ impl<'a> Lines<'a> {
                 },
             ),
         }
+    }
+
+    /// The usual line, read by its spelling.
+    #[inline]
+    fn delta(&mut self) -> Option<Item<'a>> {
+        let (behind, spelt) = self.deltas.read(self.text)?;
+        let rest = behind.strip_prefix('\n')?;
+        let line = self.text.get(..self.text.len() - behind.len())?;
+        Some(Item {
+            raw: line.as_bytes(),
+            event: Ok(self.deltas.event(spelt, line)),
+            at: self.step(self.text.len() - rest.len()),
+        })
     }
 
     fn fault(&mut self, rest: &'a [u8], fault: Fault) -> Item<'a> {

@@ -26,10 +26,19 @@ struct Run<'a> {
 
 const HEAD: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":"#;
 
+/// What is its own about a delta.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spelt<'a> {
+    index: u32,
+    delta: Delta<'a>,
+    uuid: Str<'a>,
+}
+
 impl<'a> Deltas<'a> {
-    /// A delta of text, thinking or tool input; none when the line is spelt in another way.
+    /// A delta of text, thinking or tool input, and what is left behind its line; none when the
+    /// line is spelt in another way.
     #[inline]
-    pub(crate) fn read(&mut self, input: &'a str) -> Option<(&'a str, Event<'a>)> {
+    pub(crate) fn read(&mut self, input: &'a str) -> Option<(&'a str, Spelt<'a>)> {
         let rest = input.strip_prefix(HEAD)?;
         let (rest, index) = index(rest)?;
         let rest = rest.strip_prefix(r#","delta":{"type":""#)?;
@@ -41,20 +50,25 @@ impl<'a> Deltas<'a> {
         )?;
         let (rest, uuid) = string(rest)?;
         let rest = self.message.read(rest, r#","api_message_id":"#, "}")?;
-        let raw = RawJson::validated(input.get(..input.len() - rest.len())?);
+        Some((rest, Spelt { index, delta, uuid }))
+    }
+
+    /// The event of the line that was read last; `line` is its text.
+    #[inline]
+    pub(crate) fn event(&self, spelt: Spelt<'a>, line: &'a str) -> Event<'a> {
+        let Spelt { index, delta, uuid } = spelt;
         let stream = StreamEvent {
             api_message_id: Some(self.message.value),
             event: ApiEvent::BlockDelta { index, delta },
             abandoned: None,
         };
-        let event = Event {
+        Event {
             uuid: Some(uuid),
             session_id: Some(self.session.value),
             parent_tool_use_id: None,
             body: Body::Stream(stream),
-            raw,
-        };
-        Some((rest, event))
+            raw: RawJson::validated(line),
+        }
     }
 }
 
@@ -116,18 +130,20 @@ mod tests {
 
     const LINE: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\n\ud83d"}},"session_id":"s","parent_tool_use_id":null,"uuid":"u","api_message_id":"m"}"#;
 
+    fn read<'a>(deltas: &mut Deltas<'a>, input: &'a str) -> Option<String> {
+        let (rest, spelt) = deltas.read(input)?;
+        let line = input.strip_suffix(rest).expect("the rest is the end");
+        Some(format!("{rest}{:?}", deltas.event(spelt, line)))
+    }
+
     fn same(line: &str) -> bool {
         let walked = walk(line)
             .ok()
             .map(|(rest, event)| format!("{rest}{event:?}"));
         let mut deltas = Deltas::default();
-        let first = deltas
-            .read(line)
-            .map(|(rest, event)| format!("{rest}{event:?}"));
+        let first = read(&mut deltas, line);
         // The second time it is known how the line is spelt.
-        let second = deltas
-            .read(line)
-            .map(|(rest, event)| format!("{rest}{event:?}"));
+        let second = read(&mut deltas, line);
         assert_eq!(first, second, "{line}");
         assert!(first.is_none() || first == walked, "{line}");
         first.is_some()
@@ -152,9 +168,7 @@ mod tests {
         let other = LINE.replace("\"s\"", "\"t\"").replace("\"m\"", "\"mm\"");
         let mut deltas = Deltas::default();
         for line in [LINE, &other, LINE] {
-            let read = deltas
-                .read(line)
-                .map(|(rest, event)| format!("{rest}{event:?}"));
+            let read = read(&mut deltas, line);
             assert_eq!(
                 read,
                 walk(line)
