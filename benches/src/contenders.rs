@@ -17,7 +17,7 @@ mod serde_json;
 mod simd_json;
 mod sonic_rs;
 mod tagged;
-mod typed;
+pub(crate) mod typed;
 mod value;
 
 use std::fmt;

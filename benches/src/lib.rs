@@ -1,10 +1,12 @@
 //! What the benchmarks share: corpora in the shapes of real streams, one typed job, the contenders
-//! that do it, and the way they are measured.
+//! that do it, the reducer beside a naive twin, and the way they are measured.
 //!
 //! The method and how to read its figures are in the README of this package.
 
+pub mod clock;
 pub mod contenders;
 pub mod corpus;
 pub mod count;
 pub mod job;
 pub mod peers;
+pub mod reduce;

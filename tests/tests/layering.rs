@@ -78,6 +78,7 @@ const RULES: [Rule; 10] = [
 ];
 
 const EVERY: &[&str] = &[
+    "bowline-jsonl-safe",
     "bowline-jsonl",
     "bowline-lifecycle",
     "bowline-reducer",

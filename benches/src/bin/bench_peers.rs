@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
+use bowline_benches::contenders::Contender;
 use bowline_benches::corpus::{Corpus, DEFAULT_SIZE, Source};
 use bowline_benches::peers::{Failure, Plan, build_features, json, rows, sample, table};
 use clap::Parser;
@@ -96,7 +97,9 @@ impl Arguments {
         let mut head = format!("build: {}\n", build_features());
         for source in self.sources() {
             let name = source.name();
-            let (rows, last) = rows(&name, plan, |number| {
+            let names = Contender::ALL.map(Contender::name);
+            let base = Contender::SerdeJson.name();
+            let (rows, last) = rows(&name, &names, base, plan, |number| {
                 progress(&format!(
                     "{name}: process {} of {}",
                     number + 1,

@@ -11,10 +11,10 @@ use crate::job::{Digest, Fold, Tag, block_kind, delta_kind, event_kind, line_kin
 /// A string that is copied only when it holds an escape. (`Option<Cow<str>>` alone always copies.)
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 /// A value that is handed out as it is written, where the reader can do that.
-pub(super) trait Raw {
+pub(crate) trait Raw {
     /// Its length in bytes.
     fn length(&self) -> Option<usize>;
 }
@@ -29,107 +29,107 @@ impl Raw for IgnoredAny {
 /// Any line.
 #[derive(Debug, serde::Deserialize)]
 #[serde(bound(deserialize = "R: Deserialize<'de>"))]
-pub(super) struct Line<'a, R> {
+pub(crate) struct Line<'a, R> {
     #[serde(borrow, rename = "type")]
-    kind: Option<Text<'a>>,
+    pub(crate) kind: Option<Text<'a>>,
     #[serde(borrow)]
-    uuid: Option<Text<'a>>,
+    pub(crate) uuid: Option<Text<'a>>,
     #[serde(borrow)]
-    session_id: Option<Text<'a>>,
+    pub(crate) session_id: Option<Text<'a>>,
     #[serde(borrow)]
-    parent_tool_use_id: Option<Text<'a>>,
+    pub(crate) parent_tool_use_id: Option<Text<'a>>,
     #[serde(borrow)]
-    message: Option<Message<'a, R>>,
+    pub(crate) message: Option<Message<'a, R>>,
     #[serde(borrow)]
-    event: Option<Event<'a, R>>,
+    pub(crate) event: Option<Event<'a, R>>,
     #[serde(borrow)]
-    subtype: Option<Text<'a>>,
-    is_error: Option<bool>,
-    total_cost_usd: Option<f64>,
-    num_turns: Option<u64>,
+    pub(crate) subtype: Option<Text<'a>>,
+    pub(crate) is_error: Option<bool>,
+    pub(crate) total_cost_usd: Option<f64>,
+    pub(crate) num_turns: Option<u64>,
     #[serde(borrow)]
-    result: Option<Text<'a>>,
-    usage: Option<Usage>,
+    pub(crate) result: Option<Text<'a>>,
+    pub(crate) usage: Option<Usage>,
 }
 
 #[derive(Debug, serde::Deserialize)]
 #[serde(bound(deserialize = "R: Deserialize<'de>"))]
-struct Message<'a, R> {
+pub(crate) struct Message<'a, R> {
     #[serde(borrow)]
-    id: Option<Text<'a>>,
+    pub(crate) id: Option<Text<'a>>,
     #[serde(borrow)]
-    model: Option<Text<'a>>,
+    pub(crate) model: Option<Text<'a>>,
     #[serde(borrow)]
-    role: Option<Text<'a>>,
-    usage: Option<Usage>,
+    pub(crate) role: Option<Text<'a>>,
+    pub(crate) usage: Option<Usage>,
     #[serde(borrow)]
-    content: Option<Content<'a, R>>,
+    pub(crate) content: Option<Content<'a, R>>,
 }
 
 #[derive(Debug, serde::Deserialize)]
-struct Usage {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
+pub(crate) struct Usage {
+    pub(crate) input_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
+    pub(crate) cache_read_input_tokens: Option<u64>,
+    pub(crate) cache_creation_input_tokens: Option<u64>,
 }
 
 #[derive(Debug)]
-enum Content<'a, R> {
+pub(crate) enum Content<'a, R> {
     Text(Cow<'a, str>),
     Blocks(Vec<Block<'a, R>>),
 }
 
 #[derive(Debug, serde::Deserialize)]
 #[serde(bound(deserialize = "R: Deserialize<'de>"))]
-struct Block<'a, R> {
+pub(crate) struct Block<'a, R> {
     #[serde(borrow, rename = "type")]
-    kind: Option<Text<'a>>,
+    pub(crate) kind: Option<Text<'a>>,
     #[serde(borrow)]
-    text: Option<Text<'a>>,
+    pub(crate) text: Option<Text<'a>>,
     #[serde(borrow)]
-    thinking: Option<Text<'a>>,
+    pub(crate) thinking: Option<Text<'a>>,
     #[serde(borrow)]
-    id: Option<Text<'a>>,
+    pub(crate) id: Option<Text<'a>>,
     #[serde(borrow)]
-    name: Option<Text<'a>>,
-    input: Option<R>,
+    pub(crate) name: Option<Text<'a>>,
+    pub(crate) input: Option<R>,
     #[serde(borrow)]
-    tool_use_id: Option<Text<'a>>,
-    is_error: Option<bool>,
+    pub(crate) tool_use_id: Option<Text<'a>>,
+    pub(crate) is_error: Option<bool>,
     #[serde(borrow)]
-    content: Option<Content<'a, R>>,
+    pub(crate) content: Option<Content<'a, R>>,
 }
 
 #[derive(Debug, serde::Deserialize)]
 #[serde(bound(deserialize = "R: Deserialize<'de>"))]
-struct Event<'a, R> {
+pub(crate) struct Event<'a, R> {
     #[serde(borrow, rename = "type")]
-    kind: Option<Text<'a>>,
-    index: Option<u32>,
+    pub(crate) kind: Option<Text<'a>>,
+    pub(crate) index: Option<u32>,
     #[serde(borrow)]
-    message: Option<Message<'a, R>>,
+    pub(crate) message: Option<Message<'a, R>>,
     #[serde(borrow)]
-    content_block: Option<Block<'a, R>>,
+    pub(crate) content_block: Option<Block<'a, R>>,
     #[serde(borrow)]
-    delta: Option<Delta<'a>>,
-    usage: Option<Usage>,
+    pub(crate) delta: Option<Delta<'a>>,
+    pub(crate) usage: Option<Usage>,
 }
 
 #[derive(Debug, serde::Deserialize)]
-struct Delta<'a> {
+pub(crate) struct Delta<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Option<Text<'a>>,
+    pub(crate) kind: Option<Text<'a>>,
     #[serde(borrow)]
-    text: Option<Text<'a>>,
+    pub(crate) text: Option<Text<'a>>,
     #[serde(borrow)]
-    partial_json: Option<Text<'a>>,
+    pub(crate) partial_json: Option<Text<'a>>,
     #[serde(borrow)]
-    thinking: Option<Text<'a>>,
+    pub(crate) thinking: Option<Text<'a>>,
     #[serde(borrow)]
-    signature: Option<Text<'a>>,
+    pub(crate) signature: Option<Text<'a>>,
     #[serde(borrow)]
-    stop_reason: Option<Text<'a>>,
+    pub(crate) stop_reason: Option<Text<'a>>,
 }
 
 /// A string, a list of blocks, or an object that nobody reads.
@@ -313,7 +313,7 @@ impl Delta<'_> {
     }
 }
 
-fn str<'t>(text: &'t Option<Text<'_>>) -> Option<&'t str> {
+pub(crate) fn str<'t>(text: &'t Option<Text<'_>>) -> Option<&'t str> {
     text.as_ref().map(|text| &*text.0)
 }
 

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-
 use super::Mismatch;
 use super::check::{compare, run};
+use crate::clock::thread_cpu_time;
 use crate::contenders::{Contender, Slice};
 use crate::job::{Ends, Folded};
 
@@ -82,13 +81,4 @@ fn time(
     };
     compare(contender, folded, expected)?;
     Ok(elapsed)
-}
-
-/// Time that this thread has spent on a processor.
-fn thread_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or_default(),
-        u32::try_from(time.tv_nsec).unwrap_or_default(),
-    )
 }

@@ -18,12 +18,9 @@ pub struct Row {
     pub mb_s: f64,
     /// CPU time of one line, in nanoseconds.
     pub ns_per_event: f64,
-    /// Speed over that of `serde_json`.
+    /// Speed over that of the contender that everyone is compared with.
     pub ratio: f64,
 }
-
-/// Place of the contender that everyone is compared with.
-const BASE: Contender = Contender::SerdeJson;
 
 /// Peers that decode into the same borrowed shape as ours.
 const TYPED_PEERS: [Contender; 4] = [
@@ -34,32 +31,24 @@ const TYPED_PEERS: [Contender; 4] = [
 ];
 
 impl Row {
-    /// The medians over the processes.
+    /// The medians over the processes of the contender at `place`, beside the one at `base`.
     pub(super) fn median(
         corpus: &str,
-        contender: Contender,
-        place: usize,
+        contender: &'static str,
+        [place, base]: [usize; 2],
         samples: &[Sample],
     ) -> Self {
-        let base = Contender::ALL.iter().position(|&other| other == BASE);
         let of = |figure: &dyn Fn(&Sample, f64) -> f64| {
-            median(
-                samples
-                    .iter()
-                    .map(|it| figure(it, it.nanos[place]))
-                    .collect(),
-            )
+            let figures = samples.iter().map(|it| figure(it, it.nanos[place]));
+            median(figures.collect())
         };
         let rounded = |value: f64, digits: f64| (value * digits).round() / digits;
         Self {
             corpus: corpus.into(),
-            contender: contender.name(),
+            contender,
             mb_s: rounded(of(&|it, nanos| it.bytes as f64 * 1e3 / nanos), 10.0),
             ns_per_event: rounded(of(&|it, nanos| nanos / it.events as f64), 10.0),
-            ratio: rounded(
-                of(&|it, nanos| it.nanos[base.unwrap_or_default()] / nanos),
-                1000.0,
-            ),
+            ratio: rounded(of(&|it, nanos| it.nanos[base] / nanos), 1000.0),
         }
     }
 }

@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 use serde::{Deserialize, Serialize};
 
 use super::{Mismatch, Row, check, fit, measure, slices};
-use crate::contenders::Contender;
 use crate::corpus::{Source, SourceError};
 
 /// How much is run.
@@ -23,7 +22,7 @@ pub struct Plan {
 /// What one process has measured.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Sample {
-    /// CPU time in nanoseconds, in the order of [`Contender::ALL`].
+    /// CPU time in nanoseconds, in the order of the contenders.
     pub nanos: Vec<f64>,
     /// Bytes that were parsed.
     pub bytes: usize,
@@ -42,6 +41,8 @@ pub enum Failure {
     NothingFits(String),
     /// The contenders disagree.
     Mismatch(String, Mismatch),
+    /// The reducer and its twin have folded a stream into different conversations.
+    Outcome(String, String),
     /// A measuring process could not be started, or what it said not be read.
     Process(io::Error),
     /// A measuring process failed and said why.
@@ -88,21 +89,26 @@ pub fn sample(
     })
 }
 
-/// Measures in processes of their own: `worker` makes the command of one.
+/// Measures in processes of their own: `worker` makes the command of one, which prints the times
+/// of `names` in their order. Ratios are over `base`.
 ///
 /// # Errors
 ///
 /// What the first process that fails says.
 pub fn rows(
-    name: &str,
+    stream: &str,
+    names: &[&'static str],
+    base: &str,
     plan: Plan,
     mut worker: impl FnMut(usize) -> io::Result<Command>,
 ) -> Result<(Vec<Row>, Sample), Failure> {
     let mut samples = (0..plan.processes)
         .map(|number| sample_of(worker(number).map_err(Failure::Process)?))
         .collect::<Result<Vec<_>, _>>()?;
-    let rows = (Contender::ALL.into_iter().enumerate())
-        .map(|(place, contender)| Row::median(name, contender, place, &samples))
+    let base = names.iter().position(|&name| name == base);
+    let base = base.expect("everyone is compared with one of them");
+    let rows = (names.iter().enumerate())
+        .map(|(place, name)| Row::median(stream, name, [place, base], &samples))
         .collect();
     let last = samples.pop().expect("a plan has at least one process");
     Ok((rows, last))
@@ -137,6 +143,9 @@ impl fmt::Display for Failure {
             }
             Self::Mismatch(name, mismatch) => {
                 write!(f, "{name}: {mismatch}; figures would compare unlike work")
+            }
+            Self::Outcome(name, difference) => {
+                write!(f, "{name}: {difference}; figures would compare unlike work")
             }
             Self::Process(error) => write!(f, "failed to run a measuring process: {error}"),
             Self::Said(said) => f.write_str(said),
