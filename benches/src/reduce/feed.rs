@@ -1,0 +1,64 @@
+//! The reducer with the parser in front of it, as a host has it.
+
+use std::time::Duration;
+
+use bowline_jsonl::{Framer, Item};
+use bowline_reducer::{Meta, Transcript};
+use bytes::Bytes;
+
+use crate::clock::thread_cpu_time;
+
+/// Time that lines come in at: the reducer copies it and nothing else.
+const AT: Meta = Meta { at_ms: 0 };
+
+/// A framer and the transcript that its lines go to.
+#[derive(Debug, Default)]
+pub struct Feed {
+    framer: Framer,
+    /// What came of the lines.
+    pub transcript: Transcript,
+}
+
+impl Feed {
+    /// Parses and applies the next whole lines of the stream. `seen` is called with the transcript
+    /// after each line.
+    pub fn each(&mut self, lines: Bytes, mut seen: impl FnMut(&mut Transcript)) {
+        self.framer.push(lines);
+        while let Some(frame) = self.framer.next_frame() {
+            for item in frame.items() {
+                self.transcript.apply(&item, AT);
+                seen(&mut self.transcript);
+            }
+        }
+    }
+
+    /// Parses and applies the next whole lines of the stream.
+    pub fn take(&mut self, lines: Bytes) {
+        self.each(lines, |_| {});
+    }
+
+    /// Parses the next whole lines window by window, and leaves it to `around` to let each window
+    /// be applied: what happens inside the call it is given is the reducer's work alone.
+    pub fn around(&mut self, lines: Bytes, mut around: impl FnMut(&mut dyn FnMut())) {
+        self.framer.push(lines);
+        while let Some(frame) = self.framer.next_frame() {
+            let items: Vec<Item<'_>> = frame.items().collect();
+            around(&mut || {
+                for item in &items {
+                    self.transcript.apply(item, AT);
+                }
+            });
+        }
+    }
+
+    /// CPU time that the reducer alone takes for the next whole lines of the stream.
+    pub fn time(&mut self, lines: Bytes) -> Duration {
+        let mut time = Duration::ZERO;
+        self.around(lines, |apply| {
+            let start = thread_cpu_time();
+            apply();
+            time += thread_cpu_time().saturating_sub(start);
+        });
+        time
+    }
+}
