@@ -1,4 +1,4 @@
-//! A streamed delta is parsed without an allocation.
+//! How much memory a line asks for: gates that no clock and no load can move.
 //!
 //! One test alone in this file: the allocator counts for the whole process.
 
@@ -7,11 +7,46 @@ use std::alloc::System;
 use bowline_benches::contenders::{Contender, Slice};
 use bowline_benches::corpus::Corpus;
 use bowline_benches::job::Ends;
+use bowline_benches::peers::fit;
+use bowline_benches::reduce::{Feed, Script};
+use bowline_jsonl::Framer;
+use bowline_reducer::Cursor;
 use bytes::Bytes;
-use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, Stats, StatsAlloc};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Calls of the allocator for a line of `messages`: 1.614 when this was written, and a tenth more.
+/// No line may ever take more than two.
+const MESSAGE_LINE: f64 = 1.78;
+
+/// Calls of the allocator for a streamed delta in the reducer.
+const DELTA: f64 = 0.001;
+
+/// Bytes of heap for a byte of content, when texts are long.
+const HEAP: f64 = 1.5;
+
+#[test]
+fn memory_is_asked_for_as_promised() {
+    a_delta_is_parsed_without_an_allocation();
+    a_line_of_a_message_is_parsed_with_few();
+    a_long_line_is_held_once_whatever_the_chunks();
+    a_delta_is_reduced_without_an_allocation();
+    many_messages_are_reduced_with_hardly_any();
+    changes_are_as_many_bytes_in_any_transcript();
+    long_texts_are_held_once();
+}
+
+fn counted(job: impl FnOnce()) -> Stats {
+    let region = Region::new(ALLOCATOR);
+    job();
+    region.change()
+}
+
+fn calls(stats: Stats) -> usize {
+    stats.allocations + stats.reallocations
+}
 
 fn deltas(lines: usize) -> Bytes {
     Corpus::Partial
@@ -28,26 +63,134 @@ fn deltas(lines: usize) -> Bytes {
         .collect()
 }
 
-/// Calls of the allocator for so many deltas.
-fn calls(contender: Contender, lines: usize) -> usize {
-    let mut slice = Slice::new(deltas(lines));
+/// Calls of the allocator to parse these lines, and how many they are.
+fn parsing(contender: Contender, lines: Bytes) -> (usize, usize) {
+    let mut slice = Slice::new(lines);
     contender.prepare(&mut slice);
-    let region = Region::new(ALLOCATOR);
-    let folded = contender.run::<Ends>(&mut slice).expect("valid lines");
-    let change = region.change();
-    assert_eq!(folded.events, lines as u64);
-    change.allocations + change.reallocations
+    let mut events = 0;
+    let stats = counted(|| {
+        let folded = contender.run::<Ends>(&mut slice).expect("valid lines");
+        events = folded.events as usize;
+    });
+    (calls(stats), events)
 }
 
-#[test]
 fn a_delta_is_parsed_without_an_allocation() {
     for contender in [Contender::Bowline, Contender::BowlineSafe] {
-        let (few, many) = (calls(contender, 500), calls(contender, 5_000));
-        assert_eq!(few, many, "{} allocates for each delta", contender.name());
+        let [few, many] = [500, 5_000].map(|lines| parsing(contender, deltas(lines)));
+        assert_eq!((few.1, many.1), (500, 5_000));
+        assert_eq!(few.0, many.0, "{} allocates a delta", contender.name());
     }
-    let (few, many) = (
-        calls(Contender::SerdeJsonTagged, 500),
-        calls(Contender::SerdeJsonTagged, 5_000),
-    );
+    let [few, many] =
+        [500, 5_000].map(|lines| parsing(Contender::SerdeJsonTagged, deltas(lines)).0);
     assert!(many > few + 4_500, "the counter counts: {few} and {many}");
+}
+
+fn a_line_of_a_message_is_parsed_with_few() {
+    let corpus = Corpus::Messages.generate(4 << 20);
+    let (lines, _) = fit(&corpus.expect("generated in memory"));
+    let (calls, events) = parsing(Contender::Bowline, lines);
+    let each = calls as f64 / events as f64;
+    assert!(each <= MESSAGE_LINE.min(2.0), "{each} for a line");
+}
+
+/// Copied once into a buffer that doubles: twice its length at most, and some windows.
+fn a_long_line_is_held_once_whatever_the_chunks() {
+    for chunk in [1 << 10, 4_095, 64 << 10, 1 << 20] {
+        let [short, long] = [1 << 20, 10 << 20].map(|length| {
+            let line = Script::default().long(length).take();
+            let stats = counted(|| assert_eq!(receive(&line, chunk), 1));
+            stats.bytes_allocated as f64 / line.len() as f64
+        });
+        assert!(
+            long <= 3.0 && long <= short * 1.5,
+            "{long} bytes a byte in chunks of {chunk}, {short} when the line is short"
+        );
+    }
+}
+
+fn receive(stream: &Bytes, chunk: usize) -> usize {
+    let (mut framer, mut rest, mut lines) = (Framer::default(), stream.clone(), 0);
+    while !rest.is_empty() {
+        framer.push(rest.split_to(chunk.min(rest.len())));
+        while let Some(frame) = framer.next_frame() {
+            lines += frame.items().filter(|item| item.event.is_ok()).count();
+        }
+    }
+    lines
+}
+
+/// Calls of the allocator in the reducer alone.
+fn reducing(feed: &mut Feed, lines: Bytes) -> usize {
+    let mut sum = 0;
+    feed.around(lines, |apply| sum += calls(counted(apply)));
+    sum
+}
+
+fn a_delta_is_reduced_without_an_allocation() {
+    let (mut feed, mut script) = (Feed::default(), Script::default().begin());
+    feed.take(script.take());
+    let lines = script.deltas(100_000).take();
+    let each = reducing(&mut feed, lines) as f64 / 100_000.0;
+    assert!(each <= DELTA, "{each} for a delta of one block");
+    assert_eq!(text_length(&feed), 25 * 100_000, "the block has grown");
+}
+
+fn text_length(feed: &Feed) -> usize {
+    let entries = feed.transcript.entries();
+    entries.fold(0, |sum, entry| match entry.kind() {
+        bowline_reducer::EntryKind::Assistant { blocks, .. } => {
+            let texts = blocks.iter().filter_map(|block| block.text());
+            sum + texts.map(|text| text.len()).sum::<usize>()
+        }
+        _ => sum,
+    })
+}
+
+/// What remains is doubling of vectors and a chunk of text now and then.
+fn many_messages_are_reduced_with_hardly_any() {
+    const MESSAGES: usize = 1_000;
+    let (mut feed, mut script) = (Feed::default(), Script::default());
+    let mut sum = 0;
+    for _ in 0..MESSAGES {
+        script = script.begin();
+        feed.take(script.take());
+        script = script.deltas(40);
+        sum += reducing(&mut feed, script.take());
+        script = script.end(40);
+        feed.take(script.take());
+    }
+    let each = sum as f64 / (40 * MESSAGES) as f64;
+    assert!(each <= DELTA, "{each} for a delta of many messages");
+}
+
+fn changes_are_as_many_bytes_in_any_transcript() {
+    let [short, long] = [1_000, 100_000].map(|entries| {
+        let (mut feed, mut script) = (Feed::default(), Script::default().finished(entries));
+        feed.take(script.take());
+        script = script.begin();
+        feed.take(script.take());
+        let cursor = feed.transcript.changes_since(Cursor::default()).cursor();
+        feed.take(script.deltas(64).take());
+        let mut changes = 0;
+        let stats = counted(|| changes = feed.transcript.changes_since(cursor).iter().count());
+        (changes, stats.bytes_allocated)
+    });
+    assert_eq!(short, long, "changes, and bytes to tell them");
+    assert!((1..=4).contains(&short.0), "{short:?} for one block");
+}
+
+fn long_texts_are_held_once() {
+    const TEXTS: usize = 16;
+    let mut feed = Feed::default();
+    let mut script = Script::default();
+    let stats = counted(|| {
+        for _ in 0..TEXTS {
+            script = std::mem::take(&mut script).long(300_000);
+            feed.take(script.take());
+        }
+    });
+    let held = stats.bytes_allocated - stats.bytes_deallocated;
+    let each = held as f64 / text_length(&feed) as f64;
+    assert!((0.9..=HEAP).contains(&each), "{each} bytes for a byte");
 }

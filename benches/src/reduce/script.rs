@@ -53,7 +53,8 @@ impl Script {
     }
 
     /// The end of the message that was begun, which had so many deltas.
-    fn end(mut self, deltas: usize) -> Self {
+    #[must_use]
+    pub fn end(mut self, deltas: usize) -> Self {
         let text = PIECE.repeat(deltas);
         self.says(&format!(r#"{{"type":"text","text":"{text}"}}"#));
         self.event(r#"{"type":"content_block_stop","index":0}"#);
