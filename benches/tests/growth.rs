@@ -1,0 +1,129 @@
+//! Growth laws: what a byte or an event costs does not depend on how much came before, or in which
+//! pieces. CPU time of one thread, the fastest of some rounds in turn, and a factor of two for
+//! noise; what is broken grows by tens.
+
+use std::time::Duration;
+
+use bowline_benches::clock::thread_cpu_time;
+use bowline_benches::corpus::Corpus;
+use bowline_benches::reduce::{Feed, Script, compare, points};
+use bowline_jsonl::Framer;
+use bowline_reducer::Cursor;
+use bytes::Bytes;
+
+/// How much more the slowest may take.
+const FACTOR: f64 = 2.0;
+
+const ROUNDS: usize = 5;
+
+/// What a terminal delivers at once, among powers of two.
+const CHUNKS: [usize; 6] = [1 << 10, 4_095, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
+
+fn receive(stream: &Bytes, chunk: usize) -> usize {
+    let (mut framer, mut rest, mut lines) = (Framer::default(), stream.clone(), 0);
+    while !rest.is_empty() {
+        framer.push(rest.split_to(chunk.min(rest.len())));
+        while let Some(frame) = framer.next_frame() {
+            lines += frame.items().filter(|item| item.event.is_ok()).count();
+        }
+    }
+    lines
+}
+
+fn time(job: impl FnOnce()) -> Duration {
+    let start = thread_cpu_time();
+    job();
+    thread_cpu_time().saturating_sub(start)
+}
+
+/// The fastest of some rounds for each of `cases`, which run in turn.
+fn fastest<C: Copy, const N: usize>(cases: [C; N], mut job: impl FnMut(C)) -> [f64; N] {
+    let mut best = [Duration::MAX; N];
+    for _ in 0..ROUNDS {
+        for (best, case) in best.iter_mut().zip(cases) {
+            *best = time(|| job(case)).min(*best);
+        }
+    }
+    best.map(|time| time.as_secs_f64())
+}
+
+/// The slowest over the fastest.
+fn spread(times: &[f64]) -> f64 {
+    let slowest = times.iter().copied().fold(0.0, f64::max);
+    slowest / times.iter().copied().fold(f64::MAX, f64::min)
+}
+
+#[test]
+fn the_size_of_the_chunks_does_not_matter() {
+    let stream = Corpus::Partial.generate(2 << 20).unwrap();
+    let lines = receive(&stream, stream.len());
+    let times = fastest(CHUNKS, |chunk| assert_eq!(receive(&stream, chunk), lines));
+    assert!(spread(&times) <= FACTOR, "{times:?}");
+}
+
+#[test]
+fn a_line_of_10_mb_costs_the_same_in_pieces() {
+    let line = Script::default().long(10_000_000).take();
+    let times = fastest([4_095, line.len()], |chunk| {
+        assert_eq!(receive(&line, chunk), 1);
+    });
+    assert!(times[0] / times[1] <= FACTOR, "{times:?}");
+}
+
+#[test]
+fn parsing_is_linear_in_bytes() {
+    let streams = [1 << 20, 8 << 20].map(|size| Corpus::Mixed.generate(size).unwrap());
+    let [short, long] = fastest([0, 1], |at: usize| {
+        receive(&streams[at], 64 << 10);
+    });
+    let [short, long] = [
+        short / streams[0].len() as f64,
+        long / streams[1].len() as f64,
+    ];
+    assert!(long / short <= FACTOR, "{short} and {long} seconds a byte");
+}
+
+#[test]
+fn a_delta_costs_the_same_in_any_transcript() {
+    let points = points(&[1_000, 100_000], ROUNDS);
+    let ratio = points[1].ns_per_delta / points[0].ns_per_delta;
+    assert!(ratio <= FACTOR, "{points:?}");
+}
+
+#[test]
+fn changes_cost_the_same_in_any_transcript() {
+    const READINGS: usize = 2_000;
+    let mut feeds = [1_000, 100_000].map(|entries| {
+        let (mut feed, mut script) = (Feed::default(), Script::default().finished(entries));
+        feed.take(script.take());
+        script = script.begin();
+        feed.take(script.take());
+        (feed, script)
+    });
+    let mut cursors = [Cursor::default(); 2];
+    for (cursor, (feed, _)) in cursors.iter_mut().zip(&mut feeds) {
+        *cursor = feed.transcript.changes_since(*cursor).cursor();
+    }
+    let mut counts = [0; 2];
+    let times = fastest([0, 1], |at: usize| {
+        let (feed, script) = &mut feeds[at];
+        *script = std::mem::take(script).deltas(READINGS);
+        let (lines, cursor) = (script.take(), &mut cursors[at]);
+        feed.each(lines, |transcript| {
+            let changes = transcript.changes_since(*cursor);
+            counts[at] += changes.iter().count();
+            *cursor = changes.cursor();
+        });
+    });
+    assert_eq!(counts[0], counts[1]);
+    assert!(counts[0] >= ROUNDS * READINGS, "each delta is a change");
+    assert!(times[1] / times[0] <= FACTOR, "{times:?}");
+}
+
+#[test]
+fn the_twin_folds_the_same_conversations() {
+    for corpus in [Corpus::Partial, Corpus::Messages, Corpus::Mixed] {
+        let lines = corpus.generate(1 << 20).unwrap();
+        compare(&lines).unwrap_or_else(|said| panic!("{corpus:?}: {said}"));
+    }
+}
