@@ -9,14 +9,13 @@ use crate::fixture::{
     Dice, Fixture, drain, finish, fixtures, fold, fold_chunks, framer_at, line_starts, to_value,
 };
 
-/// Lines up to this size are cut at every byte, in bytes.
-const EVERY_BYTE: usize = 4_000;
+/// Streams up to this size are cut at every byte, in bytes; larger ones at [`CUTS`] places.
+const EVERY_BYTE: usize = 200_000;
 
-/// Lines that are cut of one stream.
-const LINES: usize = 60;
+const CUTS: usize = 10_000;
 
-/// Bytes that are read for the cuts of a longer line.
-const CUT_BYTES: usize = 2_000_000;
+/// A longer neighbour of a line stands aside, because it would only cost time, in bytes.
+const NEIGHBOUR: usize = 4_000;
 
 /// Folds of one stream for one property; those of large streams are slower and fewer.
 fn folds(fixture: &Fixture) -> usize {
@@ -53,33 +52,43 @@ fn a_cut_at_any_byte_gives_the_same_lines() {
     for fixture in fixtures() {
         let starts = line_starts(&fixture.bytes);
         let mut dice = Dice(7);
-        let step = (starts.len() / LINES).max(1);
-        for place in (0..starts.len() - 1).step_by(step) {
-            let before = neighbour(&starts, place, place.saturating_sub(1));
-            let start = starts[before];
-            let behind = neighbour(&starts, place + 1, (place + 2).min(starts.len() - 1));
-            let end = starts[behind];
-            let lines = Lines {
-                stream: &fixture.bytes,
-                start,
-                number: before as u64 + 1,
-                bytes: fixture.bytes.slice(start..end),
-            };
-            let line = starts[place] - start..=starts[place + 1] - start;
-            if line.end() - line.start() <= EVERY_BYTE {
-                line.for_each(|cut| same_lines(&lines, &starts, cut));
-            } else {
-                let length = line.end() - line.start();
-                let cuts = (0..CUT_BYTES / length + 2).map(|_| line.start() + dice.below(length));
-                cuts.for_each(|cut| same_lines(&lines, &starts, cut));
-            }
+        let length = fixture.bytes.len();
+        let cuts: Vec<usize> = if length <= EVERY_BYTE {
+            (0..length).collect()
+        } else {
+            (0..CUTS).map(|_| dice.below(length)).collect()
+        };
+        for cut in cuts {
+            let lines = Lines::around(&fixture.bytes, &starts, cut);
+            same_lines(&lines, &starts, cut - lines.start);
+        }
+    }
+}
+
+impl<'a> Lines<'a> {
+    /// The line that holds the byte at `cut`, and its neighbours.
+    fn around(stream: &'a Bytes, starts: &[usize], cut: usize) -> Self {
+        let place = starts.partition_point(|&start| start <= cut) - 1;
+        let before = neighbour(starts, place, place.saturating_sub(1));
+        let last = starts.len() - 1;
+        let behind = neighbour(starts, (place + 1).min(last), (place + 2).min(last));
+        let end = if place == last {
+            stream.len()
+        } else {
+            starts[behind]
+        };
+        Self {
+            stream,
+            start: starts[before],
+            number: before as u64 + 1,
+            bytes: stream.slice(starts[before]..end),
         }
     }
 }
 
 /// The far end of a neighbour, unless it is so long that it would only cost time.
 fn neighbour(starts: &[usize], near: usize, far: usize) -> usize {
-    if starts[near].abs_diff(starts[far]) <= EVERY_BYTE {
+    if starts[near].abs_diff(starts[far]) <= NEIGHBOUR {
         far
     } else {
         near
