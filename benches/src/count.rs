@@ -3,6 +3,10 @@
 //! The job is done once on a shorter and once on a longer piece of the same stream; the difference
 //! over the lines between has no start-up in it. The fold of the job is included.
 
+mod baseline;
+
+pub use baseline::{Baseline, TOLERANCE};
+
 use std::fmt;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -26,11 +30,31 @@ pub struct Count {
     pub per_byte: f64,
 }
 
+/// Whose instructions are counted.
+#[derive(Clone, Copy, Debug)]
+pub enum Worker {
+    /// A contender's, on the typed job.
+    Contender(Contender),
+    /// Our parser's and reducer's, from bytes to a transcript.
+    Reducer,
+}
+
+impl Worker {
+    /// The name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Contender(contender) => contender.name(),
+            Self::Reducer => "bowline_reduce",
+        }
+    }
+}
+
 /// Runs this program under callgrind.
 #[derive(Debug)]
 pub struct Counter {
-    /// A program that does the job of `--contender NAME --parse FILE` once and prints the number of
-    /// lines.
+    /// A program that does the job of `--contender NAME --parse FILE` or `--reduce --parse FILE`
+    /// once and prints the number of lines.
     program: PathBuf,
     folder: TempDir,
 }
@@ -46,6 +70,10 @@ pub enum CountError {
     Io(io::Error),
     /// valgrind or the program under it said something else than counts.
     Said(String),
+    /// The recorded counts cannot be read.
+    Baseline(String),
+    /// So many counts are too far from the recorded ones.
+    Moved(usize),
 }
 
 impl Counter {
@@ -59,13 +87,13 @@ impl Counter {
         Ok(Self { program, folder })
     }
 
-    /// Counts what `contender` does with `corpus`.
+    /// Counts what `worker` does with `corpus`.
     ///
     /// # Errors
     ///
     /// No stream, no valgrind, or a job that fails.
-    pub fn count(&self, contender: Contender, corpus: Corpus) -> Result<Count, CountError> {
-        let [short, long] = PIECES.map(|size| self.run(contender, corpus, size));
+    pub fn count(&self, worker: Worker, corpus: Corpus) -> Result<Count, CountError> {
+        let [short, long] = PIECES.map(|size| self.run(worker, corpus, size));
         let (short, long) = (short?, long?);
         let instructions = (long.instructions - short.instructions) as f64;
         let events = long.events - short.events;
@@ -91,11 +119,11 @@ impl Counter {
             .fold(String::new(), |all, line| all + line + "\n"))
     }
 
-    fn run(&self, contender: Contender, corpus: Corpus, size: usize) -> Result<Run, CountError> {
+    fn run(&self, worker: Worker, corpus: Corpus, size: usize) -> Result<Run, CountError> {
         let bytes = corpus.generate(size).map_err(CountError::Source)?;
         let file = self.folder.path().join("stream.jsonl");
         std::fs::File::create(&file)?.write_all(&bytes)?;
-        let output = run(self.valgrind(contender, &file), "valgrind")?;
+        let output = run(self.valgrind(worker, &file), "valgrind")?;
         let events = String::from_utf8_lossy(&output.stdout).trim().parse().ok();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         match (collected(&said), events) {
@@ -108,13 +136,16 @@ impl Counter {
         }
     }
 
-    fn valgrind(&self, contender: Contender, file: &Path) -> Command {
+    fn valgrind(&self, worker: Worker, file: &Path) -> Command {
         let mut out = std::ffi::OsString::from("--callgrind-out-file=");
         out.push(self.profile());
         let mut command = Command::new("valgrind");
         command.arg("--tool=callgrind").arg(out).arg(&self.program);
-        command.args(["--contender", contender.name(), "--parse"]);
-        command.arg(file);
+        match worker {
+            Worker::Contender(contender) => command.args(["--contender", contender.name()]),
+            Worker::Reducer => command.arg("--reduce"),
+        };
+        command.arg("--parse").arg(file);
         command
     }
 
@@ -157,6 +188,14 @@ impl fmt::Display for CountError {
             ),
             Self::Source(error) => write!(f, "failed to {error}"),
             Self::Io(error) => write!(f, "failed to count: {error}"),
+            Self::Baseline(said) => write!(
+                f,
+                "failed to read the recorded counts: {said}; record them with --record"
+            ),
+            Self::Moved(counts) => write!(
+                f,
+                "{counts} counts have moved; when that is meant, record them with --record"
+            ),
             Self::Said(said) => {
                 let last = said.lines().last().unwrap_or("nothing");
                 write!(

@@ -147,3 +147,61 @@ fn counting_without_valgrind_says_how_to_get_it() {
     let said = text(&output.stderr);
     assert!(said.contains("install valgrind"), "{said}");
 }
+
+#[test]
+fn checking_without_valgrind_fails_and_says_how_to_get_it() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bench-count"))
+        .arg("--check")
+        .env("PATH", "")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("apt-get install valgrind"), "{said}");
+}
+
+#[test]
+fn counting_the_reducer_applies_each_line_once() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"{\"type\":\"keep_alive\"}\n{\"type\":\"keep_alive\"}\n")
+        .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_bench-count"))
+        .args(["--reduce", "--parse"])
+        .arg(file.path())
+        .output()
+        .unwrap();
+    assert_eq!(text(&output.stdout), "2\n");
+}
+
+#[test]
+fn reducing_is_measured_beside_the_twin_and_by_length() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bench-reduce"))
+        .args(["--quick", "--json", "--mib", "1"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let rows: Vec<Value> = text(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<_> = (rows.iter())
+        .filter_map(|row| row["contender"].as_str())
+        .collect();
+    assert_eq!(names, ["bowline", "bowline_changes", "serde_json_hash_map"]);
+    let sizes: Vec<_> = (rows.iter())
+        .filter_map(|row| row["entries"].as_u64())
+        .collect();
+    assert_eq!(sizes, [1_000, 10_000, 100_000]);
+    for row in &rows {
+        let figures = row.as_object().unwrap().values();
+        assert!(
+            figures.filter_map(Value::as_f64).all(|it| it > 0.0),
+            "{row}"
+        );
+    }
+    let wrong = Command::new(env!("CARGO_BIN_EXE_bench-reduce"))
+        .args(["--corpus", "huge"])
+        .output()
+        .unwrap();
+    assert_eq!(wrong.status.code(), Some(2), "the twin has no such job");
+}

@@ -9,6 +9,7 @@ use bowline_benches::contenders::{Contender, Refused, Slice};
 use bowline_benches::corpus::{Corpus, SourceError};
 use bowline_benches::job::Ends;
 use bowline_benches::peers::fit;
+use bowline_benches::reduce::{Feed, Outcome};
 use bytes::Bytes;
 use clap::Parser;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -53,11 +54,39 @@ impl Arguments {
         for &corpus in corpora {
             let bytes = stream(corpus)?;
             self.measure(corpus.name(), &bytes)?;
+            self.reduce(corpus.name(), bytes.clone())?;
             if corpus == Corpus::Partial {
                 self.measure("deltas", &deltas(&bytes))?;
             }
         }
         Ok(())
+    }
+
+    /// The reducer alone, and what it holds at the end.
+    fn reduce(&self, name: &str, bytes: Bytes) -> Result<(), Box<dyn std::error::Error>> {
+        let (mut feed, mut calls, mut held) = (Feed::default(), 0, 0);
+        feed.around(bytes, |apply| {
+            let region = Region::new(ALLOCATOR);
+            apply();
+            let change = region.change();
+            calls += change.allocations + change.reallocations;
+            held += change.bytes_allocated as i64 - change.bytes_deallocated as i64;
+        });
+        let each = calls as f64 / feed.transcript.stats().lines() as f64;
+        let content = Outcome::of(&feed.transcript).bytes;
+        let heap = held as f64 / content as f64;
+        let line = if self.json {
+            format!(
+                "{{\"corpus\":\"{name}\",\"contender\":\"reducer\",\"allocations_per_event\":{each:.4},\"heap_per_content_byte\":{heap:.3}}}\n"
+            )
+        } else {
+            format!(
+                "{name:<10}{:<20}{each:>12.4} allocations/event{heap:>14.3} heap bytes/content byte\n",
+                "reducer"
+            )
+        };
+        let written = io::stdout().lock().write_all(line.as_bytes());
+        Ok(written.map_err(|error| format!("write the figures: {error}"))?)
     }
 
     fn measure(&self, name: &str, bytes: &Bytes) -> Result<(), Box<dyn std::error::Error>> {

@@ -8,8 +8,9 @@ use std::process::ExitCode;
 
 use bowline_benches::contenders::{Contender, Slice};
 use bowline_benches::corpus::Corpus;
-use bowline_benches::count::{Count, CountError, Counter};
+use bowline_benches::count::{Baseline, Count, CountError, Counter, TOLERANCE, Worker};
 use bowline_benches::job::Ends;
+use bowline_benches::reduce::Feed;
 use bytes::Bytes;
 use clap::Parser;
 
@@ -24,6 +25,18 @@ struct Arguments {
     /// Whose instructions
     #[arg(long, value_name = "NAME", default_value = "bowline")]
     contender: Vec<Contender>,
+
+    /// Count parser and reducer, from bytes to a transcript
+    #[arg(long, conflicts_with = "contender")]
+    reduce: bool,
+
+    /// Compare with the recorded counts; fail when one has moved by more than 5 %
+    #[arg(long, conflicts_with_all = ["corpus", "contender", "reduce", "json", "functions"])]
+    check: bool,
+
+    /// Record the counts that --check compares with
+    #[arg(long, conflicts_with_all = ["corpus", "contender", "reduce", "json", "functions", "check"])]
+    record: bool,
 
     /// Print one JSON object a line
     #[arg(long)]
@@ -42,6 +55,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match &arguments.parse {
         Some(file) => arguments.do_once(file),
+        None if arguments.check => check(),
+        None if arguments.record => record(),
         None => arguments.count_all(),
     };
     match done {
@@ -63,9 +78,9 @@ impl Arguments {
             &self.corpus
         };
         for &corpus in corpora {
-            for &contender in &self.contender {
-                let count = counter.count(contender, corpus)?;
-                print(&self.line(corpus, contender, count))?;
+            for worker in self.workers() {
+                let count = counter.count(worker, corpus)?;
+                print(&self.line(corpus, worker, count))?;
                 if let Some(lines) = self.functions {
                     print(&counter.functions(lines)?)?;
                 }
@@ -74,8 +89,16 @@ impl Arguments {
         Ok(())
     }
 
-    fn line(&self, corpus: Corpus, contender: Contender, count: Count) -> String {
-        let (name, who, byte) = (corpus.name(), contender.name(), count.per_byte);
+    fn workers(&self) -> Vec<Worker> {
+        if self.reduce {
+            return vec![Worker::Reducer];
+        }
+        let contenders = self.contender.iter().copied();
+        contenders.map(Worker::Contender).collect()
+    }
+
+    fn line(&self, corpus: Corpus, worker: Worker, count: Count) -> String {
+        let (name, who, byte) = (corpus.name(), worker.name(), count.per_byte);
         let event = count.per_event.map(|event| format!("{event:.1}"));
         if self.json {
             let event = event.unwrap_or_else(|| "null".into());
@@ -89,7 +112,14 @@ impl Arguments {
 
     /// What runs under callgrind: reading the file costs next to nothing in the process itself.
     fn do_once(&self, file: &Path) -> Result<(), CountError> {
-        let mut slice = Slice::new(Bytes::from(fs::read(file)?));
+        let bytes = Bytes::from(fs::read(file)?);
+        if self.reduce {
+            let mut feed = Feed::default();
+            feed.take(bytes);
+            print(&format!("{}\n", feed.transcript.stats().lines()))?;
+            return Ok(());
+        }
+        let mut slice = Slice::new(bytes);
         for contender in &self.contender {
             contender.prepare(&mut slice);
             let folded = contender
@@ -99,6 +129,35 @@ impl Arguments {
         }
         Ok(())
     }
+}
+
+/// Counts what is recorded and compares.
+fn check() -> Result<(), CountError> {
+    let baseline = Baseline::load()?;
+    let counted = Baseline::count(&Counter::new(env::current_exe()?)?)?;
+    let mut moved = 0;
+    for (name, now, then) in counted.beside(&baseline) {
+        let change = now / then - 1.0;
+        let verdict = if change.abs() <= TOLERANCE {
+            "as recorded"
+        } else {
+            moved += 1;
+            "moved"
+        };
+        let percent = 100.0 * change;
+        print(&format!(
+            "{name:<24}{now:>10.1} instructions/event, {then:>8.1} recorded, {percent:>+6.1} %: {verdict}\n"
+        ))?;
+    }
+    if moved > 0 {
+        return Err(CountError::Moved(moved));
+    }
+    Ok(())
+}
+
+fn record() -> Result<(), CountError> {
+    let counted = Baseline::count(&Counter::new(env::current_exe()?)?)?;
+    Ok(counted.save()?)
 }
 
 fn print(text: &str) -> io::Result<()> {

@@ -18,21 +18,27 @@ pub struct Outcome {
     pub results: u64,
     /// Cost in dollars.
     pub cost: f64,
+    /// Bytes of the texts, the inputs of calls and what they gave.
+    pub bytes: u64,
 }
 
 impl Outcome {
     /// Adds text number `at` of a message.
     pub(super) fn text(&mut self, message: &str, at: usize, text: &str) {
+        self.bytes += text.len() as u64;
         add(&mut self.texts, (message, at, text));
     }
 
     /// Adds a call: id, name and input, and text and error flag of its result.
     pub(super) fn call(&mut self, call: [&str; 3], result: Option<(&str, bool)>) {
+        let given = result.map_or(0, |(text, _)| text.len());
+        self.bytes += (call[2].len() + given) as u64;
         add(&mut self.calls, (call, result));
     }
 
     /// Adds the end of a turn.
     pub(super) fn result(&mut self, subtype: &str, text: &str) {
+        self.bytes += text.len() as u64;
         add(&mut self.results, (subtype, text));
     }
 
