@@ -84,13 +84,15 @@ fn run_with(bytes: &[u8], from: usize, masks: impl Fn(&[u8; 64]) -> Masks) -> Ru
     let mut at = from;
     let mut escaped_somewhere = false;
     let mut carry = false;
-    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+    while let Some(rest) = bytes.get(at..)
+        && let Some(block) = rest.first_chunk()
+    {
         let masks = masks(block);
         let (escaped, next_carry) = escaped(masks.backslash, carry);
         let ends = masks.quote & !escaped;
         // Every bit below the first end; all bits when the string goes on.
         let inside = ends.wrapping_sub(1) & !ends;
-        if masks.control & inside != 0 || !are_escapes(bytes, at, escaped & inside) {
+        if masks.control & inside != 0 || !are_escapes(rest, block, escaped & inside) {
             break;
         }
         escaped_somewhere |= masks.backslash & inside != 0;
@@ -125,15 +127,39 @@ const fn escaped(backslash: u64, carry: bool) -> (u64, bool) {
     ((EVEN ^ (even_ends << 1)) & follows, overflow)
 }
 
-/// Whether each of these bytes of the block at `at` may stand behind a backslash.
+/// What a byte is behind a backslash.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Escape {
+    None,
+    Letter,
+    Unicode,
+}
+
+const ESCAPES: [Escape; 256] = {
+    let mut escapes = [Escape::None; 256];
+    let letters = b"\"\\/bfnrt";
+    let mut i = 0;
+    while i < letters.len() {
+        escapes[letters[i] as usize] = Escape::Letter;
+        i += 1;
+    }
+    escapes[b'u' as usize] = Escape::Unicode;
+    escapes
+};
+
+/// Whether each of these bytes of the block may stand behind a backslash. `rest` begins with the
+/// block.
 #[inline(always)]
-fn are_escapes(bytes: &[u8], at: usize, mut escaped: u64) -> bool {
+fn are_escapes(rest: &[u8], block: &[u8; 64], mut escaped: u64) -> bool {
     while escaped != 0 {
-        let letter = at + escaped.trailing_zeros() as usize;
-        match bytes.get(letter) {
-            Some(b'n' | b'"' | b'\\' | b't' | b'/' | b'r' | b'b' | b'f') => {}
-            Some(b'u') if (1..=4).all(|i| is_hex(bytes.get(letter + i))) => {}
-            _ => return false,
+        let letter = escaped.trailing_zeros() as usize % 64;
+        let is_escape = match ESCAPES[usize::from(block[letter])] {
+            Escape::Letter => true,
+            Escape::Unicode => (1..=4).all(|i| is_hex(rest.get(letter + i))),
+            Escape::None => false,
+        };
+        if !is_escape {
+            return false;
         }
         escaped &= escaped - 1;
     }
