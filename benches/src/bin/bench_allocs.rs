@@ -73,15 +73,18 @@ impl Arguments {
             held += change.bytes_allocated as i64 - change.bytes_deallocated as i64;
         });
         let each = calls as f64 / feed.transcript.stats().lines() as f64;
+        // The results of `huge` belong to no call, so that there is no content to compare with.
         let content = Outcome::of(&feed.transcript).bytes;
-        let heap = held as f64 / content as f64;
+        let heap = (content > 0).then(|| format!("{:.3}", held as f64 / content as f64));
         let line = if self.json {
+            let heap = heap.unwrap_or_else(|| "null".into());
             format!(
-                "{{\"corpus\":\"{name}\",\"contender\":\"reducer\",\"allocations_per_event\":{each:.4},\"heap_per_content_byte\":{heap:.3}}}\n"
+                "{{\"corpus\":\"{name}\",\"contender\":\"reducer\",\"allocations_per_event\":{each:.4},\"heap_per_content_byte\":{heap}}}\n"
             )
         } else {
+            let heap = heap.unwrap_or_else(|| "-".into());
             format!(
-                "{name:<10}{:<20}{each:>12.4} allocations/event{heap:>14.3} heap bytes/content byte\n",
+                "{name:<10}{:<20}{each:>12.4} allocations/event{heap:>14} heap bytes/content byte\n",
                 "reducer"
             )
         };
