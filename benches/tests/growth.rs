@@ -14,6 +14,10 @@ use bytes::Bytes;
 /// How much more the slowest may take.
 const FACTOR: f64 = 2.0;
 
+/// How much more the smallest chunks may take here, where the crates that copy and search are not
+/// optimised; a framer that begins again with each chunk takes thirty times as much.
+const CHUNK_FACTOR: f64 = 3.0;
+
 const ROUNDS: usize = 5;
 
 /// What a terminal delivers at once, among powers of two.
@@ -58,7 +62,7 @@ fn the_size_of_the_chunks_does_not_matter() {
     let stream = Corpus::Partial.generate(2 << 20).unwrap();
     let lines = receive(&stream, stream.len());
     let times = fastest(CHUNKS, |chunk| assert_eq!(receive(&stream, chunk), lines));
-    assert!(spread(&times) <= FACTOR, "{times:?}");
+    assert!(spread(&times) <= CHUNK_FACTOR, "{times:?}");
 }
 
 #[test]
