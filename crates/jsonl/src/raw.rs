@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use memchr::memmem;
+
 use crate::grammar::{array, object, raw_at, string_at};
 use crate::text::Str;
 
@@ -140,8 +142,23 @@ impl<'a> RawJson<'a> {
     /// any reader of JSON accepts it.
     pub fn write_lossy(self, out: &mut String) {
         let mut rest = self.0;
-        while let Some((before, after)) = rest.split_once('\\') {
-            out.push_str(before);
+        // Nearly every value holds no escape by number, and is copied as a whole.
+        while let Some(escape) = memmem::find(rest.as_bytes(), b"\\u") {
+            // A backslash before the escape may escape its own: count the run that ends with it.
+            let run = rest
+                .bytes()
+                .take(escape + 1)
+                .rev()
+                .take_while(|&byte| byte == b'\\')
+                .count();
+            let (before, after) = rest.split_at_checked(escape + 1).unwrap_or((rest, ""));
+            let is_escaped = run % 2 == 0;
+            if is_escaped {
+                out.push_str(before);
+                rest = after;
+                continue;
+            }
+            out.push_str(before.strip_suffix('\\').unwrap_or(before));
             rest = escape_lossy(after, out);
         }
         out.push_str(rest);
