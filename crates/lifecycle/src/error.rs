@@ -10,7 +10,7 @@ pub enum StartError {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// The file for the recording could not be made.
-    #[error("record to {path}: {source}, name a file that does not exist yet")]
+    #[error("record to {path}: {source}, name a new file in a folder that exists")]
     Record {
         /// The file.
         path: String,

@@ -47,6 +47,8 @@ pub(crate) struct Machine {
     exit_by: Option<Duration>,
     output_is_closed: bool,
     ended: bool,
+    /// Whether the end was asked for and nothing was left open by it.
+    is_expected: bool,
     end_reason: String,
     outputs: VecDeque<Output>,
     now: Duration,
@@ -68,6 +70,7 @@ impl Machine {
             exit_by: None,
             output_is_closed: false,
             ended: false,
+            is_expected: false,
             end_reason: String::new(),
             outputs: VecDeque::new(),
             now: Duration::ZERO,
@@ -122,7 +125,7 @@ impl Machine {
 
     /// Whether the end was asked for, and the end in words.
     pub(crate) fn ending(&self) -> (bool, String) {
-        (self.ending.is_some(), self.end_reason.clone())
+        (self.is_expected, self.end_reason.clone())
     }
 
     pub(crate) fn stderr(&self) -> crate::stderr::StderrReport {
@@ -180,6 +183,9 @@ impl Machine {
     }
 
     fn send(&mut self, prompt: &Prompt) -> Result<(), DialogueError> {
+        if matches!(self.ending, Some(Ending::Asked | Ending::Terminated)) {
+            return Err(DialogueError::Ended);
+        }
         if prompt.parts.is_empty() {
             return Err(DialogueError::EmptyPrompt);
         }
@@ -413,6 +419,7 @@ impl Machine {
         self.framer.finish();
         self.frames();
         self.ended = true;
+        self.is_expected = self.expects_an_end();
         self.permissions.orphan();
         let steps = self.receipts.close();
         self.steps(steps);
@@ -425,6 +432,15 @@ impl Machine {
         self.outputs.push_back(Output::Finished);
     }
 
+    /// An end that waits for the open turn does not expect the agent to go in the middle of it.
+    fn expects_an_end(&self) -> bool {
+        match self.ending {
+            None => false,
+            Some(Ending::WhenIdle) => !self.transcript.has_open_turn() && !self.receipts.any_open(),
+            Some(Ending::Asked | Ending::Terminated) => true,
+        }
+    }
+
     /// Whether the agent was terminated because it had closed its output.
     const fn outlived_its_output(&self) -> bool {
         self.output_is_closed && self.exit_by.is_none()
@@ -432,7 +448,7 @@ impl Machine {
 
     /// The end was expected when the host asked for it; the exit code does not decide.
     fn close_transcript(&mut self, exit: &Exit) {
-        let expected = self.ending.is_some();
+        let expected = self.is_expected;
         self.end_reason = describe(exit.status);
         if self.outlived_its_output() {
             self.end_reason

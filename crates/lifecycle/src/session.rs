@@ -4,7 +4,7 @@ mod driver;
 mod record;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bowline_jsonl::{Decision, HostRequest, Prompt};
@@ -38,7 +38,7 @@ pub struct DialogueSession {
 #[derive(Debug)]
 struct Final {
     end: Ended,
-    machine: std::sync::Mutex<Machine>,
+    machine: Mutex<Machine>,
 }
 
 /// How a session ended.
@@ -231,6 +231,10 @@ impl DialogueSession {
     /// Runs `read` on the transcript, in the task that owns it or on what is left of it.
     ///
     /// `read` is to be short: the session waits for it.
+    ///
+    /// # Panics
+    ///
+    /// When `read` panics. The session goes on.
     pub async fn inspect<T, F>(&self, read: F) -> T
     where
         T: Send + 'static,
@@ -245,15 +249,12 @@ impl DialogueSession {
             self.messages.send(Message::Inspect(job))
         {
             let last = self.last().await;
-            let mut machine = last
-                .machine
-                .lock()
-                .expect("no reader of a transcript panics");
+            let mut machine = last.machine.lock().unwrap_or_else(PoisonError::into_inner);
             job(machine.transcript());
         }
         answer
             .await
-            .expect("every accepted job is run, even at the end")
+            .expect("a reader of the transcript must not panic")
     }
 
     /// What has changed since `cursor`, and the cursor to ask with the next time. Reading takes

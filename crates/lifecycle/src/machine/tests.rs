@@ -335,6 +335,28 @@ fn an_end_waits_for_the_open_turn_and_then_asks() {
 }
 
 #[test]
+fn an_exit_in_the_turn_that_an_end_waits_for_is_unexpected() {
+    let mut world = World::new(LIMITS);
+    world.send("u1");
+    world.input(Input::Command(Command::End, 2));
+    world.exit(3);
+    assert_eq!(world.errors().len(), 1);
+    assert!(!world.machine.ending().0);
+}
+
+#[test]
+fn nothing_is_sent_to_an_agent_that_was_told_to_go() {
+    let mut world = World::new(LIMITS);
+    world.input(Input::Command(Command::Terminate, 1));
+    world.send("u1");
+    assert_eq!(
+        world.replies.last().map(|it| &it.1),
+        Some(&Err(DialogueError::Ended))
+    );
+    assert_eq!(world.lines, Vec::<String>::new());
+}
+
+#[test]
 fn an_agent_that_cannot_be_asked_gets_the_end_of_its_input() {
     let mut world = World::new(LIMITS);
     world.input(Input::Command(Command::End, 2));

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::future::{Future, pending};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -60,7 +61,11 @@ pub(super) struct Driver {
     terminating: Pending<TerminationReport>,
     answers: HashMap<Ticket, Answer>,
     receipts: HashMap<String, watch::Sender<ReceiptState>>,
+    /// The receipt of the prompt that is being taken.
+    offered: Option<watch::Sender<ReceiptState>>,
     last_ticket: Ticket,
+    /// Whether somebody can still send messages.
+    has_handles: bool,
     recorder: Option<tokio::task::JoinHandle<Option<String>>>,
     revision: watch::Sender<Revision>,
     ended: watch::Sender<Option<Arc<Final>>>,
@@ -96,7 +101,9 @@ impl Driver {
             terminating: None,
             answers: HashMap::new(),
             receipts: HashMap::new(),
+            offered: None,
             last_ticket: 0,
+            has_handles: true,
             recorder,
             revision,
             ended,
@@ -118,7 +125,7 @@ impl Driver {
                 piece = next(&mut self.output) => self.output_piece(piece),
                 piece = next(&mut self.errors) => self.errors_piece(piece),
                 exit = &mut exited, if drained => break exit,
-                message = self.inbox.recv() => self.message(message),
+                message = self.inbox.recv(), if self.has_handles => self.message(message),
                 written = pending_or(&mut self.writing) => self.written(written),
                 _ = pending_or(&mut self.terminating) => self.terminating = None,
                 () = due(self.start, deadline) => self.feed(Input::Timeout),
@@ -167,14 +174,24 @@ impl Driver {
                 states,
                 reply,
             }) => {
-                self.receipts
-                    .insert(prompt.uuid.clone().unwrap_or_default(), states);
+                // A prompt that is refused leaves the receipt of an earlier one as it is.
+                self.offered = Some(states);
                 self.command(Command::Send(prompt), reply);
+                self.do_outputs();
+                self.offered = None;
             }
             Some(Message::Command { command, reply }) => self.command(command, reply),
-            Some(Message::Inspect(job)) => job(self.machine.transcript()),
+            Some(Message::Inspect(job)) => {
+                // A reader that panics takes itself down and not the session: its answer is dropped
+                // unsent, which panics where it is waited for.
+                let transcript = self.machine.transcript();
+                let _ = catch_unwind(AssertUnwindSafe(|| job(transcript)));
+            }
             // The last handle is gone, and the session goes with it.
-            None => self.feed(Input::Command(Command::Terminate, 0)),
+            None => {
+                self.has_handles = false;
+                self.feed(Input::Command(Command::Terminate, 0));
+            }
         }
     }
 
@@ -217,6 +234,11 @@ impl Driver {
     }
 
     fn receipt(&mut self, uuid: &str, state: ReceiptState) {
+        if state == ReceiptState::Accepted
+            && let Some(states) = self.offered.take()
+        {
+            self.receipts.insert(uuid.to_owned(), states);
+        }
         if let Some(states) = self.receipts.get(uuid) {
             states.send_replace(state);
         }
