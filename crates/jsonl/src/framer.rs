@@ -85,6 +85,8 @@ pub struct Oversize {
     pub length: u64,
     /// The limit, in bytes.
     pub limit: u64,
+    /// Whether the input ended without an LF behind it.
+    pub is_tail: bool,
     /// The first bytes of the line.
     pub head: Bytes,
 }
@@ -244,6 +246,7 @@ impl Framer {
                 line: 0,
                 length: self.offset - skipped.offset,
                 limit: self.max_line as u64,
+                is_tail: text.len() == piece.len(),
                 head: skipped.head,
             })),
             None => {

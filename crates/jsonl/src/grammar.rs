@@ -17,7 +17,7 @@ use crate::error::{Fault, Stop};
 
 pub(crate) use object::{array, object};
 pub(crate) use read::{Read, Record, record};
-pub(crate) use skip::{raw_at, skip};
+pub(crate) use skip::{LINE_DEPTH, raw_at, raw_within, skip};
 pub(crate) use string::string_at;
 
 /// What a nom parser of this crate returns: the rest of the window and a value.

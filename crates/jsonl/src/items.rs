@@ -37,6 +37,8 @@ pub struct Position {
     pub end: u64,
     /// Number of the line, from 1.
     pub line: u64,
+    /// Whether the input ended without an LF behind the line: more of it may come.
+    pub is_tail: bool,
 }
 
 /// The lines of one frame, parsed in place as they are asked for. Blank lines are passed over.
@@ -77,8 +79,9 @@ fn oversize(over: &Oversize) -> Item<'_> {
     Item {
         at: Position {
             offset: over.offset,
-            end: over.offset + over.length + 1,
+            end: over.offset + over.length + u64::from(!over.is_tail),
             line: over.line,
+            is_tail: over.is_tail,
         },
         raw: &over.head,
         event: Err(ParseError::new(kind, over.offset, over.line)),
@@ -96,6 +99,8 @@ struct Lines<'a> {
     text: &'a str,
     /// How the last delta was spelt.
     deltas: Deltas<'a>,
+    /// Whether bytes that are not UTF-8 were met: more are likely.
+    is_dirty: bool,
 }
 
 impl<'a> Lines<'a> {
@@ -108,6 +113,7 @@ impl<'a> Lines<'a> {
             line: window.line,
             text: "",
             deltas: Deltas::default(),
+            is_dirty: false,
         }
     }
 
@@ -118,6 +124,9 @@ impl<'a> Lines<'a> {
                 b'{' => return Some(self.object(rest)),
                 b'\n' => {
                     self.step(1);
+                }
+                _ if self.is_cut_mark(rest) => {
+                    return Some(self.refuse(rest, self.at, ParseErrorKind::Truncated));
                 }
                 _ => {
                     let line = line(rest);
@@ -134,10 +143,15 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// Whether the input ended inside a byte order mark.
+    fn is_cut_mark(&self, rest: &[u8]) -> bool {
+        self.window.is_tail && self.window.offset == 0 && BYTE_ORDER_MARK.starts_with(rest)
+    }
+
     /// A line that begins like an object.
     fn object(&mut self, rest: &'a [u8]) -> Item<'a> {
         if self.text.is_empty() {
-            match check(rest) {
+            match check(rest, self.is_dirty) {
                 Ok(text) => self.text = text,
                 Err(bad) => return self.not_utf8(line(rest), bad),
             }
@@ -191,6 +205,7 @@ impl<'a> Lines<'a> {
     }
 
     fn not_utf8(&mut self, line: &'a [u8], bad: NotUtf8) -> Item<'a> {
+        self.is_dirty = true;
         let cut = self.window.is_tail && bad.cut;
         let kind = if cut {
             ParseErrorKind::Truncated
@@ -217,6 +232,7 @@ impl<'a> Lines<'a> {
             offset,
             end: offset + length as u64,
             line: self.line,
+            is_tail: self.window.is_tail,
         };
         self.at += length;
         self.line += 1;
@@ -264,11 +280,14 @@ struct NotUtf8 {
 }
 
 /// Checks the next lines to be UTF-8: as many as stand before the first bad one, at least one.
-fn check(rest: &[u8]) -> Result<&str, NotUtf8> {
-    if let Ok(text) = simdutf8::basic::from_utf8(rest) {
+///
+/// The fast check reads everything to its end. Among bad lines that would be the same bytes again
+/// and again, so there the standard one is used, which stops where it fails.
+fn check(rest: &[u8], is_dirty: bool) -> Result<&str, NotUtf8> {
+    if !is_dirty && let Ok(text) = simdutf8::basic::from_utf8(rest) {
         return Ok(text);
     }
-    let error = match simdutf8::compat::from_utf8(rest) {
+    let error = match std::str::from_utf8(rest) {
         Ok(text) => return Ok(text),
         Err(error) => error,
     };

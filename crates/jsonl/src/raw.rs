@@ -4,7 +4,7 @@ use std::fmt;
 
 use memchr::memmem;
 
-use crate::grammar::{array, object, raw_at, string_at};
+use crate::grammar::{LINE_DEPTH, array, object, raw_at, raw_within, string_at};
 use crate::text::Str;
 
 /// One validated JSON value, borrowed from its line and read only when somebody asks.
@@ -116,9 +116,10 @@ impl<'a> RawJson<'a> {
     pub fn members(self) -> Members<'a> {
         let mut members = Vec::new();
         let mut behind = 1;
-        // The text is validated, so the walk fails only at once, for a value of another kind.
+        // The text is validated, so the walk fails only at once, for a value of another kind. It
+        // may be a whole line, which nests deeper than a member.
         let _ = object(self.0, 0, |_, text, at| {
-            let (end, value) = raw_at(text, at)?;
+            let (end, value) = raw_within(text, at, LINE_DEPTH)?;
             members.push((key_between(text, behind, at), value));
             behind = end;
             Ok(end)
@@ -131,7 +132,7 @@ impl<'a> RawJson<'a> {
     pub fn elements(self) -> Elements<'a> {
         let mut elements = Vec::new();
         let _ = array(self.0, 0, |text, at| {
-            let (end, value) = raw_at(text, at)?;
+            let (end, value) = raw_within(text, at, LINE_DEPTH)?;
             elements.push(value);
             Ok(end)
         });
@@ -286,6 +287,25 @@ mod tests {
         ] {
             assert_eq!(RawJson::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_line_is_walked_as_deep_as_it_was_read() {
+        let deep = format!("{}1{}", "[".repeat(119), "]".repeat(119));
+        let line = format!(
+            r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":{deep}}}]}},"uuid":"u"}}"#
+        );
+        let mut framer = crate::Framer::default();
+        framer.push(line.clone().into());
+        framer.finish();
+        let frame = framer.next_frame().expect("a line");
+        let item = frame.items().next().expect("an item");
+        let raw = item.event.expect("an event").raw;
+        assert_eq!(raw.members().count(), 3);
+        assert_eq!(
+            raw.get("uuid").and_then(RawJson::as_str),
+            Some(Str::plain("u"))
+        );
     }
 
     #[test]

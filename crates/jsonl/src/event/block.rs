@@ -213,7 +213,7 @@ record! {
 
 impl<'a> Slots<'a> {
     fn block(self, raw: RawJson<'a>) -> Block<'a> {
-        let body = match self.kind.unwrap_or_default().raw() {
+        let body = match &*self.kind.unwrap_or_default().decode() {
             "text" => BlockBody::Text {
                 text: self.text.unwrap_or_default(),
             },

@@ -4,7 +4,9 @@ use crate::error::Fault;
 use crate::event::other::{ActiveGoal, Cancel, PromptSuggestion, RateLimit};
 use crate::event::stream::StreamLine;
 use crate::event::{Body, Event, System, SystemBody};
-use crate::grammar::{Parsed, Read as _, Record, byte, object, raw_at, record, string_at};
+use crate::grammar::{
+    LINE_DEPTH, Parsed, Read as _, Record, byte, object, raw_within, record, string_at,
+};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -177,7 +179,9 @@ fn system(input: &str) -> Parsed<'_, Line<'_>> {
             .ok()
             .map(|(_, subtype)| subtype)
     } else {
-        let line = raw_at(input, 0).map_err(|stop| Fault::of(stop, input))?.1;
+        let line = raw_within(input, 0, LINE_DEPTH)
+            .map_err(|stop| Fault::of(stop, input))?
+            .1;
         line.get("subtype").and_then(RawJson::as_str)
     };
     let subtype = subtype.unwrap_or_default();

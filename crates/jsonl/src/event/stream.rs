@@ -184,7 +184,7 @@ impl<'a> Read<'a> for ApiEvent<'a> {
 impl<'a> Slots<'a> {
     fn event(self) -> ApiEvent<'a> {
         let index = self.index.unwrap_or_default();
-        match self.kind.unwrap_or_default().raw() {
+        match &*self.kind.unwrap_or_default().decode() {
             "content_block_delta" => ApiEvent::BlockDelta {
                 index,
                 delta: self.block_delta(),
@@ -240,7 +240,7 @@ record! {
 
 impl<'a> DeltaSlots<'a> {
     fn delta(&self) -> Delta<'a> {
-        match self.kind.unwrap_or_default().raw() {
+        match &*self.kind.unwrap_or_default().decode() {
             "text_delta" => Delta::Text(self.text.unwrap_or_default()),
             "input_json_delta" => Delta::InputJson(self.partial_json.unwrap_or_default()),
             "thinking_delta" => Delta::Thinking(self.thinking.unwrap_or_default()),

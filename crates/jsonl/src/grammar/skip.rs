@@ -10,26 +10,44 @@ use crate::grammar::scan::string_end;
 use crate::grammar::{Index, byte, space};
 use crate::raw::RawJson;
 
-/// How deep objects and arrays may nest inside one member that is kept raw.
+/// How deep objects and arrays may nest inside one member that nobody reads.
 ///
 /// Typed members add at most six levels, so that a line this parser accepts stays under the 128
 /// levels at which `serde_json` stops.
-const MAX_DEPTH: u32 = 120;
+const MEMBER_DEPTH: u32 = 120;
+
+/// How deep a whole line may nest: one bit of [`Open`] for each level.
+pub(crate) const LINE_DEPTH: u32 = 127;
 
 /// The value at `at`, kept as it is written, and the index behind it.
 #[inline]
 pub(crate) fn raw_at(text: &str, at: usize) -> Result<(usize, RawJson<'_>), Stop> {
-    let end = skip(text.as_bytes(), at)?;
+    raw_within(text, at, MEMBER_DEPTH)
+}
+
+/// The same with a depth of its own.
+#[inline]
+pub(crate) fn raw_within(text: &str, at: usize, depth: u32) -> Result<(usize, RawJson<'_>), Stop> {
+    let end = skip_within(text.as_bytes(), at, depth)?;
     Ok((
         end,
         RawJson::validated(text.get(at..end).unwrap_or_default()),
     ))
 }
 
-/// Index behind the value at `at`. Iterative: the depth of the input never becomes depth of the
-/// stack.
-pub(crate) fn skip(bytes: &[u8], mut at: usize) -> Index {
-    let mut open = Open::default();
+/// Index behind the value at `at`.
+#[inline]
+pub(crate) fn skip(bytes: &[u8], at: usize) -> Index {
+    skip_within(bytes, at, MEMBER_DEPTH)
+}
+
+/// Iterative: the depth of the input never becomes depth of the stack.
+fn skip_within(bytes: &[u8], mut at: usize, limit: u32) -> Index {
+    let mut open = Open {
+        objects: 0,
+        depth: 0,
+        limit,
+    };
     loop {
         at = match byte(bytes, at) {
             b'"' => string_end(bytes, at + 1)?.quote() + 1,
@@ -65,10 +83,10 @@ enum Step {
 }
 
 /// The brackets that are open: one bit each, set for an object.
-#[derive(Default)]
 struct Open {
     objects: u128,
     depth: u32,
+    limit: u32,
 }
 
 impl Open {
@@ -93,7 +111,7 @@ impl Open {
     }
 
     fn push(&mut self, bracket: u8, at: usize) -> Result<(), Stop> {
-        if self.depth == MAX_DEPTH {
+        if self.depth == self.limit {
             return Err(Stop::new(at, Expected::LessNesting));
         }
         self.depth += 1;

@@ -126,6 +126,49 @@ fn a_line_of_64_mib_is_read_and_a_longer_one_is_skipped() {
 }
 
 #[test]
+fn bad_bytes_in_every_line_cost_no_more_than_their_lines() {
+    let input = b"{\xff\n".repeat(200_000);
+    let mut count = 0;
+    for_each([input.into()], |item| {
+        count += 1;
+        let kind = item.event.map(|_| ()).map_err(|error| error.kind());
+        assert_eq!(kind, Err(ParseErrorKind::NotUtf8));
+    });
+    assert_eq!(count, 200_000);
+}
+
+#[test]
+fn the_spelling_of_a_type_does_not_matter() {
+    let line = r#"{"type":"assistant","message":{"content":[{"type":"te\u0078t","text":"a"}]}}"#;
+    for_each([Bytes::copy_from_slice(line.as_bytes())], |item| {
+        let event = item.event.expect("an event");
+        let Body::Assistant(assistant) = &event.body else {
+            panic!()
+        };
+        assert_eq!(assistant.message.blocks()[0].text(), "a");
+    });
+}
+
+#[test]
+fn a_tail_says_that_more_may_come() {
+    for (input, cut) in [
+        ("\u{feff}".as_bytes().split_at(2).0, true),
+        (b"{}\n", false),
+    ] {
+        for_each([Bytes::copy_from_slice(input)], |item| {
+            assert_eq!(item.at.is_tail, cut);
+            assert_eq!(item.event.is_err(), cut);
+        });
+    }
+    let mut framer = Framer::new(8);
+    framer.push(Bytes::from_static(b"0123456789"));
+    framer.finish();
+    let frame = framer.next_frame().expect("a frame");
+    let at = frame.items().next().expect("an item").at;
+    assert_eq!((at.end, at.is_tail), (10, true));
+}
+
+#[test]
 fn a_million_lines_are_a_million_events() {
     let input = GOOD.repeat(1_000_000);
     let mut count = 0;
