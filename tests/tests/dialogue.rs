@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bowline_lifecycle::reducer::{Changes, Cursor};
 use bowline_lifecycle::{
-    Decision, DialogueConfiguration, DialogueSession, DialogueStdio, ExitStatus, Ladder, Prompt,
-    Receipt, ReceiptState, SpawnError, StartError,
+    Decision, DialogueConfiguration, DialogueError, DialogueSession, DialogueStdio, ExitStatus,
+    Ladder, Prompt, Receipt, ReceiptState, SpawnError, StartError,
 };
 use bowline_tests::session::{answered, kinds, terminate, transcript, until, within};
 use serde_json::Value;
@@ -404,4 +404,59 @@ async fn gone(pid: u32) {
     while Path::new(&format!("/proc/{pid}")).exists() {
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn a_refused_prompt_leaves_the_receipt_of_the_first_alone() {
+    let play = Play::new(
+        r#"
+        [[turn]]
+        steps = [ { wait_for = "interrupt" }, { text = "Answered." } ]
+    "#,
+    );
+    let session = play.start().await;
+    let uuid = "6b1f5f6e-0000-4000-8000-000000000001".to_owned();
+    let prompt = Prompt {
+        uuid: Some(uuid),
+        ..Prompt::text("go")
+    };
+    let mut first = session
+        .send(prompt.clone())
+        .await
+        .expect("the prompt is sent");
+    within("a start", first.reached(ReceiptState::Started)).await;
+    let second = session.send(prompt).await;
+    assert!(
+        matches!(second, Err(DialogueError::DuplicateUuid { .. })),
+        "{second:?}"
+    );
+    session
+        .interrupt(false)
+        .await
+        .expect("the agent takes interrupts");
+    assert_eq!(
+        within("an answer", first.settled()).await,
+        ReceiptState::Answered
+    );
+    terminate(&session).await;
+}
+
+#[tokio::test]
+async fn a_reader_that_panics_takes_only_itself_down() {
+    let play = Play::new(
+        r#"
+        [[turn]]
+        steps = [ { text = "Unmoved." } ]
+    "#,
+    );
+    let session = play.start().await;
+    let reader = session.clone();
+    let job = tokio::spawn(async move { reader.inspect(|_| panic!("a reader's mistake")).await });
+    assert!(
+        within("the panic", job)
+            .await
+            .is_err_and(|error| error.is_panic())
+    );
+    answered(&session, "go").await;
+    terminate(&session).await;
 }
