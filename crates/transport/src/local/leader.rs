@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::termios::tcgetpgrp;
 use tokio::io::unix::AsyncFd;
 
@@ -50,12 +50,6 @@ impl Leader {
             *status = sys::reap(self.pid);
         }
         status.unwrap_or(ExitStatus::Unknown)
-    }
-
-    /// Whether anyone is left in the child's group. Only meaningful right after reaping: a group
-    /// keeps its number from being given away, an empty one does not.
-    pub(super) fn group_is_alive(&self) -> bool {
-        test_kill_process_group(self.pid).is_ok()
     }
 
     /// Signals the group in the terminal's foreground, or the child's own.

@@ -163,11 +163,11 @@ impl Supervisor {
         self.streams.lift();
         let drained = self.drain().await;
         self.streams.close().await;
+        if !self.swept {
+            self.remember().await;
+        }
         let status = self.leader.reap();
         self.end.let_go();
-        if !self.swept {
-            self.tree.remember();
-        }
         let (output_end, errors_end) = (self.output.end(), self.errors.end());
         let exit = Exit {
             status,
@@ -178,6 +178,14 @@ impl Supervisor {
         tracing::debug!(session = %self.id, ?exit, "child ended");
         self.exit.send_replace(Some(exit));
         exit
+    }
+
+    /// Before the child is reaped: who would be left of its tree, and out of reach by its number.
+    async fn remember(&mut self) {
+        // One look for all whose children end now, as in `sweep`.
+        let since = std::time::Instant::now();
+        tokio::task::yield_now().await;
+        self.tree.remember(since);
     }
 
     /// A demand cuts in: whoever holds the streams is killed, and then they end.
@@ -216,10 +224,11 @@ impl Drop for Supervisor {
     fn drop(&mut self) {
         if !self.swept {
             for _ in 0..LAST_ROUNDS {
-                let round = self.tree.strike(std::time::Instant::now());
-                self.leader.reap();
-                if round == Round::Empty && !self.leader.is_ours() {
-                    break;
+                if self.tree.strike(std::time::Instant::now()) == Round::Empty {
+                    self.leader.reap();
+                    if !self.leader.is_ours() {
+                        break;
+                    }
                 }
                 std::thread::sleep(FIRST_PAUSE);
             }

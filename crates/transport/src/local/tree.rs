@@ -86,17 +86,11 @@ impl Tree {
         round
     }
 
-    /// Right after the child is reaped: keeps in mind who is in its group or session, since these
-    /// numbers may soon be somebody else's.
-    pub(super) fn remember(&mut self) {
-        if self.leader.group_is_alive() {
-            let leader = self.leader.pid().as_raw_nonzero().get();
-            let all = sys::census(Instant::now());
-            let left = all
-                .iter()
-                .filter(|one| one.group == leader || one.session == leader);
-            self.known.extend(left.map(Process::identity));
-        }
+    /// Keeps in mind who is alive at some time after `since`. To be called while the child is dead
+    /// but not reaped: its number names its group and session until then, and may be somebody
+    /// else's afterwards.
+    pub(super) fn remember(&mut self, since: Instant) {
+        self.members(since);
     }
 
     /// Who was killed, and who of them is alive all the same.

@@ -59,6 +59,27 @@ async fn a_job_without_our_variable_is_found_by_its_group() {
     assert!(is_gone(hidden[0]));
 }
 
+/// A shell with job control gives each job a group of its own, inside the shell's session.
+#[tokio::test]
+async fn a_job_in_a_group_of_its_own_is_found_by_its_session() {
+    let script = "set -m; env -i sleep 1000 <&- >&- 2>&- & echo \"pid $!\"; read -r go";
+    let mut configuration = Configuration::new("bash");
+    configuration.args = vec!["-c".into(), script.into()];
+    let session = start(configuration);
+    let job = pids(&mut session.reader(Stream::Output), 1).await[0];
+    until(|| std::fs::read(format!("/proc/{job}/environ")).unwrap() == b"").await;
+    let stat = std::fs::read_to_string(format!("/proc/{job}/stat")).unwrap();
+    let of_the_shell = format!(" {job} {} ", session.pid().unwrap());
+    assert!(stat.contains(&of_the_shell), "group, session: {stat}");
+
+    within(session.close_input()).await.unwrap();
+    within(session.exited()).await;
+    assert!(!is_gone(job), "an exit by itself kills nobody");
+    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    assert_eq!((report.killed, report.survivors), (vec![job], vec![]));
+    assert!(is_gone(job));
+}
+
 #[tokio::test]
 async fn a_tree_that_is_still_growing_ends() {
     let script =
