@@ -38,6 +38,8 @@ impl ReceiptState {
 #[derive(Debug, Default)]
 pub(crate) struct Receipts {
     states: HashMap<String, ReceiptState>,
+    /// Uuids in the order of sending.
+    order: Vec<String>,
 }
 
 /// A step that a prompt has made.
@@ -50,6 +52,7 @@ impl Receipts {
 
     pub(crate) fn accept(&mut self, uuid: &str) {
         self.states.insert(uuid.to_owned(), ReceiptState::Accepted);
+        self.order.push(uuid.to_owned());
     }
 
     /// Moves a prompt forward; nothing when it is there already or not ours.
@@ -97,10 +100,9 @@ impl Receipts {
         if let Some(uuid) = &last {
             steps.extend(self.advance(uuid, ReceiptState::Answered));
         } else if steps.is_empty() && line.origin.is_none() {
-            // An agent that names no prompts: only one that is alone is surely meant.
-            let open: Vec<_> = self.open();
-            if let [only] = open.as_slice() {
-                steps.extend(self.advance(only, ReceiptState::Answered));
+            // An agent that names no prompts answers them in the order in which they came.
+            if let Some(oldest) = self.open().first() {
+                steps.extend(self.advance(oldest, ReceiptState::Answered));
             }
         }
         steps
@@ -118,8 +120,9 @@ impl Receipts {
         self.states.values().any(|state| !state.is_final())
     }
 
+    /// The open prompts, the oldest first.
     fn open(&self) -> Vec<String> {
-        let open = self.states.iter().filter(|(_, state)| !state.is_final());
-        open.map(|(uuid, _)| uuid.clone()).collect()
+        let is_open = |uuid: &&String| self.states.get(*uuid).is_some_and(|it| !it.is_final());
+        self.order.iter().filter(is_open).cloned().collect()
     }
 }

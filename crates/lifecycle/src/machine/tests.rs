@@ -148,6 +148,19 @@ fn a_result_of_an_unasked_turn_answers_nobody() {
 }
 
 #[test]
+fn results_that_name_no_prompt_answer_the_oldest() {
+    let mut world = World::new(LIMITS);
+    world.send("u1");
+    world.send("u2");
+    for (uuid, result) in [("u1", "a"), ("u2", "b")] {
+        world.agent(&format!(
+            r#"{{"type":"result","subtype":"success","uuid":"{result}"}}"#
+        ));
+        assert_eq!(world.states(uuid).last(), Some(&ReceiptState::Answered));
+    }
+}
+
+#[test]
 fn a_uuid_is_sent_once() {
     let mut world = World::new(LIMITS);
     world.send("u1");
