@@ -1,10 +1,12 @@
 //! What a session is made from.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::environment::Environment;
+use crate::error::SpawnError;
 use crate::log::Overflow;
+use crate::program;
 
 /// Bytes kept in memory per stream: 1 MiB, the ring of `bowline`'s design and the most that a
 /// pipe holds for an unprivileged user (`/proc/sys/fs/pipe-max-size`).
@@ -39,6 +41,21 @@ impl Configuration {
             stdio: Stdio::Pipes,
             limits: LogLimits::default(),
         }
+    }
+
+    /// The absolute path of the file that a session made from this would run, by the child's `PATH`
+    /// and working directory. Starts nothing: for hosts that hand the program to a shell, whose own
+    /// complaint would come too late and without a name.
+    ///
+    /// # Errors
+    ///
+    /// As [`make_session`](crate::TerminalEngine::make_session) has them for the program and the
+    /// working directory. What only execve(2) tells, such as a missing interpreter, is not seen.
+    pub fn find_program(&self) -> Result<PathBuf, SpawnError> {
+        let cwd = self.cwd.as_deref();
+        cwd.map(program::open_directory).transpose()?;
+        let variables = self.env.resolve();
+        program::find(&self.program, variables.get(OsStr::new("PATH")), cwd)
     }
 }
 

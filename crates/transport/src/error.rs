@@ -1,6 +1,6 @@
 //! One error type per operation. Each message reads after "failed to" and says what to do next.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
@@ -8,13 +8,16 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
+    /// The program's name is the empty string.
+    #[error("find the program: its name is empty, give a name or a path")]
+    NoProgram,
     /// No directory of `PATH` (the child's) has the program, or the path given does not exist.
-    #[error("find the program {program:?}: install it, give its full path, or fix PATH ({path:?})")]
+    #[error("find the program {program:?}: {}", what_is_missing(.path.as_deref()))]
     NotFound {
         /// The program as it was asked for.
         program: OsString,
-        /// The `PATH` that was searched; empty if the program was given as a path.
-        path: OsString,
+        /// The `PATH` that was searched; `None` if the program was given as a path.
+        path: Option<OsString>,
     },
     /// The file is there, but it is a directory or has no execute permission for this user.
     #[error("run {path:?}: it is not an executable file, check `ls -l` and `chmod +x`")]
@@ -92,6 +95,13 @@ impl SpawnError {
             Some(libc::E2BIG) => Self::ArgumentsTooLong,
             _ => Self::Io { doing, source },
         }
+    }
+}
+
+fn what_is_missing(searched: Option<&OsStr>) -> String {
+    match searched {
+        Some(path) => format!("not found in PATH ({path:?}), install it or give its full path"),
+        None => "no such file, check the path".into(),
     }
 }
 

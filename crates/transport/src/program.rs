@@ -30,33 +30,49 @@ pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, SpawnError> {
     }
 }
 
-/// Finds the file to run, by the rules of execvp(3) from the child's point of view.
+/// Finds the file to run, by the rules of execvp(3) from the child's point of view. The answer is
+/// absolute, because the child looks from another directory than we do.
 pub(crate) fn find(
     program: &OsStr,
     search: Option<&OsString>,
     cwd: Option<&Path>,
 ) -> Result<PathBuf, SpawnError> {
-    let base = cwd.unwrap_or_else(|| Path::new(""));
-    if program.as_bytes().contains(&b'/') {
-        let path = base.join(program);
-        let missing = || SpawnError::NotFound {
-            program: program.into(),
-            path: OsString::new(),
-        };
-        return check(path)?.ok_or_else(missing);
+    if program.is_empty() {
+        return Err(SpawnError::NoProgram);
     }
+    let base = cwd.unwrap_or_else(|| Path::new(""));
+    let found = if program.as_bytes().contains(&b'/') {
+        at_path(program, base)
+    } else {
+        in_search(program, search, base)
+    };
+    std::path::absolute(found?).map_err(|error| SpawnError::io("find the current directory", error))
+}
+
+fn at_path(program: &OsStr, base: &Path) -> Result<PathBuf, SpawnError> {
+    check(base.join(program))?.ok_or_else(|| SpawnError::NotFound {
+        program: program.into(),
+        path: None,
+    })
+}
+
+fn in_search(
+    program: &OsStr,
+    search: Option<&OsString>,
+    base: &Path,
+) -> Result<PathBuf, SpawnError> {
     let search = search.cloned().unwrap_or_else(|| DEFAULT_PATH.into());
     let mut refused = None;
     for directory in std::env::split_paths(&search) {
         match check(base.join(directory).join(program)) {
-            Ok(Some(found)) if !program.is_empty() => return Ok(found),
+            Ok(Some(found)) => return Ok(found),
             Err(error) => refused = refused.or(Some(error)),
-            Ok(_) => {}
+            Ok(None) => {}
         }
     }
     Err(refused.unwrap_or_else(|| SpawnError::NotFound {
         program: program.into(),
-        path: search,
+        path: Some(search),
     }))
 }
 
@@ -95,11 +111,8 @@ mod tests {
 
     #[test]
     fn an_empty_name_and_a_directory_are_not_programs() {
-        let found = find("".as_ref(), None, None);
-        assert!(matches!(
-            found,
-            Err(SpawnError::NotFound { .. } | SpawnError::NotExecutable { .. })
-        ));
+        let found = find("".as_ref(), None, Some(Path::new("/bin")));
+        assert!(matches!(found, Err(SpawnError::NoProgram)));
         let found = find("/bin/".as_ref(), None, None);
         assert!(matches!(found, Err(SpawnError::NotExecutable { .. })));
     }

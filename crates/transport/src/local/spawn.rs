@@ -1,9 +1,9 @@
 //! From a configuration to a living child.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use rustix::process::Pid;
@@ -39,7 +39,8 @@ pub(super) fn spawn(
         .as_deref()
         .map(program::open_directory)
         .transpose()?;
-    let path = find(what, variables.get(OsStr::new("PATH")))?;
+    let search = variables.get(OsStr::new("PATH"));
+    let path = program::find(&what.program, search, what.cwd.as_deref())?;
     let mut command = Command::new(&path);
     command
         .arg0(&what.program)
@@ -48,13 +49,6 @@ pub(super) fn spawn(
         .envs(variables);
     command.stdin(stdin).stdout(stdout).stderr(stderr);
     sys::spawn(command, directory, tty).map_err(|error| explain(error, path))
-}
-
-/// Absolute, because the child looks from another directory than we do.
-fn find(what: &Configuration, search: Option<&OsString>) -> Result<PathBuf, SpawnError> {
-    let cwd: Option<&Path> = what.cwd.as_deref();
-    let path = program::find(&what.program, search, cwd)?;
-    std::path::absolute(path).map_err(|error| SpawnError::io("find the current directory", error))
 }
 
 /// The file was there and executable a moment ago: what remains is about its contents.

@@ -27,21 +27,53 @@ fn write(path: &Path, text: &str, mode: u32) {
 
 #[tokio::test]
 async fn a_program_that_is_not_there() {
-    let error = refused(Configuration::new("no-such-program"));
+    let mut configuration = Configuration::new("no-such-program");
+    configuration.env.set("PATH", "/no/such/directory");
+    let error = refused(configuration);
     assert!(matches!(&error, SpawnError::NotFound { program, path }
-        if program == "no-such-program" && !path.is_empty()));
-    assert!(
-        error
-            .to_string()
-            .starts_with("find the program \"no-such-program\": install it")
+        if program == "no-such-program" && path.as_deref() == Some("/no/such/directory".as_ref())));
+    assert_eq!(
+        error.to_string(),
+        "find the program \"no-such-program\": not found in PATH (\"/no/such/directory\"), install \
+         it or give its full path"
     );
     let error = refused(Configuration::new("/no/such/program"));
-    assert!(matches!(error, SpawnError::NotFound { .. }));
-    let mut configuration = Configuration::new("sh");
+    assert!(matches!(error, SpawnError::NotFound { path: None, .. }));
+    assert_eq!(
+        error.to_string(),
+        "find the program \"/no/such/program\": no such file, check the path"
+    );
+    let error = refused(Configuration::new(""));
+    assert!(matches!(error, SpawnError::NoProgram));
+    assert_eq!(
+        error.to_string(),
+        "find the program: its name is empty, give a name or a path"
+    );
+}
+
+/// Outside of a runtime: nothing can be started here.
+#[test]
+fn a_lookup_finds_what_a_session_would_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let tool = directory.path().join("tool");
+    write(&tool, "#!/bin/sh\ntouch started\n", 0o755);
+    let mut configuration = in_directory(directory.path());
+    configuration.program = "./tool".into();
+    assert_eq!(configuration.find_program().unwrap(), tool);
+    configuration.program = "tool".into();
+    configuration.env.set("PATH", "/no/such/directory:.");
+    assert_eq!(configuration.find_program().unwrap(), tool);
+    assert!(!directory.path().join("started").exists());
+
     configuration.env.set("PATH", "/no/such/directory");
     assert!(matches!(
-        refused(configuration),
-        SpawnError::NotFound { .. }
+        configuration.find_program(),
+        Err(SpawnError::NotFound { path: Some(_), .. })
+    ));
+    configuration.cwd = Some(directory.path().join("missing"));
+    assert!(matches!(
+        configuration.find_program(),
+        Err(SpawnError::CwdMissing { .. })
     ));
 }
 
