@@ -97,6 +97,8 @@ pub(crate) struct UserRecord {
     pub(crate) text: Text,
     pub(crate) is_replay: bool,
     pub(crate) is_synthetic: bool,
+    /// The host said it: its uuid names nothing else.
+    pub(crate) is_sent: bool,
     /// The host said it; the agent has not echoed it yet.
     pub(crate) is_unconfirmed: bool,
 }

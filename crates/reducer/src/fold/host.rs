@@ -59,6 +59,7 @@ impl Transcript {
         let body = EntryBody::User(UserRecord {
             uuid: self.arena.atom(uuid),
             text: self.keep(text),
+            is_sent: true,
             is_unconfirmed: true,
             ..UserRecord::default()
         });

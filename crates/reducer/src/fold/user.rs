@@ -151,7 +151,8 @@ impl Transcript {
             return self.prompt(thread, event.uuid, user, &prompt, here);
         }
         if !self.confirms(event.uuid, &prompt) {
-            let news = self.news(&prompt);
+            let end = EntryId(self.entries.len() as u32);
+            let news = self.news(&prompt, end);
             self.prompt(thread, event.uuid, user, news, here);
         }
     }
@@ -170,7 +171,7 @@ impl Transcript {
             text: self.arena.store(prompt),
             is_replay: user.is_replay,
             is_synthetic: user.is_synthetic,
-            is_unconfirmed: false,
+            ..UserRecord::default()
         });
         let entry = self.entry(thread, body, here);
         if !uuid.is_empty() {
@@ -182,7 +183,8 @@ impl Transcript {
     }
 
     /// Whether an echo repeats a prompt that is there already. Queued prompts are echoed alone and
-    /// then merged, under the uuid of the last one (observed, fact 24).
+    /// then merged, under the uuid of the last one (observed, fact 24). A prompt of the host that
+    /// is echoed in other words, such as with an image, then says what the agent heard.
     fn confirms(&mut self, uuid: Option<Str<'_>>, prompt: &str) -> bool {
         let known = uuid.and_then(|uuid| self.uuids.line(&uuid.decode()));
         let entry = match known {
@@ -203,19 +205,21 @@ impl Transcript {
         let is_same = text == prompt;
         let before = prompt.strip_suffix(&*text);
         let is_merged = before.is_some_and(|before| before.ends_with('\n'));
-        if said.is_unconfirmed && (is_same || is_merged) {
-            self.confirm(entry, uuid);
+        if said.is_unconfirmed {
+            let heard = (!is_same && !is_merged).then(|| self.news(prompt, entry));
+            self.confirm(entry, uuid, heard);
             return true;
         }
         if is_same {
             self.tally.duplicates += 1;
         }
-        is_same || is_merged
+        is_same || is_merged || said.is_sent
     }
 
-    /// What a merged echo says beyond the prompts that were echoed alone just before it.
-    fn news<'p>(&self, prompt: &'p str) -> &'p str {
-        let before = self.main().entries().rev().map_while(said);
+    /// What a merged echo says beyond the prompts that stand just before the entry `own`.
+    fn news<'p>(&self, prompt: &'p str, own: EntryId) -> &'p str {
+        let entries = self.main().entries().rev();
+        let before = entries.skip_while(|it| it.id() >= own).map_while(said);
         let mut before: Vec<_> = before.take(MERGED).collect();
         before.reverse();
         before.iter().fold(prompt, |news, said| {
@@ -234,13 +238,15 @@ impl Transcript {
         self.unconfirmed.iter().find(is_it).copied()
     }
 
-    fn confirm(&mut self, entry: EntryId, uuid: Option<Str<'_>>) {
+    fn confirm(&mut self, entry: EntryId, uuid: Option<Str<'_>>, heard: Option<&str>) {
         self.unconfirmed.retain(|&it| it != entry);
+        let heard = heard.map(|heard| self.arena.store(heard));
         let EntryBody::User(said) = &mut self.entries[entry.at()].body else {
             return;
         };
         said.is_replay = true;
         said.is_unconfirmed = false;
+        said.text = heard.unwrap_or(said.text);
         if let Some(uuid) = uuid.filter(|_| said.uuid.is_empty()) {
             let uuid = uuid.decode();
             said.uuid = self.arena.atom(&uuid);

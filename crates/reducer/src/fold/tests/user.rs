@@ -91,6 +91,37 @@ fn merged_prompts_may_come_as_one_text() {
 }
 
 #[test]
+fn an_echo_in_other_words_confirms_by_its_uuid() {
+    let image =
+        r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}}"#;
+    let echo_with_image = |feed: &mut Feed, text: &str| {
+        feed.raw(&format!(r#"{{"type":"user","message":{{"content":[{{"type":"text","text":"{text}"}},{image}]}},"isReplay":true,"uuid":"e2","session_id":"s"}}"#));
+        feed.raw("\n");
+    };
+    let expected = [
+        "user: one",
+        "user: describe\n[image image/png 3 bytes]",
+        "user: three",
+    ];
+    for first in ["describe", "one\\ndescribe"] {
+        let mut feed = Feed::new();
+        feed.sends("e1", "one")
+            .sends("e2", "describe")
+            .sends("e3", "three");
+        assert_eq!(feed.said()[1], "user: describe");
+        echo(&mut feed, "e1", &["one"]);
+        for text in [first, "one\\ndescribe", "describe"] {
+            echo_with_image(&mut feed, text);
+            assert_eq!(feed.said(), expected);
+        }
+        echo(&mut feed, "e2", &["else"]);
+        assert_eq!(feed.said(), expected);
+        assert_eq!(feed.json()["entries"][1]["replay"], true);
+        assert_eq!(feed.json()["entries"][1]["uuid"], "e2");
+    }
+}
+
+#[test]
 fn merged_prompts_of_a_recording_are_said_once() {
     let mut feed = Feed::new();
     echo(&mut feed, "e1", &["one"]);
