@@ -4,7 +4,7 @@ use bowline_jsonl::{CanUseTool, ControlRequest, ControlResponse, RawJson, Reques
 
 use crate::index::Kind;
 use crate::log::{Slot, Stamp};
-use crate::record::{CallId, PermissionId, PermissionRecord};
+use crate::record::{CallId, PermissionId, PermissionRecord, ThreadId};
 use crate::state::{CallState, PermissionState};
 use crate::transcript::{Here, Transcript};
 
@@ -82,16 +82,37 @@ impl Transcript {
         self.evidence.permissions.retain(|&it| it != id);
         self.touch_permission(id);
         self.touch_status();
-        let waits = |call: &CallId| self.calls[call.at()].state == CallState::AwaitingPermission;
+        let waits = |call: &CallId| {
+            let call = &self.calls[call.at()];
+            call.state == CallState::AwaitingPermission
+                && !self.is_asked_for(self.arena.str(call.id))
+        };
         if let Some(call) = self.call_of(id).filter(waits) {
             self.set_call(call, CallState::Running);
         }
     }
 
-    /// Closes the request that asks for a call.
+    /// Closes the requests that ask for a call.
     pub(crate) fn close_permission_of(&mut self, call: CallId, state: PermissionState) {
+        self.close_permissions_if(state, |it, id| it.call_of(id) == Some(call));
+    }
+
+    /// The turn was cancelled: nobody on the main thread waits for an answer any more.
+    pub(crate) fn expire_permissions(&mut self) {
+        self.close_permissions_if(PermissionState::Expired, |it, id| match it.call_of(id) {
+            Some(call) => it.calls[call.at()].thread == ThreadId::MAIN,
+            None => it.permissions[id.at()].agent_id.is_none(),
+        });
+    }
+
+    fn close_permissions_if(
+        &mut self,
+        state: PermissionState,
+        holds: impl Fn(&Self, PermissionId) -> bool,
+    ) {
         let open = self.evidence.permissions.iter().copied();
-        if let Some(id) = open.into_iter().find(|&id| self.call_of(id) == Some(call)) {
+        let closed: Vec<_> = open.filter(|&id| holds(self, id)).collect();
+        for id in closed {
             self.close_permission(id, state);
         }
     }
@@ -105,15 +126,19 @@ impl Transcript {
 
     /// The state of a call that was just announced.
     pub(crate) fn running_or_asking(&self, tool_use_id: &str) -> CallState {
-        let asks = |id: &PermissionId| {
-            let asked = self.permissions[id.at()].tool_use_id;
-            asked.is_some_and(|asked| self.arena.str(asked) == tool_use_id)
-        };
-        if self.evidence.permissions.iter().any(asks) {
+        if self.is_asked_for(tool_use_id) {
             CallState::AwaitingPermission
         } else {
             CallState::Running
         }
+    }
+
+    fn is_asked_for(&self, tool_use_id: &str) -> bool {
+        let asks = |id: &PermissionId| {
+            let asked = self.permissions[id.at()].tool_use_id;
+            asked.is_some_and(|asked| self.arena.str(asked) == tool_use_id)
+        };
+        self.evidence.permissions.iter().any(asks)
     }
 
     pub(crate) fn was_denied(&self, call: CallId) -> bool {

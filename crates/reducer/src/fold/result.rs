@@ -89,6 +89,7 @@ impl Transcript {
             Outcome::Cancelled => {
                 self.interrupt_rejected(ThreadId::MAIN);
                 self.close_thread(ThreadId::MAIN, CallState::Interrupted);
+                self.expire_permissions();
             }
             Outcome::Completed | Outcome::Failed => {
                 self.close_thread(ThreadId::MAIN, CallState::Lost);

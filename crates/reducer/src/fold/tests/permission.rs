@@ -129,3 +129,38 @@ fn what_nobody_answered_expires() {
     feed.line(r#""type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_tools""#);
     assert_eq!(states(&mut feed), ["expired", "interrupted", "idle"]);
 }
+
+#[test]
+fn a_call_runs_when_nothing_asks_for_it_any_more() {
+    let mut feed = asked();
+    ask(&mut feed, "r2", "t1");
+    feed.answers("r2", ALLOW);
+    assert_eq!(
+        states(&mut feed),
+        ["open", "awaiting_permission", "awaiting_permission"]
+    );
+    feed.answers("r1", ALLOW);
+    assert_eq!(states(&mut feed), ["allowed", "running", "running"]);
+}
+
+#[test]
+fn a_result_closes_every_request_of_its_call() {
+    let mut feed = asked();
+    ask(&mut feed, "r2", "t1");
+    feed.gives("t1", "ok", false, "");
+    assert_eq!(states(&mut feed), ["answered", "succeeded", "running"]);
+    assert_eq!(feed.json()["permissions"][1]["state"], "answered");
+}
+
+#[test]
+fn a_cancelled_turn_asks_for_nothing() {
+    let mut feed = asked();
+    ask(&mut feed, "r2", "t1");
+    ask(&mut feed, "r3", "never announced");
+    feed.raw("{\"type\":\"control_request\",\"request_id\":\"r4\",\"request\":{\"subtype\":\"can_use_tool\",\"tool_use_id\":\"theirs\",\"agent_id\":\"a1\"}}\n");
+    feed.line(r#""type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_streaming""#);
+    let permissions = feed.json()["permissions"].clone();
+    let states: Vec<_> = (0..4).map(|at| permissions[at]["state"].clone()).collect();
+    // A sub-agent in the background may go on, and ask.
+    assert_eq!(states, ["expired", "expired", "expired", "open"]);
+}
