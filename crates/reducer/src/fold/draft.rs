@@ -320,6 +320,15 @@ impl Transcript {
         }
     }
 
+    /// Closes the drafts of some threads as they are: nothing more will come.
+    pub(crate) fn close_drafts(&mut self, is_over: impl Fn(ThreadId) -> bool) {
+        while let Some(at) = self.drafts.iter().position(|draft| is_over(draft.thread)) {
+            let entry = self.drafts.remove(at).entry;
+            self.set_message(entry, MessageState::Aborted);
+            self.finish_message(entry);
+        }
+    }
+
     fn void(&mut self, entry: EntryId, kept: Stage) {
         let cut = self.remove_blocks(entry, |block| match kept {
             Stage::Final => block.stage != Stage::Final,

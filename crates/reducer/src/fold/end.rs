@@ -1,32 +1,24 @@
 //! The end of the stream: nothing stays open behind it.
 
+use crate::fold::Ended;
 use crate::host::{End, Meta};
 use crate::record::ThreadId;
-use crate::state::{CallState, ErrorKind, MessageState, PermissionState, TaskState};
+use crate::state::{CallState, ErrorKind, PermissionState, TaskState};
 use crate::transcript::{Here, Transcript};
 
 impl Transcript {
     /// Ends the stream: every message, tool call, permission request and task that is still open
     /// is closed, and the status says why.
+    ///
+    /// A second end closes what was applied behind the first; it says why only when the first was
+    /// that of a recording and this is that of the process.
     pub fn end(&mut self, end: End<'_>, at: Meta) {
-        if self.evidence.ended.is_some() {
+        self.close_all();
+        let was_process = matches!(end, End::Process { .. });
+        let known = self.evidence.ended;
+        if known.is_some_and(|known| known.was_process || !was_process) {
             return;
         }
-        let here = Here {
-            offset: self.applied,
-            end: self.applied,
-            at_ms: at.at_ms,
-        };
-        self.close_drafts();
-        self.close_permissions();
-        for thread in 0..self.threads.len() as u32 {
-            self.close_thread(ThreadId(thread), CallState::Lost);
-        }
-        for id in std::mem::take(&mut self.evidence.tasks) {
-            self.set_task(id, TaskState::Lost);
-        }
-        self.evidence.turn_is_open = false;
-        self.evidence.is_interrupting = false;
         let reason = match end {
             End::Recording => "end of recording",
             End::Process { exit, .. } => exit,
@@ -36,18 +28,33 @@ impl Transcript {
             expected: false,
         } = end
         {
+            let here = Here {
+                offset: self.applied,
+                end: self.applied,
+                at_ms: at.at_ms,
+            };
             let text = format!("the process ended unexpectedly: {exit}");
             self.error(ErrorKind::UnexpectedExit, &text, here);
         }
-        self.evidence.ended = Some(self.keep(reason));
+        let reason = self.keep(reason);
+        self.evidence.ended = Some(Ended {
+            reason,
+            was_process,
+        });
         self.touch_status();
     }
 
-    fn close_drafts(&mut self) {
-        for draft in std::mem::take(&mut self.drafts) {
-            self.set_message(draft.entry, MessageState::Aborted);
-            self.finish_message(draft.entry);
+    fn close_all(&mut self) {
+        self.close_drafts(|_| true);
+        self.close_permissions();
+        for thread in 0..self.threads.len() as u32 {
+            self.close_thread(ThreadId(thread), CallState::Lost);
         }
+        for id in std::mem::take(&mut self.evidence.tasks) {
+            self.set_task(id, TaskState::Lost);
+        }
+        self.evidence.turn_is_open = false;
+        self.evidence.is_interrupting = false;
     }
 
     fn close_permissions(&mut self) {

@@ -18,7 +18,14 @@ pub(crate) struct Evidence {
     pub(crate) last_outcome: Option<Outcome>,
     pub(crate) permissions: Vec<PermissionId>,
     pub(crate) tasks: Vec<TaskId>,
-    pub(crate) ended: Option<Text>,
+    pub(crate) ended: Option<Ended>,
+}
+
+/// How the stream ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub(crate) reason: Text,
+    pub(crate) was_process: bool,
 }
 
 /// What a session is doing, and why we think so.
@@ -39,8 +46,8 @@ impl Transcript {
     }
 
     fn phase(&self) -> (Phase, Cow<'_, str>) {
-        if let Some(reason) = self.evidence.ended {
-            return (Phase::Ended, self.arena.text(reason).to_cow());
+        if let Some(ended) = self.evidence.ended {
+            return (Phase::Ended, self.arena.text(ended.reason).to_cow());
         }
         if !self.evidence.was_heard {
             return (Phase::Starting, "the agent has said nothing yet".into());

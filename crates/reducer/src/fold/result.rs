@@ -85,6 +85,7 @@ impl Transcript {
     }
 
     fn close_turn(&mut self, outcome: Outcome, queued: u64) {
+        self.close_drafts(|thread| thread == ThreadId::MAIN);
         match outcome {
             Outcome::Cancelled => {
                 self.interrupt_rejected(ThreadId::MAIN);

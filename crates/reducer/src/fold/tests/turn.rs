@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use crate::feed::{Feed, text};
-use crate::host::HostEvent;
+use crate::host::{End, HostEvent, Meta};
 
 fn result(members: &str) -> String {
     format!(r#""type":"result","subtype":"success",{members}"#)
@@ -34,6 +34,32 @@ fn outcomes_follow_the_decision_table() {
         assert_eq!(feed.said(), [expected]);
         assert_eq!(feed.phase(), "idle");
     }
+}
+
+#[test]
+fn a_result_closes_the_draft_of_its_turn() {
+    for members in [
+        r#""is_error":true,"terminal_reason":"aborted_streaming""#,
+        r#""is_error":true,"result":"API Error""#,
+        r#""is_error":false,"result":"ok""#,
+    ] {
+        let mut feed = Feed::new();
+        feed.drafts("m1").writes("m1", 0, "as far as");
+        feed.line(&result(members));
+        assert_eq!(feed.said()[0], "m1 aborted: as far as");
+        feed.drafts("m2").writes("m2", 0, "next");
+        assert_eq!(feed.said()[2], "m2 streaming: next");
+    }
+}
+
+#[test]
+fn a_result_leaves_the_drafts_of_agents() {
+    let mut feed = Feed::new();
+    feed.calls("null", "a1", "Agent");
+    feed.line(r#""type":"stream_event","event":{"type":"message_start","message":{"id":"m1"}},"parent_tool_use_id":"a1""#);
+    feed.line(&result(r#""is_error":false"#));
+    let draft = feed.call("a1")["subagent"]["entries"][0].clone();
+    assert_eq!(draft["state"], "streaming");
 }
 
 #[test]
@@ -212,4 +238,34 @@ fn what_is_not_known_is_counted() {
     feed.raw("{\"type\":\"control_request\",\"request_id\":\"r\",\"request\":{\"subtype\":\"elicitation\"}}\n");
     let expected = json!({"?": 1, "control_request/elicitation": 1, "odd": 2, "stream_event/new_event": 1, "system/brand_new": 1});
     assert_eq!(feed.json()["stats"]["unknown"], expected);
+}
+
+#[test]
+fn every_end_closes_what_came_behind_the_last() {
+    let end = |feed: &mut Feed, expected| {
+        let exit = "signal 9";
+        feed.transcript
+            .end(End::Process { exit, expected }, Meta::default());
+    };
+    let mut feed = Feed::new();
+    feed.calls("null", "t1", "Bash").ends();
+    feed.calls("null", "t2", "Bash")
+        .drafts("m1")
+        .writes("m1", 0, "so");
+    feed.ends();
+    assert_eq!(feed.call("t2")["state"], "lost");
+    assert_eq!(feed.said()[2], "m1 aborted: so");
+    feed.calls("null", "t3", "Bash");
+    for _ in 0..2 {
+        end(&mut feed, false);
+        feed.ends();
+        assert_eq!(feed.call("t3")["state"], "lost");
+        assert_eq!(feed.transcript.status().reason, "signal 9");
+        let said = feed.said();
+        let last = "error unexpected_exit: the process ended unexpectedly: signal 9";
+        assert_eq!((said.len(), &*said[4]), (5, last));
+    }
+    let revision = feed.transcript.revision();
+    end(&mut feed, false);
+    assert_eq!(feed.transcript.revision(), revision);
 }
