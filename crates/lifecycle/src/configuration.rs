@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_transport::{
-    Configuration, Environment, Ladder, LogLimits, PtyMode, Stdio, WindowSize,
+    Configuration, Environment, Ladder, Overflow, PtyMode, SpawnError, Stdio, WindowSize,
 };
 
 /// How long the agent may take to answer a control request: the default of the agent vendor's own
@@ -120,16 +120,21 @@ const CAT_IN_FRONT: &str = r#"exec 3<&0; { cat <&3 3<&- & } | "$0" "$@" 3<&-"#;
 
 impl DialogueConfiguration {
     /// What the transport is asked to start.
-    pub(crate) fn terminal(&self) -> Configuration {
-        let mut configuration = match self.stdio {
-            DialogueStdio::Pipes => {
-                let mut configuration = Configuration::new(&self.program);
-                configuration.args = self.command_line();
-                configuration
-            }
+    ///
+    /// # Errors
+    ///
+    /// The agent is wrapped in a shell on a terminal, and cannot be found: the shell would start all
+    /// the same.
+    pub(crate) fn terminal(&self) -> Result<Configuration, SpawnError> {
+        let mut configuration = Configuration::new(&self.program);
+        configuration.env = self.env.clone();
+        configuration.cwd.clone_from(&self.cwd);
+        match self.stdio {
+            DialogueStdio::Pipes => configuration.args = self.command_line(),
             DialogueStdio::Pty => {
-                let mut configuration = Configuration::new("/bin/sh");
-                configuration.args = vec!["-c".into(), CAT_IN_FRONT.into(), self.program.clone()];
+                let agent = configuration.find_program()?.into_os_string();
+                configuration.program = "/bin/sh".into();
+                configuration.args = vec!["-c".into(), CAT_IN_FRONT.into(), agent];
                 configuration.args.extend(self.command_line());
                 let size = WindowSize::default();
                 configuration.stdio = Stdio::Pty {
@@ -137,16 +142,10 @@ impl DialogueConfiguration {
                     mode: PtyMode::Raw,
                 };
                 // Events must not be dropped, on a terminal neither.
-                configuration.limits = LogLimits {
-                    output_overflow: Some(bowline_transport::Overflow::Block),
-                    ..LogLimits::default()
-                };
-                configuration
+                configuration.limits.output_overflow = Some(Overflow::Block);
             }
-        };
-        configuration.env = self.env.clone();
-        configuration.cwd.clone_from(&self.cwd);
-        configuration
+        }
+        Ok(configuration)
     }
 
     /// The agent's arguments (protocol, section C). Values are joined with `=`, so that one that
@@ -200,7 +199,7 @@ mod tests {
     use super::*;
 
     fn line(configuration: &DialogueConfiguration) -> String {
-        let args = configuration.terminal().args;
+        let args = configuration.terminal().expect("the agent is there").args;
         args.iter()
             .map(|arg| arg.to_string_lossy().into_owned())
             .collect::<Vec<_>>()
@@ -232,13 +231,19 @@ mod tests {
 
     #[test]
     fn a_terminal_gets_a_cat_in_front() {
-        let configuration = DialogueConfiguration {
+        let mut configuration = DialogueConfiguration {
+            program: "cat".into(),
             stdio: DialogueStdio::Pty,
             ..DialogueConfiguration::default()
         };
-        let terminal = configuration.terminal();
+        let terminal = configuration.terminal().expect("every system has a cat");
         assert_eq!(terminal.program, "/bin/sh");
         assert!(line(&configuration).starts_with("-c exec 3<&0; { cat <&3 3<&- & } | "));
-        assert_eq!(terminal.args[2], "claude");
+        assert!(terminal.args[2].to_string_lossy().ends_with("/cat"));
+        configuration.program = "no-such-agent-anywhere".into();
+        assert!(matches!(
+            configuration.terminal(),
+            Err(SpawnError::NotFound { .. })
+        ));
     }
 }

@@ -75,7 +75,10 @@ impl DialogueSession {
     /// The agent cannot be found or run, or the recording cannot be made.
     pub async fn start(configuration: DialogueConfiguration) -> Result<Self, StartError> {
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
-        let terminal = match TerminalEngine.make_session(configuration.terminal()) {
+        let terminal = match configuration
+            .terminal()
+            .and_then(|it| TerminalEngine.make_session(it))
+        {
             Ok(terminal) => terminal,
             Err(error) => {
                 Recorder::discard(recorder).await;
