@@ -8,7 +8,7 @@ use bowline_lifecycle::{Conversation, DialogueConfiguration, Prompt};
 use crate::UNDERSTUDY;
 use crate::args;
 use crate::failure::Failure;
-use crate::live::{Close, Live, Policy};
+use crate::live::{Close, Live, Policy, Signals};
 use crate::run::can_ask;
 use crate::view::{Paint, Style, print};
 
@@ -30,7 +30,8 @@ pub(crate) async fn demo(options: &args::Demo) -> Result<ExitCode, Failure> {
             "--pace wants a number from 0 on: 1 is natural, 0 has no pauses",
         ));
     }
-    let mut live = start(options, Conversation::New).await?;
+    let mut signals = Signals::new()?;
+    let mut live = start(options, Conversation::New, &mut signals).await?;
     live.caption(
         "An agent works: text as it grows, tools, agents inside agents, a question, a retry",
     )?;
@@ -51,7 +52,12 @@ pub(crate) async fn demo(options: &args::Demo) -> Result<ExitCode, Failure> {
         0 => "nothing".to_owned(),
         many => format!("{many} processes"),
     };
-    let mut live = start(options, Conversation::Resume { id, fork: false }).await?;
+    let mut live = start(
+        options,
+        Conversation::Resume { id, fork: false },
+        &mut signals,
+    )
+    .await?;
     live.blank()?;
     live.caption(&format!(
         "That process left {left} behind; another resumes the conversation"
@@ -65,7 +71,11 @@ pub(crate) async fn demo(options: &args::Demo) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn start(options: &args::Demo, conversation: Conversation) -> Result<Live, Failure> {
+async fn start<'a>(
+    options: &args::Demo,
+    conversation: Conversation,
+    signals: &'a mut Signals,
+) -> Result<Live<'a>, Failure> {
     let program = std::env::current_exe();
     let program = program
         .map_err(|error| Failure::failed(format!("cannot find the program itself: {error}")))?;
@@ -84,7 +94,7 @@ async fn start(options: &args::Demo, conversation: Conversation) -> Result<Live,
     } else {
         Policy::Allow
     };
-    Live::start(configuration, options.output, policy).await
+    Live::start(configuration, options.output, policy, signals).await
 }
 
 fn orderly(close: Close) -> Result<Close, Failure> {

@@ -18,7 +18,7 @@ const FAILED: u8 = 1;
 /// The command line is wrong.
 const USAGE: u8 = 2;
 /// The user interrupted: 128 and SIGINT's number, as shells count.
-const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 impl Failure {
     /// The agent or the session failed.

@@ -20,7 +20,8 @@ use crate::view::one_line;
 
 use asker::Asker;
 pub(crate) use asker::Policy;
-use signals::{Signals, Wish};
+pub(crate) use signals::Signals;
+use signals::Wish;
 
 /// How often the line at the bottom is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -30,12 +31,12 @@ const TICK: Duration = Duration::from_millis(100);
 const LINGER: Duration = Duration::from_secs(1);
 
 /// A session and the people who watch it.
-pub(crate) struct Live {
+pub(crate) struct Live<'a> {
     session: DialogueSession,
     printer: Printer,
     screen: Screen,
     asker: Asker,
-    signals: Signals,
+    signals: &'a mut Signals,
     tick: Interval,
     /// How often somebody asked for an end.
     wishes: u32,
@@ -79,16 +80,17 @@ pub(crate) struct LastTurn {
     pub(crate) text: String,
 }
 
-impl Live {
+impl<'a> Live<'a> {
     /// Starts a session.
     pub(crate) async fn start(
         configuration: DialogueConfiguration,
         output: Output,
         policy: Policy,
+        signals: &'a mut Signals,
     ) -> Result<Self, Failure> {
-        let signals = Signals::new()?;
         let session = DialogueSession::start(configuration).await;
         let session = session.map_err(|error| Failure::failed(format!("failed to {error}")))?;
+        signals.guard(&session);
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         Ok(Self {

@@ -37,12 +37,19 @@ fn main() -> ExitCode {
 
 fn carry_out(command: Command) -> Result<ExitCode, Failure> {
     match command {
-        Command::Demo(demo) => runtime()?.block_on(demo::demo(&demo)),
-        Command::Run(run) => runtime()?.block_on(run::run(run)),
+        Command::Demo(demo) => hold(demo::demo(&demo)),
+        Command::Run(run) => hold(run::run(run)),
         Command::Replay(replay) => replay::replay(&replay),
         Command::Inspect(inspect) => inspect::inspect(&inspect),
-        Command::Doctor(doctor) => runtime()?.block_on(doctor::doctor(&doctor)),
+        Command::Doctor(doctor) => hold(doctor::doctor(&doctor)),
     }
+}
+
+/// Holds a command to its last word: as long as it may be held up by output that nobody reads,
+/// somebody listens for signals.
+fn hold(command: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
+    let told = async { command.await.unwrap_or_else(|failure| failure.report()) };
+    Ok(runtime()?.block_on(told))
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {

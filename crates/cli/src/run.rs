@@ -7,7 +7,7 @@ use bowline_lifecycle::{Conversation, DialogueConfiguration, DialogueStdio, Prom
 
 use crate::args::{self, Output, Stdio};
 use crate::failure::Failure;
-use crate::live::{Close, Live, Policy};
+use crate::live::{Close, Live, Policy, Signals};
 use crate::view::{clean, tell};
 
 /// How much of the agent's standard error is shown when it failed, in lines.
@@ -22,7 +22,9 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
     }
     let prompt = prompt(&options.prompt)?;
     let policy = policy(options.output);
-    let mut live = Live::start(configuration(&options), options.output, policy).await?;
+    let mut signals = Signals::new()?;
+    let configuration = configuration(&options);
+    let mut live = Live::start(configuration, options.output, policy, &mut signals).await?;
     live.turn(Prompt::text(prompt)).await?;
     let close = live.finish().await?;
     verdict(&options, &close)

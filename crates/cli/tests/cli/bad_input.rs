@@ -74,7 +74,7 @@ fn a_recording_is_never_written_over() {
     let file = scripted.path("scenario.toml");
     let line = scripted.run(&["--record", &file, "hello"]).failed(1);
     assert!(
-        line.contains("name a file that does not exist yet"),
+        line.contains("failed to record to ") && line.contains(&file),
         "{line}"
     );
 }

@@ -1,8 +1,14 @@
 //! `bowline run` with agents that fail, and people who have seen enough.
 
-use rustix::process::Signal;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::process::Command;
+use std::sync::mpsc::channel;
 
-use crate::support::Scripted;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{PATIENCE, Scripted, command, finish};
 
 /// Says a line, then nothing more; an interrupt ends the turn.
 const LINGERS: &str = "[[turn]]\nsteps = [ { text = \"One line.\\nAnd another.\" }, { tool = { name = 'Bash', \
@@ -145,6 +151,46 @@ fn a_request_to_end_ends_everything() {
     }
 }
 
+/// A signal is obeyed while the output is held up, by a reader that holds the pipe and reads
+/// nothing; the agent goes too.
+#[test]
+fn output_that_nobody_reads_does_not_keep_the_session() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let scripted = Scripted::new(LINGERS);
+        let life = scripted.path("life");
+        let made = Command::new("mkfifo").arg(&life).status().unwrap();
+        assert!(made.success());
+        let agent = scripted
+            .script("exec 9> \"${0%/*}/life\"\necho >&9\nexec \"$BOWLINE\" understudy \"$@\"");
+        let scenario = format!("--scenario={}", scripted.path("scenario.toml"));
+        let (_reader, writer) = rustix::pipe::pipe().unwrap();
+        fill_up(&writer);
+        let mut command = command(&["run", "--agent", &agent, "--agent-arg", &scenario, "hi"]);
+        let child = command.stdout(writer).spawn().unwrap();
+        let (send, signs) = channel();
+        std::thread::spawn(move || {
+            let mut life = std::fs::File::open(life).unwrap();
+            let mut rest = Vec::new();
+            send.send(life.read_exact(&mut [0])).unwrap();
+            send.send(life.read_to_end(&mut rest).map(drop)).unwrap();
+        });
+        signs.recv_timeout(PATIENCE).unwrap().unwrap();
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let done = finish(child);
+        assert_eq!(done.code, Some(130), "{done:?}");
+        signs.recv_timeout(PATIENCE).unwrap().unwrap();
+    }
+}
+
+/// Writes until nothing more fits into a pipe.
+fn fill_up(writer: &OwnedFd) {
+    let flags = fcntl_getfl(writer).unwrap();
+    fcntl_setfl(writer, flags | OFlags::NONBLOCK).unwrap();
+    while rustix::io::write(writer, &[0; 4096]).is_ok() {}
+    while rustix::io::write(writer, &[0]).is_ok() {}
+    fcntl_setfl(writer, flags).unwrap();
+}
+
 /// Nothing of the session is left when its reader goes.
 #[test]
 fn a_reader_that_goes_away_ends_the_session() {
@@ -153,6 +199,6 @@ fn a_reader_that_goes_away_ends_the_session() {
     );
     let mut child = scripted.command(&["hi"]).spawn().unwrap();
     drop(child.stdout.take());
-    let done = crate::support::finish(child);
+    let done = finish(child);
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
 }

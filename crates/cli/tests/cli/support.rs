@@ -140,6 +140,23 @@ impl Scripted {
         self.folder.path().join(name).display().to_string()
     }
 
+    /// A shell script in the folder; gives its path.
+    pub(crate) fn script(&self, lines: &str) -> String {
+        let path = self.path("script.sh");
+        // Another process writes it: a thread that forks while this one has it open for writing
+        // would keep it open, and then it cannot be run.
+        let mut shell = Command::new("sh");
+        shell.args([
+            "-c",
+            r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod +x "$2""#,
+            "sh",
+            lines,
+            &path,
+        ]);
+        assert!(shell.status().unwrap().success());
+        path
+    }
+
     /// The command line of `bowline run` with this agent.
     pub(crate) fn line(&self, more: &[&str]) -> Vec<String> {
         let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/agent.sh");
