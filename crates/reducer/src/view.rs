@@ -24,40 +24,91 @@ use crate::transcript::Transcript;
 
 /// A JSON value as the agent wrote it. Halves of surrogate pairs, which many readers of JSON
 /// refuse, are replaced.
+///
+/// It serialises as the value that it is. One that would nest the transcript's JSON deeper than
+/// 120 levels serialises as a string that holds its JSON text, so that common readers, which stop
+/// at 128, can read the transcript.
 #[derive(Clone, Copy)]
-pub struct Raw<'a>(TextRef<'a>);
+pub struct Raw<'a> {
+    text: TextRef<'a>,
+    /// Levels of arrays and objects around it in the transcript's JSON.
+    outer: usize,
+}
+
+/// Deepest nesting of the transcript's JSON. `serde_json` and others stop at 128; the rest is room
+/// for what a host wraps around it.
+const DEEPEST: usize = 120;
+
+/// Levels of JSON that each sub-agent adds: the call, the sub-agent, its list.
+const AGENT_LEVELS: usize = 3;
 
 impl<'a> Raw<'a> {
     /// The JSON text.
     #[must_use]
     pub fn text(self) -> Cow<'a, str> {
-        self.0.to_cow()
+        self.text.to_cow()
     }
 
     /// Length of the JSON text in bytes.
     #[must_use]
     pub fn len(self) -> usize {
-        self.0.len()
+        self.text.len()
     }
 
     /// Whether there is no text at all, which no value has.
     #[must_use]
     pub fn is_empty(self) -> bool {
-        self.0.is_empty()
+        self.text.is_empty()
     }
 }
 
 impl fmt::Debug for Raw<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        fmt::Display::fmt(&self.text, f)
     }
 }
 
 impl Serialize for Raw<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = self.text();
+        if is_deeper(&text, DEEPEST.saturating_sub(self.outer)) {
+            return serializer.serialize_str(&text);
+        }
         let value: &RawValue = serde_json::from_str(&text).map_err(serde::ser::Error::custom)?;
         value.serialize(serializer)
+    }
+}
+
+/// Whether arrays and objects nest deeper than `levels`.
+fn is_deeper(json: &str, levels: usize) -> bool {
+    // Each level is opened and closed.
+    if json.len() <= 2 * levels {
+        return false;
+    }
+    let mut depth = 0;
+    let mut bytes = json.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => skip_string(&mut bytes),
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth -= 1,
+            _ => {}
+        }
+        if depth > levels {
+            return true;
+        }
+    }
+    false
+}
+
+/// Skips the rest of a string.
+fn skip_string(bytes: &mut std::str::Bytes<'_>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => drop(bytes.next()),
+            b'"' => return,
+            _ => {}
+        }
     }
 }
 
@@ -208,6 +259,20 @@ impl Transcript {
     }
 
     pub(crate) fn raw(&self, text: Text) -> Raw<'_> {
-        Raw(self.arena.text(text))
+        let text = self.arena.text(text);
+        Raw { text, outer: 0 }
+    }
+
+    /// A value that stands in a thread, `levels` deep when it is the main one.
+    pub(crate) fn raw_in(&self, thread: ThreadId, levels: usize, text: Text) -> Raw<'_> {
+        let holder = |&thread: &ThreadId| {
+            let call = self.threads[thread.at()].call?;
+            Some(self.calls[call.at()].thread)
+        };
+        let agents = std::iter::successors(Some(thread), holder).count() - 1;
+        Raw {
+            outer: levels + AGENT_LEVELS * agents,
+            ..self.raw(text)
+        }
     }
 }

@@ -6,13 +6,15 @@ use crate::arena::{Arena, Atom};
 use crate::fold::user::{self, Joined};
 use crate::index::Kind;
 use crate::log::{Slot, Stamp};
-use crate::record::{CallId, CallRecord, EntryId, ThreadId, ThreadRecord, ToolResultRecord};
+use crate::record::{
+    BlockBody, BlockId, CallId, CallRecord, EntryId, ThreadId, ThreadRecord, ToolResultRecord,
+};
 use crate::state::{CallState, PermissionState};
 use crate::transcript::{Here, Transcript};
 
 /// Deepest nesting of sub-agents that is shown as such. A few levels are real; common readers of
-/// JSON stop at 128, of which each sub-agent takes three. Below it the lines of a sub-agent join
-/// the thread of its call.
+/// JSON stop at 128, of which each sub-agent takes three; what a call holds gets the rest (see
+/// [`Raw`](crate::Raw)). Below it the lines of a sub-agent join the thread of its call.
 const DEEPEST: u32 = 32;
 
 /// What an interrupt says about a tool that it stopped (observed, fact 19).
@@ -132,12 +134,35 @@ impl Transcript {
             calls.insert(place, call);
             self.calls[call.at()].thread = new;
             self.raise(new, height);
+            self.touch_below(call);
         }
         if self.calls[call.at()].state.is_open() {
             self.threads[new.at()].open.push(call);
             self.touch_status();
         }
         self.touch_call(call);
+    }
+
+    /// What a sub-agent holds lies at another depth, of which its JSON may depend.
+    fn touch_below(&mut self, call: CallId) {
+        let mut threads: Vec<_> = self.calls[call.at()].subagent.into_iter().collect();
+        while let Some(thread) = threads.pop() {
+            for call in self.threads[thread.at()].calls.clone() {
+                self.touch_call(call);
+                threads.extend(self.calls[call.at()].subagent);
+            }
+            for entry in self.threads[thread.at()].entries.clone() {
+                self.touch_others(entry);
+            }
+        }
+    }
+
+    fn touch_others(&mut self, entry: EntryId) {
+        let is_other = |id: &BlockId| matches!(self.blocks[id.at()].body, BlockBody::Other(_));
+        let others: Vec<_> = self.live_blocks(entry).filter(is_other).collect();
+        for block in others {
+            self.touch_block(block);
+        }
     }
 
     /// How deep a thread lies; none when it lies inside `call`.

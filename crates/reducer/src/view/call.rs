@@ -3,11 +3,15 @@
 use serde::ser::{SerializeMap as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 
-use crate::arena::TextRef;
+use crate::arena::{Text, TextRef};
 use crate::record::{CallId, CallRecord, ThreadId, ToolResultRecord};
 use crate::state::CallState;
 use crate::transcript::Transcript;
 use crate::view::{Entry, Raw, Thread};
+
+/// Levels of JSON around the input of a call on the main thread: the transcript, the calls, the
+/// call.
+const LEVELS: usize = 3;
 
 /// A tool use and what became of it.
 #[derive(Clone, Copy, Debug)]
@@ -46,15 +50,18 @@ impl<'a> ToolCall<'a> {
     /// The arguments, a JSON object; none while the model writes them.
     #[must_use]
     pub fn input(self) -> Option<Raw<'a>> {
-        self.record().input.map(|raw| self.transcript.raw(raw))
+        self.record().input.map(|raw| self.raw(raw))
     }
 
     /// What the host let run in the place of the model's arguments.
     #[must_use]
     pub fn updated_input(self) -> Option<Raw<'a>> {
-        self.record()
-            .updated_input
-            .map(|raw| self.transcript.raw(raw))
+        self.record().updated_input.map(|raw| self.raw(raw))
+    }
+
+    fn raw(self, text: Text) -> Raw<'a> {
+        let thread = self.record().thread;
+        self.transcript.raw_in(thread, LEVELS, text)
     }
 
     /// What became of it.

@@ -3,11 +3,15 @@
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
-use crate::arena::TextRef;
+use crate::arena::{Text, TextRef};
 use crate::record::{BlockBody, BlockId, EntryBody, EntryId, Stage};
 use crate::state::{ErrorKind, MessageState, Outcome};
 use crate::transcript::Transcript;
 use crate::view::{Raw, Thread, ToolCall};
+
+/// Levels of JSON around a raw block on the main thread: the transcript, the entries, the entry,
+/// the blocks, the block.
+const LEVELS: usize = 5;
 
 /// One row of a transcript.
 #[derive(Clone, Copy, Debug)]
@@ -280,10 +284,13 @@ impl<'a> Block<'a> {
             BlockBody::Call(call) => BlockKind::ToolCall {
                 id: ToolCall::new(self.transcript, call).id(),
             },
-            BlockBody::Other(raw) => BlockKind::Other {
-                raw: self.transcript.raw(raw),
-            },
+            BlockBody::Other(raw) => BlockKind::Other { raw: self.raw(raw) },
         }
+    }
+
+    fn raw(self, text: Text) -> Raw<'a> {
+        let thread = self.entry().thread().id;
+        self.transcript.raw_in(thread, LEVELS, text)
     }
 
     /// The text of a text or thinking block; none for every other kind.

@@ -136,3 +136,59 @@ fn what_is_open_inside_closes_with_its_agent() {
         assert_eq!(feed.call("t1")["state"], inside);
     }
 }
+
+/// A tool use whose input nests `depth` levels.
+fn deep(kind: &str, depth: usize) -> String {
+    let (open, close) = ("[".repeat(depth - 1), "]".repeat(depth - 1));
+    format!(r#"{{"type":"{kind}","id":"deep","name":"Bash","input":{{"]\"[":{open}{close}}}}}"#)
+}
+
+/// Eight agents, and what the innermost says.
+fn eight(feed: &mut Feed, is_reversed: bool, said: &str) {
+    let mut levels: Vec<u32> = (0..9).collect();
+    if is_reversed {
+        levels.reverse();
+    }
+    for level in levels {
+        let parent = match level {
+            0 => "null".to_owned(),
+            _ => format!("\"a{}\"", level - 1),
+        };
+        match level {
+            8 => feed.says_in(&parent, "m-deep", said),
+            _ => feed.calls(&parent, &format!("a{level}"), "Agent"),
+        };
+        feed.json();
+    }
+}
+
+#[test]
+fn json_stays_readable_whatever_nests_in_it() {
+    // 120 levels less what stands around the value: 3 or 5, and 3 for each agent.
+    for (kind, room) in [("tool_use", 93), ("other", 90)] {
+        for (depth, is_text) in [(room, false), (room + 1, true), (110, true)] {
+            for is_reversed in [false, true] {
+                let said = deep(kind, depth);
+                let mut feed = Feed::new();
+                eight(&mut feed, is_reversed, &said);
+                let json: Value = serde_json::from_str(&feed.transcript.to_json()).unwrap();
+                assert_eq!(json, feed.json());
+                let mut thread = &json;
+                for level in 0..8 {
+                    thread = &thread["tool_calls"][format!("a{level}")]["subagent"];
+                }
+                let value = match kind {
+                    "tool_use" => &thread["tool_calls"]["deep"]["input"],
+                    _ => &thread["entries"][0]["blocks"][0]["raw"],
+                };
+                let text = value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned);
+                assert_eq!(value.is_string(), is_text, "{kind} {depth}");
+                assert!(
+                    said.contains(&text) || serde_json::from_str::<Value>(&said).unwrap() == *value
+                );
+            }
+        }
+    }
+}
