@@ -2,12 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::fs::{Access, access};
 use rustix::process::{Resource, getrlimit};
+use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -17,6 +19,9 @@ use crate::view::{one_line, print};
 
 /// How long the agent may take to say its version: a cold start of the real one takes two seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How much of what the agent says about its version is read, in bytes.
+const MOST_SAID: u64 = 64 * 1024;
 
 /// What one session on pipes holds open in this process: three pipes and the process itself, with
 /// room for a recording and its readers.
@@ -50,13 +55,8 @@ async fn agent(program: &OsStr) -> Result<String, String> {
         ));
     };
     let path = path.display();
-    let mut command = Command::new(program);
-    command
-        .arg("--version")
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
-    let output = match timeout(PATIENCE, command.output()).await {
-        Ok(Ok(output)) => output,
+    let (version, status) = match timeout(PATIENCE, first_line(program)).await {
+        Ok(Ok(said)) => said,
         Ok(Err(error)) => return Err(format!("{path} cannot be run: {error}, check the file")),
         Err(_) => {
             let seconds = PATIENCE.as_secs();
@@ -65,14 +65,43 @@ async fn agent(program: &OsStr) -> Result<String, String> {
             ));
         }
     };
-    let version = one_line(&String::from_utf8_lossy(&output.stdout), 80);
-    if output.status.success() && !version.is_empty() {
+    let version = one_line(&version, 80);
+    let Some(status) = status else {
+        return Err(format!(
+            "{path} --version says more than a version, run it by hand"
+        ));
+    };
+    if status.success() && !version.is_empty() {
         return Ok(format!("{path}, version {version}"));
     }
-    let status = output.status;
     Err(format!(
         "{path} --version ended with {status} and no version, run it by hand"
     ))
+}
+
+/// The first line that the agent says, and how it ended; none when it had more to say than a
+/// version, and was killed.
+async fn first_line(program: &OsStr) -> io::Result<(String, Option<ExitStatus>)> {
+    let mut child = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()?;
+    let mut said = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(MOST_SAID).read_to_end(&mut said).await?;
+    }
+    let is_flood = u64::try_from(said.len()).is_ok_and(|length| length >= MOST_SAID);
+    let status = if is_flood {
+        child.kill().await?;
+        None
+    } else {
+        Some(child.wait().await?)
+    };
+    let said = String::from_utf8_lossy(&said);
+    Ok((said.lines().next().unwrap_or_default().to_owned(), status))
 }
 
 /// Where the agent is: the path that was given, or the first executable of that name in `PATH`.

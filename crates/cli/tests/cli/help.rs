@@ -1,6 +1,6 @@
 //! Help, the version, and what the machine can do.
 
-use crate::support::{bowline, command, finish};
+use crate::support::{Scripted, bowline, command, finish};
 
 #[test]
 fn help_is_for_standard_output() {
@@ -50,6 +50,18 @@ fn the_doctor_tells_of_an_agent_without_a_version() {
     let line = bowline(&["doctor", "--agent", "false"]).failed(1);
     assert!(
         line.contains("false --version ended with exit status: 1 and no version"),
+        "{line}"
+    );
+}
+
+/// Neither time nor memory is spent on an agent that never stops talking.
+#[test]
+fn the_doctor_does_not_listen_for_ever() {
+    let scripted = Scripted::new("");
+    let agent = scripted.script("exec yes");
+    let line = bowline(&["doctor", "--agent", &agent]).failed(1);
+    assert!(
+        line.contains("--version says more than a version, run it by hand"),
         "{line}"
     );
 }
