@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::BufRead as _;
 use std::time::Duration;
 
-use bowline_lifecycle::{Decision, DialogueSession};
+use bowline_lifecycle::{Decision, DialogueError, DialogueSession};
 use bowline_reducer::Transcript;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::Instant;
@@ -109,8 +109,8 @@ impl Asker {
             Policy::Ask(patience) => self.ask(request, patience, screen),
             Policy::Allow => {
                 screen.say("  nobody to ask here, so the answer is yes\n")?;
-                self.decide(session, &request.id, Decision::allow()).await;
-                Ok(())
+                self.decide_unasked(session, &request.id, Decision::allow(), screen)
+                    .await
             }
             Policy::Deny => {
                 screen.warn(&format!(
@@ -119,9 +119,8 @@ impl Asker {
                     request.tool()
                 ))?;
                 let message = "denied: this session has no terminal to ask the user on";
-                self.decide(session, &request.id, Decision::deny(message))
-                    .await;
-                Ok(())
+                self.decide_unasked(session, &request.id, Decision::deny(message), screen)
+                    .await
             }
         }
     }
@@ -153,19 +152,20 @@ impl Asker {
             return Ok(());
         };
         screen.close_question(line.is_some())?;
-        let decision = match line {
-            Some(line) => open.read(&line),
-            None => Some(Decision::deny("nobody is there to answer any more")),
+        let Some(line) = line else {
+            let decision = Decision::deny("nobody is there to answer any more");
+            return self
+                .decide_unasked(session, &open.request.id, decision, screen)
+                .await;
         };
-        match decision {
-            Some(decision) => self.decide(session, &open.request.id, decision).await,
-            None => {
-                let asked = open.put(screen);
-                self.open = Some(open);
-                asked?;
-            }
+        if let Some(decision) = open.read(&line) {
+            return self
+                .decide(session, &open.request.id, decision, screen)
+                .await;
         }
-        Ok(())
+        let asked = open.put(screen);
+        self.open = Some(open);
+        asked
     }
 
     /// Answers yes when the time for an answer is over.
@@ -178,16 +178,41 @@ impl Asker {
         if let Some(open) = self.open.take_if(is_due) {
             screen.close_question(false)?;
             screen.say("  no answer, so it is yes\n")?;
-            self.decide(session, &open.request.id, Decision::allow())
-                .await;
+            self.decide_unasked(session, &open.request.id, Decision::allow(), screen)
+                .await?;
         }
         Ok(())
     }
 
-    async fn decide(&mut self, session: &DialogueSession, id: &str, decision: Decision) {
+    /// Answers. When the answer cannot be given, the question stays to be asked.
+    async fn decide(
+        &mut self,
+        session: &DialogueSession,
+        id: &str,
+        decision: Decision,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        match session.answer_permission(id, decision).await {
+            // An answer that comes too late is for a question that is no more asked.
+            Ok(()) | Err(DialogueError::TooLate { .. } | DialogueError::Ended) => {
+                self.answered.insert(id.to_owned());
+                Ok(())
+            }
+            Err(error) => screen.warn(&format!("bowline: failed to {error}\n")),
+        }
+    }
+
+    /// Answers for somebody who is not there, once: asking again would give the same answer.
+    async fn decide_unasked(
+        &mut self,
+        session: &DialogueSession,
+        id: &str,
+        decision: Decision,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let done = self.decide(session, id, decision, screen).await;
         self.answered.insert(id.to_owned());
-        // An answer that comes too late is for a question that is no more asked.
-        let _ = session.answer_permission(id, decision).await;
+        done
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) struct Request {
     pub(super) id: String,
     tool: String,
     input: Value,
+    /// Rules that can be allowed for good: an array that is not empty.
     suggestions: Option<Value>,
 }
 
@@ -41,7 +42,7 @@ impl Request {
             suggestions: permission
                 .suggestions()
                 .and_then(parse)
-                .filter(|it| *it != Value::Array(Vec::new())),
+                .filter(|it: &Value| it.as_array().is_some_and(|rules| !rules.is_empty())),
         }
     }
 

@@ -153,6 +153,24 @@ async fn a_question_is_answered_by_number() {
     assert_eq!(status, ExitStatus::Code(0));
 }
 
+/// Suggestions that are no rules cannot be allowed: they are not offered, and asking for them is
+/// no answer.
+#[tokio::test]
+async fn always_is_offered_for_rules_alone() {
+    let toml = "[[turn]]\nsteps = [ { request = { request = { subtype = 'can_use_tool', tool_name = 'Bash', \
+        tool_use_id = 'toolu_1', input = { command = 'ls' }, permission_suggestions = { type = 'setMode' } } } }, \
+        { text = 'I went on.' } ]";
+    let scripted = Scripted::new(toml);
+    let mut seat = Seat::take(&scripted, &["List."], &[("NO_COLOR", "1")]);
+    seat.until("[y]es, [n]o: ").await;
+    seat.type_in("a\n").await;
+    seat.until("a\r\n  [y]es, [n]o: ").await;
+    seat.type_in("y\n").await;
+    let (seen, status) = seat.finish().await;
+    assert!(seen.contains("I went on."), "{seen}");
+    assert_eq!(status, ExitStatus::Code(0));
+}
+
 #[tokio::test]
 async fn a_question_that_is_taken_back_is_closed() {
     let toml = "[[turn]]\nsteps = [ { tool = { name = 'Bash', input = { command = 'ls' }, ask = true, \
