@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::host::{End, HostDecision, HostEvent, Meta};
 use crate::log::Cursor;
 use crate::mirror::Mirror;
+use crate::record::EntryId;
 use crate::transcript::Transcript;
 
 pub(crate) struct Feed {
@@ -150,7 +151,23 @@ impl Feed {
         self.cursor = changes.cursor();
         let json = serde_json::to_value(&self.transcript).unwrap();
         assert_eq!(self.mirror.transcript(), json, "the changes lead elsewhere");
+        self.check_counts();
         json
+    }
+
+    /// What a message knows about its blocks is what a look at all of them says.
+    fn check_counts(&self) {
+        let it = &self.transcript;
+        for entry in (0..it.entries.len() as u32).map(EntryId) {
+            let live: Vec<_> = it.live_blocks(entry).collect();
+            assert_eq!(it.live_count(entry) as usize, live.len());
+            let drafted = live
+                .into_iter()
+                .filter(|id| it.blocks[id.at()].is_drafted());
+            assert!(it.drafted_blocks(entry).eq(drafted));
+            let counted = it.message(entry).map_or(0, |message| message.drafted);
+            assert_eq!(counted as usize, it.drafted_blocks(entry).count());
+        }
     }
 
     /// The entries of the main thread, one line each.

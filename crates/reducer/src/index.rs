@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Call,
     /// `task_id`
     Task,
+    /// The `tool_use_id` of a task: the first task of the call.
+    TaskOfCall,
     /// `request_id` of a permission request.
     Permission,
 }

@@ -111,6 +111,12 @@ pub(crate) struct MessageRecord {
     /// Its blocks are a list: the first, the last, and each points to the next.
     pub(crate) first: Option<BlockId>,
     pub(crate) last: Option<BlockId>,
+    /// How many blocks stand.
+    pub(crate) live: u32,
+    /// How many of them are drafts, and where the first of those is found at the earliest: a line
+    /// is not to pass every block that came before it.
+    pub(crate) drafted: u32,
+    pub(crate) first_drafted: Option<BlockId>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -140,6 +146,13 @@ pub(crate) struct BlockRecord {
     pub(crate) high: Option<u16>,
     pub(crate) stamp: Stamp,
     pub(crate) text_stamp: Stamp,
+}
+
+impl BlockRecord {
+    /// Whether it stands and its line has not come.
+    pub(crate) fn is_drafted(&self) -> bool {
+        !self.is_removed && self.stage != Stage::Final
+    }
 }
 
 /// How far a block has come.
@@ -223,6 +236,8 @@ pub(crate) struct TaskRecord {
     pub(crate) activity: Text,
     pub(crate) summary: Text,
     pub(crate) tool_use_id: Option<Atom>,
+    /// The next task of the same call.
+    pub(crate) next_of_call: Option<TaskId>,
     pub(crate) is_backgrounded: bool,
     pub(crate) stamp: Stamp,
 }

@@ -1,5 +1,7 @@
 //! The fold itself: lines and host events in, a transcript that can be read at any time.
 
+use std::collections::VecDeque;
+
 use bowline_jsonl::{Event, Item, ParseError, ParseErrorKind, Position};
 
 use crate::arena::{Arena, Atom, Text};
@@ -30,8 +32,8 @@ pub struct Transcript {
     pub(crate) tasks: Vec<TaskRecord>,
     pub(crate) permissions: Vec<PermissionRecord>,
     pub(crate) drafts: Vec<Draft>,
-    /// Prompts of the host that the agent has not echoed yet.
-    pub(crate) unconfirmed: Vec<EntryId>,
+    /// Prompts of the host without a uuid that the agent has not echoed yet, nor any later one.
+    pub(crate) unconfirmed: VecDeque<EntryId>,
     pub(crate) session: SessionRecord,
     pub(crate) usage: UsageRecord,
     pub(crate) tally: Tally,
@@ -85,7 +87,7 @@ impl Transcript {
             tasks: Vec::new(),
             permissions: Vec::new(),
             drafts: Vec::new(),
-            unconfirmed: Vec::new(),
+            unconfirmed: VecDeque::new(),
             session: SessionRecord::default(),
             usage: UsageRecord::default(),
             tally: Tally::default(),
@@ -274,6 +276,11 @@ impl Transcript {
         });
         let before = self.message_mut(entry).and_then(|message| {
             message.first.get_or_insert(id);
+            message.live += 1;
+            if stage != Stage::Final {
+                message.drafted += 1;
+                message.first_drafted.get_or_insert(id);
+            }
             message.last.replace(id)
         });
         if let Some(before) = before {
@@ -293,6 +300,60 @@ impl Transcript {
     pub(crate) fn live_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
         self.all_blocks(entry)
             .filter(|id| !self.blocks[id.at()].is_removed)
+    }
+
+    /// How many blocks of a message stand.
+    pub(crate) fn live_count(&self, entry: EntryId) -> u32 {
+        self.message(entry).map_or(0, |message| message.live)
+    }
+
+    /// The blocks of a message that stand and whose lines have not come.
+    pub(crate) fn drafted_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
+        let message = self.message(entry);
+        let first = message.and_then(|message| message.first_drafted);
+        let is_drafted = |id: &BlockId| self.blocks[id.at()].is_drafted();
+        std::iter::successors(first, |id| self.blocks[id.at()].next)
+            .filter(is_drafted)
+            .take(message.map_or(0, |message| message.drafted as usize))
+    }
+
+    /// The line of a block has come.
+    pub(crate) fn finalize(&mut self, id: BlockId) {
+        let was_drafted = self.blocks[id.at()].is_drafted();
+        let block = &mut self.blocks[id.at()];
+        block.stage = Stage::Final;
+        let entry = block.entry;
+        if was_drafted {
+            self.forget_drafted(entry);
+        }
+    }
+
+    /// Takes a block back.
+    pub(crate) fn remove_block(&mut self, id: BlockId) {
+        let was_drafted = self.blocks[id.at()].is_drafted();
+        let block = &mut self.blocks[id.at()];
+        if std::mem::replace(&mut block.is_removed, true) {
+            return;
+        }
+        let entry = block.entry;
+        if let Some(message) = self.message_mut(entry) {
+            message.live -= 1;
+        }
+        if was_drafted {
+            self.forget_drafted(entry);
+        }
+        self.touch_block(id);
+    }
+
+    /// A block of a message is no draft any more.
+    fn forget_drafted(&mut self, entry: EntryId) {
+        if let Some(message) = self.message_mut(entry) {
+            message.drafted -= 1;
+        }
+        let first = self.drafted_blocks(entry).next();
+        if let Some(message) = self.message_mut(entry) {
+            message.first_drafted = first;
+        }
     }
 
     pub(crate) fn touch_entry(&mut self, id: EntryId) {

@@ -74,8 +74,8 @@ impl Transcript {
             let body = make(self.arena.store_of(said));
             return self.append_final(entry, body);
         };
+        self.finalize(id);
         let block = &mut self.blocks[id.at()];
-        block.stage = Stage::Final;
         block.high = None;
         if let Some(old) = block.body.text_mut() {
             let before = old.len();
@@ -91,8 +91,8 @@ impl Transcript {
         let Some(id) = self.awaited(entry, body, "") else {
             return self.append_final(entry, body);
         };
+        self.finalize(id);
         let block = &mut self.blocks[id.at()];
-        block.stage = Stage::Final;
         if block.body != body {
             block.body = body;
             self.touch_block(id);
@@ -101,7 +101,7 @@ impl Transcript {
     }
 
     fn append_final(&mut self, entry: EntryId, body: BlockBody) -> BlockId {
-        let index = self.live_blocks(entry).count() as u32;
+        let index = self.live_count(entry);
         self.block(entry, index, body, Stage::Final)
     }
 
@@ -118,8 +118,9 @@ impl Transcript {
             BlockBody::Text(old) | BlockBody::Thinking(old) => self.arena.text(old) == text,
             _ => false,
         };
-        open.or_else(|| self.live_blocks(entry).filter(waits).find(says_it))
-            .or_else(|| self.live_blocks(entry).find(waits))
+        let waiting = || self.drafted_blocks(entry).filter(waits);
+        open.or_else(|| waiting().find(says_it))
+            .or_else(|| waiting().next())
     }
 
     /// Takes back what the lines with these uuids brought.
@@ -129,8 +130,10 @@ impl Transcript {
             match self.uuids.line(&uuid.decode()) {
                 Some(Brought::Blocks(entry)) => {
                     let (entry, line) = (EntryId(entry), line_key(Some(uuid)));
-                    self.remove_blocks(entry, |block| block.line == line);
-                    if self.live_blocks(entry).next().is_none() {
+                    let its = |id: &BlockId| self.blocks[id.at()].line == line;
+                    let its = self.live_blocks(entry).filter(its).collect();
+                    self.remove_blocks(its);
+                    if self.live_count(entry) == 0 {
                         self.remove_entry(entry);
                     }
                 }
@@ -146,29 +149,30 @@ impl Transcript {
         matches!(self.entries[entry.at()].body, EntryBody::User(_))
     }
 
-    /// Removes the blocks of a message for which `is_void` holds; says whether there were any.
-    pub(crate) fn remove_blocks(
-        &mut self,
-        entry: EntryId,
-        is_void: impl Fn(&BlockRecord) -> bool,
-    ) -> bool {
-        let mut at = self.message(entry).and_then(|message| message.first);
-        let mut any = false;
-        while let Some(id) = at {
-            let block = &mut self.blocks[id.at()];
-            at = block.next;
-            if block.is_removed || !is_void(block) {
-                continue;
-            }
-            block.is_removed = true;
-            any = true;
-            let body = block.body;
-            self.touch_block(id);
-            if let BlockBody::Call(call) = body {
+    /// Removes blocks; says whether there were any.
+    pub(crate) fn remove_blocks(&mut self, blocks: Vec<BlockId>) -> bool {
+        let any = !blocks.is_empty();
+        for id in blocks {
+            self.remove_block(id);
+            if let BlockBody::Call(call) = self.blocks[id.at()].body {
                 self.remove_call(call);
             }
         }
         any
+    }
+
+    /// Removes the drafted blocks of a message for which `is_void` holds; says whether there were
+    /// any.
+    pub(crate) fn remove_drafted(
+        &mut self,
+        entry: EntryId,
+        is_void: impl Fn(&BlockRecord) -> bool,
+    ) -> bool {
+        let drafted = self.drafted_blocks(entry);
+        let void = drafted
+            .filter(|id| is_void(&self.blocks[id.at()]))
+            .collect();
+        self.remove_blocks(void)
     }
 }
 

@@ -6,9 +6,7 @@ use bowline_jsonl::{
 
 use crate::arena::Text;
 use crate::index::Kind;
-use crate::record::{
-    BlockBody, BlockId, BlockRecord, EntryBody, EntryId, MessageRecord, Stage, ThreadId,
-};
+use crate::record::{BlockBody, BlockId, EntryBody, EntryId, MessageRecord, Stage, ThreadId};
 use crate::state::MessageState;
 use crate::transcript::{Here, Transcript};
 
@@ -171,19 +169,8 @@ impl Transcript {
 
     /// The block of a draft at this index, until its line comes.
     fn drafted(&self, entry: EntryId, index: u32) -> Option<BlockId> {
-        self.block_at(entry, index, |block| block.stage != Stage::Final)
-    }
-
-    fn block_at(
-        &self,
-        entry: EntryId,
-        index: u32,
-        holds: impl Fn(&BlockRecord) -> bool,
-    ) -> Option<BlockId> {
-        self.live_blocks(entry).find(|id| {
-            let block = &self.blocks[id.at()];
-            block.index == index && holds(block)
-        })
+        self.drafted_blocks(entry)
+            .find(|id| self.blocks[id.at()].index == index)
     }
 
     fn delta(
@@ -213,7 +200,8 @@ impl Transcript {
     /// The block that a delta belongs to when its start was missed.
     fn missed_block(&mut self, at: usize, index: u32, delta: Delta<'_>) -> Option<BlockId> {
         let entry = self.drafts[at].entry;
-        let known = self.block_at(entry, index, |_| true);
+        let is_it = |id: &BlockId| self.blocks[id.at()].index == index;
+        let known = self.live_blocks(entry).find(is_it);
         let block = match (known, delta) {
             (Some(block), _) => block,
             (None, Delta::Text(_)) => {
@@ -264,9 +252,8 @@ impl Transcript {
     fn stop_draft(&mut self, thread: ThreadId) {
         let Some(at) = self.draft(thread) else { return };
         let entry = self.drafts.swap_remove(at).entry;
-        self.remove_blocks(entry, |block| {
-            block.stage != Stage::Final
-                && matches!(block.body,
+        self.remove_drafted(entry, |block| {
+            matches!(block.body,
                 BlockBody::Text(text) | BlockBody::Thinking(text) if text.len() == 0)
         });
         self.finish_message(entry);
@@ -274,7 +261,7 @@ impl Transcript {
 
     /// Ends a message that streamed; one without blocks said nothing.
     pub(crate) fn finish_message(&mut self, entry: EntryId) {
-        if self.live_blocks(entry).next().is_none() {
+        if self.live_count(entry) == 0 {
             self.remove_entry(entry);
         }
         if self
@@ -293,10 +280,8 @@ impl Transcript {
             return;
         };
         let (entry, from) = (EntryId(entry), abandoned.from_block_index.unwrap_or(0));
-        self.remove_blocks(entry, |block| {
-            block.stage != Stage::Final && block.index >= from
-        });
-        if self.live_blocks(entry).next().is_none() {
+        self.remove_drafted(entry, |block| block.index >= from);
+        if self.live_count(entry) == 0 {
             self.remove_entry(entry);
         }
     }
@@ -330,9 +315,8 @@ impl Transcript {
     }
 
     fn void(&mut self, entry: EntryId, kept: Stage) {
-        let cut = self.remove_blocks(entry, |block| match kept {
-            Stage::Final => block.stage != Stage::Final,
-            _ => block.stage == Stage::Open,
+        let cut = self.remove_drafted(entry, |block| {
+            kept == Stage::Final || block.stage == Stage::Open
         });
         if cut {
             self.set_message(entry, MessageState::Aborted);

@@ -64,8 +64,9 @@ impl Transcript {
             ..UserRecord::default()
         });
         let entry = self.entry(ThreadId::MAIN, body, here);
-        self.unconfirmed.push(entry);
-        if !uuid.is_empty() {
+        if uuid.is_empty() {
+            self.unconfirmed.push_back(entry);
+        } else {
             self.uuids.note(uuid, Brought::Entry(entry.0));
         }
         self.open_turn();

@@ -4,6 +4,7 @@ use bowline_jsonl::{
     BackgroundTasksChanged, RawJson, Str, TaskNotification, TaskProgress, TaskStarted, TaskUpdated,
 };
 
+use crate::arena::Atom;
 use crate::index::Kind;
 use crate::log::Slot;
 use crate::record::{TaskId, TaskRecord};
@@ -91,12 +92,15 @@ impl Transcript {
 
     /// The call of a task in the foreground has its result, so the task is over as well.
     pub(crate) fn close_tasks_of(&mut self, tool_use_id: &str, is_error: bool) {
-        let is_its = |id: &TaskId| {
+        let first = self
+            .index
+            .find(&self.arena, Kind::TaskOfCall, 0, tool_use_id);
+        let next = |id: &TaskId| self.tasks[id.at()].next_of_call;
+        let its = std::iter::successors(first.map(TaskId), next).filter(|id| {
             let task = &self.tasks[id.at()];
-            let call = task.tool_use_id.map(|call| self.arena.str(call));
-            !task.is_backgrounded && call == Some(tool_use_id)
-        };
-        let its: Vec<_> = self.evidence.tasks.iter().copied().filter(is_its).collect();
+            task.state.is_open() && !task.is_backgrounded
+        });
+        let its: Vec<_> = its.collect();
         let state = if is_error {
             TaskState::Failed
         } else {
@@ -164,10 +168,23 @@ impl Transcript {
             task.kind = self.arena.atom_of(kind);
         }
         if let Some(tool_use_id) = tool_use_id.filter(|_| task.tool_use_id.is_none()) {
-            task.tool_use_id = Some(self.arena.atom_of(tool_use_id));
+            let call = self.arena.atom_of(tool_use_id);
+            task.tool_use_id = Some(call);
+            self.link_to_call(id, call);
         }
         self.touch_task(id);
         self.touch_status();
+    }
+
+    /// Puts a task behind the first one of its call.
+    fn link_to_call(&mut self, id: TaskId, call: Atom) {
+        let name = self.arena.str(call);
+        let Some(first) = self.index.find(&self.arena, Kind::TaskOfCall, 0, name) else {
+            let kind = Kind::TaskOfCall;
+            return self.index.insert(&self.arena, kind, 0, call, id.0);
+        };
+        let second = self.tasks[TaskId(first).at()].next_of_call.replace(id);
+        self.tasks[id.at()].next_of_call = second;
     }
 
     fn summarize(&mut self, id: TaskId, summary: Option<Str<'_>>) {

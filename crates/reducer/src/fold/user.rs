@@ -15,7 +15,8 @@ use crate::view::{Entry, EntryKind};
 /// Begins every note that the agent leaves behind an interrupt (protocol, section A.6).
 const INTERRUPT: &str = "[Request interrupted by user";
 
-/// Most prompts that a merged echo is compared with; only what waits while a turn runs is merged.
+/// Most prompts that an echo is compared with: only what waits while a turn runs is merged, or not
+/// echoed yet.
 const MERGED: usize = 64;
 
 /// Text that was put together from parts.
@@ -232,14 +233,17 @@ impl Transcript {
     /// The host's oldest prompt that says this and carried no uuid.
     fn sent_without_uuid(&self, text: &str) -> Option<EntryId> {
         let is_it = |id: &&EntryId| match &self.entries[id.at()].body {
-            EntryBody::User(said) => said.uuid.is_empty() && self.arena.text(said.text) == text,
+            EntryBody::User(said) => self.arena.text(said.text) == text,
             _ => false,
         };
-        self.unconfirmed.iter().find(is_it).copied()
+        self.unconfirmed.iter().take(MERGED).find(is_it).copied()
     }
 
     fn confirm(&mut self, entry: EntryId, uuid: Option<Str<'_>>, heard: Option<&str>) {
-        self.unconfirmed.retain(|&it| it != entry);
+        // Prompts are echoed in the order in which they were sent.
+        while self.unconfirmed.front().is_some_and(|&it| it <= entry) {
+            self.unconfirmed.pop_front();
+        }
         let heard = heard.map(|heard| self.arena.store(heard));
         let EntryBody::User(said) = &mut self.entries[entry.at()].body else {
             return;

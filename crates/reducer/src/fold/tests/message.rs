@@ -74,3 +74,26 @@ fn a_call_that_ran_outlives_its_block() {
     feed.line(r#""type":"assistant","supersedes":["u1"],"message":{"id":"m2","content":[]}"#);
     assert_eq!(feed.call("t1")["result"]["text"], "done");
 }
+
+/// What a line looks at is what waits for one: here one draft that nothing ends.
+#[test]
+fn a_message_of_many_lines_costs_its_lines() {
+    const LINES: u32 = 2_000;
+    let mut feed = Feed::new();
+    feed.drafts("m1")
+        .writes("m1", 0, "as far as")
+        .stops("m1", 0);
+    for line in 1..=LINES {
+        feed.streams("m1", &format!(r#"{{"type":"content_block_start","index":{line},"content_block":{{"type":"redacted_thinking"}}}}"#));
+        feed.says("m1", r#"{"type":"redacted_thinking"}"#);
+        feed.stops("m1", line);
+    }
+    let blocks = feed.json()["entries"][0]["blocks"].clone();
+    assert_eq!(blocks.as_array().unwrap().len(), LINES as usize + 1);
+    let entry = feed.transcript.entries().next().unwrap().id();
+    assert_eq!(feed.transcript.drafted_blocks(entry).count(), 1);
+    feed.says("m1", &text("as far as it goes"));
+    assert_eq!(feed.transcript.drafted_blocks(entry).count(), 0);
+    let message = feed.transcript.message(entry).unwrap();
+    assert_eq!(message.first_drafted, None);
+}

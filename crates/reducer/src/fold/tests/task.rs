@@ -112,3 +112,16 @@ fn what_runs_when_the_process_ends_is_lost() {
     feed.ends();
     assert_eq!(state(&mut feed), "lost");
 }
+
+#[test]
+fn a_result_closes_every_task_of_its_call_and_no_other() {
+    let mut feed = Feed::new();
+    feed.calls("null", "t1", "Bash").calls("null", "t2", "Bash");
+    for (task, call) in [("a", "t1"), ("b", "t2"), ("c", "t1"), ("d", "t1")] {
+        feed.line(&format!(r#""type":"system","subtype":"task_started","task_id":"{task}","tool_use_id":"{call}","task_type":"local_bash","description":"dig""#));
+    }
+    feed.gives("t1", "ok", false, "");
+    let tasks = feed.json()["tasks"].clone();
+    let states = ["a", "b", "c", "d"].map(|task| tasks[task]["state"].clone());
+    assert_eq!(states, ["completed", "running", "completed", "completed"]);
+}

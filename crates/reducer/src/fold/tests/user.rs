@@ -141,3 +141,23 @@ fn a_line_that_a_terminal_typed_back_is_noise() {
     echo(&mut feed, "e1", &["go"]);
     assert_eq!(feed.said(), ["user: go"]);
 }
+
+#[test]
+fn a_prompt_that_was_passed_over_waits_no_more() {
+    let mut feed = Feed::new();
+    feed.sends("", "never echoed").sends("", "two");
+    echo(&mut feed, "e2", &["two"]);
+    echo(&mut feed, "e3", &["never echoed"]);
+    assert_eq!(
+        feed.said(),
+        ["user: never echoed", "user: two", "user: never echoed"]
+    );
+    // However many were not echoed, those behind the last echo are found.
+    for round in 0..3 {
+        for prompt in 0..60 {
+            feed.sends("", &format!("p{prompt}"));
+        }
+        echo(&mut feed, &format!("q{round}"), &["p59"]);
+    }
+    assert_eq!(feed.said().len(), 183);
+}
