@@ -126,7 +126,7 @@ impl Transcript {
         self.count(item.at);
         match &item.event {
             Ok(event) => self.event(event, here),
-            Err(error) => self.bad_line(error, item.raw, here),
+            Err(error) => self.bad_line(error, item, here),
         }
     }
 
@@ -164,7 +164,8 @@ impl Transcript {
         self.dispatch(event, here);
     }
 
-    fn bad_line(&mut self, error: &ParseError, raw: &[u8], here: Here) {
+    fn bad_line(&mut self, error: &ParseError, item: &Item<'_>, here: Here) {
+        let raw = item.raw;
         let (kind, text) = match error.kind() {
             ParseErrorKind::Truncated => {
                 let text = format!("the input ended {} bytes into {}", raw.len(), sample(raw));
@@ -179,7 +180,7 @@ impl Transcript {
         }
         // Without an LF it is the end of the input, and may come whole from a reader that begins
         // again at its first byte.
-        if here.end - here.offset == raw.len() as u64 {
+        if item.at.is_tail {
             self.applied = here.offset;
             self.cut = Some(Cut {
                 entry,

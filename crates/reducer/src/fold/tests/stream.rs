@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::feed::{Feed, text};
 use crate::host::{End, HostEvent, Meta};
+use crate::transcript::Transcript;
 
 #[test]
 fn a_line_that_is_known_by_its_offset_changes_nothing() {
@@ -94,6 +95,36 @@ fn a_cut_line_is_said_until_it_comes_whole() {
         (&json!(false), &json!(2))
     );
     assert_eq!(stats["bytes"], from + line.len() as u64);
+}
+
+#[test]
+fn a_line_that_is_cut_at_a_cr_or_too_long_may_come_whole_as_well() {
+    let line = "{\"type\":\r\"keep_alive\"}\n";
+    for (limit, cut) in [(DEFAULT_MAX_LINE, 9), (12, 16)] {
+        let mut transcript = Transcript::new();
+        let mut framer = Framer::at(limit, 0, 1);
+        framer.push(Bytes::from_static(line.get(..cut).unwrap().as_bytes()));
+        framer.finish();
+        while let Some(frame) = framer.next_frame() {
+            for item in frame.items() {
+                transcript.apply(&item, Meta { at_ms: 0 });
+            }
+        }
+        assert_eq!((transcript.applied(), transcript.entries().count()), (0, 1));
+        let mut again = Framer::default();
+        again.push(Bytes::from_static(line.as_bytes()));
+        for item in again.next_frame().unwrap().items() {
+            transcript.apply(&item, Meta { at_ms: 0 });
+        }
+        assert_eq!(transcript.applied(), line.len() as u64);
+        assert_eq!(transcript.entries().count(), 0);
+        let stats = serde_json::to_value(transcript.stats()).unwrap();
+        assert_eq!(stats["bytes"], line.len());
+        assert_eq!(
+            (&stats["lines"], &stats["truncated"]),
+            (&json!(1), &json!(false))
+        );
+    }
 }
 
 #[test]
