@@ -7,9 +7,11 @@ mod signals;
 use std::time::Duration;
 
 use bowline_lifecycle::{
-    DialogueConfiguration, DialogueSession, Ended, ExitStatus, Prompt, Receipt, ReceiptState,
+    DialogueConfiguration, DialogueError, DialogueSession, Ended, ExitStatus, Prompt, Receipt,
+    ReceiptState,
 };
 use bowline_reducer::{EntryKind, Outcome, Phase, Transcript};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use crate::args::Output;
@@ -40,8 +42,12 @@ pub(crate) struct Live<'a> {
     tick: Interval,
     /// How often somebody asked for an end.
     wishes: u32,
+    /// Interrupts that the agent has not acknowledged yet.
+    interrupts: JoinSet<Result<String, DialogueError>>,
     has_open_turn: bool,
     was_terminated: bool,
+    /// Something that ran was given up.
+    was_cut: bool,
     is_over: bool,
     has_settled: bool,
     has_waited: bool,
@@ -68,6 +74,8 @@ pub(crate) struct Close {
     pub(crate) was_interrupted: bool,
     /// By a signal that leaves no choice.
     pub(crate) was_terminated: bool,
+    /// Something that ran was given up.
+    pub(crate) was_cut: bool,
     /// The last prompt was answered.
     pub(crate) has_settled: bool,
 }
@@ -76,6 +84,7 @@ pub(crate) struct Close {
 #[derive(Debug)]
 pub(crate) struct LastTurn {
     pub(crate) is_error: bool,
+    pub(crate) is_complete: bool,
     /// The final text, or what went wrong.
     pub(crate) text: String,
 }
@@ -101,8 +110,10 @@ impl<'a> Live<'a> {
             signals,
             tick,
             wishes: 0,
+            interrupts: JoinSet::new(),
             has_open_turn: false,
             was_terminated: false,
+            was_cut: false,
             is_over: false,
             has_settled: false,
             has_waited: false,
@@ -203,6 +214,7 @@ impl<'a> Live<'a> {
             return Ok(false);
         }
         if self.wishes > 0 {
+            self.was_cut |= !news.tasks.is_empty();
             return Ok(true);
         }
         if news.phase != Phase::Idle {
@@ -230,6 +242,7 @@ impl<'a> Live<'a> {
             () = self.session.newer_than(revision), if !self.session.has_ended() => {}
             _ = self.session.ended() => self.is_over = true,
             wish = self.signals.next() => self.wish(wish)?,
+            Some(done) = self.interrupts.join_next() => self.refusal(done.ok())?,
             line = self.asker.line() => {
                 self.asker.answer(&self.session, line, &mut self.screen).await?;
             }
@@ -260,12 +273,23 @@ impl<'a> Live<'a> {
         self.wishes += 1;
         let session = self.session.clone();
         if wish == Wish::Interrupt && self.wishes == 1 && self.has_open_turn {
-            tokio::spawn(async move { session.interrupt(true).await });
+            self.interrupts
+                .spawn(async move { session.interrupt(true).await });
             return self.tell_wish("interrupting, once more ends the session…\n");
         }
         self.was_terminated |= wish == Wish::Terminate;
+        self.was_cut = true;
         tokio::spawn(async move { session.terminate().await });
         self.tell_wish("ending the session…\n")
+    }
+
+    /// Tells that an interrupt came to nothing; the turn goes on.
+    fn refusal(&mut self, done: Option<Result<String, DialogueError>>) -> Result<(), Failure> {
+        match done {
+            // The end of a session is told by itself.
+            None | Some(Ok(_) | Err(DialogueError::Ended)) => Ok(()),
+            Some(Err(error)) => self.tell_wish(&format!("bowline: failed to {error}\n")),
+        }
     }
 
     fn tell_wish(&mut self, text: &str) -> Result<(), Failure> {
@@ -293,6 +317,10 @@ impl<'a> Live<'a> {
                 wish = self.signals.next() => self.wish(wish)?,
             }
         };
+        // The end answers what the agent has not.
+        while let Some(done) = self.interrupts.join_next().await {
+            self.refusal(done.ok())?;
+        }
         self.look().await?;
         let mut printer = std::mem::replace(&mut self.printer, Printer::live(Output::Transcript));
         let read = move |transcript: &mut Transcript| {
@@ -311,6 +339,7 @@ impl<'a> Live<'a> {
             session_id,
             was_interrupted: self.wishes > 0,
             was_terminated: self.was_terminated,
+            was_cut: self.was_cut,
             has_settled: self.has_settled,
         })
     }
@@ -339,6 +368,12 @@ impl Close {
         let by_itself = self.has_settled && self.ended.exit.status == ExitStatus::Code(0);
         self.ended.expected || by_itself
     }
+
+    /// Whether the agent did all that it was asked, an interrupt or not.
+    pub(crate) fn is_complete(&self) -> bool {
+        let is_complete = self.last.as_ref().is_some_and(|last| last.is_complete);
+        self.has_settled && is_complete && !self.was_cut
+    }
 }
 
 fn last_turn(transcript: &Transcript) -> Option<LastTurn> {
@@ -354,6 +389,7 @@ fn last_turn(transcript: &Transcript) -> Option<LastTurn> {
                 ..
             } => Some(LastTurn {
                 is_error: is_error || outcome == Outcome::Failed,
+                is_complete: !is_error && outcome == Outcome::Completed,
                 text: text.map_or_else(|| subtype.to_owned(), |text| text.to_cow().into_owned()),
             }),
             _ => None,

@@ -124,7 +124,7 @@ fn verdict(options: &args::Run, close: &Close) -> Result<ExitCode, Failure> {
     if close.was_terminated {
         return Err(Failure::interrupted(format!("ended by a signal{hint}")));
     }
-    if close.was_interrupted {
+    if close.was_interrupted && !close.is_complete() {
         return Err(Failure::interrupted(format!("interrupted{hint}")));
     }
     let failed = |what: String| {

@@ -101,6 +101,30 @@ fn an_interrupt_ends_the_turn() {
     assert_eq!(lines.len(), 2);
 }
 
+/// A turn that an interrupt did not stop is done like any other.
+#[test]
+fn a_turn_that_outlives_its_interrupt_is_done() {
+    let steps = "[[turn]]\nsteps = [ { text = \"One line.\\nAnd another.\" }, \
+        { wait_for = { control = 'interrupt' } }, { text = ' Done.' } ]";
+    for (reply, told) in [
+        ("response = {}", ""),
+        (
+            "error = 'not now'",
+            "bowline: failed to interrupt: the agent refused, not now\n",
+        ),
+    ] {
+        let reply = format!("control = [ {{ subtype = 'interrupt', {reply} }} ]");
+        let scripted = Scripted::new(&format!("{reply}\n{steps}"));
+        let running = scripted.run_until(&["hi"], "One line.");
+        running.signal(Signal::INT);
+        let done = running.finish();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let first = "interrupting, once more ends the session…\n";
+        assert_eq!(done.stderr, format!("{first}{told}"));
+        assert!(done.stdout.contains("Done."), "{done:?}");
+    }
+}
+
 /// Background work is not waited for by somebody who has seen enough.
 #[test]
 fn an_interrupt_ends_the_wait_for_background_work() {
