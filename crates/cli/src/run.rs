@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Read as _};
 use std::process::ExitCode;
 
-use bowline_lifecycle::{Conversation, DialogueConfiguration, DialogueStdio, Prompt};
+use bowline_lifecycle::{Conversation, DialogueConfiguration, DialogueStdio, ExitStatus, Prompt};
 
 use crate::args::{self, Output, Stdio};
 use crate::failure::Failure;
@@ -118,8 +118,23 @@ fn tools(list: &str) -> Vec<String> {
         .collect()
 }
 
-/// The exit code, or the one line that says what went wrong.
+/// The exit code, or the line that says what went wrong. A recording that is not whole is told
+/// whatever else went wrong.
 fn verdict(options: &args::Run, close: &Close) -> Result<ExitCode, Failure> {
+    let verdict = course(options, close);
+    let Some(why) = &close.ended.recording_failed else {
+        return verdict;
+    };
+    let failure = Failure::failed(format!("the recording is not whole: {why}"));
+    if verdict.is_err() {
+        failure.report();
+        return verdict;
+    }
+    Err(failure)
+}
+
+/// How the dialogue went.
+fn course(options: &args::Run, close: &Close) -> Result<ExitCode, Failure> {
     let hint = hint(options, close);
     if close.was_terminated {
         return Err(Failure::interrupted(format!("ended by a signal{hint}")));
@@ -131,7 +146,10 @@ fn verdict(options: &args::Run, close: &Close) -> Result<ExitCode, Failure> {
         tail(close, &what);
         Err(Failure::failed(format!("{what}{hint}")))
     };
-    if !close.is_orderly() {
+    // An agent that cannot begin says why in a result, and exits with an error code.
+    let has_told = matches!(close.ended.exit.status, ExitStatus::Code(_))
+        && close.last.as_ref().is_some_and(|last| last.is_error);
+    if !close.is_orderly() && !has_told {
         return failed(format!(
             "the agent ended unexpectedly: {}",
             close.ended.reason
@@ -140,10 +158,7 @@ fn verdict(options: &args::Run, close: &Close) -> Result<ExitCode, Failure> {
     match &close.last {
         None => failed("the agent gave no result".to_owned()),
         Some(last) if last.is_error => failed(format!("the turn failed: {}", last.text)),
-        Some(_) => match &close.ended.recording_failed {
-            Some(why) => failed(format!("the recording is not whole: {why}")),
-            None => Ok(ExitCode::SUCCESS),
-        },
+        Some(_) => Ok(ExitCode::SUCCESS),
     }
 }
 
@@ -152,11 +167,26 @@ fn hint(options: &args::Run, close: &Close) -> String {
     let Some(id) = &close.session_id else {
         return String::new();
     };
-    let agent = match options.agent.to_string_lossy() {
-        agent if agent == "claude" => String::new(),
-        agent => format!(" --agent {agent}"),
-    };
-    format!(", go on with `bowline run{agent} --resume {id} PROMPT`")
+    let mut line = "bowline run".to_owned();
+    let mut add =
+        |option: &str, value: &str| line.push_str(&format!(" {option} {}", quoted(value)));
+    if options.agent != "claude" {
+        add("--agent", &options.agent.to_string_lossy());
+    }
+    for value in &options.agent_args {
+        add("--agent-arg", &value.to_string_lossy());
+    }
+    add("--resume", id);
+    format!(", go on with `{line} PROMPT`")
+}
+
+/// A word as a shell takes it. What is plain stays as it is.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// The agent's last words on standard error, without those that the verdict quotes.
@@ -171,7 +201,14 @@ fn tail(close: &Close, verdict: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::tools;
+    use super::{quoted, tools};
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(quoted("--pace=0"), "--pace=0");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+    }
 
     #[test]
     fn tools_are_parted_outside_of_rules() {

@@ -150,7 +150,9 @@ fn a_conversation_goes_on() {
     let done = scripted.run(&["--resume", "99999999-2222-4333-8444-555555555555", "Go on."]);
     let line = done.failed(1);
     assert!(
-        line.contains("No conversation found with session ID: 99999999"),
+        line.starts_with(
+            "bowline: the turn failed: No conversation found with session ID: 99999999"
+        ),
         "{line}"
     );
     assert!(!line.contains("go on with"), "{line}");

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{PATIENCE, Scripted, command, finish};
+use crate::support::{AGENT, BOWLINE, PATIENCE, Scripted, command, finish};
 
 /// Says a line, then nothing more; an interrupt ends the turn.
 const LINGERS: &str = "[[turn]]\nsteps = [ { text = \"One line.\\nAnd another.\" }, { tool = { name = 'Bash', \
@@ -101,11 +101,59 @@ fn an_interrupt_ends_the_turn() {
     assert_eq!(lines.len(), 2);
 }
 
+/// The line that is suggested starts the same agent, whatever is in its name.
+#[test]
+fn the_way_on_is_a_line_for_a_shell() {
+    let scripted = Scripted::new(
+        "[[turn]]\nsteps = [ { fail = { status = 400, text = 'API Error: 400 no' } } ]\n\
+         [[turn]]\non = 'resume'\nsteps = [ { text = 'Welcome back.' } ]",
+    );
+    let agent = scripted.path("an agent's");
+    std::os::unix::fs::symlink(AGENT, &agent).unwrap();
+    let scenario = format!("--scenario={}", scripted.path("scenario.toml"));
+    let line = ["run", "--agent", &agent, "--agent-arg", &scenario, "hi"];
+    let told = finish(command(&line).spawn().unwrap()).failed(1);
+    let way = told.split('`').nth(1).unwrap();
+    let way = way.replacen("bowline", "\"$BOWLINE\"", 1);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &way]).env("BOWLINE", BOWLINE);
+    let said = shell.output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.contains("Welcome back."), "{way}: {said}");
+}
+
+/// A recording that broke off is told, even when the agent failed too. The limit is one block.
+#[test]
+fn a_recording_that_is_not_whole_is_told_first() {
+    let scripted = Scripted::new(
+        "[[turn]]\nsteps = [ { many = { times = 2000, steps = [ { text = \"word\\n\" } ] } }, { exit = 3 } ]",
+    );
+    let record = scripted.path("record.jsonl");
+    let line = scripted.line(&["--record", &record, "hi"]);
+    let mut shell = Command::new("sh");
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$BOWLINE\" \"$@\"";
+    shell.args(["-c", limited, "sh"]).args(line);
+    let said = shell.env("BOWLINE", BOWLINE).output().unwrap();
+    assert_eq!(said.status.code(), Some(1));
+    let told = String::from_utf8(said.stderr).unwrap();
+    let lines: Vec<_> = told.lines().collect();
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("bowline: the recording is not whole: ")),
+        "{told}"
+    );
+    assert!(
+        lines[lines.len() - 1].starts_with("bowline: the agent ended unexpectedly: exit code 3"),
+        "{told}"
+    );
+}
+
 /// A turn that an interrupt did not stop is done like any other.
 #[test]
 fn a_turn_that_outlives_its_interrupt_is_done() {
     let steps = "[[turn]]\nsteps = [ { text = \"One line.\\nAnd another.\" }, \
-        { wait_for = { control = 'interrupt' } }, { text = ' Done.' } ]";
+        { delay_ms = 2000 }, { text = ' Done.' } ]";
     for (reply, told) in [
         ("response = {}", ""),
         (
@@ -115,7 +163,7 @@ fn a_turn_that_outlives_its_interrupt_is_done() {
     ] {
         let reply = format!("control = [ {{ subtype = 'interrupt', {reply} }} ]");
         let scripted = Scripted::new(&format!("{reply}\n{steps}"));
-        let running = scripted.run_until(&["hi"], "One line.");
+        let running = scripted.run_until(&["--agent-arg", "--pace=1", "hi"], "One line.");
         running.signal(Signal::INT);
         let done = running.finish();
         assert_eq!(done.code, Some(0), "{done:?}");

@@ -13,6 +13,9 @@ use tempfile::TempDir;
 /// The command under test.
 pub(crate) const BOWLINE: &str = env!("CARGO_BIN_EXE_bowline");
 
+/// An agent: the understudy inside the command under test.
+pub(crate) const AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/agent.sh");
+
 /// Longest wait for a process.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -159,12 +162,11 @@ impl Scripted {
 
     /// The command line of `bowline run` with this agent.
     pub(crate) fn line(&self, more: &[&str]) -> Vec<String> {
-        let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/agent.sh");
         let scenario = format!("--scenario={}", self.path("scenario.toml"));
         let fixed = [
             "run",
             "--agent",
-            agent,
+            AGENT,
             "--agent-arg",
             &scenario,
             "--agent-arg",
