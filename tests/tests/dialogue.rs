@@ -460,3 +460,49 @@ async fn a_reader_that_panics_takes_only_itself_down() {
     answered(&session, "go").await;
     terminate(&session).await;
 }
+
+/// The text of a draft grows in one block and nothing else changes: each growth is news all the
+/// same to a reader that looked before.
+#[tokio::test]
+async fn a_reader_that_looks_and_waits_misses_nothing() {
+    let stream = |event: &str| {
+        format!(
+            r#"{{ raw = {{ type = "stream_event", event = {{ {event} }}, session_id = "s", uuid = "{{{{uuid}}}}", api_message_id = "m" }} }}"#
+        )
+    };
+    let delta = |text: &str| {
+        stream(&format!(
+            r#"type = "content_block_delta", index = 0, delta = {{ type = "text_delta", text = "{text}" }}"#
+        ))
+    };
+    let steps = [
+        stream(
+            r#"type = "message_start", message = { id = "m", role = "assistant", content = [] }"#,
+        ),
+        stream(
+            r#"type = "content_block_start", index = 0, content_block = { type = "text", text = "" }"#,
+        ),
+        delta("a"),
+        r#"{ wait_for = "interrupt" }"#.to_owned(),
+        delta("b"),
+        r#"{ wait_for = "interrupt" }"#.to_owned(),
+    ];
+    let play = Play::new(&format!("[[turn]]\nsteps = [ {} ]\n", steps.join(", ")));
+    let session = play.start().await;
+    say(&session, "go").await;
+    let is = |text: &'static str| {
+        move |now: &Value| {
+            let entries = now["entries"].as_array().expect("entries").iter();
+            entries
+                .map(|entry| &entry["blocks"][0]["text"])
+                .any(|it| it == text)
+        }
+    };
+    until(&session, "the first delta", is("a")).await;
+    session
+        .interrupt(false)
+        .await
+        .expect("the agent takes interrupts");
+    until(&session, "the second delta", is("ab")).await;
+    terminate(&session).await;
+}

@@ -233,7 +233,8 @@ impl DialogueSession {
 
     /// Runs `read` on the transcript, in the task that owns it or on what is left of it.
     ///
-    /// `read` is to be short: the session waits for it.
+    /// `read` is to be short: the session waits for it. Whatever changes behind it gets a newer
+    /// revision, so that a reader may look, and then wait with [`DialogueSession::newer_than`].
     ///
     /// # Panics
     ///

@@ -122,6 +122,11 @@ impl Log {
         stamp.0 = self.revision().0;
     }
 
+    /// What is logged from now on gets a revision of its own.
+    pub(crate) fn seal(&mut self) {
+        self.sealed = self.revision().0;
+    }
+
     /// Seals the log and gives what was logged behind `cursor`; none when that is not kept.
     pub(crate) fn read(&mut self, cursor: Cursor) -> Option<impl Iterator<Item = Record>> {
         let revision = self.revision();
@@ -153,6 +158,17 @@ mod tests {
         assert_eq!(log.revision(), Revision(2));
         assert_eq!(read(&mut log, 1), Some(vec![(Slot::Entry(1), 0)]));
         assert_eq!(read(&mut log, 2), Some(vec![]));
+    }
+
+    #[test]
+    fn what_is_logged_behind_a_seal_has_a_revision_of_its_own() {
+        let (mut log, mut stamp) = (Log::default(), Stamp::default());
+        for expected in 1..4 {
+            log.note(&mut stamp, Slot::Stats);
+            log.note(&mut stamp, Slot::Stats);
+            assert_eq!(log.revision(), Revision(expected));
+            log.seal();
+        }
     }
 
     #[test]

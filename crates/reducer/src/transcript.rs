@@ -152,6 +152,15 @@ impl Transcript {
         self.log.revision()
     }
 
+    /// Counts what stands now as read: the next change gets a revision of its own.
+    ///
+    /// [`Transcript::changes_since`] does so by itself. A reader that looks at the views instead and
+    /// then waits for a newer revision needs it, because changes that nobody has read in between
+    /// are logged as one.
+    pub fn seal(&mut self) {
+        self.log.seal();
+    }
+
     fn count(&mut self, at: Position) {
         self.tally.bytes += at.end - at.offset;
         self.tally.lines += 1;

@@ -186,6 +186,8 @@ impl Driver {
                 // unsent, which panics where it is waited for.
                 let transcript = self.machine.transcript();
                 let _ = catch_unwind(AssertUnwindSafe(|| job(transcript)));
+                // Whoever has looked may wait for what comes next.
+                self.machine.transcript().seal();
             }
             // The last handle is gone, and the session goes with it.
             None => {
