@@ -483,11 +483,15 @@ async fn a_reader_that_looks_and_waits_misses_nothing() {
             r#"type = "content_block_start", index = 0, content_block = { type = "text", text = "" }"#,
         ),
         delta("a"),
-        r#"{ wait_for = "interrupt" }"#.to_owned(),
+        // Long enough for a reader to look and to begin to wait; one that is late misses nothing.
+        "{ delay_ms = 300 }".to_owned(),
         delta("b"),
         r#"{ wait_for = "interrupt" }"#.to_owned(),
     ];
-    let play = Play::new(&format!("[[turn]]\nsteps = [ {} ]\n", steps.join(", ")));
+    let mut play = Play::new(&format!("[[turn]]\nsteps = [ {} ]\n", steps.join(", ")));
+    play.configuration
+        .args
+        .extend(["--pace".into(), "1".into()]);
     let session = play.start().await;
     say(&session, "go").await;
     let is = |text: &'static str| {
@@ -499,10 +503,6 @@ async fn a_reader_that_looks_and_waits_misses_nothing() {
         }
     };
     until(&session, "the first delta", is("a")).await;
-    session
-        .interrupt(false)
-        .await
-        .expect("the agent takes interrupts");
     until(&session, "the second delta", is("ab")).await;
     terminate(&session).await;
 }
