@@ -1,6 +1,8 @@
 //! The machine under a clock of our own.
 
-use bowline_transport::Drained;
+use bowline_transport::{Drained, Exit, ExitStatus};
+
+use super::ending::EXIT_GRACE;
 
 use super::*;
 
