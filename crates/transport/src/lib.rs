@@ -64,6 +64,7 @@ mod program;
 mod session;
 mod signal;
 mod sys;
+mod tty;
 
 pub use configuration::{Configuration, LogLimits, PtyMode, Stdio, WindowSize};
 pub use engine::TerminalEngine;
@@ -76,3 +77,4 @@ pub use log::shared::LogReader;
 pub use log::{Overflow, Piece};
 pub use session::{ConnectionState, Kind, SessionId, Stream, TerminalSession};
 pub use signal::Signal;
+pub use tty::Tty;

@@ -29,6 +29,7 @@ use crate::log::shared::SharedLog;
 use crate::session::{ConnectionState, Kind, Receipt, SessionId, Stream, Terminal};
 use crate::signal::Signal;
 use crate::sys;
+use crate::tty::Tty;
 use demand::Demand;
 use input::Input;
 use leader::Leader;
@@ -149,6 +150,11 @@ impl Terminal for Local {
 
     fn signal(&self, signal: Signal) -> Result<(), SignalError> {
         self.leader.signal(signal.native())
+    }
+
+    fn tty(&self) -> Option<Tty> {
+        let console = self.console.as_ref()?.upgrade()?;
+        Some(sys::tty(console.get_ref()))
     }
 
     fn exit(&self) -> watch::Receiver<Option<Exit>> {

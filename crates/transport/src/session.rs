@@ -13,6 +13,7 @@ use crate::exit::{Drained, Exit, ExitStatus};
 use crate::ladder::{Ladder, TerminationReport};
 use crate::log::shared::{LogReader, SharedLog};
 use crate::signal::Signal;
+use crate::tty::Tty;
 
 /// Names one session for its whole life, across hosts. Random; not a secret, since the child
 /// carries it in its environment.
@@ -86,6 +87,7 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn close_input(&self) -> Result<Receipt, WriteError>;
     fn resize(&self, size: WindowSize) -> Result<(), ResizeError>;
     fn signal(&self, signal: Signal) -> Result<(), SignalError>;
+    fn tty(&self) -> Option<Tty>;
     fn exit(&self) -> watch::Receiver<Option<Exit>>;
     fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>>;
     fn connection(&self) -> watch::Receiver<ConnectionState>;
@@ -180,6 +182,11 @@ impl TerminalSession {
     /// [`SignalError::Ended`] after the end: never a stranger that has the same number by then.
     pub fn signal(&self, signal: Signal) -> Result<(), SignalError> {
         self.terminal.signal(signal)
+    }
+
+    /// What the child's terminal is doing now; `None` on pipes and after the end.
+    pub fn tty(&self) -> Option<Tty> {
+        self.terminal.tty()
     }
 
     /// Waits for the child's end, after the last byte of both streams is in their logs. Any number

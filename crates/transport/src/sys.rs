@@ -18,4 +18,4 @@ pub(crate) use census::{Process, birth, census};
 pub(crate) use child::{ExitWatch, ignore_broken_pipes, reap, spawn};
 pub(crate) use descriptor::{Filled, PIPE_BYTES, pipe, read_into, readable, watch};
 pub(crate) use platform::{KEEPS_OUTPUT, grow_pipe, kill, open_directory};
-pub(crate) use pty::{line_limit, open_pty, resize};
+pub(crate) use pty::{line_limit, open_pty, resize, tty};

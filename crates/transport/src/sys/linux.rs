@@ -33,6 +33,14 @@ pub(super) fn open_peer(ours: &OwnedFd) -> io::Result<OwnedFd> {
     Ok(ioctl_tiocgptpeer(ours, flags)?)
 }
 
+/// Bytes that wait for a reader on the child's side of the terminal. Only that side is told
+/// (`TIOCINQ`, ioctl_tty(2)), so it is opened for the moment of the question.
+pub(super) fn unread(ours: &OwnedFd) -> Option<usize> {
+    let theirs = open_peer(ours).ok()?;
+    let unread = rustix::io::ioctl_fionread(&theirs).ok()?;
+    usize::try_from(unread).ok()
+}
+
 /// Marks every descriptor from 3 up close-on-exec, whoever in the host forgot to. Runs between
 /// fork and exec. Kernels before 5.11 do not know the call; there the host's care must do.
 #[expect(unsafe_code, reason = "close_range(2) has no safe form")]

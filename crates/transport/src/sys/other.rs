@@ -35,6 +35,11 @@ pub(super) fn open_peer(ours: &OwnedFd) -> io::Result<OwnedFd> {
     )?)
 }
 
+/// Not known here: opening the child's side for a moment may throw away what it has not read.
+pub(super) fn unread(_ours: &OwnedFd) -> Option<usize> {
+    None
+}
+
 /// Marks the descriptors from 3 up close-on-exec, one by one, up to 4,096 of them.
 #[expect(
     unsafe_code,

@@ -5,11 +5,12 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
 use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
+    InputModes, LocalModes, OptionalActions, Winsize, tcgetattr, tcgetpgrp, tcsetattr, tcsetwinsize,
 };
 
 use super::platform;
 use crate::configuration::{PtyMode, WindowSize};
+use crate::tty::Tty;
 
 /// The longest line, without its end, that a terminal in canonical mode hands over whole. Measured:
 /// Linux keeps 4,095 bytes of a longer one and says nothing; macOS keeps 1,024 with the end.
@@ -48,6 +49,16 @@ pub(crate) fn line_limit(terminal: impl AsFd) -> Option<usize> {
         .local_modes
         .contains(LocalModes::ICANON)
         .then_some(LINE_LIMIT)
+}
+
+/// What the terminal is doing now, seen from our side of it.
+pub(crate) fn tty(ours: &OwnedFd) -> Tty {
+    let foreground = tcgetpgrp(ours).ok();
+    Tty {
+        line_limit: line_limit(ours),
+        foreground: foreground.map(|group| group.as_raw_nonzero().get().cast_unsigned()),
+        unread: platform::unread(ours),
+    }
 }
 
 fn set_mode(terminal: &OwnedFd, mode: PtyMode) -> io::Result<()> {

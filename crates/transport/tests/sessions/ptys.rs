@@ -171,3 +171,29 @@ async fn a_signal_goes_to_the_foreground() {
     let seen = read_until(&mut output, "job ").await;
     assert!(!seen.contains("wrong"), "{seen:?}");
 }
+
+#[tokio::test]
+async fn what_a_terminal_is_doing_can_be_asked() {
+    let script = "echo cooked; head -n1; stty raw -echo; echo raw; read -r gone; echo $gone";
+    let session = start(on_pty(shell(script), PtyMode::Cooked));
+    let mut output = session.reader(Stream::Output);
+    read_until(&mut output, "cooked").await;
+    assert_eq!(session.tty().unwrap().line_limit, Some(4095));
+    // No job control: the reader is of the shell's own group.
+    assert_eq!(session.tty().unwrap().foreground, session.pid());
+    within(session.write("go\n".into())).await.unwrap();
+    read_until(&mut output, "raw").await;
+    assert_eq!(session.tty().unwrap().line_limit, None);
+    session.signal(Signal::Stop).unwrap();
+    let stat = format!("/proc/{}/stat", session.pid().unwrap());
+    until(|| std::fs::read_to_string(&stat).unwrap().contains(") T ")).await;
+    within(session.write("12345".into())).await.unwrap();
+    until(|| session.tty().unwrap().unread == Some(5)).await;
+    session.signal(Signal::Continue).unwrap();
+    until(|| session.tty().unwrap().unread == Some(0)).await;
+    within(session.write("\n".into())).await.unwrap();
+    read_until(&mut output, "12345").await;
+    within(session.exited()).await;
+    assert_eq!(session.tty(), None);
+    assert_eq!(start(shell("sleep 1000")).tty(), None);
+}
