@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::environment::Environment;
 use crate::error::SpawnError;
@@ -11,6 +12,9 @@ use crate::program;
 /// Bytes kept in memory per stream: 1 MiB, the ring of `bowline`'s design and the most that a
 /// pipe holds for an unprivileged user (`/proc/sys/fs/pipe-max-size`).
 const DEFAULT_LOG_BYTES: usize = 1 << 20;
+
+/// Bytes of input that may wait: over the largest prompt that hosts send (10 MiB), twice.
+const DEFAULT_QUEUE_BYTES: usize = 32 << 20;
 
 /// Everything needed to start one child.
 #[derive(Clone, Debug)]
@@ -28,6 +32,8 @@ pub struct Configuration {
     pub stdio: Stdio,
     /// How much of each stream is kept.
     pub limits: LogLimits,
+    /// How much input may wait for the child, and for how long.
+    pub input: InputLimits,
 }
 
 impl Configuration {
@@ -40,6 +46,7 @@ impl Configuration {
             cwd: None,
             stdio: Stdio::Pipes,
             limits: LogLimits::default(),
+            input: InputLimits::default(),
         }
     }
 
@@ -134,6 +141,27 @@ impl Default for LogLimits {
             output_bytes: DEFAULT_LOG_BYTES,
             errors_bytes: DEFAULT_LOG_BYTES,
             output_overflow: None,
+        }
+    }
+}
+
+/// How much input may wait for the child to read it, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputLimits {
+    /// Bytes of writes that may wait for the kernel to take them. A single write may be longer if
+    /// nothing waits before it.
+    pub queue_bytes: usize,
+    /// How long a write may make no progress at all before it is given up; `None` waits until the
+    /// child ends.
+    pub deadline: Option<Duration>,
+}
+
+impl Default for InputLimits {
+    /// 32 MiB, and no deadline: an agent that is stopped or busy has not failed.
+    fn default() -> Self {
+        Self {
+            queue_bytes: DEFAULT_QUEUE_BYTES,
+            deadline: None,
         }
     }
 }

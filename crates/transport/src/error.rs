@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Why a session could not be made. Nothing is left behind: no process, task or descriptor.
 #[derive(Debug, thiserror::Error)]
@@ -125,6 +126,31 @@ pub enum WriteError {
         /// The longest line that arrives whole, in bytes.
         limit: usize,
     },
+    /// [`InputLimits::queue_bytes`](crate::InputLimits::queue_bytes) would be exceeded. Nothing of
+    /// this write was sent.
+    #[error("write to the child: {waiting} bytes already wait, let it read or raise `queue_bytes`")]
+    QueueFull {
+        /// Bytes that wait before this write.
+        waiting: usize,
+    },
+    /// The child took nothing for the whole
+    /// [`InputLimits::deadline`](crate::InputLimits::deadline).
+    #[error(
+        "write to the child: it took {taken} of {length} bytes and no more for {waited:?}, wait or \
+         terminate"
+    )]
+    Stalled {
+        /// Bytes of this write that were taken. They cannot be taken back.
+        taken: usize,
+        /// Length of this write in bytes.
+        length: usize,
+        /// How long nothing was taken.
+        waited: Duration,
+    },
+    /// On pipes: an earlier write stalled in its middle, so that what follows it would be read as
+    /// its rest.
+    #[error("write to the child: an earlier write was cut in its middle, terminate the session")]
+    Torn,
     /// A terminal's input has no end that can be closed.
     #[error(
         "close the input: a terminal has none to close, write the end-of-file key or terminate"

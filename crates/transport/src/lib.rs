@@ -66,7 +66,7 @@ mod signal;
 mod sys;
 mod tty;
 
-pub use configuration::{Configuration, LogLimits, PtyMode, Stdio, WindowSize};
+pub use configuration::{Configuration, InputLimits, LogLimits, PtyMode, Stdio, WindowSize};
 pub use engine::TerminalEngine;
 pub use environment::Environment;
 pub use error::{ResizeError, SignalError, SpawnError, WriteError};

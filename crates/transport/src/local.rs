@@ -78,7 +78,7 @@ impl Local {
             Some(wire) => streams.add(wire, Arc::clone(&errors), false),
             None => errors.close(),
         }
-        let (input, writer) = Input::start(wires.input, console.is_some());
+        let (input, writer) = Input::start(wires.input, console.is_some(), what.input);
         let (requests, asked) = watch::channel(None);
         let (exit_known, exit) = watch::channel(None);
         let (report_known, report) = watch::channel(None);
@@ -155,6 +155,10 @@ impl Terminal for Local {
     fn tty(&self) -> Option<Tty> {
         let console = self.console.as_ref()?.upgrade()?;
         Some(sys::tty(console.get_ref()))
+    }
+
+    fn queued_input(&self) -> usize {
+        self.input.queued()
     }
 
     fn exit(&self) -> watch::Receiver<Option<Exit>> {

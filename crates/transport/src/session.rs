@@ -88,6 +88,7 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn resize(&self, size: WindowSize) -> Result<(), ResizeError>;
     fn signal(&self, signal: Signal) -> Result<(), SignalError>;
     fn tty(&self) -> Option<Tty>;
+    fn queued_input(&self) -> usize;
     fn exit(&self) -> watch::Receiver<Option<Exit>>;
     fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>>;
     fn connection(&self) -> watch::Receiver<ConnectionState>;
@@ -149,7 +150,9 @@ impl TerminalSession {
     /// # Errors
     ///
     /// [`WriteError::Ended`] as soon as the child ends, [`WriteError::Closed`] after
-    /// [`close_input`](Self::close_input), [`WriteError::LineTooLong`] on a cooked PTY.
+    /// [`close_input`](Self::close_input), [`WriteError::LineTooLong`] on a cooked PTY;
+    /// [`WriteError::QueueFull`], [`WriteError::Stalled`] and [`WriteError::Torn`] by the
+    /// [`InputLimits`](crate::InputLimits) of the session.
     pub async fn write(&self, bytes: Bytes) -> Result<(), WriteError> {
         let receipt = self.terminal.write(bytes)?;
         receipt.await.unwrap_or(Err(WriteError::Ended))
@@ -182,6 +185,11 @@ impl TerminalSession {
     /// [`SignalError::Ended`] after the end: never a stranger that has the same number by then.
     pub fn signal(&self, signal: Signal) -> Result<(), SignalError> {
         self.terminal.signal(signal)
+    }
+
+    /// Bytes of writes that the kernel has not taken yet.
+    pub fn queued_input(&self) -> usize {
+        self.terminal.queued_input()
     }
 
     /// What the child's terminal is doing now; `None` on pipes and after the end.

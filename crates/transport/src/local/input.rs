@@ -1,49 +1,67 @@
 //! The one writer of a child's input: orders wait in a queue, and are done whole, one by one.
 
+mod claim;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
 use bytes::{Buf as _, Bytes};
 use rustix::io::Errno;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 use super::Wire;
+use crate::configuration::InputLimits;
 use crate::error::WriteError;
 use crate::session::Receipt;
 use crate::sys;
+use claim::{Claim, Claims};
 
 type Done = oneshot::Sender<Result<(), WriteError>>;
 
 #[derive(Debug)]
 enum Order {
-    Write(Bytes, Done),
+    Write(Bytes, Claim, Done),
     Close(Done),
 }
 
-/// The writer's queue. Not bounded in itself: each order belongs to a caller that waits for it.
+/// The writer's queue, bounded by the bytes in it.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     orders: mpsc::UnboundedSender<Order>,
+    claims: Arc<Claims>,
 }
 
 impl Input {
     /// Starts the writer. Aborting it closes a pipe and fails every order that is not done.
-    pub(super) fn start(wire: Wire, console: bool) -> (Self, AbortHandle) {
+    pub(super) fn start(wire: Wire, console: bool, limits: InputLimits) -> (Self, AbortHandle) {
         let (orders, queue) = mpsc::unbounded_channel();
+        let input = Self {
+            orders,
+            claims: Claims::new(limits.queue_bytes),
+        };
         let writer = Writer {
             wire: Some(wire),
             console,
+            deadline: limits.deadline,
+            torn: false,
         };
-        (
-            Self { orders },
-            tokio::spawn(writer.run(queue)).abort_handle(),
-        )
+        (input, tokio::spawn(writer.run(queue)).abort_handle())
     }
 
     pub(super) fn write(&self, bytes: Bytes) -> Result<Receipt, WriteError> {
-        self.order(|done| Order::Write(bytes, done))
+        let claim = self.claims.claim(bytes.len())?;
+        self.order(|done| Order::Write(bytes, claim, done))
     }
 
     pub(super) fn close(&self) -> Result<Receipt, WriteError> {
         self.order(Order::Close)
+    }
+
+    pub(super) fn queued(&self) -> usize {
+        self.claims.waiting()
     }
 
     fn order(&self, order: impl FnOnce(Done) -> Order) -> Result<Receipt, WriteError> {
@@ -58,6 +76,8 @@ impl Input {
 struct Writer {
     wire: Option<Wire>,
     console: bool,
+    deadline: Option<Duration>,
+    torn: bool,
 }
 
 impl Writer {
@@ -65,8 +85,10 @@ impl Writer {
         while let Some(order) = queue.recv().await {
             match order {
                 // Its caller has gone before its turn: nothing of it is written.
-                Order::Write(_, done) if done.is_closed() => {}
-                Order::Write(bytes, done) => drop(done.send(self.write(bytes).await)),
+                Order::Write(_, _, done) if done.is_closed() => {}
+                Order::Write(bytes, claim, done) => {
+                    drop(done.send(self.write(bytes, claim).await));
+                }
                 Order::Close(done) => drop(done.send(self.close())),
             }
         }
@@ -80,24 +102,60 @@ impl Writer {
         Ok(())
     }
 
-    async fn write(&self, mut bytes: Bytes) -> Result<(), WriteError> {
+    async fn write(&mut self, bytes: Bytes, claim: Claim) -> Result<(), WriteError> {
         let wire = self.wire.as_ref().ok_or(WriteError::Closed)?;
+        if self.torn {
+            return Err(WriteError::Torn);
+        }
         if self.console {
             check_lines(&bytes, sys::line_limit(wire.get_ref()))?;
         }
-        while !bytes.is_empty() {
-            let mut ready = wire.writable().await?;
-            match ready.try_io(|wire| Ok(rustix::io::write(wire.get_ref(), &bytes)?)) {
-                Ok(Ok(taken)) => bytes.advance(taken),
-                Ok(Err(error)) => match Errno::from_io_error(&error) {
-                    Some(Errno::INTR) => {}
-                    Some(Errno::PIPE | Errno::IO) => return Err(WriteError::Ended),
-                    _ => return Err(error.into()),
-                },
-                Err(_would_block) => {}
-            }
+        let written = feed(wire, bytes, claim, self.deadline).await;
+        // The keys of a terminal stand for themselves; half a line on a pipe does not.
+        self.torn = !self.console && matches!(written, Err(WriteError::Stalled { taken: 1.., .. }));
+        written
+    }
+}
+
+/// Writes all of `bytes`, or says how far it came.
+async fn feed(
+    wire: &Wire,
+    mut bytes: Bytes,
+    mut claim: Claim,
+    deadline: Option<Duration>,
+) -> Result<(), WriteError> {
+    let length = bytes.len();
+    while !bytes.is_empty() {
+        let some = write_some(wire, &bytes);
+        let taken = match deadline {
+            None => some.await,
+            Some(waited) => timeout(waited, some)
+                .await
+                .map_err(|_| WriteError::Stalled {
+                    taken: length - bytes.len(),
+                    length,
+                    waited,
+                })?,
+        };
+        let taken = taken.map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::PIPE | Errno::IO) => WriteError::Ended,
+            _ => error.into(),
+        })?;
+        bytes.advance(taken);
+        claim.shrink(taken);
+    }
+    Ok(())
+}
+
+/// One write(2) that takes something, as soon as there is place.
+async fn write_some(wire: &Wire, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        let mut ready = wire.writable().await?;
+        match ready.try_io(|wire| Ok(rustix::io::write(wire.get_ref(), bytes)?)) {
+            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(taken) => return taken,
+            Err(_would_block) => {}
         }
-        Ok(())
     }
 }
 

@@ -1,8 +1,10 @@
 //! Terminals of our own.
 
+use std::time::Duration;
+
 use bowline_transport::{
-    Configuration, Drained, ExitStatus, Kind, Ladder, Piece, PtyMode, ResizeError, Signal, Stream,
-    WindowSize, WriteError,
+    Configuration, Drained, ExitStatus, InputLimits, Kind, Ladder, Piece, PtyMode, ResizeError,
+    Signal, Stream, WindowSize, WriteError,
 };
 use bytes::Bytes;
 
@@ -196,4 +198,39 @@ async fn what_a_terminal_is_doing_can_be_asked() {
     within(session.exited()).await;
     assert_eq!(session.tty(), None);
     assert_eq!(start(shell("sleep 1000")).tty(), None);
+}
+
+#[tokio::test]
+async fn input_that_nobody_reads_is_counted_bounded_and_given_up() {
+    for console in [true, false] {
+        let mut configuration = shell("echo ready; exec sleep 1000");
+        if console {
+            configuration = on_pty(configuration, PtyMode::Raw);
+        }
+        configuration.input = InputLimits {
+            queue_bytes: 1 << 20,
+            deadline: Some(Duration::from_millis(300)),
+        };
+        let session = start(configuration);
+        read_until(&mut session.reader(Stream::Output), "ready").await;
+        let stuck = tokio::spawn({
+            let session = session.clone();
+            async move { session.write(vec![b'x'; 900_000].into()).await }
+        });
+        until(|| session.queued_input() > 0).await;
+        let refused = within(session.write(vec![b'y'; 1 << 20].into())).await;
+        assert!(matches!(refused, Err(WriteError::QueueFull { .. })));
+        match within(stuck).await.unwrap() {
+            Err(WriteError::Stalled { taken, length, .. }) => {
+                assert!(taken > 0 && taken < length && length == 900_000, "{taken}");
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(session.queued_input(), 0);
+        let after = within(session.write("z".into())).await;
+        match console {
+            true => assert!(matches!(after, Err(WriteError::Stalled { taken: 0, .. }))),
+            false => assert!(matches!(after, Err(WriteError::Torn))),
+        }
+    }
 }
