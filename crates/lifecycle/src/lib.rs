@@ -36,6 +36,7 @@ struct Readme;
 
 mod configuration;
 mod error;
+mod line_buffer;
 mod machine;
 mod session;
 mod stderr;
@@ -48,6 +49,7 @@ pub use bowline_transport::{
 };
 pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio};
 pub use error::{DialogueError, StartError};
+pub use line_buffer::{Line, LineBuffer, LineLimits};
 pub use machine::ReceiptState;
 pub use session::{DialogueSession, Ended, Receipt};
 pub use stderr::StderrReport;
