@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bowline_transport::{
-    Configuration, Environment, Ladder, Overflow, PtyMode, SpawnError, Stdio, WindowSize,
-};
+use bowline_transport::{Configuration, Environment, Ladder, Overflow, PtyMode, Stdio, WindowSize};
+
+use crate::command::{AgentMode, AgentOptions};
+use crate::error::StartError;
 
 /// How long the agent may take to answer a control request: the default of the agent vendor's own
 /// hosts (protocol, section B.3).
@@ -24,6 +25,8 @@ pub struct DialogueConfiguration {
     pub leading_args: Vec<OsString>,
     /// Arguments behind those that this crate adds.
     pub args: Vec<OsString>,
+    /// What else the agent is told. Where a field of this structure says the same, that one counts.
+    pub options: AgentOptions,
     /// The agent's environment.
     pub env: Environment,
     /// The agent's working directory; the host's own when absent.
@@ -94,6 +97,7 @@ impl Default for DialogueConfiguration {
             program: "claude".into(),
             leading_args: Vec::new(),
             args: Vec::new(),
+            options: AgentOptions::default(),
             env: Environment::inherited(),
             cwd: None,
             stdio: DialogueStdio::default(),
@@ -123,19 +127,21 @@ impl DialogueConfiguration {
     ///
     /// # Errors
     ///
-    /// The agent is wrapped in a shell on a terminal, and cannot be found: the shell would start all
-    /// the same.
-    pub(crate) fn terminal(&self) -> Result<Configuration, SpawnError> {
-        let mut configuration = Configuration::new(&self.program);
-        configuration.env = self.env.clone();
+    /// The options contradict each other. The agent is wrapped in a shell on a terminal, and cannot
+    /// be found: the shell would start all the same.
+    pub(crate) fn terminal(&self) -> Result<Configuration, StartError> {
+        let options = self.agent_options();
+        let command = options.command(&self.program, self.cwd.as_deref(), self.env.clone())?;
+        let mut configuration = Configuration::new(command.program);
+        configuration.env = command.env;
         configuration.cwd.clone_from(&self.cwd);
         match self.stdio {
-            DialogueStdio::Pipes => configuration.args = self.command_line(),
+            DialogueStdio::Pipes => configuration.args = command.args,
             DialogueStdio::Pty => {
                 let agent = configuration.find_program()?.into_os_string();
                 configuration.program = "/bin/sh".into();
                 configuration.args = vec!["-c".into(), CAT_IN_FRONT.into(), agent];
-                configuration.args.extend(self.command_line());
+                configuration.args.extend(command.args);
                 let size = WindowSize::default();
                 configuration.stdio = Stdio::Pty {
                     size,
@@ -148,54 +154,32 @@ impl DialogueConfiguration {
         Ok(configuration)
     }
 
-    /// The agent's arguments (protocol, section C). Values are joined with `=`, so that one that
-    /// begins with a dash is never taken for a flag.
-    fn command_line(&self) -> Vec<OsString> {
-        let mut args = self.leading_args.clone();
-        args.extend(
-            [
-                // Implied when stdin and stdout are pipes, and asked for on a terminal.
-                "--print",
-                "--output-format=stream-json",
-                "--verbose",
-                "--input-format=stream-json",
-                "--replay-user-messages",
-                "--forward-subagent-text",
-            ]
-            .map(OsString::from),
-        );
-        let mut flag = |name: &str, value: &str| args.push(format!("{name}={value}").into());
-        if let Some(model) = &self.model {
-            flag("--model", model);
-        }
-        if let Some(mode) = &self.permission_mode {
-            flag("--permission-mode", mode);
-        }
+    /// A dialogue in which the host hears of everything.
+    fn agent_options(&self) -> AgentOptions {
+        let mut options = self.options.clone();
+        options.mode = AgentMode::Dialogue;
+        options.replay_user_messages = true;
+        options.forward_subagent_text = true;
+        options.conversation.clone_from(&self.conversation);
+        options.leading_args.clone_from(&self.leading_args);
+        options.trailing_args.clone_from(&self.args);
+        options.partial_messages = self.partial_messages;
+        options.model = self.model.clone().or(options.model);
+        options.permission_mode = self.permission_mode.clone().or(options.permission_mode);
         if !self.allowed_tools.is_empty() {
-            flag("--allowedTools", &self.allowed_tools.join(","));
+            options.allowed_tools.clone_from(&self.allowed_tools);
         }
         if self.ask_permissions {
-            flag("--permission-prompt-tool", "stdio");
+            options.permission_prompt_tool = Some("stdio".to_owned());
         }
-        match &self.conversation {
-            Conversation::New => {}
-            Conversation::NewAs(id) => flag("--session-id", id),
-            Conversation::Resume { id, .. } => flag("--resume", id),
-            Conversation::Continue => args.push("--continue".into()),
-        }
-        if matches!(self.conversation, Conversation::Resume { fork: true, .. }) {
-            args.push("--fork-session".into());
-        }
-        if self.partial_messages {
-            args.push("--include-partial-messages".into());
-        }
-        args.extend(self.args.iter().cloned());
-        args
+        options
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bowline_transport::SpawnError;
+
     use super::*;
 
     fn line(configuration: &DialogueConfiguration) -> String {
@@ -223,9 +207,9 @@ mod tests {
         assert_eq!(
             line(&configuration),
             "first --print --output-format=stream-json --verbose --input-format=stream-json \
-             --replay-user-messages --forward-subagent-text --model=-m --permission-mode=plan \
-             --allowedTools=Read,Bash(git:*) --permission-prompt-tool=stdio --resume=-x \
-             --fork-session --include-partial-messages last"
+             --replay-user-messages --forward-subagent-text --include-partial-messages --model=-m \
+             --permission-mode=plan --allowedTools=Read,Bash(git:*) --permission-prompt-tool=stdio \
+             --resume=-x --fork-session last"
         );
     }
 
@@ -243,7 +227,7 @@ mod tests {
         configuration.program = "no-such-agent-anywhere".into();
         assert!(matches!(
             configuration.terminal(),
-            Err(SpawnError::NotFound { .. })
+            Err(StartError::Spawn(SpawnError::NotFound { .. }))
         ));
     }
 }

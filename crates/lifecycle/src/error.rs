@@ -2,6 +2,8 @@
 
 use bowline_transport::SpawnError;
 
+use crate::command::CommandError;
+
 /// Why a session could not be started. Nothing is left behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -9,6 +11,9 @@ pub enum StartError {
     /// The agent's process could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
+    /// What the agent was to be told contradicts itself, or names what is not there.
+    #[error(transparent)]
+    Command(#[from] CommandError),
     /// The file for the recording could not be made.
     #[error("record to {path}: {source}, name a new file in a folder that exists")]
     Record {

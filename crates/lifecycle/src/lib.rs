@@ -34,10 +34,12 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+mod command;
 mod configuration;
 mod error;
 mod line_buffer;
 mod machine;
+mod secret;
 mod session;
 mod stderr;
 
@@ -47,9 +49,15 @@ pub use bowline_transport::{
     Drained, Environment, Exit, ExitStatus, Ladder, Signal, SignalError, SpawnError,
     TerminationReport,
 };
+pub use command::{
+    AgentCommand, AgentDocument, AgentEnvironment, AgentMode, AgentOptions, AgentText,
+    CommandError, Effort, PermissionPrompts, PrintFormat, SettingSource, Shell, SkipPermissions,
+    Thinking,
+};
 pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio};
 pub use error::{DialogueError, StartError};
 pub use line_buffer::{Line, LineBuffer, LineLimits};
 pub use machine::ReceiptState;
+pub use secret::{PrivateFile, Secret};
 pub use session::{DialogueSession, Ended, Receipt};
 pub use stderr::StderrReport;

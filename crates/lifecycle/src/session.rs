@@ -77,12 +77,12 @@ impl DialogueSession {
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
         let terminal = match configuration
             .terminal()
-            .and_then(|it| TerminalEngine.make_session(it))
+            .and_then(|it| Ok(TerminalEngine.make_session(it)?))
         {
             Ok(terminal) => terminal,
             Err(error) => {
                 Recorder::discard(recorder).await;
-                return Err(error.into());
+                return Err(error);
             }
         };
         let epoch = SystemTime::now()

@@ -1,0 +1,161 @@
+//! Values that must not be seen, and files that nobody can find.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempPath;
+
+/// A value that no log shows: its `Debug` is `***`, and it has no `Display`.
+///
+/// The memory is not wiped: what a child gets in its environment is copied by the system anyway.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret<T>(T);
+
+impl<T> Secret<T> {
+    /// Wraps a value.
+    pub const fn new(value: T) -> Self {
+        Self(value)
+    }
+
+    /// The value itself: for where it is used, never for where it is told.
+    pub const fn expose(&self) -> &T {
+        &self.0
+    }
+
+    /// Takes the value out.
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> From<T> for Secret<T> {
+    fn from(value: T) -> Self {
+        Self(value)
+    }
+}
+
+impl<T> fmt::Debug for Secret<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// A file that only this user can open, with a path to give to another process.
+///
+/// On Linux the file never has a name in any folder: its path is that of this process's own
+/// descriptor (`/proc/PID/fd/N`, proc_pid_fd(5)), and the kernel frees it with this process however
+/// that dies. Elsewhere it is a file of mode 0600 that is removed on drop; a killed host leaves it.
+/// The other process must run as the same user, on the same machine and outside of a container.
+pub struct PrivateFile {
+    path: PathBuf,
+    /// Both are held for their drop alone.
+    _open: Option<File>,
+    _named: Option<TempPath>,
+}
+
+impl PrivateFile {
+    /// Makes a file with these contents.
+    ///
+    /// # Errors
+    ///
+    /// The folder for temporary files cannot be written, or the disk is full.
+    pub fn new(contents: &[u8]) -> io::Result<Self> {
+        if cfg!(target_os = "linux") && Path::new("/proc/self/fd").is_dir() {
+            Self::unnamed(contents)
+        } else {
+            Self::named(contents)
+        }
+    }
+
+    /// Where another process finds the file, while this value lives.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    #[cfg(unix)]
+    fn unnamed(contents: &[u8]) -> io::Result<Self> {
+        use std::os::fd::AsRawFd as _;
+        use std::os::unix::fs::PermissionsExt as _;
+        // Made with O_TMPFILE where the file system has it, else unlinked before a byte is written.
+        let mut file = tempfile::tempfile()?;
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        file.write_all(contents)?;
+        let (process, descriptor) = (std::process::id(), file.as_raw_fd());
+        Ok(Self {
+            path: format!("/proc/{process}/fd/{descriptor}").into(),
+            _open: Some(file),
+            _named: None,
+        })
+    }
+
+    #[cfg(not(unix))]
+    fn unnamed(contents: &[u8]) -> io::Result<Self> {
+        Self::named(contents)
+    }
+
+    fn named(contents: &[u8]) -> io::Result<Self> {
+        let mut file = tempfile::Builder::new().prefix("bowline-").tempfile()?;
+        file.write_all(contents)?;
+        let named = file.into_temp_path();
+        Ok(Self {
+            path: named.to_path_buf(),
+            _open: None,
+            _named: Some(named),
+        })
+    }
+}
+
+impl fmt::Debug for PrivateFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PrivateFile").field(&self.path).finish()
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_not_shown() {
+        let secret = Secret::new("hunter2".to_owned());
+        assert_eq!(
+            format!("{secret:?} {:#?}", Some(&secret)),
+            "*** Some(\n    ***,\n)"
+        );
+        assert_eq!(secret.expose(), "hunter2");
+    }
+
+    #[test]
+    fn a_private_file_is_read_by_its_path_and_goes_with_its_owner() {
+        for file in [PrivateFile::new(b"hush"), PrivateFile::named(b"hush")] {
+            let file = file.unwrap();
+            let path = file.path().to_owned();
+            assert_eq!(std::fs::read(&path).unwrap(), b"hush");
+            assert_eq!(
+                std::fs::read(&path).unwrap(),
+                b"hush",
+                "each opening starts at 0"
+            );
+            let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+            drop(file);
+            assert!(std::fs::read(&path).is_err());
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_private_file_has_no_name() {
+        let file = PrivateFile::new(b"hush").unwrap();
+        let target = std::fs::read_link(file.path()).unwrap();
+        assert!(
+            target.to_string_lossy().ends_with("(deleted)"),
+            "{target:?}"
+        );
+    }
+}
