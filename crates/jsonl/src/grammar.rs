@@ -15,8 +15,8 @@ use nom::IResult;
 
 use crate::error::{Fault, Stop};
 
-pub(crate) use object::{array, object};
-pub(crate) use read::{Read, Record, record};
+pub(crate) use object::{Next, any_member, array, first_member, next_member, object, spelt};
+pub(crate) use read::{Read, Record, nothing, record, usual};
 pub(crate) use skip::{LINE_DEPTH, raw_at, raw_within, skip};
 pub(crate) use string::string_at;
 

@@ -2,7 +2,9 @@
 
 use std::ops::Deref;
 
-use crate::grammar::{Index, Read, Record as _, array, byte, raw_at, record, skip, string_at};
+use crate::grammar::{
+    Index, Read, Record as _, array, byte, nothing, raw_at, record, skip, string_at,
+};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -173,10 +175,14 @@ impl<'a> Read<'a> for Blocks<'a> {
 
 impl<'a> Read<'a> for Option<Block<'a>> {
     fn read(&mut self, text: &'a str, at: usize) -> Index {
-        let mut slots = None;
-        let end = Slots::record(&mut slots, text, at)?;
+        *self = None;
+        if byte(text.as_bytes(), at) != b'{' {
+            return nothing(text.as_bytes(), at);
+        }
+        let mut slots = Slots::default();
+        let end = slots.members(text, at)?;
         let raw = RawJson::validated(text.get(at..end).unwrap_or_default());
-        *self = slots.map(|slots| slots.block(raw));
+        *self = Some(slots.block(raw));
         Ok(end)
     }
 }
@@ -184,6 +190,8 @@ impl<'a> Read<'a> for Option<Block<'a>> {
 record! {
     /// Every member that some block has, since `type` may stand anywhere among them.
     pub(crate) Slots<'a> {
+        /// `tool_use_id`
+        tool_use_id: Option<Str<'a>> = "tool_use_id",
         /// `type`
         kind: Option<Str<'a>> = "type",
         /// `text`
@@ -200,8 +208,6 @@ record! {
         name: Option<Str<'a>> = "name",
         /// `input`
         input: Option<RawJson<'a>> = "input",
-        /// `tool_use_id`
-        tool_use_id: Option<Str<'a>> = "tool_use_id",
         /// `content`
         content: ResultContent<'a> = "content",
         /// `is_error`

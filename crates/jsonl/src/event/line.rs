@@ -1,11 +1,12 @@
 //! `line = object`, whatever the order of its members.
 
-use crate::error::Fault;
+use crate::error::{Fault, Stop};
 use crate::event::other::{ActiveGoal, Cancel, PromptSuggestion, RateLimit};
 use crate::event::stream::StreamLine;
 use crate::event::{Body, Event, System, SystemBody};
 use crate::grammar::{
-    LINE_DEPTH, Parsed, Read as _, Record, byte, object, raw_within, record, string_at,
+    Index, LINE_DEPTH, Next, Parsed, Read as _, Record, any_member, byte, first_member,
+    next_member, raw_within, skip, spelt, string_at, usual,
 };
 use crate::raw::RawJson;
 use crate::text::Str;
@@ -16,13 +17,30 @@ use crate::text::Str;
 /// from the first member is checked against the `type` that the walk meets, so that order never
 /// decides what a line is.
 pub(crate) fn walk(input: &str) -> Parsed<'_, Event<'_>> {
-    let guess = guess(input);
-    let (rest, (envelope, event)) = parse_as(guess, input)?;
+    let mut envelope = Envelope::default();
+    let (end, body) = line(input, &mut envelope).map_err(|stop| Fault::of(stop, input))?;
+    // The object ends with a bracket, so its end is a character boundary.
+    let (text, rest) = input.split_at_checked(end).unwrap_or((input, ""));
+    let event = Event {
+        uuid: envelope.uuid,
+        session_id: envelope.session_id,
+        parent_tool_use_id: envelope.parent_tool_use_id,
+        body,
+        raw: RawJson::validated(text),
+    };
+    Ok((rest, event))
+}
+
+fn line<'a>(text: &'a str, envelope: &mut Envelope<'a>) -> Line<'a> {
+    let start = first_member(text.as_bytes(), 0)?;
+    let (guess, rest) = guess(text, start, envelope)?;
+    let found = parse_as(guess, text, rest, envelope)?;
     let actual = envelope.kind.map_or(Family::Unknown, Family::of);
     if actual == guess {
-        return Ok((rest, event));
+        return Ok(found);
     }
-    parse_as(actual, input).map(|(rest, (_, event))| (rest, event))
+    *envelope = Envelope::default();
+    parse_as(actual, text, first_member(text.as_bytes(), 0)?, envelope)
 }
 
 /// What every line may carry.
@@ -34,9 +52,42 @@ struct Envelope<'a> {
     parent_tool_use_id: Option<Str<'a>>,
 }
 
-record! {
-    /// A line of a type that has no members of its own.
-    pub(crate) Bare {}
+impl<'a> Record<'a> for Envelope<'a> {
+    #[inline(never)]
+    fn usual(&mut self, text: &'a str, at: usize) -> Result<Next, Stop> {
+        usual!(text, at;
+            "session_id" => |value| self.session_id.read(text, value),
+            "parent_tool_use_id" => |value| self.parent_tool_use_id.read(text, value),
+            "session_id" => |value| self.session_id.read(text, value),
+            "uuid" => |value| self.uuid.read(text, value),
+            "session_id" => |value| self.session_id.read(text, value),
+            "type" => |value| self.kind.read(text, value),
+        )
+    }
+
+    fn member(&mut self, key: &str, text: &'a str, at: usize) -> Index {
+        match key {
+            "type" => self.kind.read(text, at),
+            "uuid" => self.uuid.read(text, at),
+            "session_id" => self.session_id.read(text, at),
+            "parent_tool_use_id" => self.parent_tool_use_id.read(text, at),
+            _ => skip(text.as_bytes(), at),
+        }
+    }
+}
+
+/// Index behind a line, and what it says.
+type Line<'a> = Result<(usize, Body<'a>), Stop>;
+
+/// A line of a type that has no members of its own.
+impl<'a> Record<'a> for () {
+    fn usual(&mut self, _text: &'a str, at: usize) -> Result<Next, Stop> {
+        Ok(Next::More(at))
+    }
+
+    fn member(&mut self, _key: &str, text: &'a str, at: usize) -> Index {
+        skip(text.as_bytes(), at)
+    }
 }
 
 /// Every top-level `type` that has a parser.
@@ -89,109 +140,110 @@ impl Family {
     }
 }
 
-fn guess(input: &str) -> Family {
-    const TYPE: &str = r#"{"type":"#;
-    let is_first = input.starts_with(TYPE) && byte(input.as_bytes(), TYPE.len()) == b'"';
-    let kind = is_first.then(|| string_at(input, TYPE.len()));
-    kind.and_then(Result::ok)
-        .map_or(Family::Result, |(_, kind)| Family::of(kind))
+/// The family that the first member tells, and what stands behind that member.
+fn guess<'a>(
+    text: &'a str,
+    start: Next,
+    envelope: &mut Envelope<'a>,
+) -> Result<(Family, Next), Stop> {
+    let bytes = text.as_bytes();
+    if let Next::More(at) = start
+        && let Some(value) = spelt(bytes, at, r#""type":"#)
+        && byte(bytes, value) == b'"'
+    {
+        let (behind, kind) = string_at(text, value)?;
+        envelope.kind = Some(kind);
+        return Ok((Family::of(kind), next_member(bytes, behind)?));
+    }
+    Ok((Family::Result, start))
 }
 
-type Line<'a> = (Envelope<'a>, Event<'a>);
-
-fn parse_as(family: Family, input: &str) -> Parsed<'_, Line<'_>> {
+/// Reads the members from `next` on as a line of `family`.
+fn parse_as<'a>(
+    family: Family,
+    text: &'a str,
+    next: Next,
+    envelope: &mut Envelope<'a>,
+) -> Line<'a> {
+    macro_rules! line {
+        ($line:ty, $body:expr) => {
+            members::<$line>(text, next, envelope, $body)
+        };
+    }
     match family {
-        Family::System => system(input),
-        Family::Assistant => members(input, |line| Body::Assistant(Box::new(line))),
-        Family::User => members(input, |line| Body::User(Box::new(line))),
-        Family::Result => members(input, |line| Body::Result(Box::new(line))),
-        Family::Stream => members(input, |line: StreamLine<'_>| Body::Stream(line.into())),
-        Family::ControlRequest => members(input, |line| Body::ControlRequest(Box::new(line))),
-        Family::ControlResponse => members(input, |line| Body::ControlResponse(Box::new(line))),
-        Family::ControlCancelRequest => {
-            members(input, |line: Cancel<'_>| Body::ControlCancelRequest {
-                request_id: line.request_id,
-            })
-        }
-        Family::KeepAlive => members(input, |_: Bare| Body::KeepAlive),
-        Family::ToolProgress => members(input, |line| Body::ToolProgress(Box::new(line))),
-        Family::ToolUseSummary => members(input, |line| Body::ToolUseSummary(Box::new(line))),
-        Family::RateLimit => members(input, |line: RateLimit<'_>| Body::RateLimit {
-            info: line.info,
+        Family::System => system(text, next, envelope),
+        Family::Assistant => line!(_, |line| Body::Assistant(Box::new(line))),
+        Family::User => line!(_, |line| Body::User(Box::new(line))),
+        Family::Result => line!(_, |line| Body::Result(Box::new(line))),
+        Family::Stream => line!(StreamLine<'_>, |line| Body::Stream(line.into())),
+        Family::ControlRequest => line!(_, |line| Body::ControlRequest(Box::new(line))),
+        Family::ControlResponse => line!(_, |line| Body::ControlResponse(Box::new(line))),
+        Family::ControlCancelRequest => line!(Cancel<'_>, |line| Body::ControlCancelRequest {
+            request_id: line.request_id,
         }),
-        Family::AuthStatus => members(input, |line| Body::AuthStatus(Box::new(line))),
-        Family::PromptSuggestion => {
-            members(input, |line: PromptSuggestion<'_>| Body::PromptSuggestion {
-                suggestion: line.suggestion,
-            })
-        }
-        Family::ConversationReset => members(input, |line| Body::ConversationReset(Box::new(line))),
-        Family::ActiveGoal => members(input, |line: ActiveGoal<'_>| Body::ActiveGoal {
-            value: line.value,
+        Family::KeepAlive => line!((), |()| Body::KeepAlive),
+        Family::ToolProgress => line!(_, |line| Body::ToolProgress(Box::new(line))),
+        Family::ToolUseSummary => line!(_, |line| Body::ToolUseSummary(Box::new(line))),
+        Family::RateLimit => line!(RateLimit<'_>, |line| Body::RateLimit { info: line.info }),
+        Family::AuthStatus => line!(_, |line| Body::AuthStatus(Box::new(line))),
+        Family::PromptSuggestion => line!(PromptSuggestion<'_>, |line| Body::PromptSuggestion {
+            suggestion: line.suggestion,
         }),
-        Family::CommandLifecycle => members(input, |line| Body::CommandLifecycle(Box::new(line))),
-        Family::TranscriptMirror => members(input, |line| Body::TranscriptMirror(Box::new(line))),
-        Family::Unknown => unknown(input),
+        Family::ConversationReset => line!(_, |line| Body::ConversationReset(Box::new(line))),
+        Family::ActiveGoal => line!(ActiveGoal<'_>, |line| Body::ActiveGoal {
+            value: line.value
+        }),
+        Family::CommandLifecycle => line!(_, |line| Body::CommandLifecycle(Box::new(line))),
+        Family::TranscriptMirror => line!(_, |line| Body::TranscriptMirror(Box::new(line))),
+        Family::Unknown => {
+            let (end, _) = line!((), |()| Body::KeepAlive)?;
+            let kind = envelope.kind;
+            Ok((end, Body::Unknown { kind }))
+        }
     }
 }
 
-fn unknown(input: &str) -> Parsed<'_, Line<'_>> {
-    let (rest, (envelope, mut event)) = members(input, |_: Bare| Body::Unknown { kind: None })?;
-    event.body = Body::Unknown {
-        kind: envelope.kind,
-    };
-    Ok((rest, (envelope, event)))
-}
-
-/// Walks the members of a line: the envelope takes its own, the family the rest.
+/// Walks the members of a line from `next` on: the envelope takes its own, the family the rest.
 fn members<'a, R: Record<'a>>(
-    input: &'a str,
+    text: &'a str,
+    mut next: Next,
+    envelope: &mut Envelope<'a>,
     body: impl FnOnce(R) -> Body<'a>,
-) -> Parsed<'a, Line<'a>> {
-    let mut envelope = Envelope::default();
+) -> Line<'a> {
     let mut line = R::default();
-    let end = object(input, 0, |key, text, at| match key {
-        "type" => envelope.kind.read(text, at),
-        "uuid" => envelope.uuid.read(text, at),
-        "session_id" => envelope.session_id.read(text, at),
-        "parent_tool_use_id" => envelope.parent_tool_use_id.read(text, at),
-        _ => line.member(key, text, at),
-    })
-    .map_err(|stop| Fault::of(stop, input))?;
-    // The object ends with a bracket, so its end is a character boundary.
-    let (text, rest) = input.split_at_checked(end).unwrap_or((input, ""));
-    let event = Event {
-        uuid: envelope.uuid,
-        session_id: envelope.session_id,
-        parent_tool_use_id: envelope.parent_tool_use_id,
-        body: body(line),
-        raw: RawJson::validated(text),
-    };
-    Ok((rest, (envelope, event)))
+    loop {
+        let start = match next {
+            Next::More(at) => at,
+            Next::End(end) => return Ok((end, body(line))),
+        };
+        next = line.usual(text, start)?;
+        if let Next::More(at) = next {
+            next = envelope.usual(text, at)?;
+        }
+        if let Next::More(at) = next
+            && at == start
+        {
+            let behind = any_member(text, at, |key, text, at| match key {
+                "type" | "uuid" | "session_id" | "parent_tool_use_id" => {
+                    envelope.member(key, text, at)
+                }
+                _ => line.member(key, text, at),
+            })?;
+            next = next_member(text.as_bytes(), behind)?;
+        }
+    }
 }
 
 /// A `system` line: its `subtype` decides which members are read.
-fn system(input: &str) -> Parsed<'_, Line<'_>> {
-    const SUBTYPE: &str = r#"{"type":"system","subtype":"#;
-    let is_second = input.starts_with(SUBTYPE) && byte(input.as_bytes(), SUBTYPE.len()) == b'"';
-    let subtype = if is_second {
-        string_at(input, SUBTYPE.len())
-            .ok()
-            .map(|(_, subtype)| subtype)
-    } else {
-        let line = raw_within(input, 0, LINE_DEPTH)
-            .map_err(|stop| Fault::of(stop, input))?
-            .1;
-        line.get("subtype").and_then(RawJson::as_str)
-    };
-    let subtype = subtype.unwrap_or_default();
+fn system<'a>(text: &'a str, next: Next, envelope: &mut Envelope<'a>) -> Line<'a> {
+    let (subtype, next) = subtype(text, next)?;
     macro_rules! by_subtype {
         ($($name:literal => $variant:ident,)*) => {
             match &*subtype.decode() {
-                $($name => members(input, |line| {
+                $($name => members(text, next, envelope, |line| {
                     Body::System(Box::new(System { subtype, body: SystemBody::$variant(line) }))
                 }),)*
-                _ => members(input, |_: Bare| {
+                _ => members(text, next, envelope, |()| {
                     Body::System(Box::new(System { subtype, body: SystemBody::Other }))
                 }),
             }
@@ -230,4 +282,19 @@ fn system(input: &str) -> Parsed<'_, Line<'_>> {
         "session_writes_lost" => SessionWritesLost,
         "worker_shutting_down" => WorkerShuttingDown,
     }
+}
+
+/// The `subtype` of a line, and what of its members is still to be read.
+fn subtype(text: &str, next: Next) -> Result<(Str<'_>, Next), Stop> {
+    let bytes = text.as_bytes();
+    if let Next::More(at) = next
+        && let Some(value) = spelt(bytes, at, r#""subtype":"#)
+        && byte(bytes, value) == b'"'
+    {
+        let (behind, subtype) = string_at(text, value)?;
+        return Ok((subtype, next_member(bytes, behind)?));
+    }
+    let (_, line) = raw_within(text, 0, LINE_DEPTH)?;
+    let subtype = line.get("subtype").and_then(RawJson::as_str);
+    Ok((subtype.unwrap_or_default(), next))
 }

@@ -12,12 +12,14 @@ record! {
     pub Assistant<'a> {
         /// The API message.
         message: Message<'a> = "message",
+        /// ISO 8601; for display, not for order.
+        timestamp: Option<Str<'a>> = "timestamp",
+        /// The API's own id of the call.
+        request_id: Option<Str<'a>> = "request_id",
         /// Why the message stands for an error of the API.
         error: Option<Str<'a>> = "error",
         /// HTTP status of the failed call.
         api_error_status: Option<u32> = "api_error_status",
-        /// The API's own id of the call.
-        request_id: Option<Str<'a>> = "request_id",
         /// Cut by an interrupt; the text may end inside a word.
         aborted: bool = "aborted",
         /// Uuids of earlier lines that this one replaces.
@@ -32,8 +34,6 @@ record! {
         subagent_type: Option<Str<'a>> = "subagent_type",
         /// What that sub-agent was asked to do, in a few words.
         task_description: Option<Str<'a>> = "task_description",
-        /// ISO 8601; for display, not for order.
-        timestamp: Option<Str<'a>> = "timestamp",
     }
 }
 
@@ -42,6 +42,8 @@ record! {
     pub User<'a> {
         /// The message.
         message: Message<'a> = "message",
+        /// ISO 8601; for display, not for order.
+        timestamp: Option<Str<'a>> = "timestamp",
         /// The tool's structured output: an object on success, a string on failure.
         tool_use_result: Option<RawJson<'a>> = "tool_use_result",
         /// Why a tool did not run, per call.
@@ -62,8 +64,6 @@ record! {
         subagent_type: Option<Str<'a>> = "subagent_type",
         /// What that sub-agent was asked to do, in a few words.
         task_description: Option<Str<'a>> = "task_description",
-        /// ISO 8601; for display, not for order.
-        timestamp: Option<Str<'a>> = "timestamp",
     }
 }
 
@@ -71,7 +71,7 @@ record! {
     /// A message of the API.
     pub Message<'a> {
         /// The same on every line of one message.
-        id: Option<Str<'a>> = "id",
+        id: Option<Str<'a>> = "id" then "type",
         /// `assistant` or `user`.
         role: Option<Str<'a>> = "role",
         /// `<synthetic>` when the agent made the message up.
@@ -79,9 +79,9 @@ record! {
         /// A string or blocks.
         content: MessageContent<'a> = "content",
         /// Why the model stopped.
-        stop_reason: Option<Str<'a>> = "stop_reason",
+        stop_reason: Option<Str<'a>> = "stop_reason" then "stop_sequence",
         /// Tokens; not final on an `assistant` line.
-        usage: Option<Box<Usage>> = "usage",
+        usage: Option<Box<Usage>> = "usage" then "context_management",
     }
 }
 
@@ -90,12 +90,12 @@ record! {
     pub Usage {
         /// Tokens sent.
         input_tokens: Option<u64> = "input_tokens",
-        /// Tokens received.
-        output_tokens: Option<u64> = "output_tokens",
-        /// Tokens read from the cache.
-        cache_read_input_tokens: Option<u64> = "cache_read_input_tokens",
         /// Tokens written to the cache.
         cache_creation_input_tokens: Option<u64> = "cache_creation_input_tokens",
+        /// Tokens read from the cache.
+        cache_read_input_tokens: Option<u64> = "cache_read_input_tokens",
+        /// Tokens received.
+        output_tokens: Option<u64> = "output_tokens" then "output_tokens_details" then "server_tool_use" then "cache_creation" then "service_tier" then "cache_creation" then "inference_geo" then "iterations" then "speed" then "fallback_credit",
     }
 }
 

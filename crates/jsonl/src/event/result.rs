@@ -9,26 +9,10 @@ record! {
     /// `result`: the end of a turn. It does not end the run, and failures of the API come as
     /// `subtype: "success"` with `is_error: true`.
     pub TurnResult<'a> {
-        /// `success`, `error_during_execution`, `error_max_turns`, …
-        subtype: Option<Str<'a>> = "subtype",
-        /// Whether the turn failed; independent of `subtype`.
-        is_error: bool = "is_error",
-        /// The final text; absent on error subtypes.
-        result: Option<Str<'a>> = "result",
-        /// Messages of error subtypes, an array of strings.
-        errors: Option<RawJson<'a>> = "errors",
-        /// Why the turn ended: `completed`, `aborted_streaming`, `api_error`, …
-        terminal_reason: Option<Str<'a>> = "terminal_reason",
-        /// The API's reason for the last response.
-        stop_reason: Option<Str<'a>> = "stop_reason",
-        /// HTTP status of the failed call.
-        api_error_status: Option<u32> = "api_error_status",
-        /// Round trips to the model.
-        num_turns: Option<u64> = "num_turns",
-        /// Wall time of the turn in milliseconds.
-        duration_ms: Option<u64> = "duration_ms",
         /// Time in the API in milliseconds.
         duration_api_ms: Option<u64> = "duration_api_ms",
+        /// The API's reason for the last response.
+        stop_reason: Option<Str<'a>> = "stop_reason",
         /// Cost of the run so far, in US dollars; cumulative.
         total_cost_usd: Option<f64> = "total_cost_usd",
         /// Tokens of this turn, main thread only.
@@ -37,10 +21,26 @@ record! {
         model_usage: Option<RawJson<'a>> = "modelUsage",
         /// Tool calls that were denied in the turn, an array.
         permission_denials: Option<RawJson<'a>> = "permission_denials",
+        /// Why the turn ended: `completed`, `aborted_streaming`, `api_error`, …
+        terminal_reason: Option<Str<'a>> = "terminal_reason" then "fast_mode_state" then "fast_mode_disabled_reason" then "subagent_stats" then "safety_stops",
+        /// Whether the turn failed; independent of `subtype`.
+        is_error: bool = "is_error",
+        /// Round trips to the model.
+        num_turns: Option<u64> = "num_turns",
+        /// `success`, `error_during_execution`, `error_max_turns`, …
+        subtype: Option<Str<'a>> = "subtype",
+        /// HTTP status of the failed call.
+        api_error_status: Option<u32> = "api_error_status",
+        /// The final text; absent on error subtypes.
+        result: Option<Str<'a>> = "result" then "ttft_ms",
+        /// Wall time of the turn in milliseconds.
+        duration_ms: Option<u64> = "duration_ms" then "ttft_stream_ms" then "time_to_request_ms" then "first_content_frame_ms",
         /// Prompts that still wait.
         queued_turn_count: Option<u64> = "queued_turn_count",
         /// Number of the result in the run, from 0.
-        result_index: Option<u64> = "result_index",
+        result_index: Option<u64> = "result_index" then "model_usage_since_last_result",
+        /// Messages of error subtypes, an array of strings.
+        errors: Option<RawJson<'a>> = "errors",
         /// The prompt that the turn answered last.
         user_message_uuid: Option<Str<'a>> = "user_message_uuid",
         /// Every prompt that the turn took in.

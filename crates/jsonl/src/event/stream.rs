@@ -1,7 +1,7 @@
 //! `stream_event` lines (protocol, section A.8).
 
 use crate::event::{Block, Message, Usage};
-use crate::grammar::{Index, Read, Record, record, skip};
+use crate::grammar::{Index, Read, Record as _, byte, nothing, record};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -97,7 +97,7 @@ record! {
     /// Why the model stopped.
     pub StopDelta<'a> {
         /// `end_turn`, `tool_use`, `max_tokens`, …
-        stop_reason: Option<Str<'a>> = "stop_reason",
+        stop_reason: Option<Str<'a>> = "stop_reason" then "stop_sequence",
     }
 }
 
@@ -114,10 +114,10 @@ record! {
 record! {
     /// The members of a `stream_event` line.
     pub(crate) StreamLine<'a> {
+        /// `event`
+        event: ApiEvent<'a> = "event" then "ttft_ms" then "thinking_display",
         /// `api_message_id`
         api_message_id: Option<Str<'a>> = "api_message_id",
-        /// `event`
-        event: ApiEvent<'a> = "event",
         /// `abandoned_blocks`
         abandoned: Option<Box<Abandoned<'a>>> = "abandoned_blocks",
     }
@@ -145,38 +145,35 @@ impl Default for Delta<'_> {
     }
 }
 
-/// Every member that some streaming event has, since `type` may stand anywhere among them.
-#[derive(Default)]
-struct Slots<'a> {
-    kind: Option<Str<'a>>,
-    index: Option<u32>,
-    delta: Option<RawJson<'a>>,
-    message: Option<Box<Message<'a>>>,
-    block: Option<Block<'a>>,
-    usage: Option<Box<Usage>>,
-    error: Option<Box<ApiError<'a>>>,
-}
-
-impl<'a> Record<'a> for Slots<'a> {
-    fn member(&mut self, key: &str, text: &'a str, at: usize) -> Index {
-        match key {
-            "type" => self.kind.read(text, at),
-            "index" => self.index.read(text, at),
-            "delta" => self.delta.read(text, at),
-            "message" => self.message.read(text, at),
-            "content_block" => self.block.read(text, at),
-            "usage" => self.usage.read(text, at),
-            "error" => self.error.read(text, at),
-            _ => skip(text.as_bytes(), at),
-        }
+record! {
+    /// Every member that some streaming event has, since `type` may stand anywhere among them.
+    pub(crate) Slots<'a> {
+        /// `type`
+        kind: Option<Str<'a>> = "type" then "context_management",
+        /// `index`
+        index: Option<u32> = "index",
+        /// `delta`
+        delta: Option<RawJson<'a>> = "delta",
+        /// `message`
+        message: Option<Box<Message<'a>>> = "message",
+        /// `content_block`
+        block: Option<Block<'a>> = "content_block",
+        /// `usage`
+        usage: Option<Box<Usage>> = "usage",
+        /// `error`
+        error: Option<Box<ApiError<'a>>> = "error",
     }
 }
 
 impl<'a> Read<'a> for ApiEvent<'a> {
     fn read(&mut self, text: &'a str, at: usize) -> Index {
-        let mut slots = None;
-        let end = Slots::record(&mut slots, text, at)?;
-        *self = slots.map(Slots::event).unwrap_or_default();
+        *self = Self::default();
+        if byte(text.as_bytes(), at) != b'{' {
+            return nothing(text.as_bytes(), at);
+        }
+        let mut slots = Slots::default();
+        let end = slots.members(text, at)?;
+        *self = slots.event();
         Ok(end)
     }
 }

@@ -60,22 +60,22 @@ record! {
     pub Init<'a> {
         /// Working directory.
         cwd: Option<Str<'a>> = "cwd",
-        /// The model in force.
-        model: Option<Str<'a>> = "model",
-        /// `default`, `acceptEdits`, `bypassPermissions`, `plan`, `dontAsk` or `auto`.
-        permission_mode: Option<Str<'a>> = "permissionMode",
-        /// Version of the agent.
-        claude_code_version: Option<Str<'a>> = "claude_code_version",
-        /// Where the key came from.
-        api_key_source: Option<Str<'a>> = "apiKeySource",
-        /// Style of the answers.
-        output_style: Option<Str<'a>> = "output_style",
         /// Tools, an array of names.
         tools: Option<RawJson<'a>> = "tools",
         /// MCP servers, an array of objects.
         mcp_servers: Option<RawJson<'a>> = "mcp_servers",
+        /// The model in force.
+        model: Option<Str<'a>> = "model",
+        /// `default`, `acceptEdits`, `bypassPermissions`, `plan`, `dontAsk` or `auto`.
+        permission_mode: Option<Str<'a>> = "permissionMode",
         /// Slash commands, an array of names.
-        slash_commands: Option<RawJson<'a>> = "slash_commands",
+        slash_commands: Option<RawJson<'a>> = "slash_commands" then "terminal_slash_commands",
+        /// Where the key came from.
+        api_key_source: Option<Str<'a>> = "apiKeySource",
+        /// Version of the agent.
+        claude_code_version: Option<Str<'a>> = "claude_code_version",
+        /// Style of the answers.
+        output_style: Option<Str<'a>> = "output_style",
         /// Kinds of sub-agents, an array of names.
         agents: Option<RawJson<'a>> = "agents",
         /// Skills, an array of names.
@@ -83,7 +83,7 @@ record! {
         /// Plugins, an array of objects.
         plugins: Option<RawJson<'a>> = "plugins",
         /// What this agent can do, an array of names; an open set.
-        capabilities: Option<RawJson<'a>> = "capabilities",
+        capabilities: Option<RawJson<'a>> = "capabilities" then "analytics_disabled" then "product_feedback_disabled" then "served_by_anthropic" then "memory_paths" then "original_cwd" then "additional_directories" then "messaging_socket_path" then "fast_mode_state" then "fast_mode_disabled_reason" then "per_turn_effort_active" then "ultrathink_available" then "ultrathink_typed_raises" then "view_mode",
         /// The prompts that the turn answers, an array of uuids.
         user_message_uuids: Option<RawJson<'a>> = "user_message_uuids",
     }

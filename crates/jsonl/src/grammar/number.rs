@@ -31,6 +31,27 @@ pub(crate) fn number_end(bytes: &[u8], from: usize) -> Index {
     Ok(at)
 }
 
+/// A non-negative integer of at most eighteen digits and the index behind it; none for every other
+/// number, and for what is no number.
+#[inline(always)]
+pub(crate) fn integer_at(bytes: &[u8], from: usize) -> Option<(usize, u64)> {
+    let mut value = 0;
+    let mut at = from;
+    while let digit @ b'0'..=b'9' = byte(bytes, at) {
+        value = value * 10 + u64::from(digit - b'0');
+        at += 1;
+        if at - from > 18 {
+            return None;
+        }
+    }
+    let is_plain = match at - from {
+        0 => false,
+        1 => true,
+        _ => byte(bytes, from) != b'0',
+    };
+    (is_plain && !matches!(byte(bytes, at), b'.' | b'e' | b'E')).then_some((at, value))
+}
+
 fn is_finite(number: Option<&[u8]>) -> bool {
     let text = number.and_then(|bytes| std::str::from_utf8(bytes).ok());
     text.and_then(|text| text.parse().ok())

@@ -1,7 +1,9 @@
 //! Members of a known type, read leniently: a value of another type is stepped over, not an error.
 
-use crate::grammar::number::number_end;
-use crate::grammar::{Index, byte, object, raw_at, skip, string_at};
+use crate::error::Stop;
+use crate::grammar::number::{integer_at, number_end};
+use crate::grammar::object::{Next, any_member, first_member, next_member};
+use crate::grammar::{Index, byte, raw_at, skip, string_at};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -15,17 +17,29 @@ pub(crate) trait Read<'a> {
 
 /// A type that is filled member by member, in any order; the last of two equal keys wins.
 pub(crate) trait Record<'a>: Default {
+    /// Reads members from the key at `at` on for as long as they are spelt and ordered as usual:
+    /// no key is searched for its end or looked up. Gives what stands behind them, which is `at`
+    /// when nothing is as usual there.
+    fn usual(&mut self, text: &'a str, at: usize) -> Result<Next, Stop>;
+
     /// Reads the value of `key` at `at`, or steps over it.
     fn member(&mut self, key: &str, text: &'a str, at: usize) -> Index;
 
-    /// Reads the object at `at`, or steps over a value of another type.
-    fn record(place: &mut Option<Self>, text: &'a str, at: usize) -> Index {
-        *place = None;
-        if byte(text.as_bytes(), at) != b'{' {
-            return skip(text.as_bytes(), at);
+    /// Reads the object at `at`.
+    #[inline(always)]
+    fn members(&mut self, text: &'a str, at: usize) -> Index {
+        let mut next = first_member(text.as_bytes(), at)?;
+        loop {
+            if let Next::More(at) = next {
+                next = self.usual(text, at)?;
+            }
+            let at = match next {
+                Next::More(at) => at,
+                Next::End(end) => return Ok(end),
+            };
+            let behind = any_member(text, at, |key, text, at| self.member(key, text, at))?;
+            next = next_member(text.as_bytes(), behind)?;
         }
-        let record = place.insert(Self::default());
-        object(text, at, |key, text, at| record.member(key, text, at))
     }
 }
 
@@ -34,7 +48,7 @@ impl<'a> Read<'a> for Option<Str<'a>> {
     fn read(&mut self, text: &'a str, at: usize) -> Index {
         if byte(text.as_bytes(), at) != b'"' {
             *self = None;
-            return skip(text.as_bytes(), at);
+            return nothing(text.as_bytes(), at);
         }
         let (end, value) = string_at(text, at)?;
         *self = Some(value);
@@ -53,55 +67,92 @@ impl<'a> Read<'a> for Option<RawJson<'a>> {
 }
 
 impl<'a> Read<'a> for Option<bool> {
+    #[inline]
     fn read(&mut self, text: &'a str, at: usize) -> Index {
-        let (end, value) = raw_at(text, at)?;
-        *self = value.as_bool();
+        let end = skip(text.as_bytes(), at)?;
+        *self = match byte(text.as_bytes(), at) {
+            b't' => Some(true),
+            b'f' => Some(false),
+            _ => None,
+        };
         Ok(end)
     }
 }
 
 impl<'a> Read<'a> for bool {
+    #[inline]
     fn read(&mut self, text: &'a str, at: usize) -> Index {
-        let (end, value) = raw_at(text, at)?;
-        *self = value.as_bool().unwrap_or_default();
-        Ok(end)
+        *self = byte(text.as_bytes(), at) == b't';
+        skip(text.as_bytes(), at)
     }
 }
 
-macro_rules! read_number {
+macro_rules! read_integer {
     ($($type:ty)*) => { $(
         impl<'a> Read<'a> for Option<$type> {
             #[inline]
             fn read(&mut self, text: &'a str, at: usize) -> Index {
-                *self = None;
-                if !matches!(byte(text.as_bytes(), at), b'-' | b'0'..=b'9') {
-                    return skip(text.as_bytes(), at);
+                // Nearly every integer is one of few digits.
+                if let Some((end, value)) = integer_at(text.as_bytes(), at) {
+                    *self = <$type>::try_from(value).ok();
+                    return Ok(end);
                 }
-                let end = number_end(text.as_bytes(), at)?;
-                *self = text.get(at..end).and_then(|number| number.parse().ok());
-                Ok(end)
+                read_number(self, text, at)
             }
         }
     )* };
 }
 
-read_number!(u32 u64 i64 f64);
+read_integer!(u32 u64 i64);
 
-impl<'a, R: Record<'a>> Read<'a> for Option<Box<R>> {
+impl<'a> Read<'a> for Option<f64> {
     fn read(&mut self, text: &'a str, at: usize) -> Index {
-        let mut record = None;
-        let end = R::record(&mut record, text, at)?;
-        *self = record.map(Box::new);
-        Ok(end)
+        read_number(self, text, at)
+    }
+}
+
+#[inline(never)]
+fn read_number<T: std::str::FromStr>(place: &mut Option<T>, text: &str, at: usize) -> Index {
+    *place = None;
+    if !matches!(byte(text.as_bytes(), at), b'-' | b'0'..=b'9') {
+        return nothing(text.as_bytes(), at);
+    }
+    let end = number_end(text.as_bytes(), at)?;
+    *place = text.get(at..end).and_then(|number| number.parse().ok());
+    Ok(end)
+}
+
+/// Steps over a value of another type, which is `null` as a rule.
+#[inline(always)]
+pub(crate) fn nothing(bytes: &[u8], at: usize) -> Index {
+    if bytes
+        .get(at..)
+        .is_some_and(|rest| rest.starts_with(b"null"))
+    {
+        return Ok(at + 4);
+    }
+    skip(bytes, at)
+}
+
+impl<'a, R: Read<'a> + Record<'a>> Read<'a> for Option<Box<R>> {
+    #[inline]
+    fn read(&mut self, text: &'a str, at: usize) -> Index {
+        *self = None;
+        if byte(text.as_bytes(), at) != b'{' {
+            return nothing(text.as_bytes(), at);
+        }
+        self.insert(Box::default()).read(text, at)
     }
 }
 
 /// Declares a struct whose fields are members of one JSON object, and how each is read.
 ///
-/// `field: Type = "key"`; keys that are not named are stepped over and stay in the line.
+/// `field: Type = "key"`, in the order in which the agent writes them as a rule; `then "key"` names
+/// a member behind it that nobody reads. Keys that are not named are stepped over as well; all of
+/// them stay in the line.
 macro_rules! record {
     ($(#[$meta:meta])* $vis:vis $name:ident $(<$life:lifetime>)? {
-        $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal,)*
+        $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal $(then $unread:literal)*,)*
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default)]
@@ -110,6 +161,18 @@ macro_rules! record {
         }
 
         impl<'a> $crate::grammar::Record<'a> for $name $(<$life>)? {
+            #[inline(always)]
+            fn usual(
+                &mut self,
+                text: &'a str,
+                at: usize,
+            ) -> Result<$crate::grammar::Next, $crate::error::Stop> {
+                $crate::grammar::usual!(text, at; $(
+                    $key => |value| $crate::grammar::Read::read(&mut self.$field, text, value),
+                    $($unread => |value| $crate::grammar::skip(text.as_bytes(), value),)*
+                )*)
+            }
+
             #[inline]
             fn member(&mut self, key: &str, text: &'a str, at: usize) -> $crate::grammar::Index {
                 match key {
@@ -121,14 +184,32 @@ macro_rules! record {
 
         impl<'a> $crate::grammar::Read<'a> for $name $(<$life>)? {
             fn read(&mut self, text: &'a str, at: usize) -> $crate::grammar::Index {
-                use $crate::grammar::Record as _;
-                let mut record = None;
-                let end = Self::record(&mut record, text, at)?;
-                *self = record.unwrap_or_default();
-                Ok(end)
+                *self = Self::default();
+                if $crate::grammar::byte(text.as_bytes(), at) != b'{' {
+                    return $crate::grammar::nothing(text.as_bytes(), at);
+                }
+                $crate::grammar::Record::members(self, text, at)
             }
         }
     };
 }
 
-pub(crate) use record;
+/// Tries each key once, in order, and reads its value where it is spelt as usual.
+macro_rules! usual {
+    ($text:ident, $at:ident; $($key:literal => |$value:ident| $read:expr,)*) => {{
+        let mut at = $at;
+        $(
+            if let Some($value) =
+                $crate::grammar::spelt($text.as_bytes(), at, concat!("\"", $key, "\":"))
+            {
+                match $crate::grammar::next_member($text.as_bytes(), $read?)? {
+                    $crate::grammar::Next::More(next) => at = next,
+                    end => return Ok(end),
+                }
+            }
+        )*
+        Ok($crate::grammar::Next::More(at))
+    }};
+}
+
+pub(crate) use {record, usual};
