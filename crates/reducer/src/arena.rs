@@ -2,19 +2,33 @@
 //!
 //! A transcript holds millions of small pieces of text that live as long as it does. They lie in
 //! chunks, and records hold spans. A text that grows is extended in place while it is the last of
-//! its chunk; when something else came in between, a further span is linked to it.
+//! its chunk; when something else came in between, a further span is linked to it. A chunk that is
+//! full is shared by every copy of the arena.
 
 mod text;
+
+use std::sync::Arc;
 
 pub use text::{Pieces, TextRef};
 
 use bowline_jsonl::{RawJson, Str};
 
-/// Size of a chunk in bytes: large enough that the waste at its end is small beside it, small
-/// enough that a short session stays small.
+use crate::store::Store;
+
+/// Size of a chunk in bytes: large enough that the waste at its end is small beside it.
 const CHUNK: usize = 64 << 10;
 
-/// No link.
+/// Size of the first chunk in bytes, which the next ones double: a short session stays small.
+const FIRST_CHUNK: usize = 4 << 10;
+
+/// From this size on, in bytes, a text that does not fit has a chunk of its own: what a chunk costs
+/// beside its text is next to nothing, and a copy is spared.
+const OWN: usize = 16 << 10;
+
+/// Largest buffer that is kept from text to text, in bytes.
+const SCRATCH: usize = 64 << 10;
+
+/// No chain, no link, no chunk.
 const NONE: u32 = u32::MAX;
 
 /// The replacement character that stands for half of a surrogate pair, in bytes.
@@ -25,6 +39,13 @@ struct Span {
     chunk: u32,
     start: u32,
     len: u32,
+}
+
+impl Span {
+    /// Whether `next` stands right behind it.
+    const fn is_before(self, next: Self) -> bool {
+        self.chunk == next.chunk && self.start + self.len == next.start
+    }
 }
 
 /// A short text that never grows and lies in one piece: an id, a name.
@@ -41,26 +62,32 @@ impl Atom {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Text {
     head: Span,
-    first: u32,
-    last: u32,
-    len: u32,
+    /// The chain of its further spans.
+    chain: u32,
 }
 
 impl Default for Text {
     fn default() -> Self {
         Self {
             head: Span::default(),
-            first: NONE,
-            last: NONE,
-            len: 0,
+            chain: NONE,
         }
     }
 }
 
 impl Text {
-    pub(crate) const fn len(self) -> u32 {
-        self.len
+    pub(crate) const fn is_empty(self) -> bool {
+        self.head.len == 0
     }
+}
+
+/// The spans of a text behind its first.
+#[derive(Clone, Copy, Debug)]
+struct Chain {
+    first: u32,
+    last: u32,
+    /// Length of the whole text.
+    len: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -69,18 +96,37 @@ struct Link {
     next: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Arena {
-    chunks: Vec<String>,
-    links: Vec<Link>,
-    /// The chunk that is being filled; large texts have chunks of their own behind or before it.
-    current: usize,
+    /// None stands for the chunk that is being filled.
+    chunks: Store<Option<Arc<String>>>,
+    chains: Store<Chain>,
+    links: Store<Link>,
+    /// The chunk that is being filled, and its number; large texts have chunks of their own behind
+    /// or before it.
+    current: String,
+    at: u32,
     scratch: String,
+}
+
+impl Default for Arena {
+    fn default() -> Self {
+        Self {
+            chunks: Store::default(),
+            chains: Store::default(),
+            links: Store::default(),
+            current: String::new(),
+            at: NONE,
+            scratch: String::new(),
+        }
+    }
 }
 
 impl Arena {
     pub(crate) fn atom(&mut self, text: &str) -> Atom {
-        self.reserve(text.len());
+        if self.room() < text.len() {
+            self.turn(text.len());
+        }
         Atom(self.write(text))
     }
 
@@ -96,6 +142,14 @@ impl Arena {
         TextRef::new(self, text)
     }
 
+    /// Length in bytes.
+    pub(crate) fn len(&self, text: Text) -> u32 {
+        match self.chains.get(text.chain as usize) {
+            None => text.head.len,
+            Some(chain) => chain.len,
+        }
+    }
+
     pub(crate) fn store(&mut self, text: &str) -> Text {
         let mut out = Text::default();
         self.append(&mut out, text);
@@ -104,7 +158,7 @@ impl Arena {
 
     pub(crate) fn store_of(&mut self, text: Str<'_>) -> Text {
         let mut out = Text::default();
-        self.append_of(&mut out, text, &mut None);
+        self.append_of(&mut out, text, &mut 0);
         out
     }
 
@@ -113,60 +167,89 @@ impl Arena {
         if !raw.text().contains('\\') {
             return self.store(raw.text());
         }
-        let mut scratch = self.take_scratch();
-        raw.write_lossy(&mut scratch);
-        let out = self.store(&scratch);
-        self.scratch = scratch;
+        let mut out = Text::default();
+        self.append_with(&mut out, raw.text().len(), |out| raw.write_lossy(out));
         out
     }
 
     /// Appends the decoded `more`; returns the length that was kept of what was there before, which
-    /// is shorter by one replacement character when a cut surrogate pair was joined.
-    pub(crate) fn append_of(
-        &mut self,
-        text: &mut Text,
-        more: Str<'_>,
-        high: &mut Option<u16>,
-    ) -> u32 {
+    /// is shorter by one replacement character when a cut surrogate pair was joined. `high` is the
+    /// first half of a pair at the end of the text, or 0.
+    #[inline]
+    pub(crate) fn append_of(&mut self, text: &mut Text, more: Str<'_>, high: &mut u16) -> u32 {
+        let from = self.len(*text);
         if !more.has_escapes() {
             if !more.is_empty() {
-                *high = None;
+                *high = 0;
             }
-            let from = text.len;
             self.append(text, more.raw());
             return from;
         }
-        let mut scratch = self.take_scratch();
-        let joins = high.is_some() && text.len as usize >= REPLACEMENT;
-        if joins {
-            scratch.push(char::REPLACEMENT_CHARACTER);
-            self.truncate(text, text.len - REPLACEMENT as u32);
-        }
-        let from = text.len;
-        more.decode_joining(&mut scratch, high);
-        self.append(text, &scratch);
-        self.scratch = scratch;
-        from
+        self.decode(text, from, more, high)
     }
 
+    fn decode(&mut self, text: &mut Text, from: u32, more: Str<'_>, high: &mut u16) -> u32 {
+        let mut half = Some(*high).filter(|&half| half != 0 && from as usize >= REPLACEMENT);
+        let kept = match half {
+            Some(_) => from - REPLACEMENT as u32,
+            None => from,
+        };
+        self.truncate(text, kept);
+        self.append_with(text, more.raw().len() + REPLACEMENT, |out| {
+            if half.is_some() {
+                out.push(char::REPLACEMENT_CHARACTER);
+            }
+            more.decode_joining(out, &mut half);
+        });
+        *high = half.unwrap_or_default();
+        kept
+    }
+
+    /// Appends what `write` writes, `bound` bytes at most: straight into its place where that is
+    /// possible.
+    fn append_with(&mut self, text: &mut Text, bound: usize, write: impl FnOnce(&mut String)) {
+        if bound <= self.room() {
+            let start = self.current.len();
+            write(&mut self.current);
+            let len = (self.current.len() - start) as u32;
+            let (chunk, start) = (self.at, start as u32);
+            return self.extend(text, Span { chunk, start, len });
+        }
+        let mut out = self.take_scratch();
+        out.reserve_exact(bound);
+        write(&mut out);
+        if out.len() < OWN {
+            self.append(text, &out);
+            return self.give_back(out);
+        }
+        out.shrink_to_fit();
+        let span = self.own_chunk(out);
+        self.extend(text, span);
+    }
+
+    #[inline]
     pub(crate) fn append(&mut self, text: &mut Text, more: &str) {
-        let mut rest = more;
-        if rest.len() > CHUNK {
-            let span = self.own_chunk(rest);
+        if more.len() <= self.room() {
+            let span = self.write(more);
             return self.extend(text, span);
         }
-        while !rest.is_empty() {
-            let room = self.room();
-            let cut = rest.floor_char_boundary(room.min(rest.len()));
-            let (now, later) = rest.split_at_checked(cut).unwrap_or((rest, ""));
-            if now.is_empty() {
-                self.new_chunk();
-                continue;
-            }
-            let span = self.write(now);
-            self.extend(text, span);
-            rest = later;
+        self.append_slowly(text, more);
+    }
+
+    /// Appends what does not fit into the chunk that is being filled.
+    #[cold]
+    fn append_slowly(&mut self, text: &mut Text, more: &str) {
+        if more.len() >= OWN {
+            let span = self.own_chunk(more.to_owned());
+            return self.extend(text, span);
         }
+        let cut = more.floor_char_boundary(self.room());
+        let (now, later) = more.split_at_checked(cut).unwrap_or((more, ""));
+        let span = self.write(now);
+        self.extend(text, span);
+        self.turn(later.len());
+        let span = self.write(later);
+        self.extend(text, span);
     }
 
     /// Makes `text` say `wanted`, and returns how much of the beginning stayed. What is cut off
@@ -180,103 +263,132 @@ impl Arena {
             wanted.raw()
         };
         let kept = self.text(*text).common_prefix(wanted);
-        if kept < text.len as usize {
-            self.truncate(text, kept as u32);
-        }
+        self.truncate(text, kept as u32);
         self.append(text, wanted.get(kept..).unwrap_or_default());
-        self.scratch = scratch;
+        self.give_back(scratch);
         kept as u32
     }
 
+    /// Keeps the first `len` bytes of a text.
     pub(crate) fn truncate(&mut self, text: &mut Text, len: u32) {
-        let mut left = len;
-        text.len = len;
-        if left <= text.head.len {
-            text.head.len = left;
-            (text.first, text.last) = (NONE, NONE);
+        let Some(&chain) = self.chains.get(text.chain as usize) else {
+            text.head.len = text.head.len.min(len);
+            return;
+        };
+        if len <= text.head.len {
+            text.head.len = len;
+            text.chain = NONE;
             return;
         }
-        left -= text.head.len;
-        let mut at = text.first;
+        let mut left = len - text.head.len;
+        let mut at = chain.first;
         while let Some(link) = self.links.get_mut(at as usize) {
             if left <= link.span.len {
                 link.span.len = left;
                 link.next = NONE;
-                text.last = at;
-                return;
+                break;
             }
             left -= link.span.len;
             at = link.next;
         }
+        if let Some(chain) = self.chains.get_mut(text.chain as usize) {
+            (chain.last, chain.len) = (at, len.min(chain.len));
+        }
     }
 
+    #[inline]
     fn extend(&mut self, text: &mut Text, span: Span) {
-        text.len += span.len;
-        let last = match self.links.get_mut(text.last as usize) {
-            Some(link) => &mut link.span,
-            None => &mut text.head,
-        };
-        if last.len == 0 {
-            *last = span;
-        } else if last.chunk == span.chunk && last.start + last.len == span.start {
-            last.len += span.len;
+        if span.len == 0 {
+        } else if text.head.len == 0 {
+            text.head = span;
+        } else if text.chain == NONE && text.head.is_before(span) {
+            text.head.len += span.len;
         } else {
-            let at = self.links.len() as u32;
-            self.links.push(Link { span, next: NONE });
-            match self.links.get_mut(text.last as usize) {
-                Some(link) => link.next = at,
-                None => text.first = at,
-            }
-            text.last = at;
+            self.link(text, span);
         }
+    }
+
+    /// Puts a span behind a text that is not the last of its chunk, or was not once.
+    fn link(&mut self, text: &mut Text, span: Span) {
+        if text.chain == NONE {
+            let first = self.links.push(Link { span, next: NONE }) as u32;
+            let chain = Chain {
+                first,
+                last: first,
+                len: text.head.len + span.len,
+            };
+            text.chain = self.chains.push(chain) as u32;
+            return;
+        }
+        let Some(chain) = self.chains.get_mut(text.chain as usize) else {
+            return;
+        };
+        chain.len += span.len;
+        let next = self.links.len() as u32;
+        let Some(last) = self.links.get_mut(chain.last as usize) else {
+            return;
+        };
+        if last.span.is_before(span) {
+            last.span.len += span.len;
+            return;
+        }
+        last.next = next;
+        chain.last = next;
+        self.links.push(Link { span, next: NONE });
+    }
+
+    fn first_link(&self, text: Text) -> u32 {
+        let chain = self.chains.get(text.chain as usize);
+        chain.map_or(NONE, |chain| chain.first)
     }
 
     /// Bytes left in the chunk that is being filled.
+    #[inline]
     fn room(&self) -> usize {
-        self.chunks
-            .get(self.current)
-            .map_or(0, |chunk| chunk.capacity() - chunk.len())
+        self.current.capacity() - self.current.len()
     }
 
-    fn reserve(&mut self, len: usize) {
-        if self.room() < len {
-            self.current = self.chunks.len();
-            self.chunks.push(String::with_capacity(CHUNK.max(len)));
+    /// Begins a new chunk with room for `len` bytes at least.
+    fn turn(&mut self, len: usize) {
+        let size = (2 * self.current.capacity()).clamp(FIRST_CHUNK, CHUNK);
+        let full = std::mem::replace(&mut self.current, String::with_capacity(size.max(len)));
+        if let Some(chunk) = self.chunks.get_mut(self.at as usize) {
+            *chunk = Some(Arc::new(full));
         }
+        self.at = self.chunks.push(None) as u32;
     }
 
-    fn new_chunk(&mut self) {
-        self.current = self.chunks.len();
-        self.chunks.push(String::with_capacity(CHUNK));
-    }
-
-    fn own_chunk(&mut self, text: &str) -> Span {
-        self.chunks.push(text.to_owned());
+    fn own_chunk(&mut self, text: String) -> Span {
+        let len = text.len() as u32;
         Span {
-            chunk: self.chunks.len() as u32 - 1,
+            chunk: self.chunks.push(Some(Arc::new(text))) as u32,
             start: 0,
-            len: text.len() as u32,
+            len,
         }
     }
 
     /// Writes into the current chunk, which has room.
+    #[inline]
     fn write(&mut self, text: &str) -> Span {
-        let Some(chunk) = self.chunks.get_mut(self.current) else {
-            return Span::default();
-        };
-        let start = chunk.len() as u32;
-        chunk.push_str(text);
+        let start = self.current.len() as u32;
+        self.current.push_str(text);
         Span {
-            chunk: self.current as u32,
+            chunk: self.at,
             start,
             len: text.len() as u32,
         }
     }
 
+    #[inline]
     fn slice(&self, span: Span) -> &str {
         let (start, len) = (span.start as usize, span.len as usize);
-        self.chunks
-            .get(span.chunk as usize)
+        let chunk = if span.chunk == self.at {
+            Some(self.current.as_str())
+        } else {
+            let chunk = self.chunks.get(span.chunk as usize);
+            chunk.and_then(|chunk| chunk.as_ref().map(|it| it.as_str()))
+        };
+        chunk
             .and_then(|chunk| chunk.get(start..start + len))
             .unwrap_or_default()
     }
@@ -285,6 +397,12 @@ impl Arena {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         scratch
+    }
+
+    fn give_back(&mut self, scratch: String) {
+        if scratch.capacity() <= SCRATCH {
+            self.scratch = scratch;
+        }
     }
 }
 
@@ -353,7 +471,7 @@ mod tests {
     #[test]
     fn a_pair_cut_between_two_deltas_is_joined() {
         let mut arena = Arena::default();
-        let (mut text, mut high) = (Text::default(), None);
+        let (mut text, mut high) = (Text::default(), 0);
         let delta = |json: &'static str| RawJson::parse(json).and_then(RawJson::as_str).unwrap();
         assert_eq!(
             arena.append_of(&mut text, delta(r#""a\ud83d""#), &mut high),

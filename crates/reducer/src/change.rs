@@ -143,20 +143,23 @@ impl Transcript {
     /// A record for everything that stands.
     fn everything(&self) -> Vec<Record> {
         let mut slots = vec![Slot::Session, Slot::Status];
-        for id in (0..self.entries.len() as u32).map(EntryId) {
+        let entries = self.entries.numbers();
+        for id in entries.map(|at| EntryId::new(at as u32)) {
             if !self.entries[id.at()].is_removed {
-                slots.push(Slot::Entry(id.0));
-                slots.extend(self.live_blocks(id).map(|block| Slot::Block(block.0)));
+                slots.push(Slot::Entry(id.number()));
+                slots.extend(
+                    self.live_blocks(id)
+                        .map(|block| Slot::Block(block.number())),
+                );
             }
         }
-        let calls = 0..self.calls.len() as u32;
-        slots.extend(
-            calls
-                .filter(|&id| !self.calls[id as usize].is_removed)
-                .map(Slot::Call),
-        );
-        slots.extend((0..self.tasks.len() as u32).map(Slot::Task));
-        slots.extend((0..self.permissions.len() as u32).map(Slot::Permission));
+        let calls = self.calls.numbers();
+        let calls = calls.filter(|&at| !self.calls[at].is_removed);
+        slots.extend(calls.map(|at| Slot::Call(at as u32)));
+        let tasks = self.tasks.numbers();
+        slots.extend(tasks.map(|at| Slot::Task(at as u32)));
+        let permissions = self.permissions.numbers();
+        slots.extend(permissions.map(|at| Slot::Permission(at as u32)));
         slots.extend([Slot::Usage, Slot::Stats]);
         slots
             .into_iter()
@@ -232,18 +235,18 @@ impl<'a> Changes<'a> {
             },
             Slot::Usage => Change::Usage { usage: it.usage() },
             Slot::Stats => Change::Stats { stats: it.stats() },
-            Slot::Entry(entry) => self.entry(EntryId(entry)),
-            Slot::Block(block) => self.block(BlockId(block)),
-            Slot::Text(block) => self.text(BlockId(block), record.from),
-            Slot::Call(call) => self.call(CallId(call)),
+            Slot::Entry(entry) => self.entry(EntryId::new(entry)),
+            Slot::Block(block) => self.block(BlockId::new(block)),
+            Slot::Text(block) => self.text(BlockId::new(block), record.from),
+            Slot::Call(call) => self.call(CallId::new(call)),
             Slot::Task(task) => {
-                let value = Task::new(it, TaskId(task));
+                let value = Task::new(it, TaskId::new(task));
                 let task = value.id();
                 Change::Task { task, value }
             }
             Slot::Permission(permission) => Change::Permission {
-                permission: PermissionId(permission),
-                value: Permission::new(it, PermissionId(permission)),
+                permission: PermissionId::new(permission),
+                value: Permission::new(it, PermissionId::new(permission)),
             },
         }
     }

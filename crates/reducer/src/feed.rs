@@ -158,7 +158,7 @@ impl Feed {
     /// What a message knows about its blocks is what a look at all of them says.
     fn check_counts(&self) {
         let it = &self.transcript;
-        for entry in (0..it.entries.len() as u32).map(EntryId) {
+        for entry in it.entries.numbers().map(|at| EntryId::new(at as u32)) {
             let live: Vec<_> = it.live_blocks(entry).collect();
             assert_eq!(it.live_count(entry) as usize, live.len());
             let drafted = live

@@ -24,7 +24,7 @@ pub(crate) use session::{SessionRecord, Tally};
 
 use bowline_jsonl::{Body, Event, Str};
 
-use crate::index::Brought;
+use crate::index::Uuid;
 use crate::transcript::{Here, Transcript};
 
 impl Transcript {
@@ -67,18 +67,12 @@ impl Transcript {
         let Some(uuid) = event.uuid else {
             return false;
         };
-        let uuid = uuid.decode();
+        let uuid = Uuid::new(&uuid.decode());
         match &event.body {
             // What an echo means depends on what it says.
             Body::User(user) if user.is_replay => false,
-            Body::Assistant(_) | Body::User(_) | Body::Result(_) => {
-                let known = self.uuids.line(&uuid).is_some();
-                if !known {
-                    self.uuids.note(&uuid, Brought::Nothing);
-                }
-                known
-            }
-            _ => self.uuids.is_repeated(&uuid),
+            Body::Assistant(_) | Body::User(_) | Body::Result(_) => self.uuids.is_known(uuid),
+            _ => self.uuids.is_repeated(uuid),
         }
     }
 }

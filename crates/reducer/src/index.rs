@@ -1,11 +1,10 @@
 //! From names to records, in constant time at any length of the transcript.
 
-use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
+use std::hash::BuildHasher as _;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-
-use crate::arena::{Arena, Atom};
+use hashbrown::hash_table::Entry;
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,49 +21,64 @@ pub(crate) enum Kind {
     Permission,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Named {
-    hash: u64,
-    name: Atom,
-    scope: u32,
-    id: u32,
+/// A name, hashed. The record that it may stand for knows whether it does, so that the index holds
+/// no names: eight bytes for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
     kind: Kind,
+    hash: u32,
 }
 
-/// Ids by name. The names lie in the arena, so that a new one costs no allocation.
+impl Key {
+    pub(crate) fn new(kind: Kind, scope: u32, name: &str) -> Self {
+        // The seed is fixed: the same stream gives the same transcript, byte for byte.
+        let hash = FixedState::with_seed(u64::from(scope)).hash_one(name);
+        let hash = (hash >> 32) as u32;
+        Self { kind, hash }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    hash: u32,
+    id: u32,
+}
+
+impl Named {
+    fn hash(&self) -> u64 {
+        spread(self.hash)
+    }
+}
+
+/// The table looks at both ends of a hash.
+const fn spread(hash: u32) -> u64 {
+    (hash as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Ids by name.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    names: HashTable<Named>,
+    names: [HashTable<Named>; 5],
 }
 
 impl Index {
-    pub(crate) fn find(&self, arena: &Arena, kind: Kind, scope: u32, name: &str) -> Option<u32> {
-        let same = |it: &Named| it.kind == kind && it.scope == scope && arena.str(it.name) == name;
-        let found = self.names.find(hash(kind, scope, name), same);
+    fn names(&self, kind: Kind) -> &HashTable<Named> {
+        &self.names[kind as usize]
+    }
+
+    /// The id with this key that `is_it`: keys of two names may be the same.
+    #[inline]
+    pub(crate) fn find(&self, key: Key, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        let same = |it: &Named| it.hash == key.hash && is_it(it.id);
+        let found = self.names(key.kind).find(spread(key.hash), same);
         found.map(|it| it.id)
     }
 
-    /// Adds a name that is not there yet.
-    pub(crate) fn insert(&mut self, arena: &Arena, kind: Kind, scope: u32, name: Atom, id: u32) {
-        let hash = hash(kind, scope, arena.str(name));
-        let named = Named {
-            hash,
-            name,
-            scope,
-            id,
-            kind,
-        };
-        self.names.insert_unique(hash, named, |it| it.hash);
+    /// Adds an id whose name is not there yet.
+    pub(crate) fn insert(&mut self, key: Key, id: u32) {
+        let named = Named { hash: key.hash, id };
+        self.names[key.kind as usize].insert_unique(named.hash(), named, Named::hash);
     }
-}
-
-/// The seed is fixed: the same stream gives the same transcript, byte for byte.
-fn hash(kind: Kind, scope: u32, name: &str) -> u64 {
-    let mut hasher = FixedState::default().build_hasher();
-    kind.hash(&mut hasher);
-    scope.hash(&mut hasher);
-    name.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// What a line with this uuid brought.
@@ -78,13 +92,103 @@ pub(crate) enum Brought {
     Nothing,
 }
 
-/// A uuid, hashed to 128 bits: two uuids that are not the same never meet in one.
-type Key = [u64; 2];
+/// A uuid, hashed to 96 bits: two uuids that are not the same never meet in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Uuid {
+    first: u64,
+    second: u32,
+}
 
+impl Uuid {
+    /// Two independent hashes of the whole text.
+    #[inline]
+    pub(crate) fn new(text: &str) -> Self {
+        let [first, second] = match words(text.as_bytes()) {
+            Some([a, b, c, d, e]) => {
+                let [x, y] = [a ^ SEEDS[0], c ^ SEEDS[1]];
+                let both = [fold(x, b ^ SEEDS[2]), fold(y, d ^ SEEDS[3])];
+                let first = fold(both[0] ^ e, both[1] ^ SEEDS[4]);
+                [first, fold(both[0] ^ SEEDS[5], both[1].wrapping_add(e))]
+            }
+            None => [1, 2].map(|seed| FixedState::with_seed(seed).hash_one(text)),
+        };
+        Self {
+            first,
+            second: second as u32,
+        }
+    }
+}
+
+/// Digits of pi, as foldhash has them.
+const SEEDS: [u64; 6] = [
+    0x243f_6a88_85a3_08d3,
+    0x1319_8a2e_0370_7344,
+    0xa409_3822_299f_31d0,
+    0x082e_fa98_ec4e_6c89,
+    0x4528_21e6_38d0_1377,
+    0xbe54_66cf_34e9_0c6c,
+];
+
+/// The text of a uuid as words, of which the last two overlap; none for a text of another length.
+#[inline]
+fn words(text: &[u8]) -> Option<[u64; 5]> {
+    if text.len() != 36 {
+        return None;
+    }
+    let word = |at: usize| {
+        let bytes = text.get(at..).and_then(|rest| rest.first_chunk());
+        bytes.map(|bytes| u64::from_le_bytes(*bytes))
+    };
+    Some([word(0)?, word(8)?, word(16)?, word(24)?, word(28)?])
+}
+
+/// Both halves of the product.
+#[inline]
+const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// What a line brought, in 16 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    key: Key,
-    brought: Brought,
+    first: u64,
+    second: u32,
+    /// The id, doubled, and one more for blocks.
+    brought: u32,
+}
+
+/// A line that brought nothing.
+const NOTHING: u32 = u32::MAX;
+
+impl Line {
+    const fn new(uuid: Uuid, brought: Brought) -> Self {
+        Self {
+            first: uuid.first,
+            second: uuid.second,
+            brought: match brought {
+                Brought::Entry(id) => id << 1,
+                Brought::Blocks(id) => id << 1 | 1,
+                Brought::Nothing => NOTHING,
+            },
+        }
+    }
+
+    const fn brought(self) -> Brought {
+        match (self.brought, self.brought & 1) {
+            (NOTHING, _) => Brought::Nothing,
+            (id, 0) => Brought::Entry(id >> 1),
+            (id, _) => Brought::Blocks(id >> 1),
+        }
+    }
+
+    fn is_of(&self, uuid: Uuid) -> bool {
+        self.first == uuid.first && self.second == uuid.second
+    }
+
+    const fn hash(&self) -> u64 {
+        self.first
+    }
 }
 
 /// Uuids of lines that came before.
@@ -102,43 +206,44 @@ pub(crate) struct Uuids {
 const RECENT: usize = 4096;
 
 impl Uuids {
-    pub(crate) fn line(&self, uuid: &str) -> Option<Brought> {
-        let key = key(uuid);
-        let found = self.lines.find(key[0], |it| it.key == key);
-        found.map(|it| it.brought)
+    pub(crate) fn line(&self, uuid: Uuid) -> Option<Brought> {
+        let found = self.lines.find(uuid.first, |it| it.is_of(uuid));
+        found.map(|it| it.brought())
     }
 
     /// Notes what a line brought; the newest line of a uuid counts.
-    pub(crate) fn note(&mut self, uuid: &str, brought: Brought) {
-        let key = key(uuid);
-        match self.lines.find_mut(key[0], |it| it.key == key) {
-            Some(line) => line.brought = brought,
-            None => {
-                let line = Line { key, brought };
-                self.lines.insert_unique(key[0], line, |it| it.key[0]);
+    pub(crate) fn note(&mut self, uuid: Uuid, brought: Brought) {
+        let line = Line::new(uuid, brought);
+        let same = |it: &Line| it.is_of(uuid);
+        match self.lines.entry(uuid.first, same, Line::hash) {
+            Entry::Occupied(mut known) => *known.get_mut() = line,
+            Entry::Vacant(free) => drop(free.insert(line)),
+        }
+    }
+
+    /// Whether a line with this uuid came before; it is kept from now on.
+    pub(crate) fn is_known(&mut self, uuid: Uuid) -> bool {
+        let same = |it: &Line| it.is_of(uuid);
+        match self.lines.entry(uuid.first, same, Line::hash) {
+            Entry::Occupied(_) => true,
+            Entry::Vacant(free) => {
+                free.insert(Line::new(uuid, Brought::Nothing));
+                false
             }
         }
     }
 
     /// Whether this uuid came a short while ago; it is remembered from now on.
-    pub(crate) fn is_repeated(&mut self, uuid: &str) -> bool {
+    #[inline]
+    pub(crate) fn is_repeated(&mut self, uuid: Uuid) -> bool {
         if self.recent.is_empty() {
             self.recent = vec![0; RECENT].into_boxed_slice();
         }
-        let key = half(uuid, 1);
-        let Some(slot) = self.recent.get_mut((key as usize) % RECENT) else {
+        let Some(slot) = self.recent.get_mut((uuid.first as usize) % RECENT) else {
             return false;
         };
-        std::mem::replace(slot, key) == key
+        std::mem::replace(slot, uuid.first) == uuid.first
     }
-}
-
-fn key(uuid: &str) -> Key {
-    [half(uuid, 1), half(uuid, 2)]
-}
-
-fn half(uuid: &str, seed: u64) -> u64 {
-    FixedState::with_seed(seed).hash_one(uuid)
 }
 
 #[cfg(test)]
@@ -147,33 +252,65 @@ mod tests {
 
     #[test]
     fn names_are_apart_by_kind_and_scope() {
-        let (mut arena, mut index) = (Arena::default(), Index::default());
-        let name = arena.atom("msg_1");
-        index.insert(&arena, Kind::Message, 0, name, 7);
-        assert_eq!(index.find(&arena, Kind::Message, 0, "msg_1"), Some(7));
-        assert_eq!(index.find(&arena, Kind::Message, 1, "msg_1"), None);
-        assert_eq!(index.find(&arena, Kind::Call, 0, "msg_1"), None);
+        let mut index = Index::default();
+        let key = Key::new(Kind::Message, 0, "msg_1");
+        index.insert(key, 7);
+        assert_eq!(index.find(key, |_| true), Some(7));
+        assert_eq!(index.find(key, |id| id != 7), None);
+        assert_eq!(
+            index.find(Key::new(Kind::Message, 1, "msg_1"), |_| true),
+            None
+        );
+        assert_eq!(index.find(Key::new(Kind::Call, 0, "msg_1"), |_| true), None);
     }
 
     #[test]
     fn lines_are_kept_and_the_newest_counts() {
         let mut uuids = Uuids::default();
-        let (one, two) = ("aaaaaaaa-0000-4000-8000-000000000001", "not a uuid");
+        let [one, two, three] = [
+            "aaaaaaaa-0000-4000-8000-000000000001",
+            "not a uuid",
+            "aaaaaaaa-0000-4000-8000-000000000002",
+        ]
+        .map(Uuid::new);
         uuids.note(one, Brought::Entry(1));
-        uuids.note(two, Brought::Nothing);
-        uuids.note(one, Brought::Entry(2));
-        assert_eq!(uuids.line(one), Some(Brought::Entry(2)));
+        assert!(!uuids.is_known(two) && uuids.is_known(two));
+        uuids.note(one, Brought::Blocks(2));
+        assert_eq!(uuids.line(one), Some(Brought::Blocks(2)));
         assert_eq!(uuids.line(two), Some(Brought::Nothing));
-        assert_eq!(uuids.line("aaaaaaaa-0000-4000-8000-000000000002"), None);
+        assert_eq!(uuids.line(three), None);
+    }
+
+    #[test]
+    fn uuids_that_differ_in_any_digit_are_apart() {
+        let uuid = "0f14e45f-ceea-467f-a0e6-c7b1d3a5f201";
+        let mut seen = vec![Uuid::new(uuid)];
+        for at in (0..uuid.len()).filter(|&at| uuid.as_bytes()[at] != b'-') {
+            for digit in "0123456789abcdef".chars() {
+                let mut other = uuid.to_owned();
+                other.replace_range(at..=at, &digit.to_string());
+                if other != uuid {
+                    seen.push(Uuid::new(&other));
+                }
+            }
+        }
+        let mut firsts: Vec<_> = seen.iter().map(|it| it.first).collect();
+        let mut seconds: Vec<_> = seen.iter().map(|it| it.second).collect();
+        firsts.sort_unstable();
+        firsts.dedup();
+        seconds.sort_unstable();
+        seconds.dedup();
+        assert_eq!(firsts.len(), 1 + 32 * 15);
+        assert!(seconds.len() > 32 * 15 - 2);
     }
 
     #[test]
     fn the_window_knows_a_line_that_comes_again() {
         let mut uuids = Uuids::default();
-        let uuid = |n: u32| format!("00000000-0000-4000-8000-{n:012x}");
-        assert!(!uuids.is_repeated(&uuid(1)));
-        assert!(uuids.is_repeated(&uuid(1)));
-        assert!(!uuids.is_repeated(&uuid(2)));
-        assert!(uuids.is_repeated(&uuid(1)));
+        let uuid = |n: u32| Uuid::new(&format!("00000000-0000-4000-8000-{n:012x}"));
+        assert!(!uuids.is_repeated(uuid(1)));
+        assert!(uuids.is_repeated(uuid(1)));
+        assert!(!uuids.is_repeated(uuid(2)));
+        assert!(uuids.is_repeated(uuid(1)));
     }
 }

@@ -98,10 +98,13 @@ mod fold;
 mod host;
 mod index;
 mod json;
+mod list;
 mod log;
 mod mirror;
+mod names;
 mod record;
 mod state;
+mod store;
 mod transcript;
 mod view;
 

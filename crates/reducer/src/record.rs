@@ -1,26 +1,47 @@
 //! The records that a transcript is made of. They hold ids and spans, never text.
 
-use serde::Serialize;
+use std::fmt;
+use std::num::NonZeroU32;
+
+use serde::{Serialize, Serializer};
 
 use crate::arena::{Atom, Text};
 use crate::log::Stamp;
+use crate::names::Name;
 use crate::state::{CallState, ErrorKind, MessageState, Outcome, PermissionState, TaskState};
 
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $vis:vis $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-        pub struct $name(pub(crate) u32);
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $vis struct $name(NonZeroU32);
 
         impl $name {
+            // One more than the number, so that an id that may be missing is no larger.
+            pub(crate) const fn new(number: u32) -> Self {
+                Self(NonZeroU32::MIN.saturating_add(number))
+            }
+
             /// The number; it is never used again for anything else in the transcript.
             #[must_use]
-            pub const fn number(self) -> u32 {
-                self.0
+            $vis const fn number(self) -> u32 {
+                self.0.get() - 1
             }
 
             pub(crate) const fn at(self) -> usize {
-                self.0 as usize
+                self.number() as usize
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($name)).field(&self.number()).finish()
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_u32(self.number())
             }
         }
     };
@@ -28,42 +49,47 @@ macro_rules! id {
 
 id! {
     /// Names an entry. Ids grow in the order in which entries stand.
-    EntryId
+    pub EntryId
 }
 id! {
     /// Names a block. Ids grow in the order in which the blocks of an entry stand.
-    BlockId
+    pub BlockId
 }
 id! {
     /// Names a tool call. Ids grow in the order of announcement.
-    CallId
+    pub CallId
 }
 id! {
     /// Names a thread: the main one, or that of a sub-agent.
-    ThreadId
+    pub ThreadId
 }
 id! {
     /// Names a task.
-    TaskId
+    pub TaskId
 }
 id! {
     /// Names a permission request.
-    PermissionId
+    pub PermissionId
+}
+
+id! {
+    /// Names what a tool gave back.
+    pub(crate) ResultId
 }
 
 impl ThreadId {
-    pub(crate) const MAIN: Self = Self(0);
+    pub(crate) const MAIN: Self = Self::new(0);
 }
 
 /// A sequence of entries: the main one, or that of a sub-agent.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadRecord {
     /// The call that holds it; none for the main thread.
     pub(crate) call: Option<CallId>,
     pub(crate) agent_id: Atom,
-    pub(crate) agent_type: Atom,
-    pub(crate) entries: Vec<EntryId>,
-    pub(crate) calls: Vec<CallId>,
+    pub(crate) agent_type: Name,
+    pub(crate) entries: Ends<EntryId>,
+    pub(crate) calls: Ends<CallId>,
     /// Calls without a result.
     pub(crate) open: Vec<CallId>,
     /// How many sub-agents nest in it at most.
@@ -72,22 +98,55 @@ pub(crate) struct ThreadRecord {
     pub(crate) rejected: Vec<CallId>,
 }
 
-#[derive(Debug)]
+/// The ends of a list whose records point at each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends<I> {
+    pub(crate) first: Option<I>,
+    pub(crate) last: Option<I>,
+}
+
+impl<I> Default for Ends<I> {
+    fn default() -> Self {
+        Self {
+            first: None,
+            last: None,
+        }
+    }
+}
+
+impl<I> Default for Beside<I> {
+    fn default() -> Self {
+        Self {
+            before: None,
+            next: None,
+        }
+    }
+}
+
+/// The neighbours of a record in its list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside<I> {
+    pub(crate) before: Option<I>,
+    pub(crate) next: Option<I>,
+}
+
+#[derive(Clone, Debug)]
 pub(crate) struct EntryRecord {
     pub(crate) thread: ThreadId,
+    pub(crate) beside: Beside<EntryId>,
+    pub(crate) is_removed: bool,
     pub(crate) at_ms: u64,
     pub(crate) offset: u64,
     pub(crate) stamp: Stamp,
-    pub(crate) is_removed: bool,
     pub(crate) body: EntryBody,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum EntryBody {
     User(UserRecord),
     Assistant(MessageRecord),
     Result(Box<ResultRecord>),
-    Notice { notice: Atom, text: Text },
+    Notice { notice: Name, text: Text },
     Error { error: ErrorKind, text: Text },
 }
 
@@ -106,7 +165,7 @@ pub(crate) struct UserRecord {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MessageRecord {
     pub(crate) message_id: Atom,
-    pub(crate) model: Atom,
+    pub(crate) model: Name,
     pub(crate) state: MessageState,
     /// Its blocks are a list: the first, the last, and each points to the next.
     pub(crate) first: Option<BlockId>,
@@ -121,17 +180,17 @@ pub(crate) struct MessageRecord {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ResultRecord {
-    pub(crate) subtype: Atom,
+    pub(crate) subtype: Name,
     pub(crate) is_error: bool,
     pub(crate) outcome: Outcome,
     pub(crate) text: Option<Text>,
-    pub(crate) origin: Option<Atom>,
-    pub(crate) terminal_reason: Option<Atom>,
+    pub(crate) origin: Option<Name>,
+    pub(crate) terminal_reason: Option<Name>,
     pub(crate) num_turns: u64,
     pub(crate) duration_ms: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct BlockRecord {
     pub(crate) entry: EntryId,
     pub(crate) next: Option<BlockId>,
@@ -142,10 +201,12 @@ pub(crate) struct BlockRecord {
     pub(crate) body: BlockBody,
     pub(crate) stage: Stage,
     pub(crate) is_removed: bool,
-    /// Half of a surrogate pair at the end of the text.
-    pub(crate) high: Option<u16>,
+    /// Half of a surrogate pair at the end of the text, or 0.
+    pub(crate) high: u16,
+    /// When the block or its text was logged last.
     pub(crate) stamp: Stamp,
-    pub(crate) text_stamp: Stamp,
+    /// Whether it was its text alone that was logged last.
+    pub(crate) was_text: bool,
 }
 
 impl BlockRecord {
@@ -194,22 +255,23 @@ impl BlockBody {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CallRecord {
     pub(crate) id: Atom,
-    pub(crate) name: Atom,
+    pub(crate) name: Name,
     pub(crate) thread: ThreadId,
+    pub(crate) beside: Beside<CallId>,
     pub(crate) entry: Option<EntryId>,
-    /// Raw JSON; none while it is being written.
-    pub(crate) input: Option<Text>,
+    /// Raw JSON; empty while it is being written.
+    pub(crate) input: Text,
     /// Raw JSON of what the host let run instead.
-    pub(crate) updated_input: Option<Text>,
+    pub(crate) updated_input: Option<Box<Text>>,
     pub(crate) state: CallState,
-    pub(crate) result: Option<Box<ToolResultRecord>>,
-    pub(crate) subagent: Option<ThreadId>,
     /// Its sub-agent was seen; the call itself was not.
     pub(crate) is_placeholder: bool,
     pub(crate) is_removed: bool,
+    pub(crate) result: Option<ResultId>,
+    pub(crate) subagent: Option<ThreadId>,
     pub(crate) stamp: Stamp,
 }
 
@@ -219,18 +281,18 @@ pub(crate) struct ToolResultRecord {
     /// The call closed, and its work goes on as a task.
     pub(crate) is_async: bool,
     pub(crate) text: Text,
-    /// Raw JSON of the content, when it holds more than text.
-    pub(crate) raw: Option<Text>,
+    /// Raw JSON of the content, when it holds more than text; otherwise empty.
+    pub(crate) raw: Text,
     /// Where the line stands in the log; it holds the tool's structured output.
     pub(crate) offset: u64,
     pub(crate) end: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TaskRecord {
     pub(crate) id: Atom,
     pub(crate) run: Atom,
-    pub(crate) kind: Atom,
+    pub(crate) kind: Name,
     pub(crate) state: TaskState,
     pub(crate) description: Text,
     pub(crate) activity: Text,
@@ -242,11 +304,11 @@ pub(crate) struct TaskRecord {
     pub(crate) stamp: Stamp,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PermissionRecord {
     pub(crate) request_id: Atom,
     pub(crate) tool_use_id: Option<Atom>,
-    pub(crate) tool_name: Atom,
+    pub(crate) tool_name: Name,
     pub(crate) agent_id: Option<Atom>,
     pub(crate) state: PermissionState,
     /// Raw JSON of the whole request.

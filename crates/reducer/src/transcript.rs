@@ -1,36 +1,41 @@
 //! The fold itself: lines and host events in, a transcript that can be read at any time.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use bowline_jsonl::{Event, Item, ParseError, ParseErrorKind, Position};
 
-use crate::arena::{Arena, Atom, Text};
+use crate::arena::{Arena, Text};
 use crate::fold::{Draft, Evidence, SessionRecord, Tally, UsageRecord};
 use crate::host::Meta;
-use crate::index::{Index, Uuids};
+use crate::index::{Index, Key, Kind, Uuids};
+use crate::list::{self, Walk};
 use crate::log::{Log, Revision, Slot, Stamp};
+use crate::names::Names;
 use crate::record::{
-    BlockBody, BlockId, BlockRecord, CallRecord, EntryBody, EntryId, EntryRecord, MessageRecord,
-    PermissionRecord, Stage, TaskRecord, ThreadId, ThreadRecord,
+    Beside, BlockBody, BlockId, BlockRecord, CallId, CallRecord, EntryBody, EntryId, EntryRecord,
+    MessageRecord, PermissionRecord, Stage, TaskRecord, ThreadId, ThreadRecord, ToolResultRecord,
 };
 use crate::state::ErrorKind;
+use crate::store::Store;
 
 /// A conversation, folded from its stream.
 ///
 /// It knows no clock, file or thread: lines, host events and the time they came in are arguments.
 /// Every line costs its own size, whatever the length of the transcript.
-#[derive(Debug)]
 pub struct Transcript {
     pub(crate) arena: Arena,
     pub(crate) index: Index,
     pub(crate) uuids: Uuids,
     pub(crate) log: Log,
-    pub(crate) threads: Vec<ThreadRecord>,
-    pub(crate) entries: Vec<EntryRecord>,
-    pub(crate) blocks: Vec<BlockRecord>,
-    pub(crate) calls: Vec<CallRecord>,
-    pub(crate) tasks: Vec<TaskRecord>,
-    pub(crate) permissions: Vec<PermissionRecord>,
+    pub(crate) names: Names,
+    pub(crate) threads: Store<ThreadRecord>,
+    pub(crate) entries: Store<EntryRecord>,
+    pub(crate) blocks: Store<BlockRecord>,
+    pub(crate) calls: Store<CallRecord>,
+    pub(crate) results: Store<ToolResultRecord>,
+    pub(crate) tasks: Store<TaskRecord>,
+    pub(crate) permissions: Store<PermissionRecord>,
     pub(crate) drafts: Vec<Draft>,
     /// Prompts of the host without a uuid that the agent has not echoed yet, nor any later one.
     pub(crate) unconfirmed: VecDeque<EntryId>,
@@ -38,8 +43,6 @@ pub struct Transcript {
     pub(crate) usage: UsageRecord,
     pub(crate) tally: Tally,
     pub(crate) evidence: Evidence,
-    /// The model that spoke last.
-    pub(crate) last_model: Atom,
     /// Offset behind the last line that was applied: what lies before it is known.
     pub(crate) applied: u64,
     /// The bad line at the end of the input, until it comes whole.
@@ -80,22 +83,24 @@ impl Transcript {
             index: Index::default(),
             uuids: Uuids::default(),
             log: Log::default(),
-            threads: vec![ThreadRecord::default()],
-            entries: Vec::new(),
-            blocks: Vec::new(),
-            calls: Vec::new(),
-            tasks: Vec::new(),
-            permissions: Vec::new(),
+            names: Names::default(),
+            threads: Store::default(),
+            entries: Store::default(),
+            blocks: Store::default(),
+            calls: Store::default(),
+            results: Store::default(),
+            tasks: Store::default(),
+            permissions: Store::default(),
             drafts: Vec::new(),
             unconfirmed: VecDeque::new(),
             session: SessionRecord::default(),
             usage: UsageRecord::default(),
             tally: Tally::default(),
             evidence: Evidence::default(),
-            last_model: Atom::default(),
             applied: 0,
             cut: None,
         };
+        transcript.threads.push(ThreadRecord::default());
         transcript.touch_header();
         transcript
     }
@@ -228,16 +233,18 @@ impl Transcript {
     }
 
     pub(crate) fn entry(&mut self, thread: ThreadId, body: EntryBody, here: Here) -> EntryId {
-        let id = EntryId(self.entries.len() as u32);
+        let id = EntryId::new(self.entries.len() as u32);
         self.entries.push(EntryRecord {
             thread,
+            beside: Beside::default(),
+            is_removed: false,
             at_ms: here.at_ms,
             offset: here.offset,
             stamp: Stamp::default(),
-            is_removed: false,
             body,
         });
-        self.threads[thread.at()].entries.push(id);
+        let list = &mut self.threads[thread.at()].entries;
+        list::insert(&mut self.entries, list, id);
         self.touch_entry(id);
         id
     }
@@ -271,7 +278,7 @@ impl Transcript {
         body: BlockBody,
         stage: Stage,
     ) -> BlockId {
-        let id = BlockId(self.blocks.len() as u32);
+        let id = BlockId::new(self.blocks.len() as u32);
         self.blocks.push(BlockRecord {
             entry,
             next: None,
@@ -280,9 +287,9 @@ impl Transcript {
             body,
             stage,
             is_removed: false,
-            high: None,
+            high: 0,
             stamp: Stamp::default(),
-            text_stamp: Stamp::default(),
+            was_text: false,
         });
         let before = self.message_mut(entry).and_then(|message| {
             message.first.get_or_insert(id);
@@ -368,20 +375,24 @@ impl Transcript {
 
     pub(crate) fn touch_entry(&mut self, id: EntryId) {
         self.log
-            .note(&mut self.entries[id.at()].stamp, Slot::Entry(id.0));
+            .note(&mut self.entries[id.at()].stamp, Slot::Entry(id.number()));
     }
 
     pub(crate) fn touch_block(&mut self, id: BlockId) {
-        self.log
-            .note(&mut self.blocks[id.at()].stamp, Slot::Block(id.0));
+        let block = &mut self.blocks[id.at()];
+        if std::mem::take(&mut block.was_text) {
+            block.stamp = Stamp::default();
+        }
+        self.log.note(&mut block.stamp, Slot::Block(id.number()));
     }
 
     /// Notes that the text of a block changed from byte `from` on. A block that is logged as a
     /// whole since the last reading needs no more.
     pub(crate) fn touch_text(&mut self, id: BlockId, from: u32) {
         let block = &mut self.blocks[id.at()];
-        if !self.log.is_fresh(block.stamp) {
-            self.log.note_text(&mut block.text_stamp, id.0, from);
+        if block.was_text || !self.log.is_fresh(block.stamp) {
+            block.was_text = true;
+            self.log.note_text(&mut block.stamp, id.number(), from);
         }
     }
 
@@ -389,9 +400,57 @@ impl Transcript {
         self.log.note(&mut self.tally.stamp, Slot::Stats);
     }
 
+    // Names.
+
+    pub(crate) fn message_named(&self, key: Key, thread: ThreadId, name: &str) -> Option<EntryId> {
+        let is_it = |id: u32| match self.entries.get(id as usize) {
+            Some(EntryRecord {
+                thread: its,
+                body: EntryBody::Assistant(message),
+                ..
+            }) => *its == thread && self.arena.str(message.message_id) == name,
+            _ => false,
+        };
+        self.index.find(key, is_it).map(EntryId::new)
+    }
+
+    pub(crate) fn call_named(&self, id: &str) -> Option<CallId> {
+        self.call_by(Key::new(Kind::Call, 0, id), id)
+    }
+
+    pub(crate) fn call_by(&self, key: Key, id: &str) -> Option<CallId> {
+        let is_it = |call: u32| {
+            let call = self.calls.get(call as usize);
+            call.is_some_and(|call| self.arena.str(call.id) == id)
+        };
+        self.index.find(key, is_it).map(CallId::new)
+    }
+
+    /// The entries of a thread, the removed ones too.
+    pub(crate) fn entries_of(&self, thread: ThreadId) -> Walk<'_, EntryRecord> {
+        Walk::new(&self.entries, self.threads[thread.at()].entries)
+    }
+
+    /// The calls of a thread, the removed ones too.
+    pub(crate) fn calls_of(&self, thread: ThreadId) -> Walk<'_, CallRecord> {
+        Walk::new(&self.calls, self.threads[thread.at()].calls)
+    }
+
     /// Texts are stored by several folds in the same way.
     pub(crate) fn keep(&mut self, text: &str) -> Text {
         self.arena.store(text)
+    }
+}
+
+// What it says is for its readers, and may be long.
+impl fmt::Debug for Transcript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transcript")
+            .field("applied", &self.applied)
+            .field("revision", &self.log.revision())
+            .field("entries", &self.entries.len())
+            .field("calls", &self.calls.len())
+            .finish_non_exhaustive()
     }
 }
 

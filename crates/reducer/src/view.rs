@@ -19,6 +19,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::arena::{Atom, Text, TextRef};
+use crate::names::Name;
 use crate::record::{CallId, EntryId, PermissionId, TaskId, ThreadId};
 use crate::transcript::Transcript;
 
@@ -141,7 +142,7 @@ impl<'a> Thread<'a> {
     #[must_use]
     pub fn agent_id(self) -> Option<&'a str> {
         self.transcript
-            .name(self.transcript.threads[self.id.at()].agent_id)
+            .id_of(self.transcript.threads[self.id.at()].agent_id)
     }
 
     /// The kind of sub-agent, such as `general-purpose`.
@@ -154,9 +155,9 @@ impl<'a> Thread<'a> {
     /// Its entries, in order.
     pub fn entries(self) -> impl DoubleEndedIterator<Item = Entry<'a>> + use<'a> {
         let transcript = self.transcript;
-        let entries = transcript.threads[self.id.at()].entries.iter();
+        let entries = transcript.entries_of(self.id);
         let entries = entries.filter(|id| !transcript.entries[id.at()].is_removed);
-        entries.map(|&id| Entry::new(transcript, id))
+        entries.map(|id| Entry::new(transcript, id))
     }
 
     /// Its tool calls, in the order of announcement.
@@ -201,13 +202,15 @@ impl Transcript {
     }
 
     /// The tasks, in the order of announcement.
-    pub fn tasks(&self) -> impl ExactSizeIterator<Item = Task<'_>> {
-        (0..self.tasks.len() as u32).map(|id| Task::new(self, TaskId(id)))
+    pub fn tasks(&self) -> impl DoubleEndedIterator<Item = Task<'_>> {
+        let tasks = self.tasks.numbers();
+        tasks.map(|at| Task::new(self, TaskId::new(at as u32)))
     }
 
     /// The permission requests, in the order of asking.
-    pub fn permissions(&self) -> impl ExactSizeIterator<Item = Permission<'_>> {
-        (0..self.permissions.len() as u32).map(|id| Permission::new(self, PermissionId(id)))
+    pub fn permissions(&self) -> impl DoubleEndedIterator<Item = Permission<'_>> {
+        let permissions = self.permissions.numbers();
+        permissions.map(|at| Permission::new(self, PermissionId::new(at as u32)))
     }
 
     /// The permission requests that wait for an answer, the oldest first.
@@ -253,9 +256,14 @@ impl Transcript {
         Stats::new(self)
     }
 
-    /// A name; none when it is empty.
-    pub(crate) fn name(&self, atom: Atom) -> Option<&str> {
+    /// An id; none when it is empty.
+    pub(crate) fn id_of(&self, atom: Atom) -> Option<&str> {
         (!atom.is_empty()).then(|| self.arena.str(atom))
+    }
+
+    /// A name; none when it is empty.
+    pub(crate) fn name(&self, name: Name) -> Option<&str> {
+        (!name.is_empty()).then(|| self.names.str(name))
     }
 
     pub(crate) fn raw(&self, text: Text) -> Raw<'_> {

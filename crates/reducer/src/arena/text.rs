@@ -14,21 +14,24 @@ pub struct TextRef<'a> {
     text: Text,
     /// Bytes at the beginning that are left out.
     from: u32,
+    /// Bytes in all.
+    end: u32,
 }
 
 impl<'a> TextRef<'a> {
-    pub(crate) const fn new(arena: &'a Arena, text: Text) -> Self {
+    pub(crate) fn new(arena: &'a Arena, text: Text) -> Self {
         Self {
             arena,
             text,
             from: 0,
+            end: arena.len(text),
         }
     }
 
     /// The text from byte `from` on.
     pub(crate) fn starting_at(self, from: u32) -> Self {
         Self {
-            from: from.min(self.text.len),
+            from: from.min(self.end),
             ..self
         }
     }
@@ -36,7 +39,7 @@ impl<'a> TextRef<'a> {
     /// Length in bytes.
     #[must_use]
     pub const fn len(self) -> usize {
-        (self.text.len - self.from) as usize
+        (self.end - self.from) as usize
     }
 
     /// Whether there is no text.
@@ -51,7 +54,7 @@ impl<'a> TextRef<'a> {
         Pieces {
             arena: self.arena,
             span: Some(self.text.head),
-            next: self.text.first,
+            next: self.arena.first_link(self.text),
             skip: self.from as usize,
         }
     }
@@ -68,6 +71,10 @@ impl<'a> TextRef<'a> {
         out.push_str(first);
         out.extend(pieces);
         Cow::Owned(out)
+    }
+
+    pub(crate) fn starts_with(self, prefix: &str) -> bool {
+        self.common_prefix(prefix) == prefix.len()
     }
 
     /// Length in bytes of what both begin with, cut between two characters.

@@ -2,7 +2,7 @@
 
 use bowline_jsonl::{Assistant, Block, BlockBody as Said, Event, MessageContent, RawJson, Str};
 
-use crate::index::Brought;
+use crate::index::{Brought, Uuid};
 use crate::record::{BlockBody, BlockId, BlockRecord, EntryBody, EntryId, Stage, ThreadId};
 use crate::state::MessageState;
 use crate::transcript::{Here, Transcript};
@@ -35,7 +35,8 @@ impl Transcript {
             self.set_message(entry, MessageState::Aborted);
         }
         if let Some(uuid) = event.uuid {
-            self.uuids.note(&uuid.decode(), Brought::Blocks(entry.0));
+            self.uuids
+                .note(Uuid::new(&uuid.decode()), Brought::Blocks(entry.number()));
         }
     }
 
@@ -68,19 +69,18 @@ impl Transcript {
         said: Str<'_>,
         make: fn(crate::arena::Text) -> BlockBody,
     ) -> BlockId {
-        let text = said.decode();
         let like = make(crate::arena::Text::default());
-        let Some(id) = self.awaited(entry, like, &text) else {
+        let Some(id) = self.awaited(entry, like, said) else {
             let body = make(self.arena.store_of(said));
             return self.append_final(entry, body);
         };
         self.finalize(id);
         let block = &mut self.blocks[id.at()];
-        block.high = None;
+        block.high = 0;
         if let Some(old) = block.body.text_mut() {
-            let before = old.len();
+            let before = self.arena.len(*old);
             let kept = self.arena.replace(old, said);
-            if kept < before || kept < old.len() {
+            if kept < before || kept < self.arena.len(*old) {
                 self.touch_text(id, kept);
             }
         }
@@ -88,7 +88,7 @@ impl Transcript {
     }
 
     fn place_body(&mut self, entry: EntryId, body: BlockBody) -> BlockId {
-        let Some(id) = self.awaited(entry, body, "") else {
+        let Some(id) = self.awaited(entry, body, Str::default()) else {
             return self.append_final(entry, body);
         };
         self.finalize(id);
@@ -107,29 +107,33 @@ impl Transcript {
 
     /// The draft that a finished block belongs to. Its line comes while the draft is still open;
     /// otherwise the draft that says the same, otherwise the first that is left.
-    fn awaited(&self, entry: EntryId, like: BlockBody, text: &str) -> Option<BlockId> {
+    fn awaited(&self, entry: EntryId, like: BlockBody, said: Str<'_>) -> Option<BlockId> {
         let waits = |id: &BlockId| {
             let block = &self.blocks[id.at()];
             block.stage != Stage::Final && block.body.is_like(like)
         };
         let draft = self.drafts.iter().find(|draft| draft.entry == entry);
         let open = draft.and_then(|draft| draft.open).filter(waits);
+        if open.is_some() {
+            return open;
+        }
+        let waiting = || self.drafted_blocks(entry).filter(waits);
+        let first = waiting().next()?;
+        let text = said.decode();
         let says_it = |id: &BlockId| match self.blocks[id.at()].body {
-            BlockBody::Text(old) | BlockBody::Thinking(old) => self.arena.text(old) == text,
+            BlockBody::Text(old) | BlockBody::Thinking(old) => self.arena.text(old) == *text,
             _ => false,
         };
-        let waiting = || self.drafted_blocks(entry).filter(waits);
-        open.or_else(|| waiting().find(says_it))
-            .or_else(|| waiting().next())
+        Some(waiting().find(says_it).unwrap_or(first))
     }
 
     /// Takes back what the lines with these uuids brought.
     pub(crate) fn retract(&mut self, uuids: Option<RawJson<'_>>) {
         let uuids = uuids.into_iter().flat_map(RawJson::elements);
         for uuid in uuids.filter_map(RawJson::as_str) {
-            match self.uuids.line(&uuid.decode()) {
+            match self.uuids.line(Uuid::new(&uuid.decode())) {
                 Some(Brought::Blocks(entry)) => {
-                    let (entry, line) = (EntryId(entry), line_key(Some(uuid)));
+                    let (entry, line) = (EntryId::new(entry), line_key(Some(uuid)));
                     let its = |id: &BlockId| self.blocks[id.at()].line == line;
                     let its = self.live_blocks(entry).filter(its).collect();
                     self.remove_blocks(its);
@@ -137,8 +141,8 @@ impl Transcript {
                         self.remove_entry(entry);
                     }
                 }
-                Some(Brought::Entry(entry)) if self.is_user(EntryId(entry)) => {
-                    self.remove_entry(EntryId(entry));
+                Some(Brought::Entry(entry)) if self.is_user(EntryId::new(entry)) => {
+                    self.remove_entry(EntryId::new(entry));
                 }
                 _ => {}
             }

@@ -2,12 +2,15 @@
 
 use bowline_jsonl::{RawJson, Str, ToolResult, ToolUse, User};
 
-use crate::arena::{Arena, Atom};
-use crate::fold::user::{self, Joined};
-use crate::index::Kind;
+use crate::arena::{Arena, Atom, Text, TextRef};
+use crate::fold::user;
+use crate::index::{Key, Kind};
+use crate::list;
 use crate::log::{Slot, Stamp};
+use crate::names::Name;
 use crate::record::{
-    BlockBody, BlockId, CallId, CallRecord, EntryId, ThreadId, ThreadRecord, ToolResultRecord,
+    Beside, BlockBody, BlockId, CallId, CallRecord, EntryId, ResultId, ThreadId, ThreadRecord,
+    ToolResultRecord,
 };
 use crate::state::{CallState, PermissionState};
 use crate::transcript::{Here, Transcript};
@@ -30,16 +33,17 @@ impl Transcript {
         is_final: bool,
     ) -> CallId {
         let id = tool.id.decode();
+        let key = Key::new(Kind::Call, 0, &id);
         let call = self
-            .call_named(&id)
-            .unwrap_or_else(|| self.add_call(thread, &id, false));
+            .call_by(key, &id)
+            .unwrap_or_else(|| self.add_call(key, thread, &id, false));
         if self.calls[call.at()].is_placeholder {
             self.adopt(call, thread);
         }
         let record = &mut self.calls[call.at()];
         record.entry = Some(entry);
         if record.name.is_empty() {
-            record.name = self.arena.atom_of(tool.name);
+            record.name = self.names.keep(&tool.name.decode());
             self.touch_call(call);
             self.touch_status();
         }
@@ -68,28 +72,24 @@ impl Transcript {
     }
 
     pub(crate) fn set_input(&mut self, call: CallId, input: RawJson<'_>) {
-        if let Some(old) = self.calls[call.at()].input
-            && self.arena.text(old) == input.text()
-        {
+        let old = self.calls[call.at()].input;
+        if !old.is_empty() && self.arena.text(old) == input.text() {
             return;
         }
-        self.calls[call.at()].input = Some(self.arena.store_raw(input));
+        self.calls[call.at()].input = self.arena.store_raw(input);
         self.touch_call(call);
     }
 
-    pub(crate) fn call_named(&self, id: &str) -> Option<CallId> {
-        self.index.find(&self.arena, Kind::Call, 0, id).map(CallId)
-    }
-
-    fn add_call(&mut self, thread: ThreadId, id: &str, is_placeholder: bool) -> CallId {
-        let call = CallId(self.calls.len() as u32);
+    fn add_call(&mut self, key: Key, thread: ThreadId, id: &str, is_placeholder: bool) -> CallId {
+        let call = CallId::new(self.calls.len() as u32);
         let name = self.arena.atom(id);
         self.calls.push(CallRecord {
             id: name,
-            name: Atom::default(),
+            name: Name::default(),
             thread,
+            beside: Beside::default(),
             entry: None,
-            input: None,
+            input: Text::default(),
             updated_input: None,
             state: if is_placeholder {
                 CallState::Lost
@@ -102,10 +102,11 @@ impl Transcript {
             is_removed: false,
             stamp: Stamp::default(),
         });
-        self.index.insert(&self.arena, Kind::Call, 0, name, call.0);
-        self.threads[thread.at()].calls.push(call);
+        self.index.insert(key, call.number());
+        let record = &mut self.threads[thread.at()];
+        list::insert(&mut self.calls, &mut record.calls, call);
         if !is_placeholder {
-            self.threads[thread.at()].open.push(call);
+            record.open.push(call);
             self.touch_status();
         }
         self.touch_call(call);
@@ -128,10 +129,8 @@ impl Transcript {
             .is_some_and(|it| it + height <= DEEPEST);
         let new = if is_sound { thread } else { old };
         if new != old {
-            self.threads[old.at()].calls.retain(|&it| it != call);
-            let calls = &mut self.threads[new.at()].calls;
-            let place = calls.partition_point(|&it| it < call);
-            calls.insert(place, call);
+            list::remove(&mut self.calls, &mut self.threads[old.at()].calls, call);
+            list::insert(&mut self.calls, &mut self.threads[new.at()].calls, call);
             self.calls[call.at()].thread = new;
             self.raise(new, height);
             self.touch_below(call);
@@ -147,11 +146,11 @@ impl Transcript {
     fn touch_below(&mut self, call: CallId) {
         let mut threads: Vec<_> = self.calls[call.at()].subagent.into_iter().collect();
         while let Some(thread) = threads.pop() {
-            for call in self.threads[thread.at()].calls.clone() {
+            for call in self.calls_of(thread).collect::<Vec<_>>() {
                 self.touch_call(call);
                 threads.extend(self.calls[call.at()].subagent);
             }
-            for entry in self.threads[thread.at()].entries.clone() {
+            for entry in self.entries_of(thread).collect::<Vec<_>>() {
                 self.touch_others(entry);
             }
         }
@@ -199,8 +198,9 @@ impl Transcript {
             return ThreadId::MAIN;
         };
         let id = parent.decode();
-        let call = self.call_named(&id);
-        let call = call.unwrap_or_else(|| self.add_call(ThreadId::MAIN, &id, true));
+        let key = Key::new(Kind::Call, 0, &id);
+        let call = self.call_by(key, &id);
+        let call = call.unwrap_or_else(|| self.add_call(key, ThreadId::MAIN, &id, true));
         self.subagent(call)
     }
 
@@ -217,7 +217,7 @@ impl Transcript {
         {
             return holder;
         }
-        let thread = ThreadId(self.threads.len() as u32);
+        let thread = ThreadId::new(self.threads.len() as u32);
         self.threads.push(ThreadRecord {
             call: Some(call),
             ..ThreadRecord::default()
@@ -239,8 +239,13 @@ impl Transcript {
             return;
         };
         let record = &mut self.threads[thread.at()];
-        let is_new = learn(&mut self.arena, &mut record.agent_id, agent_id)
-            | learn(&mut self.arena, &mut record.agent_type, agent_type);
+        let mut is_new = learn(&mut self.arena, &mut record.agent_id, agent_id);
+        if let Some(agent_type) = agent_type.filter(|it| !it.is_empty())
+            && record.agent_type.is_empty()
+        {
+            record.agent_type = self.names.keep(&agent_type.decode());
+            is_new = true;
+        }
         if is_new {
             self.touch_call(call);
         }
@@ -304,18 +309,19 @@ impl Transcript {
         here: Here,
     ) {
         let id = result.tool_use_id.decode();
+        let key = Key::new(Kind::Call, 0, &id);
         let call = self
-            .call_named(&id)
-            .unwrap_or_else(|| self.add_call(thread, &id, true));
+            .call_by(key, &id)
+            .unwrap_or_else(|| self.add_call(key, thread, &id, true));
         if self.calls[call.at()].result.is_some() {
             return;
         }
         self.revive(call);
-        let joined = user::join_result(result.content);
         let is_async = self.is_async(call, user);
-        let record = self.store_result(&joined, result, is_async, here);
-        self.calls[call.at()].result = Some(Box::new(record));
-        let end = self.ending(call, result, user, &joined.text);
+        let record = self.store_result(result, is_async, here);
+        let given = ResultId::new(self.results.push(record) as u32);
+        self.calls[call.at()].result = Some(given);
+        let end = self.ending(call, result, user, self.arena.text(record.text));
         self.touch_call(call);
         self.close_permission_of(call, PermissionState::Answered);
         if is_async {
@@ -336,13 +342,11 @@ impl Transcript {
 
     fn store_result(
         &mut self,
-        joined: &Joined<'_>,
         result: &ToolResult<'_>,
         is_async: bool,
         here: Here,
     ) -> ToolResultRecord {
-        let text = joined.store(&mut self.arena);
-        let raw = joined.raw.map(|raw| self.arena.store_raw(raw));
+        let (text, raw) = user::store_result(&mut self.arena, result.content);
         ToolResultRecord {
             is_error: result.is_error,
             is_async,
@@ -356,7 +360,7 @@ impl Transcript {
     /// Whether the call started something in the background (observed, fact 14). Only agents are
     /// asked: the structured result of other tools may be megabytes.
     fn is_async(&self, call: CallId, user: &User<'_>) -> bool {
-        let name = self.arena.str(self.calls[call.at()].name);
+        let name = self.names.str(self.calls[call.at()].name);
         if !matches!(name, "Agent" | "Task") {
             return false;
         }
@@ -367,7 +371,13 @@ impl Transcript {
         says("isAsync", "true") || says("status", "\"async_launched\"")
     }
 
-    fn ending(&self, call: CallId, result: &ToolResult<'_>, user: &User<'_>, text: &str) -> Ending {
+    fn ending(
+        &self,
+        call: CallId,
+        result: &ToolResult<'_>,
+        user: &User<'_>,
+        text: TextRef<'_>,
+    ) -> Ending {
         if !result.is_error {
             return Ending::Done;
         }
@@ -382,7 +392,7 @@ impl Transcript {
             .and_then(|meta| meta.get("non_execution_kind"))
             .and_then(RawJson::as_str);
         let kind = kind.unwrap_or_default().decode();
-        if matches!(&*kind, "interrupted" | "cancelled") || user::is_interrupt(text) {
+        if matches!(&*kind, "interrupted" | "cancelled") || text.starts_with(user::INTERRUPT) {
             return Ending::Interrupted;
         }
         let decided = meta.is_some_and(|meta| meta.get("permission_decision").is_some());
@@ -404,7 +414,7 @@ impl Transcript {
 
     pub(crate) fn touch_call(&mut self, id: CallId) {
         self.log
-            .note(&mut self.calls[id.at()].stamp, Slot::Call(id.0));
+            .note(&mut self.calls[id.at()].stamp, Slot::Call(id.number()));
     }
 }
 

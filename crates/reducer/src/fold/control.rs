@@ -2,7 +2,7 @@
 
 use bowline_jsonl::{CanUseTool, ControlRequest, ControlResponse, RawJson, RequestBody, Str};
 
-use crate::index::Kind;
+use crate::index::{Key, Kind};
 use crate::log::{Slot, Stamp};
 use crate::record::{CallId, PermissionId, PermissionRecord, ThreadId};
 use crate::state::{CallState, PermissionState};
@@ -22,15 +22,16 @@ impl Transcript {
     /// A request may be sent again after a second `initialize`: it is still one.
     fn ask(&mut self, request: &ControlRequest<'_>, ask: &CanUseTool<'_>, here: Here) {
         let request_id = request.request_id.unwrap_or_default().decode();
-        if self.permission_named(&request_id).is_some() {
+        let key = Key::new(Kind::Permission, 0, &request_id);
+        if self.permission_by(key, &request_id).is_some() {
             return;
         }
-        let id = PermissionId(self.permissions.len() as u32);
+        let id = PermissionId::new(self.permissions.len() as u32);
         let name = self.arena.atom(&request_id);
         let record = PermissionRecord {
             request_id: name,
             tool_use_id: ask.tool_use_id.map(|id| self.arena.atom_of(id)),
-            tool_name: self.arena.atom_of(ask.tool_name.unwrap_or_default()),
+            tool_name: self.name_of(ask.tool_name.unwrap_or_default()),
             agent_id: ask.agent_id.map(|id| self.arena.atom_of(id)),
             state: PermissionState::Open,
             request: request
@@ -41,8 +42,7 @@ impl Transcript {
             stamp: Stamp::default(),
         };
         self.permissions.push(record);
-        self.index
-            .insert(&self.arena, Kind::Permission, 0, name, id.0);
+        self.index.insert(key, id.number());
         self.evidence.permissions.push(id);
         self.touch_permission(id);
         self.touch_status();
@@ -118,10 +118,15 @@ impl Transcript {
     }
 
     pub(crate) fn permission_named(&self, request_id: &str) -> Option<PermissionId> {
-        let found = self
-            .index
-            .find(&self.arena, Kind::Permission, 0, request_id);
-        found.map(PermissionId)
+        self.permission_by(Key::new(Kind::Permission, 0, request_id), request_id)
+    }
+
+    fn permission_by(&self, key: Key, request_id: &str) -> Option<PermissionId> {
+        let is_it = |id: u32| {
+            let permission = self.permissions.get(id as usize);
+            permission.is_some_and(|it| self.arena.str(it.request_id) == request_id)
+        };
+        self.index.find(key, is_it).map(PermissionId::new)
     }
 
     /// The state of a call that was just announced.
@@ -148,11 +153,8 @@ impl Transcript {
                     self.arena.str(id) == self.arena.str(self.calls[call.at()].id)
                 })
         };
-        self.permissions
-            .iter()
-            .rev()
-            .take(RECENT_ANSWERS)
-            .any(denied)
+        let recent = self.permissions.numbers().rev().take(RECENT_ANSWERS);
+        recent.into_iter().any(|at| denied(&self.permissions[at]))
     }
 
     /// The call that a request asks for.
@@ -167,7 +169,8 @@ impl Transcript {
 
     fn touch_permission(&mut self, id: PermissionId) {
         let record = &mut self.permissions[id.at()];
-        self.log.note(&mut record.stamp, Slot::Permission(id.0));
+        self.log
+            .note(&mut record.stamp, Slot::Permission(id.number()));
     }
 }
 

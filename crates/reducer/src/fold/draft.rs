@@ -4,8 +4,8 @@ use bowline_jsonl::{
     Abandoned, ApiEvent, Block, BlockBody as Said, Delta, Event, Message, RawJson, Str, StreamEvent,
 };
 
-use crate::arena::Text;
-use crate::index::Kind;
+use crate::arena::{Atom, Text};
+use crate::index::{Key, Kind};
 use crate::record::{BlockBody, BlockId, EntryBody, EntryId, MessageRecord, Stage, ThreadId};
 use crate::state::MessageState;
 use crate::transcript::{Here, Transcript};
@@ -15,6 +15,8 @@ use crate::transcript::{Here, Transcript};
 pub(crate) struct Draft {
     thread: ThreadId,
     pub(crate) entry: EntryId,
+    /// Its `message.id`.
+    id: Atom,
     /// The block that grows.
     pub(crate) open: Option<BlockId>,
     /// The input of the tool call that grows, so far.
@@ -67,9 +69,11 @@ impl Transcript {
     ) -> usize {
         let entry = self.message_entry(thread, id, model, here);
         self.set_message(entry, MessageState::Streaming);
+        let id = self.message(entry).map(|it| it.message_id);
         self.drafts.push(Draft {
             thread,
             entry,
+            id: id.unwrap_or_default(),
             open: None,
             input: String::new(),
         });
@@ -86,9 +90,10 @@ impl Transcript {
         here: Here,
     ) -> EntryId {
         let name = id.decode();
-        let found = self.index.find(&self.arena, Kind::Message, thread.0, &name);
-        let model = model.map(|model| self.model_name(&model.decode()));
-        let Some(found) = found.map(EntryId) else {
+        let key = Key::new(Kind::Message, thread.number(), &name);
+        let found = self.message_named(key, thread, &name);
+        let model = model.map(|model| self.names.keep(&model.decode()));
+        let Some(found) = found else {
             let message_id = self.arena.atom(&name);
             let body = EntryBody::Assistant(MessageRecord {
                 message_id,
@@ -96,8 +101,7 @@ impl Transcript {
                 ..MessageRecord::default()
             });
             let entry = self.entry(thread, body, here);
-            self.index
-                .insert(&self.arena, Kind::Message, thread.0, message_id, entry.0);
+            self.index.insert(key, entry.number());
             return entry;
         };
         if std::mem::take(&mut self.entries[found.at()].is_removed) {
@@ -121,8 +125,8 @@ impl Transcript {
         let Some(at) = self.draft(thread) else {
             return Some(self.open_draft(thread, id?, None, here));
         };
-        let message = self.message(self.drafts[at].entry)?;
-        if id.is_none_or(|id| id == *self.arena.str(message.message_id)) {
+        let known = self.drafts[at].id;
+        if id.is_none_or(|id| id == *self.arena.str(known)) {
             return Some(at);
         }
         self.void_draft_unless(thread, id?, Stage::Stopped);
@@ -254,7 +258,7 @@ impl Transcript {
         let entry = self.drafts.swap_remove(at).entry;
         self.remove_drafted(entry, |block| {
             matches!(block.body,
-                BlockBody::Text(text) | BlockBody::Thinking(text) if text.len() == 0)
+                BlockBody::Text(text) | BlockBody::Thinking(text) if text.is_empty())
         });
         self.finish_message(entry);
     }
@@ -276,10 +280,11 @@ impl Transcript {
     /// Blocks from an index on that will never be finished.
     fn abandon(&mut self, thread: ThreadId, abandoned: &Abandoned<'_>) {
         let id = abandoned.api_message_id.unwrap_or_default().decode();
-        let Some(entry) = self.index.find(&self.arena, Kind::Message, thread.0, &id) else {
+        let key = Key::new(Kind::Message, thread.number(), &id);
+        let Some(entry) = self.message_named(key, thread, &id) else {
             return;
         };
-        let (entry, from) = (EntryId(entry), abandoned.from_block_index.unwrap_or(0));
+        let from = abandoned.from_block_index.unwrap_or(0);
         self.remove_drafted(entry, |block| block.index >= from);
         if self.live_count(entry) == 0 {
             self.remove_entry(entry);
@@ -290,9 +295,10 @@ impl Transcript {
     /// in its stead. Blocks stay that came as far as `kept`.
     pub(crate) fn void_draft_unless(&mut self, thread: ThreadId, id: Str<'_>, kept: Stage) {
         let Some(at) = self.draft(thread) else { return };
-        let entry = self.drafts[at].entry;
-        let same = |message: &MessageRecord| id == *self.arena.str(message.message_id);
-        if !self.message(entry).is_some_and(same) {
+        let Draft {
+            entry, id: known, ..
+        } = self.drafts[at];
+        if id != *self.arena.str(known) {
             self.drafts.swap_remove(at);
             self.void(entry, kept);
         }

@@ -48,7 +48,7 @@ impl Transcript {
         self.close_drafts(|_| true);
         self.close_permissions();
         for thread in 0..self.threads.len() as u32 {
-            self.close_thread(ThreadId(thread), CallState::Lost);
+            self.close_thread(ThreadId::new(thread), CallState::Lost);
         }
         for id in std::mem::take(&mut self.evidence.tasks) {
             self.set_task(id, TaskState::Lost);

@@ -9,7 +9,7 @@ use crate::state::{Outcome, Phase};
 use crate::transcript::Transcript;
 
 /// Everything that is open, and how the last turn ended.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
     pub(crate) stamp: Stamp,
     pub(crate) was_heard: bool,
@@ -53,7 +53,7 @@ impl Transcript {
             return (Phase::Starting, "the agent has said nothing yet".into());
         }
         if let Some(id) = self.evidence.permissions.first() {
-            let tool = self.arena.str(self.permissions[id.at()].tool_name);
+            let tool = self.names.str(self.permissions[id.at()].tool_name);
             let reason = format!("{tool} waits for permission");
             return (Phase::AwaitingPermission, reason.into());
         }
@@ -73,7 +73,7 @@ impl Transcript {
     /// What is being worked on.
     fn work(&self) -> Option<Cow<'_, str>> {
         if let Some(call) = self.threads[0].open.first() {
-            let tool = self.arena.str(self.calls[call.at()].name);
+            let tool = self.names.str(self.calls[call.at()].name);
             return Some(format!("{tool} runs").into());
         }
         if self.evidence.turn_is_open {

@@ -3,7 +3,7 @@
 use bowline_jsonl::RawJson;
 
 use crate::host::{End, HostDecision, HostEvent, Meta};
-use crate::index::Brought;
+use crate::index::{Brought, Uuid};
 use crate::record::{EntryBody, ThreadId, UserRecord};
 use crate::state::{ErrorKind, PermissionState};
 use crate::transcript::{Here, Transcript};
@@ -53,7 +53,8 @@ impl Transcript {
 
     fn prompt_sent(&mut self, uuid: Option<&str>, text: &str, here: Here) {
         let uuid = uuid.unwrap_or_default();
-        if !uuid.is_empty() && self.uuids.line(uuid).is_some() {
+        let key = Uuid::new(uuid);
+        if !uuid.is_empty() && self.uuids.line(key).is_some() {
             return;
         }
         let body = EntryBody::User(UserRecord {
@@ -67,7 +68,7 @@ impl Transcript {
         if uuid.is_empty() {
             self.unconfirmed.push_back(entry);
         } else {
-            self.uuids.note(uuid, Brought::Entry(entry.0));
+            self.uuids.note(key, Brought::Entry(entry.number()));
         }
         self.open_turn();
     }
@@ -85,7 +86,8 @@ impl Transcript {
             HostDecision::Allow { updated_input } => {
                 self.close_permission(id, PermissionState::Allowed);
                 if let (Some(call), Some(input)) = (call, updated_input.and_then(RawJson::parse)) {
-                    self.calls[call.at()].updated_input = Some(self.arena.store_raw(input));
+                    self.calls[call.at()].updated_input =
+                        Some(Box::new(self.arena.store_raw(input)));
                     self.touch_call(call);
                 }
             }

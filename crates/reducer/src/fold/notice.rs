@@ -47,7 +47,7 @@ impl Transcript {
     }
 
     pub(crate) fn notice(&mut self, name: &str, text: &str, here: Here) {
-        let notice = self.arena.atom(name);
+        let notice = self.names.keep(name);
         let text = self.keep(text);
         self.entry(ThreadId::MAIN, EntryBody::Notice { notice, text }, here);
     }

@@ -2,15 +2,16 @@
 
 use bowline_jsonl::{Event, ModelUsage, RawJson, Str, TurnResult};
 
-use crate::arena::{Atom, Text};
-use crate::index::Brought;
+use crate::arena::Text;
+use crate::index::{Brought, Uuid};
 use crate::log::{Slot, Stamp};
+use crate::names::Name;
 use crate::record::{EntryBody, ResultRecord, ThreadId};
 use crate::state::{CallState, Outcome};
 use crate::transcript::{Here, Transcript};
 
 /// What was used, over all conversations.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct UsageRecord {
     pub(crate) stamp: Stamp,
     pub(crate) models: Vec<ModelRecord>,
@@ -20,9 +21,9 @@ pub(crate) struct UsageRecord {
 }
 
 /// What one model has used.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ModelRecord {
-    pub(crate) name: Atom,
+    pub(crate) name: Name,
     base: [u64; 4],
     now: [u64; 4],
 }
@@ -53,19 +54,20 @@ impl Transcript {
     pub(crate) fn result(&mut self, event: &Event<'_>, result: &TurnResult<'_>, here: Here) {
         let outcome = outcome(result);
         let record = ResultRecord {
-            subtype: self.arena.atom_of(result.subtype.unwrap_or_default()),
+            subtype: self.name_of(result.subtype.unwrap_or_default()),
             is_error: result.is_error,
             outcome,
             text: self.result_text(result),
-            origin: origin(result).map(|kind| self.arena.atom_of(kind)),
-            terminal_reason: result.terminal_reason.map(|it| self.arena.atom_of(it)),
+            origin: origin(result).map(|kind| self.name_of(kind)),
+            terminal_reason: result.terminal_reason.map(|it| self.name_of(it)),
             num_turns: result.num_turns.unwrap_or_default(),
             duration_ms: result.duration_ms.unwrap_or_default(),
         };
         let body = EntryBody::Result(Box::new(record));
         let entry = self.entry(ThreadId::MAIN, body, here);
         if let Some(uuid) = event.uuid {
-            self.uuids.note(&uuid.decode(), Brought::Entry(entry.0));
+            self.uuids
+                .note(Uuid::new(&uuid.decode()), Brought::Entry(entry.number()));
         }
         self.close_turn(outcome, result.queued_turn_count.unwrap_or_default());
         self.add_usage(result);
@@ -109,8 +111,8 @@ impl Transcript {
         let cost = result.total_cost_usd.unwrap_or_default();
         self.usage.cost = self.usage.cost.max(cost);
         for (model, usage) in result.models() {
-            let name = model.decode();
-            let at = self.model_at(&name);
+            let name = self.name_of(model);
+            let at = self.model_at(name);
             self.usage.models[at].now = tokens(&usage);
         }
         self.touch_usage();
@@ -120,12 +122,10 @@ impl Transcript {
         self.log.note(&mut self.usage.stamp, Slot::Usage);
     }
 
-    fn model_at(&mut self, name: &str) -> usize {
-        let known = |it: &ModelRecord| self.arena.str(it.name) == name;
-        if let Some(at) = self.usage.models.iter().position(known) {
+    fn model_at(&mut self, name: Name) -> usize {
+        if let Some(at) = self.usage.models.iter().position(|it| it.name == name) {
             return at;
         }
-        let name = self.arena.atom(name);
         self.usage.models.push(ModelRecord {
             name,
             base: [0; 4],
@@ -134,13 +134,9 @@ impl Transcript {
         self.usage.models.len() - 1
     }
 
-    /// The name of a model, kept once while it stays the same.
-    pub(crate) fn model_name(&mut self, name: &str) -> Atom {
-        let last = self.last_model;
-        if self.arena.str(last) != name {
-            self.last_model = self.arena.atom(name);
-        }
-        self.last_model
+    /// A name that is said again and again.
+    pub(crate) fn name_of(&mut self, name: Str<'_>) -> Name {
+        self.names.keep(&name.decode())
     }
 }
 

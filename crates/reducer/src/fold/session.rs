@@ -4,27 +4,27 @@ use std::collections::BTreeMap;
 
 use bowline_jsonl::{Body, ConversationReset, Event, Init, Str};
 
-use crate::arena::Atom;
 use crate::log::{Slot, Stamp};
+use crate::names::Name;
 use crate::transcript::{Here, Transcript};
 
 /// The session's identity is ours: the agent's ids come and go.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SessionRecord {
     pub(crate) stamp: Stamp,
-    pub(crate) conversations: Vec<Atom>,
+    pub(crate) conversations: Vec<Name>,
     /// The agent's session that is in force.
-    pub(crate) id: Option<Atom>,
+    pub(crate) id: Option<Name>,
     /// The conversation was replaced, and the id of the next one has not come.
     pub(crate) is_rotating: bool,
-    pub(crate) model: Option<Atom>,
-    pub(crate) cwd: Option<Atom>,
-    pub(crate) cli_version: Option<Atom>,
-    pub(crate) permission_mode: Option<Atom>,
+    pub(crate) model: Option<Name>,
+    pub(crate) cwd: Option<Name>,
+    pub(crate) cli_version: Option<Name>,
+    pub(crate) permission_mode: Option<Name>,
 }
 
 /// What was counted.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) stamp: Stamp,
     pub(crate) bytes: u64,
@@ -76,22 +76,14 @@ impl Transcript {
         if id.is_empty() {
             return;
         }
-        let id = id.decode();
-        if self
-            .session
-            .id
-            .is_some_and(|known| self.arena.str(known) == id)
-        {
+        let id = self.name_of(id);
+        if self.session.id == Some(id) {
             return;
         }
-        let known = self.session.conversations.iter().copied();
-        let known = known.into_iter().find(|&known| self.arena.str(known) == id);
-        let atom = known.unwrap_or_else(|| {
-            let atom = self.arena.atom(&id);
-            self.session.conversations.push(atom);
-            atom
-        });
-        self.session.id = Some(atom);
+        if !self.session.conversations.contains(&id) {
+            self.session.conversations.push(id);
+        }
+        self.session.id = Some(id);
         self.session.is_rotating = false;
         self.touch_session();
     }
@@ -99,14 +91,13 @@ impl Transcript {
     fn set_session(
         &mut self,
         value: Option<Str<'_>>,
-        field: impl Fn(&mut SessionRecord) -> &mut Option<Atom>,
+        field: impl Fn(&mut SessionRecord) -> &mut Option<Name>,
     ) {
         let Some(value) = value else { return };
-        let value = value.decode();
-        if field(&mut self.session).is_some_and(|known| self.arena.str(known) == value) {
+        let value = self.name_of(value);
+        if field(&mut self.session).replace(value) == Some(value) {
             return;
         }
-        *field(&mut self.session) = Some(self.arena.atom(&value));
         self.touch_session();
     }
 

@@ -5,7 +5,7 @@ use bowline_jsonl::{
 };
 
 use crate::arena::Atom;
-use crate::index::Kind;
+use crate::index::{Key, Kind};
 use crate::log::Slot;
 use crate::record::{TaskId, TaskRecord};
 use crate::state::TaskState;
@@ -72,7 +72,7 @@ impl Transcript {
                 continue;
             };
             self.tasks[id.at()].is_backgrounded = true;
-            if self.tasks[id.at()].description.len() == 0 {
+            if self.tasks[id.at()].description.is_empty() {
                 self.describe(id, member("description"), member("task_type"), None);
             }
             listed.push(id);
@@ -92,11 +92,9 @@ impl Transcript {
 
     /// The call of a task in the foreground has its result, so the task is over as well.
     pub(crate) fn close_tasks_of(&mut self, tool_use_id: &str, is_error: bool) {
-        let first = self
-            .index
-            .find(&self.arena, Kind::TaskOfCall, 0, tool_use_id);
+        let first = self.first_task_of(tool_use_id);
         let next = |id: &TaskId| self.tasks[id.at()].next_of_call;
-        let its = std::iter::successors(first.map(TaskId), next).filter(|id| {
+        let its = std::iter::successors(first, next).filter(|id| {
             let task = &self.tasks[id.at()];
             task.state.is_open() && !task.is_backgrounded
         });
@@ -115,12 +113,9 @@ impl Transcript {
     fn task_of(&mut self, id: Option<Str<'_>>, run: Option<Str<'_>>) -> Option<TaskId> {
         let name = id.filter(|id| !id.is_empty())?.decode();
         let run = run.unwrap_or_default().decode();
-        let Some(id) = self
-            .index
-            .find(&self.arena, Kind::Task, 0, &name)
-            .map(TaskId)
-        else {
-            return Some(self.add_task(&name, &run));
+        let key = Key::new(Kind::Task, 0, &name);
+        let Some(id) = self.task_by(key, &name) else {
+            return Some(self.add_task(key, &name, &run));
         };
         let known = self.arena.str(self.tasks[id.at()].run);
         // Runs are ordered as strings (protocol, section A.15).
@@ -137,8 +132,26 @@ impl Transcript {
         Some(id)
     }
 
-    fn add_task(&mut self, name: &str, run: &str) -> TaskId {
-        let id = TaskId(self.tasks.len() as u32);
+    fn task_by(&self, key: Key, name: &str) -> Option<TaskId> {
+        let is_it = |id: u32| {
+            let task = self.tasks.get(id as usize);
+            task.is_some_and(|task| self.arena.str(task.id) == name)
+        };
+        self.index.find(key, is_it).map(TaskId::new)
+    }
+
+    /// The first task of a call.
+    fn first_task_of(&self, tool_use_id: &str) -> Option<TaskId> {
+        let is_it = |id: u32| {
+            let call = self.tasks.get(id as usize).and_then(|it| it.tool_use_id);
+            call.is_some_and(|call| self.arena.str(call) == tool_use_id)
+        };
+        let key = Key::new(Kind::TaskOfCall, 0, tool_use_id);
+        self.index.find(key, is_it).map(TaskId::new)
+    }
+
+    fn add_task(&mut self, key: Key, name: &str, run: &str) -> TaskId {
+        let id = TaskId::new(self.tasks.len() as u32);
         let name = self.arena.atom(name);
         let run = self.arena.atom(run);
         self.tasks.push(TaskRecord {
@@ -146,7 +159,7 @@ impl Transcript {
             run,
             ..TaskRecord::default()
         });
-        self.index.insert(&self.arena, Kind::Task, 0, name, id.0);
+        self.index.insert(key, id.number());
         self.evidence.tasks.push(id);
         self.touch_task(id);
         self.touch_status();
@@ -165,7 +178,7 @@ impl Transcript {
             task.description = self.arena.store_of(description);
         }
         if let Some(kind) = kind {
-            task.kind = self.arena.atom_of(kind);
+            task.kind = self.names.keep(&kind.decode());
         }
         if let Some(tool_use_id) = tool_use_id.filter(|_| task.tool_use_id.is_none()) {
             let call = self.arena.atom_of(tool_use_id);
@@ -179,11 +192,11 @@ impl Transcript {
     /// Puts a task behind the first one of its call.
     fn link_to_call(&mut self, id: TaskId, call: Atom) {
         let name = self.arena.str(call);
-        let Some(first) = self.index.find(&self.arena, Kind::TaskOfCall, 0, name) else {
-            let kind = Kind::TaskOfCall;
-            return self.index.insert(&self.arena, kind, 0, call, id.0);
+        let Some(first) = self.first_task_of(name) else {
+            let key = Key::new(Kind::TaskOfCall, 0, name);
+            return self.index.insert(key, id.number());
         };
-        let second = self.tasks[TaskId(first).at()].next_of_call.replace(id);
+        let second = self.tasks[first.at()].next_of_call.replace(id);
         self.tasks[id.at()].next_of_call = second;
     }
 
@@ -227,7 +240,7 @@ impl Transcript {
 
     fn touch_task(&mut self, id: TaskId) {
         self.log
-            .note(&mut self.tasks[id.at()].stamp, Slot::Task(id.0));
+            .note(&mut self.tasks[id.at()].stamp, Slot::Task(id.number()));
     }
 }
 

@@ -7,34 +7,17 @@ use bowline_jsonl::{
 };
 
 use crate::arena::{Arena, Text};
-use crate::index::Brought;
+use crate::index::{Brought, Uuid};
 use crate::record::{EntryBody, EntryId, ThreadId, UserRecord};
 use crate::transcript::{Here, Transcript};
 use crate::view::{Entry, EntryKind};
 
 /// Begins every note that the agent leaves behind an interrupt (protocol, section A.6).
-const INTERRUPT: &str = "[Request interrupted by user";
+pub(crate) const INTERRUPT: &str = "[Request interrupted by user";
 
 /// Most prompts that an echo is compared with: only what waits while a turn runs is merged, or not
 /// echoed yet.
 const MERGED: usize = 64;
-
-/// Text that was put together from parts.
-pub(crate) struct Joined<'a> {
-    pub(crate) text: Cow<'a, str>,
-    /// The parts as they were written, when they were more than text.
-    pub(crate) raw: Option<RawJson<'a>>,
-}
-
-impl Joined<'_> {
-    pub(crate) fn store(&self, arena: &mut Arena) -> Text {
-        arena.store(&self.text)
-    }
-}
-
-pub(crate) fn is_interrupt(text: &str) -> bool {
-    text.starts_with(INTERRUPT)
-}
 
 fn results<'e, 'a>(user: &'e User<'a>) -> impl Iterator<Item = &'e ToolResult<'a>> {
     user.message
@@ -50,24 +33,27 @@ pub(crate) fn has_results(user: &User<'_>) -> bool {
     results(user).next().is_some()
 }
 
-/// The text of a tool result: its text parts, and placeholders for the others.
-pub(crate) fn join_result(content: ResultContent<'_>) -> Joined<'_> {
-    match content {
-        ResultContent::Absent => Joined {
-            text: Cow::Borrowed(""),
-            raw: None,
-        },
-        ResultContent::Text(text) => Joined {
-            text: text.decode(),
-            raw: None,
-        },
-        ResultContent::Parts(raw) => {
-            let parts = content.parts();
+/// The text of a tool result: its text parts, and placeholders for the others; and the parts as
+/// they were written, when they are more than text.
+pub(crate) fn store_result(arena: &mut Arena, content: ResultContent<'_>) -> (Text, Text) {
+    let raw = match content {
+        ResultContent::Absent => return Default::default(),
+        ResultContent::Text(text) => return (arena.store_of(text), Text::default()),
+        ResultContent::Parts(raw) => raw,
+    };
+    match &*content.parts() {
+        [
+            Block {
+                body: Said::Text { text },
+                ..
+            },
+        ] => (arena.store_of(*text), Text::default()),
+        parts => {
             let is_text = |block: &Block<'_>| matches!(block.body, Said::Text { .. });
-            Joined {
-                text: join(parts.iter()),
-                raw: (!parts.iter().all(is_text)).then_some(raw),
-            }
+            let text = arena.store(&join(parts.iter()));
+            let is_more = !parts.iter().all(is_text);
+            let raw = is_more.then(|| arena.store_raw(raw));
+            (text, raw.unwrap_or_default())
         }
     }
 }
@@ -152,7 +138,7 @@ impl Transcript {
             return self.prompt(thread, event.uuid, user, &prompt, here);
         }
         if !self.confirms(event.uuid, &prompt) {
-            let end = EntryId(self.entries.len() as u32);
+            let end = EntryId::new(self.entries.len() as u32);
             let news = self.news(&prompt, end);
             self.prompt(thread, event.uuid, user, news, here);
         }
@@ -176,9 +162,10 @@ impl Transcript {
         });
         let entry = self.entry(thread, body, here);
         if !uuid.is_empty() {
-            self.uuids.note(&uuid, Brought::Entry(entry.0));
+            self.uuids
+                .note(Uuid::new(&uuid), Brought::Entry(entry.number()));
         }
-        if is_interrupt(prompt) {
+        if prompt.starts_with(INTERRUPT) {
             self.interrupt_rejected(thread);
         }
     }
@@ -187,9 +174,9 @@ impl Transcript {
     /// then merged, under the uuid of the last one (observed, fact 24). A prompt of the host that
     /// is echoed in other words, such as with an image, then says what the agent heard.
     fn confirms(&mut self, uuid: Option<Str<'_>>, prompt: &str) -> bool {
-        let known = uuid.and_then(|uuid| self.uuids.line(&uuid.decode()));
+        let known = uuid.and_then(|uuid| self.uuids.line(Uuid::new(&uuid.decode())));
         let entry = match known {
-            Some(Brought::Entry(entry)) => EntryId(entry),
+            Some(Brought::Entry(entry)) => EntryId::new(entry),
             Some(_) => {
                 self.tally.duplicates += 1;
                 return true;
@@ -254,7 +241,8 @@ impl Transcript {
         if let Some(uuid) = uuid.filter(|_| said.uuid.is_empty()) {
             let uuid = uuid.decode();
             said.uuid = self.arena.atom(&uuid);
-            self.uuids.note(&uuid, Brought::Entry(entry.0));
+            self.uuids
+                .note(Uuid::new(&uuid), Brought::Entry(entry.number()));
         }
         self.touch_entry(entry);
     }

@@ -44,19 +44,23 @@ impl<'a> ToolCall<'a> {
     /// The tool; empty when only its sub-agent or its result was seen.
     #[must_use]
     pub fn name(self) -> &'a str {
-        self.transcript.arena.str(self.record().name)
+        self.transcript.names.str(self.record().name)
     }
 
     /// The arguments, a JSON object; none while the model writes them.
     #[must_use]
     pub fn input(self) -> Option<Raw<'a>> {
-        self.record().input.map(|raw| self.raw(raw))
+        let input = self.record().input;
+        (!input.is_empty()).then(|| self.raw(input))
     }
 
     /// What the host let run in the place of the model's arguments.
     #[must_use]
     pub fn updated_input(self) -> Option<Raw<'a>> {
-        self.record().updated_input.map(|raw| self.raw(raw))
+        self.record()
+            .updated_input
+            .as_deref()
+            .map(|raw| self.raw(*raw))
     }
 
     fn raw(self, text: Text) -> Raw<'a> {
@@ -73,7 +77,7 @@ impl<'a> ToolCall<'a> {
     /// What it gave back.
     #[must_use]
     pub fn result(self) -> Option<ToolResult<'a>> {
-        let record = self.record().result.as_deref()?;
+        let record = self.transcript.results.get(self.record().result?.at())?;
         Some(ToolResult {
             transcript: self.transcript,
             record,
@@ -182,8 +186,8 @@ impl<'a> ToolCalls<'a> {
 
     /// The calls one by one.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = ToolCall<'a>> + use<'a> {
-        let calls = self.transcript.threads[self.thread.at()].calls.iter();
-        calls.filter_map(move |&id| self.transcript.tool_call_by_id(id))
+        let calls = self.transcript.calls_of(self.thread);
+        calls.filter_map(move |id| self.transcript.tool_call_by_id(id))
     }
 }
 
@@ -221,7 +225,8 @@ impl<'a> ToolResult<'a> {
     /// The parts as they were written, a JSON array, when they are more than text.
     #[must_use]
     pub fn raw_parts(self) -> Option<Raw<'a>> {
-        self.record.raw.map(|raw| self.transcript.raw(raw))
+        let raw = self.record.raw;
+        (!raw.is_empty()).then(|| self.transcript.raw(raw))
     }
 
     /// Whether the call only started something, which goes on as a task.

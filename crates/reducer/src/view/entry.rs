@@ -4,6 +4,7 @@ use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
 use crate::arena::{Text, TextRef};
+use crate::names::Name;
 use crate::record::{BlockBody, BlockId, EntryBody, EntryId, Stage};
 use crate::state::{ErrorKind, MessageState, Outcome};
 use crate::transcript::Transcript;
@@ -133,13 +134,13 @@ impl<'a> Entry<'a> {
         let text = |text| self.transcript.arena.text(text);
         match &self.transcript.entries[self.id.at()].body {
             EntryBody::User(user) => EntryKind::User {
-                uuid: self.transcript.name(user.uuid),
+                uuid: self.transcript.id_of(user.uuid),
                 text: text(user.text),
                 replay: user.is_replay,
                 synthetic: user.is_synthetic,
             },
             EntryBody::Assistant(message) => EntryKind::Assistant {
-                message_id: self.str(message.message_id),
+                message_id: self.transcript.arena.str(message.message_id),
                 model: self.transcript.name(message.model),
                 state: message.state,
                 blocks: Blocks {
@@ -176,8 +177,8 @@ impl<'a> Entry<'a> {
         kind
     }
 
-    fn str(self, atom: crate::arena::Atom) -> &'a str {
-        self.transcript.arena.str(atom)
+    fn str(self, name: Name) -> &'a str {
+        self.transcript.names.str(name)
     }
 }
 

@@ -17,31 +17,31 @@ impl<'a> Session<'a> {
     /// The agent's session that is in force; `/clear` replaces it.
     #[must_use]
     pub fn id(self) -> Option<&'a str> {
-        self.0.session.id.map(|it| self.0.arena.str(it))
+        self.0.session.id.map(|it| self.0.names.str(it))
     }
 
     /// Every session of the agent, in order.
     pub fn conversations(self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
         let ids = self.0.session.conversations.iter();
-        ids.map(move |&id| self.0.arena.str(id))
+        ids.map(move |&id| self.0.names.str(id))
     }
 
     /// The model in force.
     #[must_use]
     pub fn model(self) -> Option<&'a str> {
-        self.0.session.model.map(|it| self.0.arena.str(it))
+        self.0.session.model.map(|it| self.0.names.str(it))
     }
 
     /// The working directory.
     #[must_use]
     pub fn cwd(self) -> Option<&'a str> {
-        self.0.session.cwd.map(|it| self.0.arena.str(it))
+        self.0.session.cwd.map(|it| self.0.names.str(it))
     }
 
     /// The agent's version.
     #[must_use]
     pub fn cli_version(self) -> Option<&'a str> {
-        self.0.session.cli_version.map(|it| self.0.arena.str(it))
+        self.0.session.cli_version.map(|it| self.0.names.str(it))
     }
 
     /// `default`, `acceptEdits`, `bypassPermissions`, `plan`, `dontAsk` or `auto`.
@@ -50,7 +50,7 @@ impl<'a> Session<'a> {
         self.0
             .session
             .permission_mode
-            .map(|it| self.0.arena.str(it))
+            .map(|it| self.0.names.str(it))
     }
 
     pub(crate) fn serialize_fields<S: Serializer>(
@@ -118,7 +118,7 @@ impl<'a> Usage<'a> {
                 cache_read_tokens,
                 cache_creation_tokens,
             };
-            (self.0.arena.str(model.name), usage)
+            (self.0.names.str(model.name), usage)
         })
     }
 }

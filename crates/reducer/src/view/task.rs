@@ -136,7 +136,7 @@ impl<'a> Permission<'a> {
     /// The tool.
     #[must_use]
     pub fn tool_name(self) -> &'a str {
-        self.transcript.arena.str(self.record.tool_name)
+        self.transcript.names.str(self.record.tool_name)
     }
 
     /// The sub-agent that asks.

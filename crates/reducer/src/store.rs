@@ -1,0 +1,164 @@
+//! Records by number, in pages.
+//!
+//! Records are appended, never moved, and given up from the front. A page that is full is shared: a
+//! copy of the store costs the page that is being filled, and a record that changes later costs a
+//! copy of its page, once a copy.
+
+use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+
+/// Records of a page: what a copy of the store has to copy at most, and a change behind one.
+const PAGE: usize = 64;
+
+/// Pages of a book: 32,768 records, for which a store holds one pointer.
+const BOOK: usize = 512;
+
+type Page<T> = Arc<Vec<T>>;
+type Book<T> = Arc<Vec<Page<T>>>;
+
+/// What records were appended, by their number.
+#[derive(Clone, Debug)]
+pub(crate) struct Store<T> {
+    books: Arc<Vec<Book<T>>>,
+    /// The page that is being filled.
+    tail: Vec<T>,
+    /// Number of its first record.
+    start: usize,
+    /// Number of the first record that was not given up.
+    first: usize,
+    /// Records before it that are kept all the same.
+    kept: Arc<BTreeMap<usize, T>>,
+}
+
+impl<T> Default for Store<T> {
+    fn default() -> Self {
+        Self {
+            books: Arc::default(),
+            tail: Vec::new(),
+            start: 0,
+            first: 0,
+            kept: Arc::default(),
+        }
+    }
+}
+
+impl<T> Store<T> {
+    /// Records appended so far: the number of the next one.
+    pub(crate) const fn len(&self) -> usize {
+        self.start + self.tail.len()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, at: usize) -> Option<&T> {
+        if at >= self.start {
+            return self.tail.get(at - self.start);
+        }
+        if at < self.first {
+            return self.kept.get(&at);
+        }
+        let book = self.books.get(at / PAGE / BOOK)?;
+        book.get(at / PAGE % BOOK)?.get(at % PAGE)
+    }
+
+    /// Numbers of the records that are there.
+    pub(crate) fn numbers(&self) -> impl DoubleEndedIterator<Item = usize> + use<'_, T> {
+        self.kept.keys().copied().chain(self.first..self.len())
+    }
+}
+
+impl<T: Clone> Store<T> {
+    /// Appends a record and gives its number.
+    pub(crate) fn push(&mut self, record: T) -> usize {
+        if self.tail.len() == PAGE {
+            self.turn();
+        }
+        self.tail.push(record);
+        self.len() - 1
+    }
+
+    /// Begins a new page.
+    #[cold]
+    fn turn(&mut self) {
+        let page = std::mem::replace(&mut self.tail, Vec::with_capacity(PAGE));
+        let (book, books) = (self.start / PAGE / BOOK, Arc::make_mut(&mut self.books));
+        self.start += page.len();
+        if book == books.len() {
+            books.push(Arc::default());
+        }
+        if let Some(book) = books.get_mut(book) {
+            Arc::make_mut(book).push(Arc::new(page));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, at: usize) -> Option<&mut T> {
+        if at >= self.start {
+            return self.tail.get_mut(at - self.start);
+        }
+        self.older_mut(at)
+    }
+
+    #[cold]
+    fn older_mut(&mut self, at: usize) -> Option<&mut T> {
+        if at < self.first {
+            return Arc::make_mut(&mut self.kept).get_mut(&at);
+        }
+        let book = Arc::make_mut(&mut self.books).get_mut(at / PAGE / BOOK)?;
+        let page = Arc::make_mut(book).get_mut(at / PAGE % BOOK)?;
+        Arc::make_mut(page).get_mut(at % PAGE)
+    }
+}
+
+impl<T> Index<usize> for Store<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, at: usize) -> &T {
+        self.get(at).expect("ids name records that are there")
+    }
+}
+
+impl<T: Clone> IndexMut<usize> for Store<T> {
+    #[inline]
+    fn index_mut(&mut self, at: usize) -> &mut T {
+        self.get_mut(at).expect("ids name records that are there")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store(len: usize) -> Store<usize> {
+        let mut store = Store::default();
+        for number in 0..len {
+            assert_eq!(store.push(number), number);
+        }
+        store
+    }
+
+    #[test]
+    fn records_are_found_by_their_number() {
+        let len = PAGE * BOOK + 3 * PAGE + 5;
+        let mut store = store(len);
+        assert!((0..len).all(|at| store[at] == at));
+        assert_eq!((store.get(len), store.len()), (None, len));
+        for at in [0, PAGE - 1, PAGE * BOOK, len - 1] {
+            store[at] += 1;
+            assert_eq!(store[at], at + 1);
+        }
+    }
+
+    #[test]
+    fn a_copy_shares_every_full_page_and_never_changes() {
+        let mut store = store(10 * PAGE + 1);
+        let copy = store.clone();
+        store[0] = 7;
+        store[10 * PAGE] = 7;
+        store.push(7);
+        assert!((0..copy.len()).all(|at| copy[at] == at));
+        let shared = |at: usize| Arc::ptr_eq(&store.books[0][at], &copy.books[0][at]);
+        assert!(!shared(0) && (1..10).all(shared));
+    }
+}
