@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::containment::Containment;
 use crate::environment::Environment;
 use crate::error::SpawnError;
 use crate::log::Overflow;
@@ -22,6 +23,9 @@ pub struct Configuration {
     /// A name to look up in the child's `PATH`, or a path. A relative path with a slash starts at
     /// the child's working directory.
     pub program: OsString,
+    /// What the program is told its own name is; `None` is `program` as it stands here. A shell
+    /// takes a leading `-` for a login.
+    pub arg0: Option<OsString>,
     /// Arguments after the program's name, passed as exact bytes.
     pub args: Vec<OsString>,
     /// The child's environment.
@@ -34,6 +38,12 @@ pub struct Configuration {
     pub limits: LogLimits,
     /// How much input may wait for the child, and for how long.
     pub input: InputLimits,
+    /// The tightest hold to be used; `None` is the tightest that there is.
+    pub containment: Option<Containment>,
+    /// A program that calls [`run_guard`](crate::run_guard) first of all, such as this very one: it
+    /// ends the session's processes if this process is killed. Without one, they outlive a SIGKILL
+    /// of the host. Linux only; elsewhere nothing is started.
+    pub guard: Option<PathBuf>,
 }
 
 impl Configuration {
@@ -41,12 +51,15 @@ impl Configuration {
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
             program: program.into(),
+            arg0: None,
             args: Vec::new(),
             env: Environment::inherited(),
             cwd: None,
             stdio: Stdio::Pipes,
             limits: LogLimits::default(),
             input: InputLimits::default(),
+            containment: None,
+            guard: None,
         }
     }
 

@@ -38,6 +38,37 @@ pub enum SpawnError {
         /// The file that was found.
         path: PathBuf,
     },
+    /// ETXTBSY: somebody has the file open for writing.
+    #[error("run {path:?}: it is being written, try again when that is done")]
+    Busy {
+        /// The file that was found.
+        path: PathBuf,
+    },
+    /// ELOOP: too many symbolic links, or interpreters that need interpreters.
+    #[error("run {path:?}: too many links or interpreters lead to it, check `ls -l`")]
+    TooManyLinks {
+        /// The file as it was looked for.
+        path: PathBuf,
+    },
+    /// ENAMETOOLONG: the path or a part of it is over the system's limit (Linux: 4,096 and 255
+    /// bytes).
+    #[error("run {path:?}: its path is too long for the system, use a shorter one")]
+    NameTooLong {
+        /// The file as it was looked for.
+        path: PathBuf,
+    },
+    /// ENOMEM: the system has no memory for another process.
+    #[error("start a process: no memory is left, end some processes")]
+    OutOfMemory,
+    /// The guard did not do its part. It is not the program asked for that is wrong.
+    #[error("start the guard {path:?}: {source}, name a program that calls `run_guard`")]
+    Guard {
+        /// [`Configuration::guard`](crate::Configuration::guard).
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
     /// The working directory does not exist. No other directory is used in its place.
     #[error("enter the working directory {path:?}: it does not exist, create it first")]
     CwdMissing {
@@ -93,6 +124,7 @@ impl SpawnError {
         match source.raw_os_error() {
             Some(libc::EMFILE | libc::ENFILE) => Self::TooManyDescriptors,
             Some(libc::EAGAIN) => Self::TooManyProcesses,
+            Some(libc::ENOMEM) => Self::OutOfMemory,
             Some(libc::E2BIG) => Self::ArgumentsTooLong,
             _ => Self::Io { doing, source },
         }

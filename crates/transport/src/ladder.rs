@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::containment::Containment;
 use crate::exit::Exit;
 
 /// The steps of [`terminate`](crate::TerminalSession::terminate) and how long each may take. A
@@ -60,6 +61,8 @@ pub struct TerminationReport {
     pub killed: Vec<u32>,
     /// Processes that were still there when the last step ran out.
     pub survivors: Vec<u32>,
+    /// How tightly the tree was held.
+    pub level: Containment,
     /// From the first request to this report.
     pub took: Duration,
     /// How the child ended.

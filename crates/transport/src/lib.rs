@@ -53,10 +53,12 @@
 //! Elsewhere the reach is that of parentage (macOS) or of the process group.
 
 mod configuration;
+mod containment;
 mod engine;
 mod environment;
 mod error;
 mod exit;
+mod guard;
 mod ladder;
 mod local;
 mod log;
@@ -67,10 +69,12 @@ mod sys;
 mod tty;
 
 pub use configuration::{Configuration, InputLimits, LogLimits, PtyMode, Stdio, WindowSize};
+pub use containment::{Containment, ContainmentProbe, probe};
 pub use engine::TerminalEngine;
 pub use environment::Environment;
 pub use error::{ResizeError, SignalError, SpawnError, WriteError};
 pub use exit::{Drained, Exit, ExitStatus};
+pub use guard::run_guard;
 pub use ladder::{Ladder, TerminationReport};
 pub use local::MARKER;
 pub use log::shared::LogReader;

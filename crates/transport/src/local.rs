@@ -5,6 +5,8 @@
 //! own the handle, so the last handle's drop is itself a request.
 
 mod demand;
+mod guardian;
+mod hold;
 mod input;
 mod leader;
 mod pump;
@@ -21,6 +23,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
 use crate::configuration::{Configuration, Stdio, WindowSize};
+use crate::containment::Containment;
 use crate::error::{ResizeError, SignalError, SpawnError, WriteError};
 use crate::exit::Exit;
 use crate::ladder::{Ladder, TerminationReport};
@@ -33,11 +36,14 @@ use crate::tty::Tty;
 use demand::Demand;
 use input::Input;
 use leader::Leader;
+use spawn::Born;
 use streams::Streams;
 use supervisor::Supervisor;
 use tree::Tree;
 
 pub use tree::MARKER;
+#[cfg(target_os = "linux")]
+pub(crate) use tree::with_descendants;
 
 /// A descriptor that the runtime watches. Shared by the tasks that need it; closed when the last
 /// of them lets go.
@@ -47,6 +53,7 @@ type Wire = Arc<AsyncFd<std::os::fd::OwnedFd>>;
 #[derive(Debug)]
 pub(crate) struct Local {
     kind: Kind,
+    level: Containment,
     leader: Arc<Leader>,
     /// Weak, so that the terminal closes with the child and not with the last handle.
     console: Option<Weak<AsyncFd<std::os::fd::OwnedFd>>>,
@@ -67,10 +74,11 @@ impl Local {
         let output = SharedLog::new(limits.output_bytes, limits.output_overflow(what.stdio));
         let errors = SharedLog::new(limits.errors_bytes, Overflow::DropOldest);
         let (wires, theirs) = wires::open(what.stdio)?;
-        let pid = spawn::spawn(id, what, theirs)?;
+        let Born { pid, end, hold } = spawn::spawn(id, what, theirs)?;
         let console = wires.console.as_ref().map(Arc::downgrade);
-        let leader = Arc::new(Leader::new(pid, console.clone()));
-        tracing::debug!(session = %id, pid = pid.as_raw_nonzero().get(), "child started");
+        let level = hold.level();
+        let leader = Arc::new(Leader::new(pid, console.clone(), hold.guard().cloned()));
+        tracing::debug!(session = %id, pid = pid.as_raw_nonzero().get(), %level, "child started");
 
         let mut streams = Streams::keeping(wires.peer);
         streams.add(wires.output, Arc::clone(&output), console.is_some());
@@ -85,8 +93,8 @@ impl Local {
         let supervisor = Supervisor {
             id,
             leader: Arc::clone(&leader),
-            end: sys::ExitWatch::new(pid),
-            tree: Tree::new(Arc::clone(&leader), id),
+            end,
+            tree: Tree::new(Arc::clone(&leader), hold, id),
             streams,
             output: Arc::clone(&output),
             errors: Arc::clone(&errors),
@@ -105,6 +113,7 @@ impl Local {
         let connection = watch::Sender::new(ConnectionState::Connected);
         Ok(Self {
             kind,
+            level,
             leader,
             console,
             output,
@@ -125,6 +134,10 @@ impl Terminal for Local {
 
     fn kind(&self) -> Kind {
         self.kind
+    }
+
+    fn containment(&self) -> Containment {
+        self.level
     }
 
     fn log(&self, stream: Stream) -> &Arc<SharedLog> {

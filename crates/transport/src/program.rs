@@ -79,7 +79,12 @@ fn in_search(
 /// `None` if there is no such file.
 fn check(path: PathBuf) -> Result<Option<PathBuf>, SpawnError> {
     match std::fs::metadata(&path) {
-        Err(_) => Ok(None),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::ELOOP) => Err(SpawnError::TooManyLinks { path }),
+            Some(libc::ENAMETOOLONG) => Err(SpawnError::NameTooLong { path }),
+            Some(libc::EACCES) => Err(SpawnError::NotExecutable { path }),
+            _ => Ok(None),
+        },
         Ok(data) if data.is_file() && access(&path, Access::EXEC_OK).is_ok() => Ok(Some(path)),
         Ok(_) => Err(SpawnError::NotExecutable { path }),
     }

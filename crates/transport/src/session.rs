@@ -8,6 +8,7 @@ use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
 use crate::configuration::WindowSize;
+use crate::containment::Containment;
 use crate::error::{ResizeError, SignalError, WriteError};
 use crate::exit::{Drained, Exit, ExitStatus};
 use crate::ladder::{Ladder, TerminationReport};
@@ -82,6 +83,7 @@ pub(crate) type Receipt = oneshot::Receiver<Result<(), WriteError>>;
 pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn pid(&self) -> Option<u32>;
     fn kind(&self) -> Kind;
+    fn containment(&self) -> Containment;
     fn log(&self, stream: Stream) -> &Arc<SharedLog>;
     fn write(&self, bytes: Bytes) -> Result<Receipt, WriteError>;
     fn close_input(&self) -> Result<Receipt, WriteError>;
@@ -121,6 +123,11 @@ impl TerminalSession {
     /// Where the child is and what its standard streams are.
     pub fn kind(&self) -> Kind {
         self.terminal.kind()
+    }
+
+    /// How tightly the child and its descendants are held.
+    pub fn containment(&self) -> Containment {
+        self.terminal.containment()
     }
 
     /// A new reader of a stream, from the oldest byte kept: offset 0 until the log first drops
@@ -222,6 +229,7 @@ impl TerminalSession {
         known.unwrap_or_else(|| TerminationReport {
             killed: Vec::new(),
             survivors: Vec::new(),
+            level: self.containment(),
             took: std::time::Duration::ZERO,
             exit: self.lost(),
         })

@@ -2,9 +2,15 @@
 //! `other`, which give the same names; the rest is shared.
 
 mod census;
+#[cfg(target_os = "linux")]
+mod cgroup;
 mod child;
 mod descriptor;
+#[cfg(target_os = "linux")]
+mod keeper;
+mod launch;
 mod pty;
+mod reap;
 
 #[cfg(target_os = "linux")]
 #[path = "sys/linux.rs"]
@@ -15,7 +21,17 @@ mod platform;
 
 pub use census::MARKER;
 pub(crate) use census::{Process, birth, census};
-pub(crate) use child::{ExitWatch, ignore_broken_pipes, reap, spawn};
+#[cfg(target_os = "linux")]
+pub(crate) use cgroup::{Group, Nest, clear};
+pub(crate) use child::{ExitWatch, ignore_broken_pipes};
 pub(crate) use descriptor::{Filled, PIPE_BYTES, pipe, read_into, readable, watch};
+#[cfg(target_os = "linux")]
+pub(crate) use keeper::{
+    ChildSignal, adopt_orphans, ended_child, ignore_polite_signals, take_extra, take_stdio,
+};
+pub(crate) use launch::{Image, Launched, Place, Refusal, Step, launch};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use platform::{Group, Nest};
 pub(crate) use platform::{KEEPS_OUTPUT, grow_pipe, kill, open_directory};
 pub(crate) use pty::{line_limit, open_pty, resize, tty};
+pub(crate) use reap::{has_ended, reap, wait};

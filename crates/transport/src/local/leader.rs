@@ -1,13 +1,14 @@
 //! The child itself: the leader of its session, addressed by pid only while the pid is its own.
 
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::termios::tcgetpgrp;
 use tokio::io::unix::AsyncFd;
 
+use super::guardian::Guard;
 use crate::error::SignalError;
 use crate::exit::ExitStatus;
 use crate::sys;
@@ -16,16 +17,23 @@ use crate::sys;
 pub(super) struct Leader {
     pid: Pid,
     console: Option<Weak<AsyncFd<OwnedFd>>>,
+    /// Its parent, if that is not this process.
+    guard: Option<Arc<Guard>>,
     /// Set when the child is reaped. The lock is held over reaping and over signalling, so that no
     /// signal can go to a stranger that was given the number.
     status: Mutex<Option<ExitStatus>>,
 }
 
 impl Leader {
-    pub(super) fn new(pid: Pid, console: Option<Weak<AsyncFd<OwnedFd>>>) -> Self {
+    pub(super) fn new(
+        pid: Pid,
+        console: Option<Weak<AsyncFd<OwnedFd>>>,
+        guard: Option<Arc<Guard>>,
+    ) -> Self {
         Self {
             pid,
             console,
+            guard,
             status: Mutex::new(None),
         }
     }
@@ -47,7 +55,10 @@ impl Leader {
     pub(super) fn reap(&self) -> ExitStatus {
         let mut status = self.status();
         if status.is_none() {
-            *status = sys::reap(self.pid);
+            *status = match &self.guard {
+                Some(guard) => guard.reap_child(),
+                None => sys::reap(self.pid),
+            };
         }
         status.unwrap_or(ExitStatus::Unknown)
     }

@@ -2,64 +2,146 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::unix::process::CommandExt as _;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::Command;
+use std::sync::Arc;
 
 use rustix::process::Pid;
 
+use super::guardian::Guard;
+use super::hold::{self, Hold};
 use super::tree::{self, MARKER};
 use super::wires::Theirs;
 use crate::configuration::{Configuration, Stdio};
 use crate::error::SpawnError;
+use crate::guard::{Order, Program};
+use crate::program;
 use crate::session::SessionId;
-use crate::{program, sys};
+use crate::sys::{self, ExitWatch, Image, Place, Refusal, Step};
 
 /// What a terminal is called when the host has no name for it: the one that every system's terminal
 /// database has and that all of today's terminals follow.
 const DEFAULT_TERM: &str = "xterm-256color";
 
+/// A child that was born.
+pub(super) struct Born {
+    pub(super) pid: Pid,
+    pub(super) end: ExitWatch,
+    pub(super) hold: Hold,
+}
+
 pub(super) fn spawn(
     id: SessionId,
     what: &Configuration,
-    [stdin, stdout, stderr]: Theirs,
-) -> Result<Pid, SpawnError> {
-    let tty = matches!(what.stdio, Stdio::Pty { .. });
-    let mut variables = what.env.resolve();
-    if tty {
-        variables
-            .entry("TERM".into())
-            .or_insert_with(|| DEFAULT_TERM.into());
-    }
-    let outer = variables.remove(OsStr::new(MARKER));
-    variables.insert(MARKER.into(), tree::marker(outer, id));
-
+    theirs: Theirs,
+) -> Result<Born, SpawnError> {
     let directory = what
         .cwd
         .as_deref()
         .map(program::open_directory)
         .transpose()?;
-    let search = variables.get(OsStr::new("PATH"));
-    let path = program::find(&what.program, search, what.cwd.as_deref())?;
-    let mut command = Command::new(&path);
-    command
-        .arg0(&what.program)
-        .args(&what.args)
-        .env_clear()
-        .envs(variables);
-    command.stdin(stdin).stdout(stdout).stderr(stderr);
-    sys::spawn(command, directory, tty).map_err(|error| explain(error, path))
+    let program = resolve(id, what)?;
+    let tty = matches!(what.stdio, Stdio::Pty { .. });
+    let place = place(theirs, directory, tty);
+    match hold::choose(id, what)? {
+        Some(hold) => by_ourselves(program, place, hold),
+        None => by_guard(what, program, place),
+    }
 }
 
-/// The file was there and executable a moment ago: what remains is about its contents.
-fn explain(error: io::Error, path: PathBuf) -> SpawnError {
-    if error.kind() == io::ErrorKind::InvalidInput && error.raw_os_error().is_none() {
-        return SpawnError::NulByte;
+fn place(theirs: Theirs, cwd: Option<OwnedFd>, tty: bool) -> Place {
+    Place {
+        stdio: theirs.stdio,
+        extra: theirs.extra,
+        cwd,
+        tty,
+        dies_with_us: false,
     }
+}
+
+/// The file to run, and what it is told.
+fn resolve(id: SessionId, what: &Configuration) -> Result<Program, SpawnError> {
+    let mut env = what.env.resolve();
+    if matches!(what.stdio, Stdio::Pty { .. }) {
+        env.entry("TERM".into())
+            .or_insert_with(|| DEFAULT_TERM.into());
+    }
+    let outer = env.remove(OsStr::new(MARKER));
+    env.insert(MARKER.into(), tree::marker(outer, id));
+    let search = env.get(OsStr::new("PATH"));
+    let path = program::find(&what.program, search, what.cwd.as_deref())?;
+    let name = what.arg0.as_ref().unwrap_or(&what.program);
+    let args = [name].into_iter().chain(&what.args).cloned().collect();
+    Ok(Program { path, args, env })
+}
+
+fn by_ourselves(program: Program, place: Place, hold: Hold) -> Result<Born, SpawnError> {
+    let args = program.args.iter().map(AsRef::as_ref);
+    let image = Image::new(&program.path, args, &program.env).map_err(|_| SpawnError::NulByte)?;
+    let group = hold.group().map(sys::Group::directory);
+    let child =
+        sys::launch(&image, place, group).map_err(|refusal| explain(refusal, program.path))?;
+    Ok(Born {
+        pid: child.pid,
+        end: ExitWatch::new(child),
+        hold,
+    })
+}
+
+/// The guard is given the child's streams and directory, and hands them on.
+fn by_guard(what: &Configuration, program: Program, place: Place) -> Result<Born, SpawnError> {
+    let path = program.path.clone();
+    let tty = place.tty;
+    let guard = what.guard.as_deref().unwrap_or_else(|| "".as_ref());
+    let place = Place {
+        tty: false,
+        ..place
+    };
+    let has_nul = |text: &OsStr| text.as_encoded_bytes().contains(&0);
+    let variables = program.env.iter().flat_map(|(name, value)| [name, value]);
+    if program
+        .args
+        .iter()
+        .chain(variables)
+        .any(|text| has_nul(text))
+    {
+        return Err(SpawnError::NulByte);
+    }
+    let (guard, child) = Guard::start(guard, place, &Order::Keep { program, tty })?;
+    let pid = child.map_err(|refusal| explain(refusal, path))?;
+    let pid = Pid::from_raw(pid).ok_or_else(|| odd(io::ErrorKind::InvalidData.into()))?;
+    let watched = guard.link().watched().map_err(odd)?;
+    Ok(Born {
+        pid,
+        end: ExitWatch::by_guard(pid, watched).map_err(odd)?,
+        hold: Hold::Guard(Arc::new(guard)),
+    })
+}
+
+fn odd(error: io::Error) -> SpawnError {
+    SpawnError::io("watch a guard", error)
+}
+
+fn explain(Refusal { step, error }: Refusal, path: PathBuf) -> SpawnError {
+    match step {
+        Step::Prepare => SpawnError::io("prepare a process", error),
+        Step::Fork => SpawnError::io("start a process", error),
+        Step::Group => SpawnError::io("enter the session's control group", error),
+        Step::Session => SpawnError::io("give the process its session and streams", error),
+        Step::Directory => SpawnError::io("enter the working directory", error),
+        Step::Exec => explain_exec(error, path),
+    }
+}
+
+/// The file was there and executable a moment ago: what remains is about its contents (execve(2)).
+fn explain_exec(error: io::Error, path: PathBuf) -> SpawnError {
     match error.raw_os_error() {
-        Some(libc::ENOENT) => SpawnError::MissingInterpreter { path },
-        Some(libc::ENOEXEC) => SpawnError::BadFormat { path },
+        Some(libc::ENOENT | libc::ENOTDIR) => SpawnError::MissingInterpreter { path },
+        Some(libc::ENOEXEC | libc::EINVAL) => SpawnError::BadFormat { path },
         Some(libc::EACCES | libc::EPERM | libc::EISDIR) => SpawnError::NotExecutable { path },
+        Some(libc::ETXTBSY) => SpawnError::Busy { path },
+        Some(libc::ELOOP) => SpawnError::TooManyLinks { path },
+        Some(libc::ENAMETOOLONG) => SpawnError::NameTooLong { path },
         _ => SpawnError::io("start the program", error),
     }
 }

@@ -24,6 +24,9 @@ use crate::sys;
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LAST_PAUSE: Duration = Duration::from_millis(50);
 
+/// How long an empty control group may refuse to be removed.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Rounds, with the first pause after each, that a runtime's shutdown may be held up by.
 const LAST_ROUNDS: u32 = 500;
 
@@ -81,7 +84,16 @@ impl Supervisor {
             self.demand.made().await;
             self.sweep().await;
         }
+        self.let_go().await;
         self.tell(exit);
+    }
+
+    /// The kernel may take a moment to notice that everybody is gone.
+    async fn let_go(&mut self) {
+        let deadline = Instant::now() + LAST_WORDS;
+        while !self.tree.let_go() && Instant::now() < deadline {
+            sleep(FIRST_PAUSE).await;
+        }
     }
 
     async fn climb(&mut self) {
@@ -163,7 +175,7 @@ impl Supervisor {
         self.streams.lift();
         let drained = self.drain().await;
         self.streams.close().await;
-        if !self.swept {
+        if !self.swept && self.tree.needs_memory() {
             self.remember().await;
         }
         let status = self.leader.reap();
@@ -211,6 +223,7 @@ impl Supervisor {
         let report = TerminationReport {
             killed,
             survivors,
+            level: self.tree.level(),
             took,
             exit,
         };

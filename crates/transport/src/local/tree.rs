@@ -11,7 +11,9 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 
+use super::hold::Hold;
 use super::leader::Leader;
+use crate::containment::Containment;
 use crate::session::SessionId;
 use crate::sys::{self, Process};
 
@@ -27,9 +29,13 @@ pub(super) fn marker(outer: Option<OsString>, id: SessionId) -> OsString {
     marker
 }
 
+/// In place of a birth for members of a control group, which are listed by number alone.
+const ANY_BIRTH: u64 = u64::MAX;
+
 #[derive(Debug)]
 pub(super) struct Tree {
     leader: Arc<Leader>,
+    hold: Hold,
     token: String,
     known: HashSet<(i32, u64)>,
     struck: HashSet<(i32, u64)>,
@@ -49,11 +55,12 @@ pub(super) enum Round {
 }
 
 impl Tree {
-    pub(super) fn new(leader: Arc<Leader>, id: SessionId) -> Self {
+    pub(super) fn new(leader: Arc<Leader>, hold: Hold, id: SessionId) -> Self {
         // Makes it known as one whose descendants carry a marker.
         sys::birth(leader.pid().as_raw_nonzero().get());
         Self {
             leader,
+            hold,
             token: id.to_string(),
             known: HashSet::new(),
             struck: HashSet::new(),
@@ -62,8 +69,42 @@ impl Tree {
         }
     }
 
-    /// Kills every member that is alive at some time after `since`.
+    pub(super) fn level(&self) -> Containment {
+        self.hold.level()
+    }
+
+    /// Kills every member that is alive at some time after `since`. Who has left the control group,
+    /// as some tools arrange for theirs, is found as everywhere else.
     pub(super) fn strike(&mut self, since: Instant) -> Round {
+        match self.strike_group() {
+            Round::Empty => self.strike_found(since),
+            round => round,
+        }
+    }
+
+    fn strike_group(&mut self) -> Round {
+        let Some(group) = self.hold.group() else {
+            return Round::Empty;
+        };
+        let members = group.members();
+        if members.is_empty() && !group.is_populated() {
+            return Round::Empty;
+        }
+        if let Err(error) = group.kill() {
+            tracing::warn!(%error, "a control group cannot be killed");
+        }
+        self.left = members.iter().map(|pid| pid.cast_unsigned()).collect();
+        let mut round = Round::Dying;
+        for pid in members {
+            if self.struck.insert((pid, ANY_BIRTH)) {
+                self.killed.push(pid.cast_unsigned());
+                round = Round::Fresh;
+            }
+        }
+        round
+    }
+
+    fn strike_found(&mut self, since: Instant) -> Round {
         let members = self.members(since);
         self.left = members
             .iter()
@@ -86,11 +127,21 @@ impl Tree {
         round
     }
 
+    /// Whether what the child leaves behind can only be told while its number is its own.
+    pub(super) fn needs_memory(&self) -> bool {
+        self.hold.level() == Containment::Group
+    }
+
     /// Keeps in mind who is alive at some time after `since`. To be called while the child is dead
     /// but not reaped: its number names its group and session until then, and may be somebody
     /// else's afterwards.
     pub(super) fn remember(&mut self, since: Instant) {
         self.members(since);
+    }
+
+    /// Lets go of what held the tree; `false` while the kernel still has something of it.
+    pub(super) fn let_go(&self) -> bool {
+        self.hold.group().is_none_or(sys::Group::remove)
     }
 
     /// Who was killed, and who of them is alive all the same.
@@ -108,7 +159,15 @@ impl Tree {
             .leader
             .is_ours()
             .then(|| self.leader.pid().as_raw_nonzero().get());
+        let guard = self.hold.guard();
+        let guard = guard.map(|guard| guard.pid().as_raw_nonzero().get());
         let is_root = |one: &Process| {
+            if Some(one.pid) == guard {
+                return false;
+            }
+            if Some(one.parent) == guard {
+                return true;
+            }
             leader.is_some_and(|leader| [one.pid, one.group, one.session].contains(&leader))
                 || self.known.contains(&one.identity())
                 || one
@@ -128,7 +187,10 @@ fn own_pid() -> i32 {
 }
 
 /// The processes that are roots, and all whose parent is one of those found.
-fn with_descendants(all: &[Process], is_root: impl Fn(&Process) -> bool) -> Vec<Process> {
+pub(crate) fn with_descendants(
+    all: &[Process],
+    is_root: impl Fn(&Process) -> bool,
+) -> Vec<Process> {
     let (mut found, mut others): (Vec<&Process>, Vec<&Process>) =
         all.iter().partition(|one| is_root(one));
     let mut next = 0;

@@ -21,9 +21,20 @@ pub(super) struct Wires {
     pub(super) peer: Option<OwnedFd>,
 }
 
-/// The child's stdin, stdout and stderr. Dropped in this process as soon as the child has them, or
-/// no stream would ever end.
-pub(super) type Theirs = [OwnedFd; 3];
+/// The child's ends. Dropped in this process as soon as the child has them, or no stream would ever
+/// end.
+pub(super) struct Theirs {
+    /// stdin, stdout and stderr.
+    pub(super) stdio: [OwnedFd; 3],
+    /// One beside them.
+    pub(super) extra: Option<OwnedFd>,
+}
+
+impl From<[OwnedFd; 3]> for Theirs {
+    fn from(stdio: [OwnedFd; 3]) -> Self {
+        Self { stdio, extra: None }
+    }
+}
 
 pub(super) fn open(stdio: Stdio) -> Result<(Wires, Theirs), SpawnError> {
     match stdio {
@@ -44,7 +55,7 @@ fn pipes() -> io::Result<(Wires, Theirs)> {
         console: None,
         peer: None,
     };
-    Ok((wires, [stdin, stdout, stderr]))
+    Ok((wires, [stdin, stdout, stderr].into()))
 }
 
 fn pty(size: WindowSize, mode: PtyMode) -> io::Result<(Wires, Theirs)> {
@@ -61,7 +72,10 @@ fn pty(size: WindowSize, mode: PtyMode) -> io::Result<(Wires, Theirs)> {
             Some(theirs.try_clone()?)
         },
     };
-    Ok((wires, [theirs.try_clone()?, theirs.try_clone()?, theirs]))
+    Ok((
+        wires,
+        [theirs.try_clone()?, theirs.try_clone()?, theirs].into(),
+    ))
 }
 
 fn terminal_error(error: io::Error) -> SpawnError {

@@ -1,56 +1,16 @@
-//! A child's birth and end.
+//! The wait for a child's end.
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt as _;
-use std::process::Command;
 use std::sync::Once;
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, fchdir, ioctl_tiocsctty, setsid, waitid};
+use rustix::process::Pid;
 use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::launch::Launched;
+use super::reap::has_ended;
 use super::{descriptor, platform};
-use crate::exit::ExitStatus;
-
-/// The standard signals. A host may ignore some, which execve(2) would pass on: a host under
-/// nohup(1) would make children that no hang-up reaches.
-const STANDARD_SIGNALS: std::ops::Range<libc::c_int> = 1..32;
-
-/// Starts `command` as the leader of a new session, on the terminal at its stdin if there is one,
-/// in the directory `cwd`, with no descriptor but its first three. Errors of execve(2) come back.
-#[expect(
-    unsafe_code,
-    reason = "std offers no other way to act between fork and exec"
-)]
-pub(crate) fn spawn(mut command: Command, cwd: Option<OwnedFd>, tty: bool) -> io::Result<Pid> {
-    let prepare = move || {
-        reset_signals();
-        setsid()?;
-        if tty {
-            ioctl_tiocsctty(rustix::stdio::stdin())?;
-        }
-        if let Some(cwd) = &cwd {
-            fchdir(cwd)?;
-        }
-        platform::seal_descriptors();
-        Ok(())
-    };
-    // SAFETY: between fork and exec, `prepare` makes only async-signal-safe system calls; it takes
-    // no lock and neither allocates nor frees memory.
-    unsafe { command.pre_exec(prepare) };
-    // The `Child` is let go on purpose: it neither waits nor kills, and we reap by pid.
-    command.spawn().map(|child| Pid::from_child(&child))
-}
-
-#[expect(unsafe_code, reason = "signal(2) has no safe form")]
-fn reset_signals() {
-    for number in STANDARD_SIGNALS {
-        // SAFETY: signal(2) is async-signal-safe and SIG_DFL is no handler of ours. For SIGKILL
-        // and SIGSTOP it only fails.
-        unsafe { libc::signal(number, libc::SIG_DFL) };
-    }
-}
 
 /// Sees to it that a write into a pipe that nobody reads is an error and not our end. Rust programs
 /// do this at their start, libraries in other hosts have to.
@@ -76,13 +36,20 @@ pub(crate) struct ExitWatch {
 }
 
 impl ExitWatch {
-    /// Without a descriptor for processes (old kernels, other systems, none left) SIGCHLD serves.
-    pub(crate) fn new(pid: Pid) -> Self {
-        let descriptor = platform::exit_descriptor(pid).ok();
+    /// Without a descriptor for processes (old kernels, other systems) SIGCHLD serves.
+    pub(crate) fn new(child: Launched) -> Self {
+        let open = || platform::exit_descriptor(child.pid).ok();
+        let descriptor = child.descriptor.or_else(open);
         Self {
-            pid,
+            pid: child.pid,
             descriptor: descriptor.and_then(|fd| descriptor::register(fd).ok()),
         }
+    }
+
+    /// A guard tells when the child that it keeps has ended.
+    pub(crate) fn by_guard(pid: Pid, link: OwnedFd) -> io::Result<Self> {
+        let descriptor = Some(descriptor::register(link)?);
+        Ok(Self { pid, descriptor })
     }
 
     pub(crate) async fn ended(&self) {
@@ -108,36 +75,30 @@ impl ExitWatch {
     }
 }
 
-fn has_ended(pid: Pid) -> bool {
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    !matches!(waitid(WaitId::Pid(pid), look), Ok(None))
-}
-
-/// Reaps a child that has ended; `None` while it lives.
-pub(crate) fn reap(pid: Pid) -> Option<ExitStatus> {
-    match waitid(
-        WaitId::Pid(pid),
-        WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
-    ) {
-        Ok(None) => None,
-        Ok(Some(status)) => {
-            let code = status.exit_status().map(ExitStatus::Code);
-            let signal = || status.terminating_signal().map(ExitStatus::Signal);
-            Some(code.or_else(signal).unwrap_or(ExitStatus::Unknown))
-        }
-        Err(_) => Some(ExitStatus::Unknown),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::ffi::OsStr;
+    use std::path::Path;
+
     use super::*;
+    use crate::exit::ExitStatus;
+    use crate::sys::launch::{Image, Place, launch};
+    use crate::sys::reap::reap;
 
     #[tokio::test]
     async fn without_a_descriptor_the_signal_tells() {
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", "exit 7"]);
-        let pid = spawn(command, None, false).unwrap();
+        let args = ["sh", "-c", "exit 7"].map(OsStr::new);
+        let image = Image::new(Path::new("/bin/sh"), args, &BTreeMap::new()).unwrap();
+        let null = || std::fs::File::open("/dev/null").unwrap().into();
+        let place = Place {
+            stdio: [null(), null(), null()],
+            extra: None,
+            cwd: None,
+            tty: false,
+            dies_with_us: false,
+        };
+        let pid = launch(&image, place, None).unwrap().pid;
         let watch = ExitWatch {
             pid,
             descriptor: None,

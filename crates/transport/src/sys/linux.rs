@@ -2,18 +2,25 @@
 
 use std::fs;
 use std::io::{self, Read as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::io::Errno;
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer};
 
 use super::Process;
+use super::launch::{Fork, Launched};
 
 pub(super) const OPENPT_CLOEXEC: OpenptFlags = OpenptFlags::CLOEXEC;
+
+/// `CLONE_INTO_CGROUP` of `<linux/sched.h>`: over 32 bits, which libc's type for it cannot hold.
+const CLONE_INTO_CGROUP: u64 = 1 << 33;
+
+/// Numbers looked at where close_range(2) is missing: the usual hard limit of such systems.
+const MOST_DESCRIPTORS: RawFd = 1 << 16;
 
 /// Linux keeps a terminal's output until it is read, whoever has closed the other side.
 pub(crate) const KEEPS_OUTPUT: bool = true;
@@ -42,18 +49,104 @@ pub(super) fn unread(ours: &OwnedFd) -> Option<usize> {
 }
 
 /// Marks every descriptor from 3 up close-on-exec, whoever in the host forgot to. Runs between
-/// fork and exec. Kernels before 5.11 do not know the call; there the host's care must do.
+/// fork and exec. Kernels before 5.11 do not know the call; there each number is marked by itself.
 #[expect(unsafe_code, reason = "close_range(2) has no safe form")]
 pub(super) fn seal_descriptors() {
-    // SAFETY: the call only sets flags of descriptors and is async-signal-safe.
+    // SAFETY: the calls only set flags of descriptors and are async-signal-safe; a number that is
+    // not open is only an error.
     unsafe {
-        libc::syscall(
+        let sealed = libc::syscall(
             libc::SYS_close_range,
             3,
             u32::MAX,
             libc::CLOSE_RANGE_CLOEXEC,
-        )
-    };
+        );
+        if sealed < 0 {
+            for number in 3..MOST_DESCRIPTORS {
+                libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
+            }
+        }
+    }
+}
+
+/// Has the kernel kill this process when the thread that forked it ends (prctl(2)).
+#[expect(unsafe_code, reason = "prctl(2) has no safe form")]
+pub(super) fn die_with_parent() {
+    // SAFETY: the call takes numbers only and is async-signal-safe.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+/// Forks, into a control group if one is given. In the child, only async-signal-safe calls may
+/// follow.
+///
+/// # Safety
+///
+/// As fork(2) in a process with threads: see signal-safety(7).
+#[expect(unsafe_code, reason = "clone3(2) and fork(2) have no safe form")]
+pub(super) unsafe fn fork(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
+    let mut descriptor: RawFd = -1;
+    // SAFETY: all zeroes is a valid `clone_args`. Without CLONE_VM the child has memory of its own,
+    // its stack included, so both return from the call as from fork(2). The kernel writes one
+    // number to `descriptor`, in the parent's memory, and it is a new descriptor.
+    unsafe {
+        let mut args: libc::clone_args = std::mem::zeroed();
+        args.flags = libc::CLONE_PIDFD as u64;
+        args.pidfd = (&raw mut descriptor) as u64;
+        args.exit_signal = libc::SIGCHLD as u64;
+        if let Some(cgroup) = cgroup {
+            args.flags |= CLONE_INTO_CGROUP;
+            args.cgroup = cgroup.as_raw_fd() as u64;
+        }
+        match libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) {
+            0 => Ok(Fork::Child { group: Ok(()) }),
+            -1 => {
+                let error = io::Error::last_os_error();
+                match error.raw_os_error() {
+                    // Old kernels; sandboxes that do not know the call or its arguments.
+                    Some(libc::ENOSYS | libc::EPERM | libc::EINVAL | libc::E2BIG) => {
+                        fork_plainly(cgroup)
+                    }
+                    _ => Err(error),
+                }
+            }
+            pid => Ok(Fork::Parent(Launched {
+                pid: pid_of(pid as i32)?,
+                descriptor: Some(OwnedFd::from_raw_fd(descriptor)),
+            })),
+        }
+    }
+}
+
+/// # Safety
+///
+/// As [`fork`].
+#[expect(unsafe_code, reason = "fork(2) has no safe form")]
+unsafe fn fork_plainly(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let members = cgroup
+        .map(|cgroup| openat(cgroup, c"cgroup.procs", flags, Mode::empty()))
+        .transpose()?;
+    // SAFETY: the child goes on with a write(2) and then as its caller promised.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Fork::Child {
+            group: match &members {
+                // "0" is the writing process (cgroups(7)).
+                Some(members) => rustix::io::write(members, b"0")
+                    .map(drop)
+                    .map_err(Into::into),
+                None => Ok(()),
+            },
+        }),
+        pid => Ok(Fork::Parent(Launched {
+            pid: pid_of(pid)?,
+            descriptor: None,
+        })),
+    }
+}
+
+fn pid_of(number: i32) -> io::Result<Pid> {
+    Pid::from_raw(number).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 /// Best effort: over `pipe-user-pages-soft` (64 MiB of pipes per user) the kernel refuses.

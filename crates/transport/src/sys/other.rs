@@ -1,7 +1,7 @@
 //! Unix systems but Linux. Written for macOS and the BSDs, not run by us.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, open};
@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, ptsname};
 
 use super::Process;
+use super::launch::{Fork, Launched};
 
 /// posix_openpt(3) does not promise to know O_CLOEXEC here; [`open_peer`] sets it on both sides.
 pub(super) const OPENPT_CLOEXEC: OpenptFlags = OpenptFlags::empty();
@@ -49,6 +50,69 @@ pub(super) fn seal_descriptors() {
     for number in 3..4096 {
         // SAFETY: fcntl(2) is async-signal-safe; a number that is not open is only an error.
         unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+}
+
+/// Only Linux has this.
+pub(super) fn die_with_parent() {}
+
+/// Only Linux has control groups: there is never one.
+#[derive(Debug)]
+pub(crate) enum Nest {}
+
+impl Nest {
+    pub(crate) fn make() -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        match *self {}
+    }
+}
+
+/// The group of one session: there is never one.
+#[derive(Debug)]
+pub(crate) enum Group {}
+
+impl Group {
+    pub(crate) fn make(nest: &Nest, _name: &str) -> io::Result<Self> {
+        match *nest {}
+    }
+
+    pub(crate) fn directory(&self) -> BorrowedFd<'_> {
+        match *self {}
+    }
+
+    pub(crate) fn members(&self) -> Vec<i32> {
+        match *self {}
+    }
+
+    pub(crate) fn kill(&self) -> io::Result<()> {
+        match *self {}
+    }
+
+    pub(crate) fn is_populated(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn remove(&self) -> bool {
+        match *self {}
+    }
+}
+
+/// # Safety
+///
+/// As fork(2) in a process with threads: see signal-safety(7).
+#[expect(unsafe_code, reason = "fork(2) has no safe form")]
+pub(super) unsafe fn fork(_cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
+    // SAFETY: the caller's promise.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Fork::Child { group: Ok(()) }),
+        pid => Ok(Fork::Parent(Launched {
+            pid: Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?,
+            descriptor: None,
+        })),
     }
 }
 

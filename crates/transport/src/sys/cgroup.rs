@@ -1,0 +1,164 @@
+//! Control groups of our own, under the one that this process is in.
+//!
+//! All sessions of one process share a *nest*: `bowline-<pid>-<random>`, with one group for each
+//! session inside. A guard needs to know the nest alone to end every session at once.
+
+mod folder;
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use uuid::Uuid;
+
+use super::launch;
+use folder::Folder;
+
+/// Set when a process was once born into a nest.
+static ENTERED: OnceLock<()> = OnceLock::new();
+
+/// The directory of this process.
+#[derive(Debug)]
+pub(crate) struct Nest {
+    path: PathBuf,
+    folder: Folder,
+}
+
+impl Nest {
+    /// Makes the directory, and sees to it that a process can be born into it.
+    pub(crate) fn make() -> io::Result<Self> {
+        let name = format!("bowline-{}-{}", std::process::id(), Uuid::new_v4().simple());
+        let path = folder::own()?.join(name);
+        let nest = Self {
+            folder: Folder::make(&path)?,
+            path,
+        };
+        if ENTERED.get().is_none() {
+            launch::try_fork(nest.folder.as_fd())?;
+            // Whoever was first: it is the same news.
+            let _ = ENTERED.set(());
+        }
+        Ok(nest)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Nest {
+    fn drop(&mut self) {
+        if let Err(error) = self.folder.remove(&self.path) {
+            tracing::debug!(%error, "the nest of control groups stays");
+        }
+    }
+}
+
+/// The group of one session.
+#[derive(Debug)]
+pub(crate) struct Group {
+    path: PathBuf,
+    folder: Folder,
+}
+
+impl Group {
+    pub(crate) fn make(nest: &Nest, name: &str) -> io::Result<Self> {
+        let path = nest.path.join(name);
+        Ok(Self {
+            folder: Folder::make(&path)?,
+            path,
+        })
+    }
+
+    /// For clone3(2).
+    pub(crate) fn directory(&self) -> BorrowedFd<'_> {
+        self.folder.as_fd()
+    }
+
+    /// Every process in the group and in those below it, dead or dying ones left out.
+    pub(crate) fn members(&self) -> Vec<i32> {
+        self.folder.members()
+    }
+
+    /// Sends SIGKILL to every process in the group and in those below, those included that are
+    /// being forked meanwhile.
+    pub(crate) fn kill(&self) -> io::Result<()> {
+        self.folder.kill()
+    }
+
+    /// Whether a live process is in the group or below.
+    pub(crate) fn is_populated(&self) -> bool {
+        self.folder.is_populated()
+    }
+
+    /// Removes the directory; `false` while the kernel still holds something in it.
+    pub(crate) fn remove(&self) -> bool {
+        self.folder.remove(&self.path).is_ok()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// Kills all that lives in a nest whose process is gone, and removes it.
+pub(crate) fn clear(nest: &Path) -> io::Result<()> {
+    let folder = Folder::open(nest)?;
+    if folder.is_populated() {
+        folder.kill()?;
+    }
+    folder.remove(nest)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Somebody who forks on and on, born outside and moved in.
+    fn crowd(group: &Group) -> std::process::Child {
+        let script = "echo $$ > \"$0/cgroup.procs\"; while :; do sleep 1000 & sleep 1000 & \
+                      echo; sleep 0.01; done";
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(script).arg(&group.path);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut byte = [0];
+        io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut byte).unwrap();
+        child
+    }
+
+    fn ends_by(kill: impl Fn(&Group)) {
+        let Ok(nest) = Nest::make() else {
+            return eprintln!("skipped: this process may not make control groups");
+        };
+        let group = Group::make(&nest, &Uuid::new_v4().to_string()).unwrap();
+        let mut child = crowd(&group);
+        assert!(group.is_populated() && group.members().len() > 1);
+        let path = group.path.clone();
+        let started = std::time::Instant::now();
+        while group.is_populated() {
+            kill(&group);
+            assert!(started.elapsed().as_secs() < 20, "{:?}", group.members());
+        }
+        child.wait().unwrap();
+        assert_eq!(group.members(), []);
+        while !group.remove() {
+            assert!(started.elapsed().as_secs() < 20);
+        }
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_group_is_killed_as_one() {
+        ends_by(|group| group.kill().unwrap());
+    }
+
+    #[test]
+    fn a_kernel_without_cgroup_kill_is_no_way_out() {
+        ends_by(|group| group.folder.kill_one_by_one().unwrap());
+    }
+}

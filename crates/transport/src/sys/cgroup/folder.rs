@@ -1,0 +1,187 @@
+//! One directory of the control group file system (cgroups(7), and the kernel's cgroup-v2.rst).
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, open, openat};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How many rounds [`Folder::kill_one_by_one`] makes; each finds only who was born in the last.
+const ROUNDS: u32 = 64;
+
+#[derive(Debug)]
+pub(super) struct Folder {
+    directory: OwnedFd,
+}
+
+impl Folder {
+    pub(super) fn make(path: &Path) -> io::Result<Self> {
+        fs::create_dir(path)?;
+        Self::open(path)
+    }
+
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = open(path, flags, Mode::empty())?;
+        Ok(Self { directory })
+    }
+
+    pub(super) fn is_populated(&self) -> bool {
+        let events = self.read("cgroup.events");
+        events.is_ok_and(|events| events.lines().any(|line| line == "populated 1"))
+    }
+
+    pub(super) fn members(&self) -> Vec<i32> {
+        let mut members = Vec::new();
+        self.each(&mut |folder| {
+            let listed = folder.read("cgroup.procs").unwrap_or_default();
+            members.extend(listed.lines().filter_map(|line| line.parse::<i32>().ok()));
+        });
+        members
+    }
+
+    pub(super) fn kill(&self) -> io::Result<()> {
+        match self.write("cgroup.kill", "1") {
+            // Kernels before 5.14.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.kill_one_by_one(),
+            done => done,
+        }
+    }
+
+    /// Stands everyone still, so that no one is born meanwhile, and kills them.
+    pub(super) fn kill_one_by_one(&self) -> io::Result<()> {
+        self.write("cgroup.freeze", "1")?;
+        for _ in 0..ROUNDS {
+            let members = self.members();
+            if members.is_empty() {
+                break;
+            }
+            for pid in members.into_iter().filter_map(Pid::from_raw) {
+                // Listed a moment ago, in a group that nobody joins but by birth.
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        self.write("cgroup.freeze", "0")
+    }
+
+    /// Removes the directory and those that somebody inside made in it.
+    pub(super) fn remove(&self, path: &Path) -> io::Result<()> {
+        for below in below(&self.directory) {
+            let below = path.join(below);
+            if let Ok(folder) = Self::open(&below) {
+                folder.remove(&below)?;
+            }
+        }
+        match fs::remove_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+
+    fn each(&self, visit: &mut impl FnMut(&Self)) {
+        visit(self);
+        for name in below(&self.directory) {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            if let Ok(directory) = openat(&self.directory, name, flags, Mode::empty()) {
+                Self { directory }.each(visit);
+            }
+        }
+    }
+
+    fn read(&self, name: &str) -> io::Result<String> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = openat(&self.directory, name, flags, Mode::empty())?;
+        let mut text = String::new();
+        fs::File::from(file).read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    fn write(&self, name: &str, value: &str) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = openat(&self.directory, name, flags, Mode::empty())?;
+        rustix::io::write(&file, value.as_bytes())?;
+        Ok(())
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+}
+
+/// Names of the groups inside a group.
+fn below(directory: &OwnedFd) -> Vec<PathBuf> {
+    let Ok(entries) = rustix::fs::Dir::read_from(directory) else {
+        return Vec::new();
+    };
+    let named = entries.filter_map(Result::ok).filter_map(|entry| {
+        let name = entry.file_name().to_str().ok()?;
+        let is_group = entry.file_type() == rustix::fs::FileType::Directory;
+        (is_group && !matches!(name, "." | "..")).then(|| PathBuf::from(name))
+    });
+    named.collect()
+}
+
+/// The directory of the group that this process is in.
+pub(super) fn own() -> io::Result<PathBuf> {
+    let groups = fs::read_to_string("/proc/self/cgroup")?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    find(&groups, &mounts).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Reads proc_pid_cgroup(5) (`0::/path` is version 2) and proc_pid_mountinfo(5).
+fn find(groups: &str, mounts: &str) -> Option<PathBuf> {
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    mounts.lines().find_map(|line| {
+        let (mount, system) = line.split_once(" - ")?;
+        let mut mount = mount.split(' ').skip(3);
+        let (root, point) = (mount.next()?, mount.next()?);
+        if !system.starts_with("cgroup2 ") {
+            return None;
+        }
+        let inside = Path::new(own).strip_prefix(root).ok()?;
+        Some(Path::new(&plain(point)).join(inside))
+    })
+}
+
+/// The four characters that mountinfo escapes.
+fn plain(path: &str) -> String {
+    let escapes = [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ];
+    escapes
+        .into_iter()
+        .fold(path.to_owned(), |path, (code, character)| {
+            path.replace(code, character)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_group_is_found_whatever_is_mounted_where() {
+        let mounts = "25 18 0:22 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n\
+                      40 25 0:35 / /sys/fs/cgroup/my\\040unified rw,relatime shared:3 - cgroup2 cgroup2 rw";
+        let groups = "4:memory:/a/b\n0::/user.slice/a.scope\n";
+        let found = find(groups, mounts).unwrap();
+        assert_eq!(
+            found,
+            Path::new("/sys/fs/cgroup/my unified/user.slice/a.scope")
+        );
+        assert_eq!(find("4:memory:/a\n", mounts), None, "no version 2 at all");
+        let inner = "40 25 0:35 /box /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
+        assert_eq!(
+            find("0::/box/a", inner).unwrap(),
+            Path::new("/sys/fs/cgroup/a")
+        );
+        assert_eq!(find("0::/elsewhere", inner), None, "mounted, but not ours");
+    }
+}

@@ -1,0 +1,38 @@
+//! A child's end, and what it left.
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus, waitid};
+
+use crate::exit::ExitStatus;
+
+/// Reaps a child that has ended; `None` while it lives.
+pub(crate) fn reap(pid: Pid) -> Option<ExitStatus> {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    match waitid(WaitId::Pid(pid), look) {
+        Ok(None) => None,
+        Ok(Some(status)) => Some(status_of(&status)),
+        Err(_) => Some(ExitStatus::Unknown),
+    }
+}
+
+/// Waits for a child that is about to end, and reaps it.
+pub(crate) fn wait(pid: Pid) -> ExitStatus {
+    loop {
+        match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED) {
+            Ok(Some(status)) => return status_of(&status),
+            Err(rustix::io::Errno::INTR) | Ok(None) => {}
+            Err(_) => return ExitStatus::Unknown,
+        }
+    }
+}
+
+/// Whether a child has ended; it stays as it is.
+pub(crate) fn has_ended(pid: Pid) -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::Pid(pid), look), Ok(None))
+}
+
+pub(super) fn status_of(status: &WaitIdStatus) -> ExitStatus {
+    let code = status.exit_status().map(ExitStatus::Code);
+    let signal = || status.terminating_signal().map(ExitStatus::Signal);
+    code.or_else(signal).unwrap_or(ExitStatus::Unknown)
+}
