@@ -37,7 +37,7 @@ pub use task::{
 };
 
 pub(crate) use line::walk;
-pub(crate) use speculate::Deltas;
+pub(crate) use speculate::Spelling;
 
 use crate::raw::RawJson;
 use crate::text::Str;

@@ -1,100 +1,51 @@
 //! Cuts a stream of chunks into windows of whole lines.
 
+mod splitter;
+
 use std::collections::VecDeque;
 
-use bytes::{Bytes, BytesMut};
-use memchr::{memchr, memchr_iter, memrchr};
+use bytes::Bytes;
+use memchr::memchr_iter;
 
-use crate::items::Items;
+use crate::frame::{Frame, Oversize, Window};
+use crate::framer::splitter::{Cut, Skipped, Splitter};
+use crate::items::Reader;
 
 /// Longest line that is parsed: 64 MiB. Real lines reach 3.3 MB (an edit of a large file travels
 /// twice), and an image may be larger.
 pub const DEFAULT_MAX_LINE: usize = 64 << 20;
 
-/// A window holds at most so many bytes, unless one line is longer: few enough that every pass over
-/// them finds them in the cache, many enough that each pass runs at its full speed.
-const WINDOW: usize = 128 << 10;
-
-/// How much of a line over the limit is kept to show what it was, in bytes.
-const HEAD: usize = 256;
-
 /// Cuts a stream of chunks into windows of whole lines.
 ///
 /// A chunk may end anywhere. Lines that lie inside one chunk are handed out in place; a line that
-/// spans chunks is copied once, into a buffer of its own. No byte is searched twice, whatever the
-/// size of the chunks. Lines end at LF only.
+/// spans chunks is copied once, into a buffer that is used again. No byte is searched twice,
+/// whatever the size of the chunks. Lines end at LF only.
 #[derive(Debug)]
 pub struct Framer {
-    max_line: usize,
-    ready: VecDeque<Ready>,
-    /// The beginning of the line that the last chunk ended in.
-    partial: BytesMut,
-    skipping: Option<Skipped>,
-    /// Offset of the next byte to be pushed.
-    offset: u64,
-    /// Number of the line that the next frame begins with, from 1.
-    line: u64,
-}
-
-/// What was pushed and not handed out yet.
-#[derive(Debug)]
-enum Ready {
-    /// Whole lines, from an offset on; they are cut into windows when they are asked for.
-    Lines {
-        bytes: Bytes,
-        offset: u64,
-    },
-    /// A line that ends without an LF.
-    Tail {
-        bytes: Bytes,
-        offset: u64,
-    },
-    Oversize(Oversize),
-}
-
-/// One cut of the stream.
-#[derive(Clone, Debug)]
-pub enum Frame {
-    /// Whole lines.
-    Lines(Window),
-    /// A line over the limit; it was skipped to its LF.
-    Oversize(Oversize),
-}
-
-/// Whole lines that lie together in memory.
-#[derive(Clone, Debug)]
-pub struct Window {
-    /// The lines, each with its LF; only a tail has none.
-    pub bytes: Bytes,
-    /// Offset in the stream of the first byte.
-    pub offset: u64,
-    /// Number of the first line, from 1.
-    pub line: u64,
-    /// Whether the input ended without an LF behind this line.
-    pub is_tail: bool,
-}
-
-/// A line over the limit.
-#[derive(Clone, Debug)]
-pub struct Oversize {
-    /// Offset in the stream of its first byte.
-    pub offset: u64,
-    /// Number of the line, from 1.
-    pub line: u64,
-    /// Length without the LF, in bytes.
-    pub length: u64,
-    /// The limit, in bytes.
-    pub limit: u64,
-    /// Whether the input ended without an LF behind it.
-    pub is_tail: bool,
-    /// The first bytes of the line.
-    pub head: Bytes,
+    /// What was pushed and is not used up.
+    input: VecDeque<Input>,
+    /// How much of the first chunk was taken.
+    taken: usize,
+    splitter: Splitter,
+    /// What the last frame was made of.
+    lent: Lent,
+    reader: Reader,
 }
 
 #[derive(Debug)]
-struct Skipped {
-    offset: u64,
-    head: Bytes,
+enum Input {
+    Chunk(Bytes),
+    SkipTo(u64),
+    End,
+}
+
+#[derive(Debug)]
+enum Lent {
+    Nothing,
+    /// So many bytes of the first chunk, up to what was taken of it.
+    Lines(usize),
+    Partial,
+    Skipped(Skipped),
 }
 
 impl Default for Framer {
@@ -107,14 +58,7 @@ impl Framer {
     /// A framer that skips lines of more than `max_line` bytes.
     #[must_use]
     pub fn new(max_line: usize) -> Self {
-        Self {
-            max_line,
-            ready: VecDeque::new(),
-            partial: BytesMut::new(),
-            skipping: None,
-            offset: 0,
-            line: 1,
-        }
+        Self::at(max_line, 0, 1)
     }
 
     /// A framer for a stream that is read again from `offset`, which must be the beginning of line
@@ -122,183 +66,138 @@ impl Framer {
     #[must_use]
     pub fn at(max_line: usize, offset: u64, line: u64) -> Self {
         Self {
-            offset,
-            line,
-            ..Self::new(max_line)
+            input: VecDeque::new(),
+            taken: 0,
+            splitter: Splitter::new(max_line, offset),
+            lent: Lent::Nothing,
+            reader: Reader::at(line),
         }
     }
 
     /// Takes the next chunk of the stream.
-    pub fn push(&mut self, mut chunk: Bytes) {
-        if !self.partial.is_empty() || self.skipping.is_some() {
-            let Some(end) = memchr(b'\n', &chunk) else {
-                return self.extend_partial(&chunk);
-            };
-            let head = chunk.split_to(end + 1);
-            self.end_partial(&head);
-        }
-        let Some(end) = memrchr(b'\n', &chunk) else {
-            return self.extend_partial(&chunk);
-        };
-        let tail = chunk.split_off(end + 1);
-        self.whole_lines(chunk);
-        self.extend_partial(&tail);
+    pub fn push(&mut self, chunk: Bytes) {
+        self.input.push_back(Input::Chunk(chunk));
     }
 
     /// Ends the stream: what stands behind the last LF becomes a frame of its own.
     pub fn finish(&mut self) {
-        if self.skipping.is_some() {
-            self.end_partial(&[]);
-        } else if !self.partial.is_empty() {
-            let bytes = self.partial.split().freeze();
-            let offset = self.offset - bytes.len() as u64;
-            self.ready.push_back(Ready::Tail { bytes, offset });
-        }
+        self.input.push_back(Input::End);
     }
 
     /// Goes on at `offset`, behind bytes that were lost. The line they were lost in ends here, as at
     /// the end of a stream; what is left of it behind the gap is a line of its own.
     pub fn skip_to(&mut self, offset: u64) {
-        self.finish();
-        self.offset = offset;
+        self.input.push_back(Input::SkipTo(offset));
     }
 
-    /// The next frame, until more is pushed.
-    pub fn next_frame(&mut self) -> Option<Frame> {
-        let line = self.line;
-        match self.ready.pop_front()? {
-            Ready::Lines { mut bytes, offset } => {
-                let window = bytes.split_to(window_end(&bytes));
-                if !bytes.is_empty() {
-                    let offset = offset + window.len() as u64;
-                    self.ready.push_front(Ready::Lines { bytes, offset });
+    /// The next frame, until more is pushed. The frame before it counts as read.
+    pub fn next_frame(&mut self) -> Option<Frame<'_>> {
+        self.take_back();
+        let end = loop {
+            match self.input.front()? {
+                Input::Chunk(chunk) => {
+                    let rest = chunk.get(self.taken..).unwrap_or_default();
+                    let (taken, cut) = self.splitter.take(rest);
+                    self.taken += taken;
+                    if let Some(cut) = cut {
+                        self.lent = Lent::of(cut);
+                        break self.splitter.offset();
+                    }
+                    self.input.pop_front();
+                    self.taken = 0;
                 }
-                self.line += memchr_iter(b'\n', &window).count() as u64;
-                Some(Frame::Lines(Window {
-                    bytes: window,
-                    offset,
-                    line,
-                    is_tail: false,
-                }))
+                &Input::SkipTo(_) | Input::End => {
+                    let cut = self.splitter.end();
+                    let end = self.splitter.offset();
+                    if let Some(Input::SkipTo(offset)) = self.input.pop_front() {
+                        self.splitter.skip_to(offset);
+                    }
+                    if let Some(cut) = cut {
+                        self.lent = Lent::of(cut);
+                        break end;
+                    }
+                }
             }
-            Ready::Tail { bytes, offset } => {
-                self.line += 1;
-                Some(Frame::Lines(Window {
-                    bytes,
-                    offset,
-                    line,
-                    is_tail: true,
-                }))
-            }
-            Ready::Oversize(over) => {
-                self.line += 1;
-                Some(Frame::Oversize(Oversize { line, ..over }))
-            }
-        }
+        };
+        self.lend(end)
     }
 
     /// Offset of the first byte that is in no frame yet: where a reader that forgets the partial
     /// line must read again.
     #[must_use]
     pub fn resume_offset(&self) -> u64 {
-        match &self.skipping {
-            Some(skipped) => skipped.offset,
-            None => self.offset - self.partial.len() as u64,
+        match self.lent {
+            Lent::Partial => self.splitter.offset(),
+            _ => self.splitter.line_start(),
         }
     }
 
-    fn extend_partial(&mut self, piece: &[u8]) {
-        self.offset += piece.len() as u64;
-        if self.skipping.is_some() {
-            return;
-        }
-        let length = self.partial.len() + piece.len();
-        if length > self.max_line {
-            self.start_skipping(piece);
-        } else {
-            self.partial.extend_from_slice(piece);
-        }
+    /// Gives back the memory that no open line needs, as a host does when a session falls idle.
+    pub fn release(&mut self) {
+        self.take_back();
+        self.splitter.release();
+        self.input.shrink_to_fit();
     }
 
-    fn start_skipping(&mut self, piece: &[u8]) {
-        let start = self.offset - (self.partial.len() + piece.len()) as u64;
-        let head = self
-            .partial
-            .iter()
-            .chain(piece)
-            .copied()
-            .take(HEAD)
-            .collect();
-        self.partial = BytesMut::new();
-        self.skipping = Some(Skipped {
-            offset: start,
-            head,
-        });
-    }
-
-    /// Ends the partial line with `piece`, which holds its LF (or nothing, at the end of input).
-    fn end_partial(&mut self, piece: &[u8]) {
-        let text = piece.strip_suffix(b"\n").unwrap_or(piece);
-        self.extend_partial(text);
-        match self.skipping.take() {
-            Some(skipped) => self.ready.push_back(Ready::Oversize(Oversize {
-                offset: skipped.offset,
-                line: 0,
-                length: self.offset - skipped.offset,
-                limit: self.max_line as u64,
-                is_tail: text.len() == piece.len(),
-                head: skipped.head,
-            })),
-            None => {
-                self.partial.extend_from_slice(b"\n");
-                let bytes = self.partial.split().freeze();
-                self.offset += 1;
-                return self.lines(bytes);
+    /// The frame that was cut last; it ends before offset `end`.
+    fn lend(&mut self, end: u64) -> Option<Frame<'_>> {
+        let bytes = match &mut self.lent {
+            Lent::Nothing => return None,
+            Lent::Skipped(skipped) => {
+                return Some(Frame::Oversize(Oversize {
+                    offset: skipped.offset,
+                    line: self.reader.line(),
+                    length: skipped.length,
+                    limit: self.splitter.max_line() as u64,
+                    is_tail: skipped.is_tail,
+                    head: &skipped.head,
+                    reader: &mut self.reader,
+                }));
             }
-        }
-        self.offset += (piece.len() - text.len()) as u64;
+            Lent::Partial => self.splitter.partial(),
+            Lent::Lines(length) => match self.input.front() {
+                Some(Input::Chunk(chunk)) => chunk.get(self.taken - *length..self.taken)?,
+                _ => return None,
+            },
+        };
+        Some(Frame::Lines(Window {
+            offset: end - bytes.len() as u64,
+            line: self.reader.line(),
+            is_tail: bytes.last() != Some(&b'\n'),
+            bytes,
+            reader: &mut self.reader,
+        }))
     }
 
-    /// Emits a chunk of whole lines, the lines over the limit apart.
-    fn whole_lines(&mut self, mut chunk: Bytes) {
-        // Nothing in a chunk of at most the limit can be over it, which is the usual case.
-        while chunk.len() > self.max_line {
-            let end = memchr(b'\n', &chunk).map_or(chunk.len(), |end| end + 1);
-            let line = chunk.split_to(end);
-            if line.len() > self.max_line + 1 {
-                self.end_partial(&line);
-            } else {
-                self.offset += line.len() as u64;
-                self.lines(line);
+    /// Counts the lines of the last frame that nobody read, and forgets the frame.
+    fn take_back(&mut self) {
+        let seen = self.reader.seen();
+        let lines = |bytes: &[u8]| memchr_iter(b'\n', bytes).count() as u64;
+        let unread = match std::mem::replace(&mut self.lent, Lent::Nothing) {
+            Lent::Nothing => 0,
+            Lent::Lines(length) => match self.input.front() {
+                Some(Input::Chunk(chunk)) => chunk
+                    .get(self.taken - length + seen..self.taken)
+                    .map_or(0, lines),
+                _ => 0,
+            },
+            Lent::Partial => {
+                self.splitter.clear();
+                u64::from(seen == 0)
             }
-        }
-        if !chunk.is_empty() {
-            self.offset += chunk.len() as u64;
-            self.lines(chunk);
-        }
-    }
-
-    /// Queues whole lines that end at the current offset.
-    fn lines(&mut self, bytes: Bytes) {
-        let offset = self.offset - bytes.len() as u64;
-        self.ready.push_back(Ready::Lines { bytes, offset });
+            Lent::Skipped(_) => u64::from(seen == 0),
+        };
+        self.reader.end_frame(unread);
     }
 }
 
-/// Where the first window of whole lines ends.
-fn window_end(lines: &[u8]) -> usize {
-    let Some(head) = lines.get(..WINDOW) else {
-        return lines.len();
-    };
-    let end = memrchr(b'\n', head).or_else(|| memchr(b'\n', lines));
-    end.map_or(lines.len(), |end| end + 1)
-}
-
-impl Frame {
-    /// The lines of the frame, parsed one by one as they are asked for.
-    #[must_use]
-    pub fn items(&self) -> Items<'_> {
-        Items::new(self)
+impl Lent {
+    fn of(cut: Cut) -> Self {
+        match cut {
+            Cut::Lines(length) => Self::Lines(length),
+            Cut::Partial => Self::Partial,
+            Cut::Skipped(skipped) => Self::Skipped(skipped),
+        }
     }
 }
 
@@ -355,12 +254,32 @@ mod tests {
     #[test]
     fn resume_offset_is_the_beginning_of_the_open_line() {
         let mut framer = Framer::new(8);
-        framer.push(Bytes::from_static(b"abc\nde"));
-        assert_eq!(framer.resume_offset(), 4);
-        framer.push(Bytes::from_static(b"fghijklmn"));
-        assert_eq!(framer.resume_offset(), 4);
-        framer.push(Bytes::from_static(b"\n"));
-        assert_eq!(framer.resume_offset(), 16);
+        let mut offsets = Vec::new();
+        for chunk in ["abc\nde", "fghijklmn", "\n"] {
+            framer.push(Bytes::from_static(chunk.as_bytes()));
+            while framer.next_frame().is_some() {}
+            offsets.push(framer.resume_offset());
+        }
+        assert_eq!(offsets, [4, 4, 16]);
+    }
+
+    #[test]
+    fn a_long_line_keeps_its_memory_for_the_next_one_only() {
+        let mut framer = Framer::default();
+        let mut capacity = |lines: usize, length: usize| {
+            for _ in 0..lines {
+                framer.push(vec![b'x'; length].into());
+                framer.push(Bytes::from_static(b"\n"));
+                while framer.next_frame().is_some() {}
+            }
+            framer.splitter.capacity()
+        };
+        assert!(capacity(1, 1 << 20) > 1 << 20);
+        assert!(capacity(60, 100) > 1 << 20);
+        assert!(capacity(10, 100) < 1 << 10);
+        assert!(capacity(1, 1 << 20) > 1 << 20);
+        framer.release();
+        assert_eq!(framer.splitter.capacity(), 0);
     }
 
     #[test]

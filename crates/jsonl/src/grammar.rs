@@ -17,6 +17,7 @@ use crate::error::{Fault, Stop};
 
 pub(crate) use object::{Next, any_member, array, first_member, next_member, object, spelt};
 pub(crate) use read::{Read, Record, nothing, record, usual};
+pub(crate) use scan::between;
 pub(crate) use skip::{LINE_DEPTH, raw_at, raw_within, skip};
 pub(crate) use string::string_at;
 

@@ -1,7 +1,5 @@
 //! The lines of a window, as events.
 
-use std::slice;
-
 use memchr::{memchr, memrchr};
 use nom::Parser as _;
 use nom::branch::alt;
@@ -10,9 +8,9 @@ use nom::combinator::eof;
 use nom::sequence::{delimited, preceded};
 
 use crate::error::{Expected, Fault, ParseError, ParseErrorKind};
-use crate::event::{Deltas, Event, walk};
-use crate::framer::{Frame, Oversize, Window};
-use crate::grammar::Parsed;
+use crate::event::{Event, Spelling, walk};
+use crate::frame::{Frame, Oversize, Window};
+use crate::grammar::{Parsed, byte};
 
 /// UTF-8's byte order mark, which some writers put before the first line.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -41,6 +39,46 @@ pub struct Position {
     pub is_tail: bool,
 }
 
+/// What a framer's frames have in common: the number of the next line, and how lines were spelt.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader {
+    line: u64,
+    /// How much of the frame was read, in bytes.
+    seen: usize,
+    spelling: Spelling,
+}
+
+impl Reader {
+    pub(crate) fn at(line: u64) -> Self {
+        Self {
+            line,
+            seen: 0,
+            spelling: Spelling::default(),
+        }
+    }
+
+    /// Number of the next line, from 1.
+    pub(crate) const fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// How much of the frame was read, in bytes.
+    pub(crate) const fn seen(&self) -> usize {
+        self.seen
+    }
+
+    /// Goes on to the next frame; `unread` lines of this one are passed over.
+    pub(crate) const fn end_frame(&mut self, unread: u64) {
+        self.line += unread;
+        self.seen = 0;
+    }
+
+    const fn step(&mut self, length: usize) {
+        self.line += 1;
+        self.seen += length;
+    }
+}
+
 /// The lines of one frame, parsed in place as they are asked for. Blank lines are passed over.
 #[derive(Debug)]
 pub struct Items<'a>(Source<'a>);
@@ -48,14 +86,14 @@ pub struct Items<'a>(Source<'a>);
 #[derive(Debug)]
 enum Source<'a> {
     Lines(Lines<'a>),
-    Oversize(slice::Iter<'a, Oversize>),
+    Oversize(Option<Oversize<'a>>),
 }
 
 impl<'a> Items<'a> {
-    pub(crate) fn new(frame: &'a Frame) -> Self {
+    pub(crate) fn new(frame: Frame<'a>) -> Self {
         Self(match frame {
             Frame::Lines(window) => Source::Lines(Lines::new(window)),
-            Frame::Oversize(over) => Source::Oversize(slice::from_ref(over).iter()),
+            Frame::Oversize(over) => Source::Oversize(Some(over)),
         })
     }
 }
@@ -63,15 +101,21 @@ impl<'a> Items<'a> {
 impl<'a> Iterator for Items<'a> {
     type Item = Item<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Item<'a>> {
         match &mut self.0 {
-            Source::Lines(lines) => lines.next(),
-            Source::Oversize(over) => over.next().map(oversize),
+            // The usual line is read in place, without a call.
+            Source::Lines(lines) => match lines.usual() {
+                Some(item) => Some(item),
+                None => lines.next(),
+            },
+            Source::Oversize(over) => over.take().map(oversize),
         }
     }
 }
 
-fn oversize(over: &Oversize) -> Item<'_> {
+fn oversize(over: Oversize<'_>) -> Item<'_> {
+    over.reader.step(1);
     let kind = ParseErrorKind::TooLong {
         length: over.length,
         limit: over.limit,
@@ -83,50 +127,63 @@ fn oversize(over: &Oversize) -> Item<'_> {
             line: over.line,
             is_tail: over.is_tail,
         },
-        raw: &over.head,
+        raw: over.head,
         event: Err(ParseError::new(kind, over.offset, over.line)),
     }
 }
 
-/// Walks a window. Three marks move through it: `at` ≤ `checked` ≤ the end.
+/// Walks a window.
 #[derive(Debug)]
 struct Lines<'a> {
-    window: &'a Window,
-    /// Index of the next line.
-    at: usize,
-    line: u64,
-    /// The checked text from `at` on, as far as it was checked: whole lines.
+    window: &'a [u8],
+    offset: u64,
+    is_tail: bool,
+    /// The checked text behind what was read, as far as it was checked: whole lines.
     text: &'a str,
-    /// How the last delta was spelt.
-    deltas: Deltas<'a>,
     /// Whether bytes that are not UTF-8 were met: more are likely.
     is_dirty: bool,
+    reader: &'a mut Reader,
 }
 
 impl<'a> Lines<'a> {
-    fn new(window: &'a Window) -> Self {
+    fn new(window: Window<'a>) -> Self {
         let mark = window.offset == 0 && window.bytes.starts_with(BYTE_ORDER_MARK);
-        let at = if mark { BYTE_ORDER_MARK.len() } else { 0 };
+        window.reader.seen = if mark { BYTE_ORDER_MARK.len() } else { 0 };
         Self {
-            window,
-            at,
-            line: window.line,
+            window: window.bytes,
+            offset: window.offset,
+            is_tail: window.is_tail,
             text: "",
-            deltas: Deltas::default(),
             is_dirty: false,
+            reader: window.reader,
         }
     }
 
+    /// The usual line, read by its spelling.
+    #[inline(always)]
+    fn usual(&mut self) -> Option<Item<'a>> {
+        let (end, event) = self.reader.spelling.read(self.text)?;
+        if byte(self.text.as_bytes(), end) != b'\n' {
+            return None;
+        }
+        Some(Item {
+            raw: event.raw.text().as_bytes(),
+            event: Ok(event),
+            at: self.step(end + 1),
+        })
+    }
+
+    #[inline(never)]
     fn next(&mut self) -> Option<Item<'a>> {
         loop {
-            let rest = self.window.bytes.get(self.at..)?;
+            let rest = self.window.get(self.reader.seen..)?;
             match rest.first()? {
                 b'{' => return Some(self.object(rest)),
                 b'\n' => {
                     self.step(1);
                 }
                 _ if self.is_cut_mark(rest) => {
-                    return Some(self.refuse(rest, self.at, ParseErrorKind::Truncated));
+                    return Some(self.refuse(rest, 0, ParseErrorKind::Truncated));
                 }
                 _ => {
                     let line = line(rest);
@@ -135,7 +192,7 @@ impl<'a> Lines<'a> {
                         return Some(self.object(rest));
                     }
                     if !content.is_empty() {
-                        return Some(self.refuse(line, self.at, ParseErrorKind::NotAnObject));
+                        return Some(self.refuse(line, 0, ParseErrorKind::NotAnObject));
                     }
                     self.step(line.len());
                 }
@@ -145,7 +202,7 @@ impl<'a> Lines<'a> {
 
     /// Whether the input ended inside a byte order mark.
     fn is_cut_mark(&self, rest: &[u8]) -> bool {
-        self.window.is_tail && self.window.offset == 0 && BYTE_ORDER_MARK.starts_with(rest)
+        self.is_tail && self.offset == 0 && BYTE_ORDER_MARK.starts_with(rest)
     }
 
     /// A line that begins like an object.
@@ -155,9 +212,9 @@ impl<'a> Lines<'a> {
                 Ok(text) => self.text = text,
                 Err(bad) => return self.not_utf8(line(rest), bad),
             }
-        }
-        if let Some(item) = self.delta() {
-            return item;
+            if let Some(item) = self.usual() {
+                return item;
+            }
         }
         match delimited(blank, walk, end_of_line).parse(self.text) {
             Ok((behind, event)) => Item {
@@ -176,19 +233,6 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The usual line, read by its spelling.
-    #[inline]
-    fn delta(&mut self) -> Option<Item<'a>> {
-        let (behind, spelt) = self.deltas.read(self.text)?;
-        let rest = behind.strip_prefix('\n')?;
-        let line = self.text.get(..self.text.len() - behind.len())?;
-        Some(Item {
-            raw: line.as_bytes(),
-            event: Ok(self.deltas.event(spelt, line)),
-            at: self.step(self.text.len() - rest.len()),
-        })
-    }
-
     fn fault(&mut self, rest: &'a [u8], fault: Fault) -> Item<'a> {
         let place = self.text.len() - fault.left;
         // No part of a valid object holds an LF, so the fault stands at the first one or before it.
@@ -196,28 +240,28 @@ impl<'a> Lines<'a> {
         let line = rest
             .get(..end.map_or(rest.len(), |end| place + end + 1))
             .unwrap_or(rest);
-        let kind = if self.window.is_tail && fault.left == 0 {
+        let kind = if self.is_tail && fault.left == 0 {
             ParseErrorKind::Truncated
         } else {
             ParseErrorKind::Syntax(fault.expected)
         };
-        self.refuse(line, self.at + place, kind)
+        self.refuse(line, place, kind)
     }
 
     fn not_utf8(&mut self, line: &'a [u8], bad: NotUtf8) -> Item<'a> {
         self.is_dirty = true;
-        let cut = self.window.is_tail && bad.cut;
-        let kind = if cut {
+        let kind = if self.is_tail && bad.cut {
             ParseErrorKind::Truncated
         } else {
             ParseErrorKind::NotUtf8
         };
-        self.refuse(line, self.at + bad.at, kind)
+        self.refuse(line, bad.at, kind)
     }
 
+    /// Refuses `line`, the next one, for what stands `place` bytes behind its beginning.
     fn refuse(&mut self, line: &'a [u8], place: usize, kind: ParseErrorKind) -> Item<'a> {
-        let offset = self.window.offset + place as u64;
-        let error = ParseError::new(kind, offset, self.line);
+        let offset = self.offset + (self.reader.seen + place) as u64;
+        let error = ParseError::new(kind, offset, self.reader.line);
         Item {
             raw: trim_end(line),
             event: Err(error),
@@ -225,17 +269,17 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Moves behind the line of `length` bytes at `at`.
+    /// Moves behind the next line, of `length` bytes.
+    #[inline(always)]
     fn step(&mut self, length: usize) -> Position {
-        let offset = self.window.offset + self.at as u64;
+        let offset = self.offset + self.reader.seen as u64;
         let at = Position {
             offset,
             end: offset + length as u64,
-            line: self.line,
-            is_tail: self.window.is_tail,
+            line: self.reader.line,
+            is_tail: self.is_tail,
         };
-        self.at += length;
-        self.line += 1;
+        self.reader.step(length);
         self.text = self.text.get(length..).unwrap_or_default();
         at
     }

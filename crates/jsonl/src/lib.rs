@@ -51,6 +51,7 @@
 mod encode;
 mod error;
 mod event;
+mod frame;
 mod framer;
 mod grammar;
 mod items;
@@ -76,7 +77,8 @@ pub use event::{
     TaskUpdated, TaskUsage, ThinkingTokens, ToolProgress, ToolResult, ToolUse, ToolUseSummary,
     TranscriptMirror, TurnResult, Usage, User, WorkerShuttingDown,
 };
-pub use framer::{DEFAULT_MAX_LINE, Frame, Framer, Oversize, Window};
+pub use frame::{Frame, Oversize, Window};
+pub use framer::{DEFAULT_MAX_LINE, Framer};
 pub use items::{Item, Items, Position};
 pub use raw::{Elements, JsonKind, Members, RawJson};
 pub use text::Str;

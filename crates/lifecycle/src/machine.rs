@@ -11,11 +11,12 @@ mod receipts;
 mod requests;
 
 use std::collections::VecDeque;
+use std::mem;
 use std::time::Duration;
 
 use bowline_jsonl::{
-    Body, ControlRequest, Decision, Event, Frame, Framer, HostRequest, Prompt, PromptPart,
-    RequestBody, Str, control_error, control_request, hook_output,
+    Body, ControlRequest, Decision, Event, Framer, HostRequest, Prompt, PromptPart, RequestBody,
+    Str, control_error, control_request, hook_output,
 };
 use bowline_reducer::{HostDecision, HostEvent, Meta, Transcript};
 use bytes::Bytes;
@@ -272,19 +273,18 @@ impl Machine {
     }
 
     fn frames(&mut self) {
-        while let Some(frame) = self.framer.next_frame() {
-            self.frame(&frame);
-        }
-    }
-
-    fn frame(&mut self, frame: &Frame) {
-        for item in frame.items() {
-            let meta = self.meta();
-            self.transcript.apply(&item, meta);
-            if let Ok(event) = &item.event {
-                self.event(event);
+        // The framer lends its lines, so it is out of the machine while they are acted upon.
+        let mut framer = mem::take(&mut self.framer);
+        while let Some(frame) = framer.next_frame() {
+            for item in frame.items() {
+                let meta = self.meta();
+                self.transcript.apply(&item, meta);
+                if let Ok(event) = &item.event {
+                    self.event(event);
+                }
             }
         }
+        self.framer = framer;
     }
 
     fn event(&mut self, event: &Event<'_>) {

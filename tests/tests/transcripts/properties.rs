@@ -28,12 +28,17 @@ fn frames(lines: &Lines<'_>, cut: usize) -> Vec<(u64, u64, Bytes)> {
     framer.push(lines.bytes.slice(..cut));
     framer.push(lines.bytes.slice(cut..));
     framer.finish();
-    let frames = std::iter::from_fn(|| framer.next_frame());
-    let frame = |frame| match frame {
-        Frame::Lines(window) => (window.offset, window.line, window.bytes),
-        Frame::Oversize(over) => panic!("a line of {} bytes", over.length),
-    };
-    frames.map(frame).collect()
+    let mut frames = Vec::new();
+    while let Some(frame) = framer.next_frame() {
+        match frame {
+            Frame::Lines(window) => {
+                let bytes = Bytes::copy_from_slice(window.bytes);
+                frames.push((window.offset, window.line, bytes));
+            }
+            Frame::Oversize(over) => panic!("a line of {} bytes", over.length),
+        }
+    }
+    frames
 }
 
 /// A line of a stream with its neighbours.

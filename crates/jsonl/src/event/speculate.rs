@@ -1,126 +1,229 @@
-//! The one line that streams are made of, read by its usual spelling.
+//! The lines that streams are made of, read by their usual spelling.
 //!
-//! Nine of ten lines of a streaming turn are deltas, and the agent spells them in one key order. A
-//! line that is spelt like that is read by comparing whole runs of bytes; any other spelling is no
-//! error but the business of the walk in [`line`](super::line), which gives the same event.
+//! Nine of ten lines of a streaming turn are deltas, and the agent spells them in one key order.
+//! What stands around the text and the uuid is the same from line to line, so it is compared with
+//! the last line as a whole instead of being read. Any other spelling is no error but the business
+//! of the walk in [`line`](super::line), which gives the same event.
 
 use crate::event::{ApiEvent, Body, Delta, Event, StreamEvent};
-use crate::grammar::{byte, string_at};
+use crate::grammar::{Read as _, between, byte, string_at};
 use crate::raw::RawJson;
 use crate::text::Str;
 
-/// Reads deltas, and remembers how the last one was spelt: what stands around the text and the
-/// uuid is the same from line to line, so it is compared as a whole instead of being read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Deltas<'a> {
-    session: Run<'a>,
-    message: Run<'a>,
-}
-
-/// Bytes that one line shares with the next, and the string in them.
-#[derive(Clone, Copy, Debug, Default)]
-struct Run<'a> {
-    spelling: &'a str,
-    value: Str<'a>,
-}
-
-const HEAD: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":"#;
-
-/// What is its own about a delta.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Spelt<'a> {
+/// How the last stream event was spelt: around the text of a delta, between its text and its uuid,
+/// and behind its uuid.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spelling {
+    head: Run,
+    delta: DeltaKind,
     index: u32,
-    delta: Delta<'a>,
-    uuid: Str<'a>,
+    middle: Run,
+    tail: Run,
 }
 
-impl<'a> Deltas<'a> {
-    /// A delta of text, thinking or tool input, and what is left behind its line; none when the
-    /// line is spelt in another way.
-    #[inline]
-    pub(crate) fn read(&mut self, input: &'a str) -> Option<(&'a str, Spelt<'a>)> {
-        let rest = input.strip_prefix(HEAD)?;
-        let (rest, index) = index(rest)?;
-        let rest = rest.strip_prefix(r#","delta":{"type":""#)?;
-        let (rest, delta) = kind(rest)?;
-        let rest = self.session.read(
-            rest,
-            r#"}},"session_id":"#,
-            r#","parent_tool_use_id":null,"uuid":"#,
-        )?;
-        let (rest, uuid) = string(rest)?;
-        let rest = self.message.read(rest, r#","api_message_id":"#, "}")?;
-        Some((rest, Spelt { index, delta, uuid }))
+/// Longer runs are not remembered: a head has about 110 bytes, and so has a middle.
+const RUN: usize = 128;
+
+/// Runs are compared in blocks of so many bytes.
+const BLOCK: usize = 32;
+
+/// Bytes that one line shares with the next, and where the string in them stands.
+#[derive(Clone, Debug)]
+struct Run {
+    bytes: [u8; RUN],
+    length: usize,
+    value: (usize, usize),
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum DeltaKind {
+    #[default]
+    Text,
+    InputJson,
+    Thinking,
+}
+
+const HEAD: &str = r#"{"type":"stream_event","event":"#;
+const DELTA: &str = r#"{"type":"content_block_delta","index":"#;
+
+/// Its line has members that no other has, and would be read twice.
+const START: &str = r#"{"type":"message_start""#;
+
+impl Spelling {
+    /// A stream event and the index behind its line; none when the line is spelt in another way.
+    #[inline(always)]
+    pub(crate) fn read<'a>(&mut self, text: &'a str) -> Option<(usize, Event<'a>)> {
+        match self.head.behind(text.as_bytes(), 0) {
+            Some(at) => self.delta(text, at),
+            None => self.other(text),
+        }
     }
 
-    /// The event of the line that was read last; `line` is its text.
-    #[inline]
-    pub(crate) fn event(&self, spelt: Spelt<'a>, line: &'a str) -> Event<'a> {
-        let Spelt { index, delta, uuid } = spelt;
+    /// A delta whose text begins at `at`.
+    #[inline(always)]
+    fn delta<'a>(&mut self, text: &'a str, at: usize) -> Option<(usize, Event<'a>)> {
+        let (at, value) = string(text, at)?;
+        let at = literal(text, at, "}}")?;
+        let delta = match self.delta {
+            DeltaKind::Text => Delta::Text(value),
+            DeltaKind::InputJson => Delta::InputJson(value),
+            DeltaKind::Thinking => Delta::Thinking(value),
+        };
+        let index = self.index;
+        self.envelope(text, at, ApiEvent::BlockDelta { index, delta })
+    }
+
+    /// A line that does not begin like the last delta.
+    #[inline(never)]
+    fn other<'a>(&mut self, text: &'a str) -> Option<(usize, Event<'a>)> {
+        let at = literal(text, 0, HEAD)?;
+        if let Some(at) = literal(text, at, DELTA) {
+            let (at, index) = index(text, at)?;
+            let at = literal(text, at, r#","delta":{"type":""#)?;
+            let (at, delta) = kind(text, at)?;
+            self.head.remember(text.get(..at)?, (0, 0));
+            (self.index, self.delta) = (index, delta);
+            return self.delta(text, at);
+        }
+        if literal(text, at, START).is_some() {
+            return None;
+        }
+        let mut event = ApiEvent::default();
+        let at = event.read(text, at).ok()?;
+        self.envelope(text, at, event)
+    }
+
+    /// What stands behind the event of a line.
+    #[inline(always)]
+    fn envelope<'a>(
+        &mut self,
+        text: &'a str,
+        at: usize,
+        event: ApiEvent<'a>,
+    ) -> Option<(usize, Event<'a>)> {
+        const SESSION: &str = r#","session_id":"#;
+        const PARENT: &str = r#","parent_tool_use_id":null,"uuid":"#;
+        const MESSAGE: &str = r#","api_message_id":"#;
+        let (at, session) = self.middle.read(text, at, SESSION, PARENT)?;
+        let (at, uuid) = string(text, at)?;
+        let (at, message) = self.tail.read(text, at, MESSAGE, "}")?;
         let stream = StreamEvent {
-            api_message_id: Some(self.message.value),
-            event: ApiEvent::BlockDelta { index, delta },
+            api_message_id: Some(message),
+            event,
             abandoned: None,
         };
-        Event {
+        let event = Event {
             uuid: Some(uuid),
-            session_id: Some(self.session.value),
+            session_id: Some(session),
             parent_tool_use_id: None,
             body: Body::Stream(stream),
-            raw: RawJson::validated(line),
-        }
-    }
-}
-
-impl<'a> Run<'a> {
-    /// What stands behind the run: `before`, a string, `after`.
-    #[inline]
-    fn read(&mut self, input: &'a str, before: &str, after: &str) -> Option<&'a str> {
-        if !self.spelling.is_empty()
-            && let Some(rest) = input.strip_prefix(self.spelling)
-        {
-            return Some(rest);
-        }
-        let (rest, value) = string(input.strip_prefix(before)?)?;
-        let rest = rest.strip_prefix(after)?;
-        *self = Self {
-            spelling: input.get(..input.len() - rest.len())?,
-            value,
+            raw: RawJson::validated(text.get(..at)?),
         };
-        Some(rest)
+        Some((at, event))
     }
 }
 
-/// The string that begins the input, and what is left behind it.
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            bytes: [0; RUN],
+            length: 0,
+            value: (0, 0),
+        }
+    }
+}
+
+impl Run {
+    /// Index behind the run, when it stands at `at`.
+    #[inline(always)]
+    fn behind(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        let end = at + self.length;
+        let (run, found) = (self.bytes.get(..self.length)?, bytes.get(at..end)?);
+        // The last block laps over the one before it, so that no byte is compared by itself. No
+        // run is shorter than a block but the one of nothing.
+        let last = run.last_chunk::<BLOCK>()? == found.last_chunk::<BLOCK>()?;
+        let (run, found) = (run.as_chunks::<BLOCK>().0, found.as_chunks::<BLOCK>().0);
+        (last && run.iter().zip(found).all(|(run, found)| run == found)).then_some(end)
+    }
+
+    fn remember(&mut self, run: &str, value: (usize, usize)) {
+        if let Some(place) = self.bytes.get_mut(..run.len())
+            && run.len() >= BLOCK
+        {
+            place.copy_from_slice(run.as_bytes());
+            self.length = run.len();
+            self.value = value;
+        }
+    }
+
+    /// The index behind `before`, a string and `after`, and the string.
+    #[inline(always)]
+    fn read<'a>(
+        &mut self,
+        text: &'a str,
+        at: usize,
+        before: &str,
+        after: &str,
+    ) -> Option<(usize, Str<'a>)> {
+        if let Some(end) = self.behind(text.as_bytes(), at) {
+            let (from, to) = self.value;
+            return Some((end, Str::plain(between(text, at + from, at + to))));
+        }
+        self.learn(text, at, before, after)
+    }
+
+    #[inline(never)]
+    fn learn<'a>(
+        &mut self,
+        text: &'a str,
+        at: usize,
+        before: &str,
+        after: &str,
+    ) -> Option<(usize, Str<'a>)> {
+        let quote = literal(text, at, before)?;
+        let (behind, value) = string(text, quote)?;
+        let end = literal(text, behind, after)?;
+        if !value.has_escapes() {
+            self.remember(text.get(at..end)?, (quote + 1 - at, behind - 1 - at));
+        }
+        Some((end, value))
+    }
+}
+
+/// Index behind `literal`, when it stands at `at`.
 #[inline(always)]
-fn string(input: &str) -> Option<(&str, Str<'_>)> {
-    let is_string = byte(input.as_bytes(), 0) == b'"';
-    let (end, value) = is_string.then(|| string_at(input, 0))?.ok()?;
-    Some((input.get(end..)?, value))
+fn literal(text: &str, at: usize, literal: &str) -> Option<usize> {
+    let rest = text.as_bytes().get(at..)?;
+    rest.starts_with(literal.as_bytes())
+        .then_some(at + literal.len())
 }
 
-/// The index of a block: one digit or two, as messages have.
-#[inline]
-fn index(input: &str) -> Option<(&str, u32)> {
-    let digits = input.bytes().take(3).take_while(u8::is_ascii_digit).count();
-    let (text, rest) = input.split_at_checked(digits)?;
+/// The string at `at`, and the index behind it.
+#[inline(always)]
+fn string(text: &str, at: usize) -> Option<(usize, Str<'_>)> {
+    (byte(text.as_bytes(), at) == b'"')
+        .then(|| string_at(text, at))?
+        .ok()
+}
+
+/// The index of a block at `at`: one digit or two, as messages have.
+fn index(text: &str, at: usize) -> Option<(usize, u32)> {
+    let rest = text.get(at..)?;
+    let digits = rest.bytes().take(3).take_while(u8::is_ascii_digit).count();
+    let number = rest.get(..digits)?;
     // A leading zero is no number, and three digits are left to the walk.
-    let plain = digits == 1 || digits == 2 && !text.starts_with('0');
-    Some((rest, text.parse().ok().filter(|_| plain)?))
+    let plain = digits == 1 || digits == 2 && !number.starts_with('0');
+    Some((at + digits, number.parse().ok().filter(|_| plain)?))
 }
 
-#[inline]
-fn kind(input: &str) -> Option<(&str, Delta<'_>)> {
-    if let Some(text) = input.strip_prefix(r#"text_delta","text":"#) {
-        let (rest, text) = string(text)?;
-        return Some((rest, Delta::Text(text)));
-    }
-    if let Some(json) = input.strip_prefix(r#"input_json_delta","partial_json":"#) {
-        let (rest, json) = string(json)?;
-        return Some((rest, Delta::InputJson(json)));
-    }
-    let (rest, text) = string(input.strip_prefix(r#"thinking_delta","thinking":"#)?)?;
-    Some((rest, Delta::Thinking(text)))
+fn kind(text: &str, at: usize) -> Option<(usize, DeltaKind)> {
+    [
+        (r#"text_delta","text":"#, DeltaKind::Text),
+        (r#"input_json_delta","partial_json":"#, DeltaKind::InputJson),
+        (r#"thinking_delta","thinking":"#, DeltaKind::Thinking),
+    ]
+    .into_iter()
+    .find_map(|(spelling, kind)| Some((literal(text, at, spelling)?, kind)))
 }
 
 #[cfg(test)]
@@ -128,25 +231,37 @@ mod tests {
     use super::*;
     use crate::event::line::walk;
 
-    const LINE: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\n\ud83d"}},"session_id":"s","parent_tool_use_id":null,"uuid":"u","api_message_id":"m"}"#;
+    const LINE: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\n\ud83d"}},"session_id":"s","parent_tool_use_id":null,"uuid":"u","api_message_id":"msg_0123456789abcdef"}"#;
 
-    fn read<'a>(deltas: &mut Deltas<'a>, input: &'a str) -> Option<String> {
-        let (rest, spelt) = deltas.read(input)?;
-        let line = input.strip_suffix(rest).expect("the rest is the end");
-        Some(format!("{rest}{:?}", deltas.event(spelt, line)))
+    fn read(spelling: &mut Spelling, line: &str) -> Option<String> {
+        let (end, event) = spelling.read(line)?;
+        Some(format!("{}{event:?}", line.get(end..)?))
     }
 
+    fn walked(line: &str) -> Option<String> {
+        let (rest, event) = walk(line).ok()?;
+        Some(format!("{rest}{event:?}"))
+    }
+
+    /// Whether a line is read by its spelling, and then as the walk reads it.
     fn same(line: &str) -> bool {
-        let walked = walk(line)
-            .ok()
-            .map(|(rest, event)| format!("{rest}{event:?}"));
-        let mut deltas = Deltas::default();
-        let first = read(&mut deltas, line);
+        let mut spelling = Spelling::default();
+        let first = read(&mut spelling, line);
         // The second time it is known how the line is spelt.
-        let second = read(&mut deltas, line);
+        let second = read(&mut spelling, line);
         assert_eq!(first, second, "{line}");
-        assert!(first.is_none() || first == walked, "{line}");
+        // And behind another line.
+        let mut spelling = Spelling::default();
+        read(&mut spelling, LINE);
+        assert_eq!(read(&mut spelling, line), second, "{line}");
+        assert!(first.is_none() || first == walked(line), "{line}");
         first.is_some()
+    }
+
+    fn event(event: &str) -> String {
+        let (head, rest) = LINE.split_once(r#"{"type":"content"#).expect("a delta");
+        let (_, tail) = rest.split_once("}}").expect("a delta");
+        format!("{head}{event}{tail}")
     }
 
     #[test]
@@ -161,20 +276,36 @@ mod tests {
         )));
         assert!(same(&LINE.replace("\"index\":0", "\"index\":42")));
         assert!(same(&format!("{LINE}\r\n")));
+        assert!(same(&event(r#"{"type":"content_block_stop","index":3}"#)));
+        assert!(same(&event(r#"{"type":"message_stop"}"#)));
+        assert!(same(&event(r#"{"type":"brand_new","x":[{}]}"#)));
     }
 
     #[test]
     fn another_session_or_message_is_read_anew() {
-        let other = LINE.replace("\"s\"", "\"t\"").replace("\"m\"", "\"mm\"");
-        let mut deltas = Deltas::default();
-        for line in [LINE, &other, LINE] {
-            let read = read(&mut deltas, line);
-            assert_eq!(
-                read,
-                walk(line)
-                    .ok()
-                    .map(|(rest, event)| format!("{rest}{event:?}"))
-            );
+        let other = LINE
+            .replace("\"s\"", "\"t\"")
+            .replace("89abcdef", "89abcdefg");
+        let escaped = LINE.replace("\"s\"", "\"\\u0073\"");
+        let mut spelling = Spelling::default();
+        for line in [LINE, &other, LINE, &escaped, LINE] {
+            assert_eq!(read(&mut spelling, line), walked(line));
+        }
+    }
+
+    /// Every byte of a run is compared: a line that differs in one is not taken for the last one.
+    #[test]
+    fn a_change_of_any_byte_is_seen() {
+        for at in 0..LINE.len() {
+            let mut bytes = LINE.as_bytes().to_vec();
+            for new in [b'x', b'"', b'}', b' '] {
+                bytes[at] = new;
+                let line = std::str::from_utf8(&bytes).expect("ASCII");
+                let mut spelling = Spelling::default();
+                read(&mut spelling, LINE);
+                let found = read(&mut spelling, line);
+                assert!(found.is_none() || found == walked(line), "{line}");
+            }
         }
     }
 
@@ -183,11 +314,10 @@ mod tests {
         for (from, to) in [
             ("\"index\":0", "\"index\":01"),
             ("\"index\":0", "\"index\":007"),
-            ("\"index\":0", "\"index\":1.5"),
             ("null", "\"toolu_1\""),
             ("\"uuid\":\"u\"", "\"uuid\":7"),
-            ("}},", "},\"x\":1},"),
-            ("\"m\"}", "\"m\",\"x\":1}"),
+            ("\"}},", "\"},\"x\":1},"),
+            ("cdef\"}", "cdef\",\"x\":1}"),
             ("a\\n", "a\\q"),
         ] {
             assert!(!same(&LINE.replace(from, to)), "{from} to {to}");
@@ -195,5 +325,8 @@ mod tests {
         for end in 0..LINE.len() {
             assert!(!same(LINE.get(..end).expect("the line is ASCII")));
         }
+        assert!(!same(&event(
+            r#"{"type":"message_start","message":{"id":"m"}}"#
+        )));
     }
 }

@@ -5,6 +5,8 @@ mod simd;
 mod swar;
 
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+pub(crate) use simd::between;
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
 use simd::{near_special, run};
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
 use swar::near_special;
@@ -46,6 +48,13 @@ pub(crate) fn string_end(bytes: &[u8], from: usize) -> Result<StringEnd, Stop> {
         Some(at) if bytes.get(at) == Some(&b'"') => Ok(StringEnd::new(at, false)),
         _ => far_end(bytes, from),
     }
+}
+
+/// What stands between the quotes before `from` and at `to`; nothing when there are none.
+#[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
+#[inline(always)]
+pub(crate) fn between(text: &str, from: usize, to: usize) -> &str {
+    text.get(from..to).unwrap_or_default()
 }
 
 /// How far a reader of blocks has come.

@@ -34,6 +34,19 @@ pub(super) fn near_special(bytes: &[u8], from: usize) -> Option<usize> {
     None
 }
 
+/// What stands between the quotes before `from` and at `to`; nothing when there are none.
+#[inline(always)]
+pub(crate) fn between(text: &str, from: usize, to: usize) -> &str {
+    let bytes = text.as_bytes();
+    let is_quote = |at: usize| bytes.get(at) == Some(&b'"');
+    if from <= to && is_quote(from.wrapping_sub(1)) && is_quote(to) {
+        // SAFETY: both indexes lie in the text, in order, and a byte of ASCII stands before the
+        // first and at the second, so that both are boundaries of characters.
+        return unsafe { text.get_unchecked(from..to) };
+    }
+    ""
+}
+
 /// One bit for each special byte, the first byte lowest.
 #[inline]
 fn marks16(block: &[u8; 16]) -> u32 {
