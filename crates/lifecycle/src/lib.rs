@@ -39,9 +39,12 @@ mod configuration;
 mod error;
 mod line_buffer;
 mod machine;
+mod manager;
 mod secret;
 mod session;
+mod shell;
 mod stderr;
+mod submit;
 
 pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Source};
 pub use bowline_reducer as reducer;
@@ -58,6 +61,12 @@ pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio};
 pub use error::{DialogueError, StartError};
 pub use line_buffer::{Line, LineBuffer, LineLimits};
 pub use machine::ReceiptState;
+pub use manager::{ManagedId, NotAnId};
 pub use secret::{PrivateFile, Secret};
 pub use session::{DialogueSession, Ended, Receipt};
+pub use shell::{
+    SessionEvent, SessionEvents, SessionExit, SessionState, ShellConfiguration, ShellProgram,
+    ShellSession,
+};
 pub use stderr::StderrReport;
+pub use submit::{Refusal, Stripped, Submission, SubmitOptions, SubmitOutcome};

@@ -41,9 +41,11 @@ pub(super) fn open_peer(ours: &OwnedFd) -> io::Result<OwnedFd> {
 }
 
 /// Bytes that wait for a reader on the child's side of the terminal. Only that side is told
-/// (`TIOCINQ`, ioctl_tty(2)), so it is opened for the moment of the question.
+/// (`TIOCINQ`, ioctl_tty(2)), so it is opened for the moment of the question. Bytes that were just
+/// written are on their way there and not counted; a poll that finds nothing waits for those.
 pub(super) fn unread(ours: &OwnedFd) -> Option<usize> {
     let theirs = open_peer(ours).ok()?;
+    super::readable(&theirs);
     let unread = rustix::io::ioctl_fionread(&theirs).ok()?;
     usize::try_from(unread).ok()
 }

@@ -1,0 +1,5 @@
+//! Many sessions of both kinds, by name.
+
+mod id;
+
+pub use self::id::{ManagedId, NotAnId};

@@ -1,0 +1,100 @@
+//! What a shell session is made from.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bowline_transport::{Configuration, Environment, Ladder, PtyMode, Stdio, WindowSize};
+
+use crate::line_buffer::LineLimits;
+
+/// The terminal that shell sessions say they are (seed 004).
+const TERM: &str = "xterm-256color";
+
+/// Where a shell is looked for when `SHELL` names none: the shells of macOS, of most Linux
+/// systems, and of all.
+const SHELLS: [&str; 3] = ["/bin/zsh", "/bin/bash", "/bin/sh"];
+
+/// What a shell session is made from.
+#[derive(Clone, Debug)]
+pub struct ShellConfiguration {
+    /// What is run.
+    pub program: ShellProgram,
+    /// The program's environment. `TERM` is set to `xterm-256color` over it.
+    pub env: Environment,
+    /// The program's working directory; it must exist.
+    pub cwd: PathBuf,
+    /// The terminal's size: 24 rows of 80 columns unless said otherwise.
+    pub size: WindowSize,
+    /// How long the output must be quiet for the session to be idle.
+    pub idle_after: Duration,
+    /// Longest line that is handed over, in characters.
+    pub max_line: usize,
+    /// Lines that are kept for subscribers.
+    pub history_lines: usize,
+    /// Bytes of lines that are kept for subscribers. One line is kept whatever its length.
+    pub history_bytes: usize,
+    /// How hard the session is ended.
+    pub ladder: Ladder,
+}
+
+/// What a shell session runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ShellProgram {
+    /// The login shell of the user (`SHELL` of the host), with `-l`. On a terminal it is interactive
+    /// too, so that it reads every file that a terminal window would.
+    #[default]
+    Login,
+    /// A shell of the host's choice, with `-l`.
+    LoginWith(PathBuf),
+    /// A program and its arguments.
+    Command(OsString, Vec<OsString>),
+}
+
+impl ShellConfiguration {
+    /// The user's login shell in a directory.
+    pub fn new(cwd: impl Into<PathBuf>) -> Self {
+        Self {
+            program: ShellProgram::Login,
+            env: Environment::inherited(),
+            cwd: cwd.into(),
+            size: WindowSize::default(),
+            idle_after: Duration::from_secs(1),
+            max_line: LineLimits::default().max_line,
+            history_lines: 1_000,
+            history_bytes: 256 << 10,
+            ladder: Ladder::default(),
+        }
+    }
+
+    pub(super) fn terminal(&self) -> Configuration {
+        let (program, args) = match &self.program {
+            ShellProgram::Login => (login_shell(), vec!["-l".into()]),
+            ShellProgram::LoginWith(shell) => (shell.into(), vec!["-l".into()]),
+            ShellProgram::Command(program, args) => (program.clone(), args.clone()),
+        };
+        let mut configuration = Configuration::new(program);
+        configuration.args = args;
+        configuration.env = self.env.clone();
+        configuration.env.set("TERM", TERM);
+        configuration.cwd = Some(self.cwd.clone());
+        configuration.stdio = Stdio::Pty {
+            size: self.size,
+            mode: PtyMode::Cooked,
+        };
+        configuration
+    }
+
+    pub(super) fn line_limits(&self) -> LineLimits {
+        LineLimits {
+            max_line: self.max_line,
+            columns: Some(self.size.cols),
+        }
+    }
+}
+
+fn login_shell() -> OsString {
+    let named = std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_file());
+    let found = || SHELLS.iter().find(|shell| Path::new(shell).is_file());
+    named.unwrap_or_else(|| found().unwrap_or(&"/bin/sh").into())
+}

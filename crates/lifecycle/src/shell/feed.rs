@@ -1,0 +1,378 @@
+//! What a session tells: its newest lines, its state, its end.
+//!
+//! Subscribers are places in one history and not queues: the session never waits for them, and
+//! each costs a few words. One that is too slow is told how many lines it has missed; the newest
+//! state and the end are never missed.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bowline_transport::ExitStatus;
+use serde::Serialize;
+use tokio::sync::Notify;
+
+use super::SessionState;
+use crate::line_buffer::Line;
+use crate::manager::ManagedId;
+
+/// Something that a session tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SessionEvent {
+    /// A line of a shell session.
+    Output {
+        /// The session.
+        session: ManagedId,
+        /// Always `stdout`: a terminal has one stream.
+        stream: &'static str,
+        /// The line without its end, with its colours.
+        line: String,
+    },
+    /// Output was overwritten before lines were made of it.
+    Gap {
+        /// The session.
+        session: ManagedId,
+        /// How many bytes are missing here.
+        bytes: u64,
+    },
+    /// This subscriber was too slow.
+    Lagged {
+        /// The session.
+        session: ManagedId,
+        /// How many lines (and gaps) it has missed here.
+        lines: u64,
+    },
+    /// The session is in another state. Of several changes at once the last is told.
+    State {
+        /// The session.
+        session: ManagedId,
+        /// The state now.
+        state: SessionState,
+    },
+    /// The session has ended. The last event.
+    Exit {
+        /// The session.
+        session: ManagedId,
+        /// How.
+        #[serde(flatten)]
+        exit: SessionExit,
+    },
+}
+
+/// How a session's program ended. Both are absent if nobody knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
+pub struct SessionExit {
+    /// Its exit code, if it ended by itself.
+    pub code: Option<i32>,
+    /// The signal that ended it, as the platform counts them.
+    pub signal: Option<i32>,
+}
+
+impl From<ExitStatus> for SessionExit {
+    fn from(status: ExitStatus) -> Self {
+        let (code, signal) = match status {
+            ExitStatus::Code(code) => (Some(code), None),
+            ExitStatus::Signal(signal) => (None, Some(signal)),
+            ExitStatus::Unknown => (None, None),
+        };
+        Self { code, signal }
+    }
+}
+
+#[derive(Debug)]
+enum Entry {
+    Line(String),
+    Gap(u64),
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Line(line) => line.len(),
+            Self::Gap(_) => 0,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct History {
+    entries: VecDeque<Entry>,
+    bytes: usize,
+    /// Number of the first entry that is kept.
+    first: u64,
+    state: SessionState,
+    exit: Option<SessionExit>,
+}
+
+impl History {
+    fn end(&self) -> u64 {
+        self.first + self.entries.len() as u64
+    }
+}
+
+/// A session's side of what it tells.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    session: ManagedId,
+    max_entries: usize,
+    max_bytes: usize,
+    history: Mutex<History>,
+    grown: Notify,
+    /// Rings with every feed of a manager.
+    bell: Arc<Notify>,
+}
+
+impl Feed {
+    pub(crate) fn new(
+        session: ManagedId,
+        max_entries: usize,
+        max_bytes: usize,
+        bell: Arc<Notify>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            session,
+            max_entries: max_entries.max(1),
+            max_bytes,
+            history: Mutex::default(),
+            grown: Notify::new(),
+            bell,
+        })
+    }
+
+    pub(crate) fn line(&self, line: Line) {
+        self.push(Entry::Line(line.text));
+    }
+
+    pub(crate) fn gap(&self, bytes: u64) {
+        self.push(Entry::Gap(bytes));
+    }
+
+    fn push(&self, entry: Entry) {
+        let mut history = self.lock();
+        history.bytes += entry.bytes();
+        history.entries.push_back(entry);
+        while history.entries.len() > self.max_entries
+            || (history.bytes > self.max_bytes && history.entries.len() > 1)
+        {
+            let dropped = history.entries.pop_front().map_or(0, |entry| entry.bytes());
+            history.bytes -= dropped;
+            history.first += 1;
+        }
+    }
+
+    /// Wakes who waits. Apart from the rest, so that a burst of lines rings once.
+    pub(crate) fn ring(&self) {
+        self.grown.notify_waiters();
+        self.bell.notify_waiters();
+    }
+
+    pub(crate) fn state(&self) -> SessionState {
+        self.lock().state
+    }
+
+    pub(crate) fn set_state(&self, state: SessionState) {
+        let before = std::mem::replace(&mut self.lock().state, state);
+        if before != state {
+            self.ring();
+        }
+    }
+
+    /// The end, once. Nothing is told after it.
+    pub(crate) fn end(&self, exit: SessionExit) {
+        let mut history = self.lock();
+        history.state = SessionState::Terminated;
+        history.exit.get_or_insert(exit);
+        drop(history);
+        self.ring();
+    }
+
+    pub(crate) fn subscribe(self: &Arc<Self>) -> SessionEvents {
+        let history = self.lock();
+        SessionEvents {
+            next: history.end(),
+            told: Some(history.state),
+            is_over: false,
+            feed: Arc::clone(self),
+        }
+    }
+
+    pub(crate) fn subscribe_from_start(self: &Arc<Self>) -> SessionEvents {
+        SessionEvents {
+            next: 0,
+            told: None,
+            is_over: false,
+            feed: Arc::clone(self),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place in what one session tells. Keeps nothing alive and holds nothing back.
+#[derive(Debug)]
+pub struct SessionEvents {
+    feed: Arc<Feed>,
+    next: u64,
+    told: Option<SessionState>,
+    is_over: bool,
+}
+
+impl SessionEvents {
+    /// The next event; `None` after the end. Cancel safe.
+    pub async fn next(&mut self) -> Option<SessionEvent> {
+        let feed = Arc::clone(&self.feed);
+        loop {
+            // Made before the look, so that a ring in between is not lost.
+            let grown = feed.grown.notified();
+            if let Some(event) = self.try_next() {
+                return Some(event);
+            }
+            if self.is_over {
+                return None;
+            }
+            grown.await;
+        }
+    }
+
+    /// The next event if there is one now.
+    pub fn try_next(&mut self) -> Option<SessionEvent> {
+        let history = self
+            .feed
+            .history
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let session = self.feed.session;
+        if self.next < history.first {
+            let lines = history.first - self.next;
+            self.next = history.first;
+            return Some(SessionEvent::Lagged { session, lines });
+        }
+        let at = usize::try_from(self.next - history.first).unwrap_or(usize::MAX);
+        if let Some(entry) = history.entries.get(at) {
+            self.next += 1;
+            return Some(match entry {
+                Entry::Line(line) => SessionEvent::Output {
+                    session,
+                    stream: "stdout",
+                    line: line.clone(),
+                },
+                Entry::Gap(bytes) => SessionEvent::Gap {
+                    session,
+                    bytes: *bytes,
+                },
+            });
+        }
+        if self.told != Some(history.state) {
+            self.told = Some(history.state);
+            return Some(SessionEvent::State {
+                session,
+                state: history.state,
+            });
+        }
+        let exit = history.exit.filter(|_| !self.is_over)?;
+        self.is_over = true;
+        Some(SessionEvent::Exit { session, exit })
+    }
+
+    /// Whether the end was told.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feed(max_entries: usize, max_bytes: usize) -> Arc<Feed> {
+        Feed::new(ManagedId::random(), max_entries, max_bytes, Arc::default())
+    }
+
+    fn say(feed: &Feed, text: &str) {
+        let mut buffer = crate::LineBuffer::default();
+        buffer.push(format!("{text}\n").as_bytes(), |line| feed.line(line));
+        feed.ring();
+    }
+
+    fn line(event: Option<SessionEvent>) -> String {
+        match event {
+            Some(SessionEvent::Output { line, .. }) => line,
+            other => panic!("{other:?} is no line"),
+        }
+    }
+
+    #[test]
+    fn a_slow_subscriber_is_told_what_it_missed_and_never_misses_the_end() {
+        let feed = feed(2, 1 << 20);
+        let mut slow = feed.subscribe();
+        for text in ["a", "b", "c", "d"] {
+            say(&feed, text);
+        }
+        feed.end(SessionExit {
+            code: Some(3),
+            signal: None,
+        });
+        let session = feed.session;
+        assert_eq!(
+            slow.try_next(),
+            Some(SessionEvent::Lagged { session, lines: 2 })
+        );
+        assert_eq!(
+            (line(slow.try_next()), line(slow.try_next())),
+            ("c".into(), "d".into())
+        );
+        let state = SessionState::Terminated;
+        assert_eq!(
+            slow.try_next(),
+            Some(SessionEvent::State { session, state })
+        );
+        let exit = SessionExit {
+            code: Some(3),
+            signal: None,
+        };
+        assert_eq!(slow.try_next(), Some(SessionEvent::Exit { session, exit }));
+        assert_eq!(slow.try_next(), None);
+    }
+
+    #[test]
+    fn memory_is_bounded_by_bytes_too() {
+        let feed = feed(1_000, 10);
+        for _ in 0..100 {
+            say(&feed, "12345678");
+        }
+        let history = feed.lock();
+        assert_eq!(
+            (history.entries.len(), history.bytes, history.first),
+            (1, 8, 99)
+        );
+    }
+
+    #[test]
+    fn events_are_readable_json() {
+        let feed = feed(9, 999);
+        let mut events = feed.subscribe_from_start();
+        say(&feed, "hi");
+        feed.end(SessionExit {
+            code: Some(0),
+            signal: None,
+        });
+        let mut told = std::iter::from_fn(|| events.try_next());
+        let mut json = || serde_json::to_value(told.next().unwrap()).unwrap();
+        let session = feed.session.to_string();
+        assert_eq!(
+            json(),
+            serde_json::json!({"event": "output", "session": session, "stream": "stdout", "line": "hi"})
+        );
+        assert_eq!(
+            json(),
+            serde_json::json!({"event": "state", "session": session, "state": "terminated"})
+        );
+        assert_eq!(
+            json(),
+            serde_json::json!({"event": "exit", "session": session, "code": 0, "signal": null})
+        );
+    }
+}

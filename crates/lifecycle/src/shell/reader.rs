@@ -1,0 +1,193 @@
+//! The one task that reads a shell session's output: makes lines of it, and derives the state.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bowline_transport::{LogReader, Piece, Stream, TerminalSession};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::{Instant, sleep_until};
+
+use super::feed::{Feed, SessionExit};
+use super::state::{Evidence, Foreground};
+use super::{SessionState, ShellConfiguration};
+use crate::line_buffer::{LineBuffer, LineLimits};
+use crate::submit::{Activity, PasteMode};
+
+/// Pieces that are taken before subscribers are woken. A program that floods is told in bursts.
+const BURST: usize = 32;
+
+/// What the reader shares with the handles.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    typed: Notify,
+    lines: Mutex<LineBuffer>,
+}
+
+impl Desk {
+    pub(super) fn new(limits: LineLimits) -> Self {
+        Self {
+            typed: Notify::new(),
+            lines: Mutex::new(LineBuffer::new(limits)),
+        }
+    }
+
+    /// Something was typed.
+    pub(super) fn typed(&self) {
+        self.typed.notify_one();
+    }
+
+    pub(super) fn lines(&self) -> MutexGuard<'_, LineBuffer> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) struct Reader {
+    output: LogReader,
+    /// Let go of when the last handle is dropped.
+    terminal: Option<TerminalSession>,
+    feed: Arc<Feed>,
+    desk: Arc<Desk>,
+    paste: PasteMode,
+    activity: watch::Sender<Activity>,
+    /// When something was last said or typed.
+    stirred: Instant,
+    has_begun: bool,
+    idle_after: Duration,
+}
+
+impl Reader {
+    pub(super) fn new(
+        terminal: &TerminalSession,
+        configuration: &ShellConfiguration,
+        feed: &Arc<Feed>,
+        desk: &Arc<Desk>,
+    ) -> (Self, watch::Receiver<Activity>) {
+        let (activity, watched) = watch::channel(Activity::default());
+        let reader = Self {
+            output: terminal.reader(Stream::Output),
+            terminal: Some(terminal.clone()),
+            feed: Arc::clone(feed),
+            desk: Arc::clone(desk),
+            paste: PasteMode::default(),
+            activity,
+            stirred: Instant::now(),
+            has_begun: false,
+            idle_after: configuration.idle_after,
+        };
+        (reader, watched)
+    }
+
+    pub(super) async fn run(mut self, mut dropped: oneshot::Receiver<()>) {
+        let desk = Arc::clone(&self.desk);
+        loop {
+            let look_at = self.look();
+            tokio::select! {
+                piece = self.output.next() => match piece {
+                    Some(piece) => self.take(piece),
+                    None => break,
+                },
+                () = desk.typed.notified() => self.stir(),
+                () = due(look_at) => {}
+                _ = &mut dropped, if self.terminal.is_some() => self.terminal = None,
+            }
+        }
+        self.finish(dropped).await;
+    }
+
+    fn stir(&mut self) {
+        self.has_begun = true;
+        self.stirred = Instant::now();
+    }
+
+    /// Takes a piece and those that are there already, then tells once.
+    fn take(&mut self, first: Piece) {
+        self.piece(first);
+        for _ in 1..BURST {
+            let Some(piece) = self.output.try_next() else {
+                break;
+            };
+            self.piece(piece);
+        }
+        self.stir();
+        self.feed.ring();
+        let wants_paste = self.paste.is_on();
+        self.activity.send_replace(Activity { wants_paste });
+    }
+
+    fn piece(&mut self, piece: Piece) {
+        match piece {
+            Piece::Bytes { bytes, .. } => {
+                self.paste.push(&bytes);
+                self.desk.lines().push(&bytes, |line| self.feed.line(line));
+            }
+            Piece::Gap { from, to } => {
+                self.paste.gap();
+                self.finish_line();
+                self.feed.gap(to - from);
+            }
+        }
+    }
+
+    fn finish_line(&self) {
+        if let Some(line) = self.desk.lines().finish() {
+            self.feed.line(line);
+        }
+    }
+
+    /// Derives the state; answers when it may change without a word.
+    fn look(&mut self) -> Option<Instant> {
+        let quiet = self.stirred.elapsed();
+        let is_quiet = quiet >= self.idle_after;
+        let has_begun = self.has_begun;
+        // The kernel is asked only when its answer counts.
+        let foreground = if is_quiet && has_begun {
+            self.foreground()
+        } else {
+            Foreground::Unknown
+        };
+        let wants_paste = self.paste.is_on();
+        let evidence = Evidence {
+            has_begun,
+            quiet,
+            foreground,
+            wants_paste,
+        };
+        let state = evidence.state(self.idle_after);
+        self.feed.set_state(state);
+        match state {
+            SessionState::Active if is_quiet => Some(Instant::now() + self.idle_after),
+            SessionState::Active => Some(self.stirred + self.idle_after),
+            _ => None,
+        }
+    }
+
+    fn foreground(&self) -> Foreground {
+        let terminal = self.terminal.as_ref();
+        let group = terminal.and_then(|terminal| terminal.tty()?.foreground);
+        match (group, terminal.and_then(TerminalSession::pid)) {
+            (Some(group), Some(own)) if group == own => Foreground::Own,
+            (Some(_), Some(_)) => Foreground::Other,
+            _ => Foreground::Unknown,
+        }
+    }
+
+    async fn finish(mut self, mut dropped: oneshot::Receiver<()>) {
+        self.finish_line();
+        let exit = match self.terminal.take() {
+            // A program may close its terminal and go on.
+            Some(terminal) => tokio::select! {
+                exit = terminal.exited() => exit.status.into(),
+                _ = &mut dropped => SessionExit::default(),
+            },
+            None => SessionExit::default(),
+        };
+        self.feed.end(exit);
+    }
+}
+
+async fn due(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

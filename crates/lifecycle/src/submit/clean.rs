@@ -1,0 +1,105 @@
+//! Takes out of a prompt what a terminal program would act on instead of reading it.
+
+use super::Stripped;
+
+/// Both marks of bracketed paste, in the two spellings of CSI.
+const MARKS: [&str; 4] = ["\x1b[200~", "\x1b[201~", "\u{9b}200~", "\u{9b}201~"];
+
+/// The prompt without paste marks and without C0 and C1 controls but newline and tab; a carriage
+/// return is a newline. Bytes that are no UTF-8 stay, but those of the 8-bit C1 controls.
+pub(super) fn clean(prompt: &[u8]) -> (Vec<u8>, Stripped) {
+    let (mut text, mut stripped) = (Vec::with_capacity(prompt.len()), Stripped::default());
+    for chunk in prompt.utf8_chunks() {
+        clean_text(chunk.valid(), &mut text, &mut stripped);
+        for byte in chunk.invalid() {
+            if (0x80..=0x9f).contains(byte) {
+                stripped.controls += 1;
+            } else {
+                text.push(*byte);
+            }
+        }
+    }
+    (text, stripped)
+}
+
+fn clean_text(mut rest: &str, text: &mut Vec<u8>, stripped: &mut Stripped) {
+    while let Some(at) = rest.find(is_unwanted) {
+        let (plain, behind) = rest.split_at(at);
+        text.extend_from_slice(plain.as_bytes());
+        rest = if let Some(behind) = MARKS.iter().find_map(|mark| behind.strip_prefix(mark)) {
+            stripped.paste_marks += 1;
+            behind
+        } else if let Some(behind) = behind.strip_prefix('\r') {
+            stripped.carriage_returns += 1;
+            text.push(b'\n');
+            behind.strip_prefix('\n').unwrap_or(behind)
+        } else {
+            stripped.controls += 1;
+            let mut characters = behind.chars();
+            characters.next();
+            characters.as_str()
+        };
+    }
+    text.extend_from_slice(rest.as_bytes());
+}
+
+fn is_unwanted(character: char) -> bool {
+    character.is_control() && !matches!(character, '\n' | '\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_would_break_out_of_a_paste_goes_and_is_counted() {
+        let (text, stripped) =
+            clean(b"a\x1b[201~b\x1b\xc2\x9b201~\x00c\r\nd\re\n\tf\x7f\xc2\x85\x9bg\xff");
+        assert_eq!(text, b"abc\nd\ne\n\tfg\xff");
+        assert_eq!(
+            stripped,
+            Stripped {
+                paste_marks: 2,
+                controls: 5,
+                carriage_returns: 2
+            }
+        );
+    }
+
+    #[test]
+    fn text_stays_as_it_is() {
+        let text = "one\ntwo\tthr\u{e9}e \u{1f600} [201~ \u{a0}";
+        assert_eq!(
+            clean(text.as_bytes()),
+            (text.as_bytes().to_vec(), Stripped::default())
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_acts_is_left_and_nothing_else_is_lost(pieces in prop::collection::vec(
+            prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..5),
+                prop::sample::select(vec!["\x1b[201~", "\x1b", "\x1b[20", "\u{9b}201~", "1~", "\r\n"])
+                    .prop_map(|piece| piece.as_bytes().to_vec()),
+            ], 0..20)
+        ) {
+            let prompt = pieces.concat();
+            let (text, stripped) = clean(&prompt);
+            prop_assert!(!String::from_utf8_lossy(&text).chars().any(is_unwanted));
+            prop_assert_eq!(clean(&text), (text.clone(), Stripped::default()));
+            let kept = |bytes: &[u8]| bytes.iter().filter(|byte| byte.is_ascii_graphic()).count() as u64;
+            prop_assert_eq!(kept(&prompt), kept(&text) + stripped.paste_marks * 5 - count_c1_marks(&prompt));
+        }
+    }
+
+    /// The C1 spelling has one graphic byte less.
+    fn count_c1_marks(prompt: &[u8]) -> u64 {
+        let text = String::from_utf8_lossy(prompt);
+        ["\u{9b}200~", "\u{9b}201~"]
+            .iter()
+            .map(|mark| text.matches(mark).count() as u64)
+            .sum()
+    }
+}

@@ -1,0 +1,76 @@
+//! Whether the program has asked for bracketed paste.
+
+use crate::line_buffer::{Scanner, Token};
+
+/// The private mode of bracketed paste (xterm's control sequences, DECSET 2004).
+const BRACKETED_PASTE: &[u8] = b"2004";
+
+/// Follows `ESC [?2004h` and `ESC [?2004l` in a program's output, however it is cut.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PasteMode {
+    scanner: Scanner,
+    is_on: bool,
+}
+
+impl PasteMode {
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        // Most output is text; only ESC and the first byte of a C1 control open a sequence.
+        if self.scanner.is_at_rest() && !bytes.iter().any(|byte| matches!(byte, 0x1b | 0xc2..)) {
+            return;
+        }
+        let is_on = &mut self.is_on;
+        self.scanner.push(bytes, |token| match token {
+            Token::Csi { body, last } if names_paste(body) => match last {
+                b'h' => *is_on = true,
+                b'l' => *is_on = false,
+                _ => {}
+            },
+            Token::Reset => *is_on = false,
+            _ => {}
+        });
+    }
+
+    /// Bytes are missing: what was open stays unknown, what was known stays.
+    pub(crate) fn gap(&mut self) {
+        self.scanner.finish(|_| ());
+    }
+}
+
+fn names_paste(body: &[u8]) -> bool {
+    body.strip_prefix(b"?").is_some_and(|modes| {
+        modes
+            .split(|byte| *byte == b';')
+            .any(|mode| mode == BRACKETED_PASTE)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mode_is_seen_however_it_is_cut_and_wherever_it_stands() {
+        for (output, is_on) in [
+            ("x\x1b[?2004hy", true),
+            ("\x1b[?25;2004h", true),
+            ("\x1b[?2004h...\x1b[?2004l", false),
+            ("\x1b[?2004h\x1bc", false),
+            ("\x1b[2004h", false),
+            ("\x1b]0;\x1b[?20040h\x07", false),
+            ("\u{9b}?2004h", true),
+            ("\x1b[?2004h\x1b[?2004$p", true),
+        ] {
+            for cut in 0..=output.len() {
+                let mut mode = PasteMode::default();
+                let (before, behind) = output.as_bytes().split_at(cut);
+                mode.push(before);
+                mode.push(behind);
+                assert_eq!(mode.is_on(), is_on, "{output:?} cut at {cut}");
+            }
+        }
+    }
+}
