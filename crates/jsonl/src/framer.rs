@@ -308,6 +308,6 @@ mod tests {
             panic!("no window")
         };
         assert_eq!(window.bytes.as_ptr(), chunk.as_ptr());
-        assert_eq!(&window.bytes[..], b"{}\n{}\n");
+        assert_eq!(window.bytes, b"{}\n{}\n");
     }
 }

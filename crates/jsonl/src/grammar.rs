@@ -17,9 +17,9 @@ use crate::error::{Fault, Stop};
 
 pub(crate) use object::{Next, any_member, array, first_member, next_member, object, spelt};
 pub(crate) use read::{Read, Record, nothing, record, usual};
-pub(crate) use scan::between;
+pub(crate) use scan::{StringEnd, between, string_end};
 pub(crate) use skip::{LINE_DEPTH, raw_at, raw_within, skip};
-pub(crate) use string::string_at;
+pub(crate) use string::{string_at, string_between};
 
 /// What a nom parser of this crate returns: the rest of the window and a value.
 pub(crate) type Parsed<'a, T> = IResult<&'a str, T, Fault>;

@@ -162,6 +162,20 @@ impl<'a> Lines<'a> {
     /// The usual line, read by its spelling.
     #[inline(always)]
     fn usual(&mut self) -> Option<Item<'a>> {
+        let spelt = self.reader.spelling.find(self.text)?;
+        if byte(self.text.as_bytes(), spelt.end) != b'\n' {
+            return None;
+        }
+        let event = self.reader.spelling.event(self.text, spelt);
+        Some(Item {
+            raw: event.raw.text().as_bytes(),
+            event: Ok(event),
+            at: self.step(spelt.end + 1),
+        })
+    }
+
+    /// A stream event that is no delta.
+    fn streamed(&mut self) -> Option<Item<'a>> {
         let (end, event) = self.reader.spelling.read(self.text)?;
         if byte(self.text.as_bytes(), end) != b'\n' {
             return None;
@@ -215,6 +229,9 @@ impl<'a> Lines<'a> {
             if let Some(item) = self.usual() {
                 return item;
             }
+        }
+        if let Some(item) = self.streamed() {
+            return item;
         }
         match delimited(blank, walk, end_of_line).parse(self.text) {
             Ok((behind, event)) => Item {
