@@ -1,4 +1,5 @@
 //! Support code of the integration tests.
 
+pub mod campaign;
 pub mod real_agent;
 pub mod session;

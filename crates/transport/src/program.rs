@@ -40,6 +40,9 @@ pub(crate) fn find(
     if program.is_empty() {
         return Err(SpawnError::NoProgram);
     }
+    if program.as_bytes().contains(&0) {
+        return Err(SpawnError::NulByte);
+    }
     let base = cwd.unwrap_or_else(|| Path::new(""));
     let found = if program.as_bytes().contains(&b'/') {
         at_path(program, base)

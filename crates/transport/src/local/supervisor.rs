@@ -13,6 +13,7 @@ use super::input::Input;
 use super::leader::Leader;
 use super::streams::Streams;
 use super::tree::{Round, Tree};
+use crate::containment::Containment;
 use crate::exit::{Drained, Exit};
 use crate::ladder::{Ladder, TerminationReport};
 use crate::log::shared::SharedLog;
@@ -23,6 +24,7 @@ use crate::sys;
 /// that is stuck in the kernel.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LAST_PAUSE: Duration = Duration::from_millis(50);
+const GROUP_PAUSE: Duration = Duration::from_millis(2);
 
 /// How long an empty control group may refuse to be removed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -156,7 +158,7 @@ impl Supervisor {
                 Round::Fresh => {}
                 Round::Dying => {
                     sleep(pause).await;
-                    pause = (pause * 2).min(LAST_PAUSE);
+                    pause = (pause * 2).min(self.longest_pause());
                 }
             }
         }
@@ -166,6 +168,14 @@ impl Supervisor {
             .max(LAST_PAUSE);
         if self.leader.is_ours() && timeout(left, self.end.ended()).await.is_err() {
             tracing::warn!(session = %self.id, "the child outlives SIGKILL");
+        }
+    }
+
+    /// A look at a control group is cheap, one at the whole process table is not.
+    fn longest_pause(&self) -> Duration {
+        match self.tree.level() {
+            Containment::Cgroup => GROUP_PAUSE,
+            _ => LAST_PAUSE,
         }
     }
 

@@ -9,11 +9,17 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use uuid::Uuid;
 
 use super::launch;
 use folder::Folder;
+
+/// How often an emptied directory is tried, and with what pauses: the kernel may hold the dead in it
+/// until somebody has reaped them.
+const TRIES: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Set when a process was once born into a nest.
 static ENTERED: OnceLock<()> = OnceLock::new();
@@ -49,9 +55,13 @@ impl Nest {
 
 impl Drop for Nest {
     fn drop(&mut self) {
-        if let Err(error) = self.folder.remove(&self.path) {
-            tracing::debug!(%error, "the nest of control groups stays");
+        for _ in 0..TRIES {
+            if self.folder.remove(&self.path).is_ok() {
+                return;
+            }
+            std::thread::sleep(PAUSE);
         }
+        tracing::debug!("the nest of control groups stays");
     }
 }
 
@@ -155,6 +165,29 @@ mod tests {
     #[test]
     fn a_group_is_killed_as_one() {
         ends_by(|group| group.kill().unwrap());
+    }
+
+    #[test]
+    fn groups_inside_a_group_go_with_it() {
+        let Ok(nest) = Nest::make() else {
+            return eprintln!("skipped: this process may not make control groups");
+        };
+        let outer = Group::make(&nest, "outer").unwrap();
+        std::fs::create_dir(outer.path.join("inner")).unwrap();
+        let inner = Group {
+            path: outer.path.join("inner"),
+            folder: Folder::open(&outer.path.join("inner")).unwrap(),
+        };
+        let mut child = crowd(&inner);
+        assert_eq!(outer.members(), inner.members());
+        assert!(outer.is_populated() && !outer.remove());
+        // As a guard does it, whose host is gone.
+        let started = std::time::Instant::now();
+        while clear(&nest.path).is_err() {
+            assert!(started.elapsed().as_secs() < 20);
+        }
+        child.wait().unwrap();
+        assert!(!nest.path.exists());
     }
 
     #[test]

@@ -114,7 +114,10 @@ impl AsFd for Folder {
 
 /// Names of the groups inside a group.
 fn below(directory: &OwnedFd) -> Vec<PathBuf> {
-    let Ok(entries) = rustix::fs::Dir::read_from(directory) else {
+    // The directory was opened as a place only, which cannot be read.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let entries = openat(directory, c".", flags, Mode::empty()).and_then(rustix::fs::Dir::new);
+    let Ok(entries) = entries else {
         return Vec::new();
     };
     let named = entries.filter_map(Result::ok).filter_map(|entry| {

@@ -1,0 +1,127 @@
+//! Campaigns: the same deed over and over with another seed, and a count of what went wrong.
+//!
+//! The tests run each at its first number, `cargo stress` at the second or at any other.
+
+mod both_full;
+mod exec_failures;
+mod fast_exits;
+pub mod hidden;
+mod host_killed;
+mod idle_sessions;
+mod random;
+mod strangers;
+mod support;
+mod trees;
+
+pub use random::Random;
+
+/// One campaign.
+#[derive(Debug)]
+pub struct Campaign {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What a violation would be, in a line.
+    pub what: &'static str,
+    /// How often the tests do it.
+    pub first: u64,
+    /// How often `cargo stress` does it.
+    pub second: u64,
+    /// The deed.
+    pub run: fn(&Job) -> Report,
+}
+
+/// What a campaign is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// Where every choice comes from.
+    pub seed: u64,
+    /// How often.
+    pub count: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How often it was done.
+    pub done: u64,
+    /// What went wrong, with what is needed to see it again.
+    pub violations: Vec<String>,
+    /// What was measured.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// Adds what came of a part.
+    pub fn merge(&mut self, other: Self) {
+        self.done += other.done;
+        self.violations.extend(other.violations);
+        self.notes.extend(other.notes);
+    }
+
+    fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+
+    fn violation(&mut self, violation: impl Into<String>) {
+        self.violations.push(violation.into());
+    }
+
+    /// Counts one deed, and what went wrong with it.
+    fn one(&mut self, outcome: Result<(), String>) {
+        self.done += 1;
+        self.violations.extend(outcome.err());
+    }
+}
+
+/// Every campaign there is.
+pub static ALL: &[Campaign] = &[
+    Campaign {
+        name: "fast-exits",
+        what: "output of a child that ends at once is cut or changed, or its end is told too early",
+        first: 2_000,
+        second: 100_000,
+        run: fast_exits::run,
+    },
+    Campaign {
+        name: "trees",
+        what: "somebody of an adversarial tree outlives terminate",
+        first: 100,
+        second: 10_000,
+        run: trees::run,
+    },
+    Campaign {
+        name: "host-killed",
+        what: "somebody is left 2 s after the host was killed by SIGKILL",
+        first: 50,
+        second: 1_000,
+        run: host_killed::run,
+    },
+    Campaign {
+        name: "strangers",
+        what: "a child has a descriptor that is not its own, while 8 threads start some",
+        first: 2_000,
+        second: 100_000,
+        run: strangers::run,
+    },
+    Campaign {
+        name: "exec-failures",
+        what: "one of 30 ways to fail a start is taken for a success, or for another",
+        first: 1,
+        second: 100,
+        run: exec_failures::run,
+    },
+    Campaign {
+        name: "both-full",
+        what: "a terminal with both sides full stops its output, its deadline or its end",
+        first: 100,
+        second: 10_000,
+        run: both_full::run,
+    },
+    Campaign {
+        name: "idle-sessions",
+        what: "an idle shell session holds more than 8 descriptors",
+        first: 1_000,
+        second: 1_000,
+        run: idle_sessions::run,
+    },
+];

@@ -1,0 +1,83 @@
+//! Many shells that wait for a command.
+
+use std::fs;
+use std::time::Instant;
+
+use bowline_transport::{Configuration, Ladder, PtyMode, Stream, TerminalSession};
+
+use super::support::{on_pty, runtime, start, within};
+use super::{Job, Report};
+
+/// Descriptors that a session may hold.
+const MOST: f64 = 8.0;
+
+pub(super) fn run(job: &Job) -> Report {
+    let mut report = Report::default();
+    if let Err(error) = runtime().block_on(measure(job.count, &mut report)) {
+        report.violation(error);
+    }
+    report
+}
+
+async fn measure(count: u64, report: &mut Report) -> Result<(), String> {
+    // The first pays for what all share.
+    drop(open(1).await?);
+    let (descriptors, memory) = (open_descriptors(), resident());
+    let started = Instant::now();
+    let sessions = open(count).await?;
+    let took = started.elapsed().as_secs_f64();
+    let each = |total: f64| total / count as f64;
+    let descriptors = each(open_descriptors() as f64 - descriptors as f64);
+    let memory = each(resident() as f64 - memory as f64) / 1024.0;
+    report.done = count;
+    report.note(format!(
+        "{count} shells at their prompt in {took:.2} s; a session has {descriptors:.1} descriptors \
+         and {memory:.1} KiB of our memory"
+    ));
+    if descriptors > MOST {
+        report.violation(format!("{descriptors} descriptors a session"));
+    }
+    let started = Instant::now();
+    let mut ends = tokio::task::JoinSet::new();
+    for session in sessions {
+        ends.spawn(async move { session.terminate(Ladder::AT_ONCE).await });
+    }
+    while let Some(end) = within("terminate", ends.join_next()).await? {
+        let end = end.map_err(|error| error.to_string())?;
+        if !end.survivors.is_empty() {
+            report.violation(format!("{end:?}"));
+        }
+    }
+    let took = started.elapsed().as_secs_f64();
+    report.note(format!("all terminated in {took:.2} s"));
+    Ok(())
+}
+
+/// Shells that have shown their prompt.
+async fn open(count: u64) -> Result<Vec<TerminalSession>, String> {
+    let mut sessions = Vec::new();
+    for _ in 0..count {
+        let mut configuration = on_pty(Configuration::new("/bin/sh"), PtyMode::Cooked);
+        configuration.env.remove("ENV");
+        sessions.push(start(configuration)?);
+    }
+    for session in &sessions {
+        within("a prompt", session.reader(Stream::Output).next()).await?;
+    }
+    Ok(sessions)
+}
+
+fn open_descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}
+
+/// Bytes of this process in memory (proc_pid_statm(5)).
+fn resident() -> u64 {
+    let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = statm
+        .split(' ')
+        .nth(1)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
+    pages * 4096
+}

@@ -1,0 +1,158 @@
+//! What the campaigns share.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::future::Future;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use bowline_transport::{
+    Configuration, Containment, PtyMode, Stdio, TerminalEngine, TerminalSession, WindowSize,
+};
+
+use super::{Job, Random, Report};
+
+/// The bound of every wait.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// This very program: it is its own guard, host and child.
+pub(super) fn own() -> PathBuf {
+    std::env::current_exe().expect("the system knows what it runs")
+}
+
+/// This program in one of its hidden modes.
+pub(super) fn hidden(mode: &str, args: &[String]) -> Configuration {
+    let mut configuration = Configuration::new(own());
+    configuration.args = [mode.into()]
+        .into_iter()
+        .chain(args.iter().map(Into::into))
+        .collect();
+    configuration
+}
+
+pub(super) fn shell(script: &str) -> Configuration {
+    let mut configuration = Configuration::new("/bin/sh");
+    configuration.args = vec!["-c".into(), script.into()];
+    configuration
+}
+
+pub(super) fn on_pty(mut configuration: Configuration, mode: PtyMode) -> Configuration {
+    let size = WindowSize::default();
+    configuration.stdio = Stdio::Pty { size, mode };
+    configuration
+}
+
+pub(super) fn start(configuration: Configuration) -> Result<TerminalSession, String> {
+    let session = TerminalEngine.make_session(configuration);
+    session.map_err(|error| format!("failed to {error}"))
+}
+
+pub(super) async fn within<T>(what: &str, future: impl Future<Output = T>) -> Result<T, String> {
+    let done = tokio::time::timeout(PATIENCE, future).await;
+    done.map_err(|_| format!("{what}: not within {PATIENCE:?}"))
+}
+
+/// Does `count` deeds in `lanes` tasks on two threads, each with a seed of its own.
+pub(super) fn in_lanes<F>(job: &Job, lanes: u64, deed: impl Fn(u64, Random) -> F) -> Report
+where
+    F: Future<Output = Result<(), String>> + Send + 'static,
+{
+    runtime().block_on(async {
+        let mut report = Report::default();
+        let mut running = tokio::task::JoinSet::new();
+        for number in 0..job.count {
+            if running.len() as u64 >= lanes {
+                count(&mut report, running.join_next().await);
+            }
+            let random = Random::new(job.seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d));
+            running.spawn(deed(number, random));
+        }
+        while let Some(done) = running.join_next().await {
+            count(&mut report, Some(done));
+        }
+        report
+    })
+}
+
+fn count(report: &mut Report, done: Option<Result<Result<(), String>, tokio::task::JoinError>>) {
+    let done = done.unwrap_or_else(|| Ok(Err("no task".into())));
+    report.one(done.unwrap_or_else(|error| Err(error.to_string())));
+}
+
+pub(super) fn runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all();
+    builder.build().expect("a runtime can be made")
+}
+
+/// The levels that this machine can give, with whether a guard is needed.
+pub(super) fn levels() -> Vec<Containment> {
+    let mut levels = vec![Containment::Group];
+    if cfg!(target_os = "linux") {
+        levels.push(Containment::Subreaper);
+    }
+    if bowline_transport::probe().level == Containment::Cgroup {
+        levels.push(Containment::Cgroup);
+    }
+    levels
+}
+
+/// Every process whose command line or environment has `token` in it, dead ones left out.
+pub(super) fn marked(token: &str) -> BTreeSet<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| is_marked(*pid, token)).collect()
+}
+
+fn is_marked(pid: u32, token: &str) -> bool {
+    let has = |file: &str| {
+        let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        memchr_find(&text, token.as_bytes())
+    };
+    pid != std::process::id() && (has("cmdline") || has("environ"))
+}
+
+fn memchr_find(text: &[u8], wanted: &[u8]) -> bool {
+    text.windows(wanted.len()).any(|window| window == wanted)
+}
+
+/// Looks for marked processes until there are none, but not for longer than `patience`.
+pub(super) fn left_after(patience: Duration, token: &str) -> BTreeSet<u32> {
+    let deadline = Instant::now() + patience;
+    loop {
+        let left = marked(token);
+        if left.is_empty() || Instant::now() > deadline {
+            return left;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What each of some processes is, for people.
+pub(super) fn describe(pids: &BTreeSet<u32>) -> String {
+    let one = |pid: &u32| {
+        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let stat: String = stat.chars().take(60).collect();
+        format!(
+            "{} [{stat}]",
+            String::from_utf8_lossy(&command).replace('\0', " ")
+        )
+    };
+    pids.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// The middle and the 99th of a hundred, in milliseconds.
+pub(super) fn percentiles(mut times: Vec<Duration>) -> String {
+    times.sort_unstable();
+    let at = |share: usize| {
+        let time = times.get((times.len() * share / 100).min(times.len().saturating_sub(1)));
+        time.map_or(0.0, |time| time.as_secs_f64() * 1000.0)
+    };
+    format!(
+        "p50 {:.1} ms, p99 {:.1} ms, worst {:.1} ms",
+        at(50),
+        at(99),
+        at(100)
+    )
+}

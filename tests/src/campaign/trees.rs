@@ -1,0 +1,116 @@
+//! Trees of processes that do not want to end.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bowline_transport::{Configuration, Containment, Ladder, PtyMode, Stream};
+
+use super::support::{
+    describe, in_lanes, levels, marked, on_pty, own, percentiles, shell, start, within,
+};
+use super::{Job, Random, Report};
+
+/// Ways to stay: `@` stands for an argument by which the process can be found. All end by
+/// themselves after a while, should they get away.
+const WAYS: [&str; 10] = [
+    "sleep @ &",
+    "setsid sleep @ &",
+    "(setsid sh -c 'trap \"\" TERM HUP INT; while :; do sleep @; done' &)",
+    "nohup setsid sh -c 'sleep @ & sleep @' >/dev/null 2>&1 &",
+    "setsid sh -c 'trap \"\" TERM; kill -STOP $$; sleep @' &",
+    "sh -c 'i=0; while [ $i -lt 40 ]; do setsid sleep @ & i=$((i+1)); done; wait' &",
+    "sh -c 'f() { [ $1 -gt 0 ] && { f $(($1-1)) & f $(($1-1)) & }; sleep @; }; f 4' &",
+    "(sh -c 'trap \"sleep @ &\" TERM HUP INT; while :; do sleep @; done' &)",
+    "setsid sh -c 'exec <&- >&- 2>&-; (sleep @ &) ; sleep @' &",
+    "(trap '' HUP; cd /; exec sleep @) &",
+];
+
+/// Sheds everything that evidence could find: only a cgroup or a guard holds it.
+const SHEDS_ALL: &str = "(setsid env -i sh -c '(setsid sleep @ &) ; exit' &)";
+
+/// A script that makes such a tree, says so, and stays too.
+pub(super) fn tree(random: &mut Random, token: &str, is_held: bool) -> Configuration {
+    let mut script = String::new();
+    for _ in 0..=random.below(5) {
+        script += WAYS[random.below(WAYS.len() as u64) as usize];
+        script += "\n";
+    }
+    if is_held {
+        script += SHEDS_ALL;
+        script += "\n";
+    }
+    // sleep(1) adds up its arguments: the token is one of no weight.
+    let script = script.replace('@', &format!("300 0.{token}"));
+    let last = [
+        "wait",
+        "exec sleep 300",
+        "trap '' TERM HUP INT; while :; do sleep 300; done",
+    ];
+    let last = last[random.below(3) as usize];
+    shell(&format!("{script}echo ready\n{last}"))
+}
+
+pub(super) fn run(job: &Job) -> Report {
+    let mut report = Report::default();
+    let levels = levels();
+    for (index, level) in levels.iter().enumerate() {
+        let count = levels.len() as u64;
+        let share = job.count / count + u64::from((index as u64) < job.count % count);
+        let took = Arc::new(Mutex::new(Vec::new()));
+        let part = Job {
+            count: share,
+            seed: job.seed.wrapping_add(index as u64),
+        };
+        report.merge(in_lanes(&part, 4, |number, random| {
+            one(number, random, *level, Arc::clone(&took))
+        }));
+        let took = std::mem::take(&mut *took.lock().unwrap_or_else(PoisonError::into_inner));
+        report.note(format!(
+            "{level}: {share} trees, terminate {}",
+            percentiles(took)
+        ));
+    }
+    report
+}
+
+async fn one(
+    number: u64,
+    mut random: Random,
+    level: Containment,
+    took: Arc<Mutex<Vec<Duration>>>,
+) -> Result<(), String> {
+    let token = format!("{:020}", random.draw());
+    let mut configuration = tree(&mut random, &token, level != Containment::Group);
+    configuration.containment = Some(level);
+    configuration.env.set("CAMPAIGN", &token);
+    if level == Containment::Subreaper {
+        configuration.guard = Some(own());
+    }
+    if number % 2 == 1 {
+        configuration = on_pty(configuration, PtyMode::Cooked);
+    }
+    let said = format!("{:?}", configuration.args);
+    let session = start(configuration)?;
+    if session.containment() != level {
+        return Err(format!("held by {}, not {level}", session.containment()));
+    }
+    let mut output = session.reader(Stream::Output);
+    // Some while they are being born, most when all are there.
+    if random.below(4) > 0 {
+        within("a tree", output.next()).await?;
+    } else {
+        tokio::time::sleep(Duration::from_micros(random.below(10_000))).await;
+    }
+    let report = within("terminate", session.terminate(Ladder::AT_ONCE)).await?;
+    took.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(report.took);
+    let left = marked(&token);
+    if report.survivors.is_empty() && left.is_empty() && report.level == level {
+        return Ok(());
+    }
+    Err(format!(
+        "{level}: {said}: {report:?}, left: {}",
+        describe(&left)
+    ))
+}

@@ -1,0 +1,64 @@
+//! Every campaign at its first number, each in a process of its own.
+
+use std::process::Command;
+
+use bowline_tests::campaign::ALL;
+
+fn survives(name: &str) {
+    let campaign = ALL
+        .iter()
+        .find(|one| one.name == name)
+        .expect("in the list");
+    let mut stress = Command::new(env!("CARGO_BIN_EXE_stress"));
+    stress.args([name, "--count", &campaign.first.to_string()]);
+    let output = stress.output().expect("it can be run");
+    let said = String::from_utf8_lossy(&output.stdout);
+    println!("{said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{errors}");
+    assert!(said.contains("violations 0,"), "{said}{errors}");
+}
+
+#[test]
+fn fast_exits() {
+    survives("fast-exits");
+}
+
+#[test]
+fn trees() {
+    survives("trees");
+}
+
+#[test]
+fn host_killed() {
+    survives("host-killed");
+}
+
+#[test]
+fn strangers() {
+    survives("strangers");
+}
+
+#[test]
+fn exec_failures() {
+    survives("exec-failures");
+}
+
+#[test]
+fn both_full() {
+    survives("both-full");
+}
+
+#[test]
+fn idle_sessions() {
+    survives("idle-sessions");
+}
+
+#[test]
+fn every_campaign_is_run_by_a_test() {
+    let tests = include_str!("terminal_campaigns.rs");
+    for campaign in ALL {
+        let call = format!("survives(\"{}\")", campaign.name);
+        assert!(tests.contains(&call), "{call} is missing");
+    }
+}
