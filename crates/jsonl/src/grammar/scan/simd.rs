@@ -10,8 +10,9 @@
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8,
-    _mm_or_si128, _mm_set1_epi8, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8,
-    _mm256_movemask_epi8, _mm256_set1_epi8,
+    _mm_or_si128, _mm_set1_epi8, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256,
+    _mm256_min_epu8, _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_setr_epi8,
+    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16,
 };
 
 use super::{Run, StringEnd, is_hex};
@@ -75,12 +76,17 @@ pub(super) fn run(bytes: &[u8], from: usize) -> Run {
 
 /// [`run`] on a machine without AVX2.
 pub(super) fn run_sse2(bytes: &[u8], from: usize) -> Run {
-    run_with(bytes, from, Masks::sse2)
+    run_with(bytes, from, Masks::sse2, Letters::of)
 }
 
 #[target_feature(enable = "avx2")]
 fn run_avx2(bytes: &[u8], from: usize) -> Run {
-    run_with(bytes, from, |block| Masks::avx2(block))
+    run_with(
+        bytes,
+        from,
+        |block| Masks::avx2(block),
+        |block, _| Letters::avx2(block),
+    )
 }
 
 /// Which bytes of a block are quotes, backslashes and control characters; the first byte lowest.
@@ -93,7 +99,12 @@ struct Masks {
 /// One step is a block of 64 bytes. Which bytes are escaped is arithmetic on the whole block (the
 /// method of simdjson): a run of backslashes escapes what follows when its length is odd.
 #[inline(always)]
-fn run_with(bytes: &[u8], from: usize, masks: impl Fn(&[u8; 64]) -> Masks) -> Run {
+fn run_with(
+    bytes: &[u8],
+    from: usize,
+    masks: impl Fn(&[u8; 64]) -> Masks,
+    letters: impl Fn(&[u8; 64], u64) -> Letters,
+) -> Run {
     let mut at = from;
     let mut escaped_somewhere = false;
     let mut carry = false;
@@ -105,7 +116,10 @@ fn run_with(bytes: &[u8], from: usize, masks: impl Fn(&[u8; 64]) -> Masks) -> Ru
         let ends = masks.quote & !escaped;
         // Every bit below the first end; all bits when the string goes on.
         let inside = ends.wrapping_sub(1) & !ends;
-        if masks.control & inside != 0 || !are_escapes(rest, block, escaped & inside) {
+        let escaped = escaped & inside;
+        if masks.control & inside != 0
+            || escaped != 0 && !letters(block, escaped).fit(escaped, rest)
+        {
             break;
         }
         escaped_somewhere |= masks.backslash & inside != 0;
@@ -140,41 +154,114 @@ const fn escaped(backslash: u64, carry: bool) -> (u64, bool) {
     ((EVEN ^ (even_ends << 1)) & follows, overflow)
 }
 
-/// What a byte is behind a backslash.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Escape {
-    None,
-    Letter,
-    Unicode,
+/// Which bytes of a block may stand behind a backslash; the first byte lowest.
+struct Letters {
+    /// The letters that are whole escapes with their backslash.
+    short: u64,
+    /// `u`, which four digits follow.
+    unicode: u64,
 }
 
-const ESCAPES: [Escape; 256] = {
-    let mut escapes = [Escape::None; 256];
-    let letters = b"\"\\/bfnrt";
-    let mut i = 0;
-    while i < letters.len() {
-        escapes[letters[i] as usize] = Escape::Letter;
-        i += 1;
+impl Letters {
+    /// Looks at the `escaped` bytes of a block one by one.
+    #[inline(always)]
+    fn of(block: &[u8; 64], escaped: u64) -> Self {
+        let (mut short, mut unicode, mut left) = (0, 0, escaped);
+        while left != 0 {
+            let bit = left & left.wrapping_neg();
+            match block[left.trailing_zeros() as usize % 64] {
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => short |= bit,
+                b'u' => unicode |= bit,
+                _ => {}
+            }
+            left ^= bit;
+        }
+        Self { short, unicode }
     }
-    escapes[b'u' as usize] = Escape::Unicode;
-    escapes
-};
 
-/// Whether each of these bytes of the block may stand behind a backslash. `rest` begins with the
-/// block.
-#[inline(always)]
-fn are_escapes(rest: &[u8], block: &[u8; 64], mut escaped: u64) -> bool {
-    while escaped != 0 {
-        let letter = escaped.trailing_zeros() as usize % 64;
-        let is_escape = match ESCAPES[usize::from(block[letter])] {
-            Escape::Letter => true,
-            Escape::Unicode => (1..=4).all(|i| is_hex(rest.get(letter + i))),
-            Escape::None => false,
-        };
-        if !is_escape {
+    /// Looks at all bytes of a block at once. A letter is one whose two halves meet in a class: the
+    /// first table says which classes a low half is in, the second which one a high half stands for.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn avx2(block: &[u8; 64]) -> Self {
+        // Classes by high half: 0x2 is 1 (`"` and `/`), 0x5 is 2 (`\`), 0x6 is 4 (`b`, `f`, `n`),
+        // 0x7 is 8 (`r`, `t`).
+        let low = _mm256_setr_epi8(
+            0,
+            0,
+            1 | 4 | 8,
+            0,
+            8,
+            0,
+            4,
+            0,
+            0,
+            0,
+            0,
+            0,
+            2,
+            0,
+            4,
+            1, //
+            0,
+            0,
+            1 | 4 | 8,
+            0,
+            8,
+            0,
+            4,
+            0,
+            0,
+            0,
+            0,
+            0,
+            2,
+            0,
+            4,
+            1,
+        );
+        let high = _mm256_setr_epi8(
+            0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, //
+            0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0,
+        );
+        let half = _mm256_set1_epi8(0x0f);
+        let (mut none, mut unicode) = (0, 0);
+        for (i, part) in block.as_chunks::<32>().0.iter().enumerate() {
+            // SAFETY: the load takes thirty-two bytes from any address, and the part has
+            // thirty-two.
+            let bytes = unsafe { _mm256_loadu_si256(part.as_ptr().cast::<__m256i>()) };
+            let lows = _mm256_shuffle_epi8(low, _mm256_and_si256(bytes, half));
+            let highs = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), half);
+            let class = _mm256_and_si256(lows, _mm256_shuffle_epi8(high, highs));
+            let is_none = _mm256_cmpeq_epi8(class, _mm256_setzero_si256());
+            let is_unicode = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'u'.cast_signed()));
+            let bits = |lanes: i32| u64::from(lanes.cast_unsigned()) << (32 * i);
+            none |= bits(_mm256_movemask_epi8(is_none));
+            unicode |= bits(_mm256_movemask_epi8(is_unicode));
+        }
+        Self {
+            short: !none,
+            unicode,
+        }
+    }
+
+    /// Whether every one of the `escaped` bytes makes an escape. `rest` begins with their block.
+    #[inline(always)]
+    fn fit(&self, escaped: u64, rest: &[u8]) -> bool {
+        let unicode = escaped & self.unicode;
+        escaped & !self.short & !unicode == 0 && (unicode == 0 || digits_follow(unicode, rest))
+    }
+}
+
+/// Whether four digits follow each of these bytes.
+#[inline(never)]
+fn digits_follow(mut unicode: u64, rest: &[u8]) -> bool {
+    while unicode != 0 {
+        let letter = unicode.trailing_zeros() as usize;
+        if !(1..=4).all(|i| is_hex(rest.get(letter + i))) {
             return false;
         }
-        escaped &= escaped - 1;
+        unicode &= unicode - 1;
     }
     true
 }
