@@ -7,6 +7,7 @@ mod args;
 mod demo;
 mod doctor;
 mod failure;
+mod hook;
 mod input;
 mod inspect;
 mod live;
@@ -24,10 +25,15 @@ use failure::Failure;
 /// The hidden first argument that makes this binary the understudy.
 const UNDERSTUDY: &str = "understudy";
 
+/// The hidden first argument that makes this binary carry one hook to its server.
+const HOOK: &str = "hook";
+
 fn main() -> ExitCode {
     let mut words = std::env::args_os();
-    if words.nth(1).is_some_and(|word| word == UNDERSTUDY) {
-        return understudy::run(words);
+    match words.nth(1) {
+        Some(word) if word == UNDERSTUDY => return understudy::run(words),
+        Some(word) if word == HOOK => return hook::run(words),
+        _ => {}
     }
     match args::parse().and_then(carry_out) {
         Ok(code) => code,

@@ -37,6 +37,7 @@ struct Readme;
 mod command;
 mod configuration;
 mod error;
+mod hooks;
 mod line_buffer;
 mod machine;
 mod manager;
@@ -59,6 +60,12 @@ pub use command::{
 };
 pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio};
 pub use error::{DialogueError, StartError};
+pub use hooks::{
+    ForwardReport, HookBackend, HookConfiguration, HookEvent, HookGate, HookHelper, HookKind,
+    HookLimits, HookNews, HookPayload, HookQuestion, HookQuestions, HookReply, HookReplyError,
+    HookReport, HookRoute, HookServer, HookServerError, HookSubscription, HookVariables,
+    PermissionVerdict, ToolVerdict, merge_settings,
+};
 pub use line_buffer::{Line, LineBuffer, LineLimits};
 pub use machine::ReceiptState;
 pub use manager::{ManagedId, NotAnId};

@@ -1,0 +1,312 @@
+//! What a host may answer to an event.
+
+use serde_json::{Value, json};
+
+use super::HookReplyError;
+use super::kind::HookKind;
+
+/// What a host answers to an event (protocol, section D.4).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum HookReply {
+    /// Nothing: all goes on as without a hook.
+    #[default]
+    Nothing,
+    /// To `PreToolUse`: what becomes of the tool.
+    Tool {
+        /// The verdict.
+        verdict: ToolVerdict,
+        /// Why, for the model or the user.
+        reason: Option<String>,
+        /// Another input for the tool, an object.
+        updated_input: Option<Value>,
+        /// What the model is told besides.
+        context: Option<String>,
+    },
+    /// To `PermissionRequest`: the answer in the user's place.
+    Permission(PermissionVerdict),
+    /// Refuses what can be refused.
+    Block {
+        /// Why, for the model.
+        reason: String,
+    },
+    /// Tells the model something.
+    Context(String),
+    /// Ends the turn. Tools that have started still run.
+    Halt {
+        /// Why, for the user.
+        reason: String,
+    },
+    /// Any other answer, an object as the agent takes it.
+    Raw(Value),
+}
+
+/// What becomes of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolVerdict {
+    /// It runs, and nobody is asked.
+    Allow,
+    /// It does not run.
+    Deny,
+    /// The user is asked. An agent without anybody to ask denies.
+    Ask,
+    /// The turn stops here, to be resumed: the hook is asked again then.
+    Defer,
+}
+
+impl ToolVerdict {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+            Self::Ask => "ask",
+            Self::Defer => "defer",
+        }
+    }
+}
+
+/// The answer to a question for permission.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PermissionVerdict {
+    /// Yes.
+    Allow {
+        /// Another input for the tool, an object.
+        updated_input: Option<Value>,
+        /// Rules to remember, as the agent suggested them.
+        updated_permissions: Vec<Value>,
+    },
+    /// No.
+    Deny {
+        /// Why, for the model.
+        message: Option<String>,
+        /// End the turn as well.
+        interrupt: bool,
+    },
+}
+
+impl HookReply {
+    /// The tool runs.
+    #[must_use]
+    pub const fn allow() -> Self {
+        Self::tool(ToolVerdict::Allow, None)
+    }
+
+    /// The tool does not run.
+    #[must_use]
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self::tool(ToolVerdict::Deny, Some(reason.into()))
+    }
+
+    /// The user is asked.
+    #[must_use]
+    pub fn ask(reason: impl Into<String>) -> Self {
+        Self::tool(ToolVerdict::Ask, Some(reason.into()))
+    }
+
+    const fn tool(verdict: ToolVerdict, reason: Option<String>) -> Self {
+        Self::Tool {
+            verdict,
+            reason,
+            updated_input: None,
+            context: None,
+        }
+    }
+
+    /// The answer as the agent takes it; none when there is nothing to say.
+    pub(super) fn output(&self, kind: &HookKind) -> Result<Option<Value>, HookReplyError> {
+        let fits = |fits: bool, reply: &'static str| {
+            let kind = kind.name().to_owned();
+            if fits {
+                Ok(())
+            } else {
+                Err(HookReplyError::Unfit { kind, reply })
+            }
+        };
+        match self {
+            Self::Nothing => Ok(None),
+            Self::Tool { .. } => {
+                fits(*kind == HookKind::PreToolUse, "verdict about a tool")?;
+                self.tool_output(kind).map(Some)
+            }
+            Self::Permission(verdict) => {
+                fits(
+                    *kind == HookKind::PermissionRequest,
+                    "answer about a permission",
+                )?;
+                let decision = verdict.decision(kind)?;
+                Ok(Some(specific(kind, json!({ "decision": decision }))))
+            }
+            Self::Block { reason } if *kind == HookKind::PreToolUse => {
+                Self::deny(reason.clone()).output(kind)
+            }
+            Self::Block { reason } => {
+                fits(kind.can_block(), "refusal")?;
+                Ok(Some(json!({"decision": "block", "reason": reason})))
+            }
+            Self::Context(text) => {
+                fits(kind.has_context(), "context")?;
+                Ok(Some(specific(kind, json!({"additionalContext": text}))))
+            }
+            Self::Halt { reason } => Ok(Some(json!({"continue": false, "stopReason": reason}))),
+            Self::Raw(value) => object(kind, "answer", Some(value)).map(|()| Some(value.clone())),
+        }
+    }
+
+    fn tool_output(&self, kind: &HookKind) -> Result<Value, HookReplyError> {
+        let Self::Tool {
+            verdict,
+            reason,
+            updated_input,
+            context,
+        } = self
+        else {
+            return Ok(Value::Null);
+        };
+        object(kind, "updated input", updated_input.as_ref())?;
+        let mut members = json!({"permissionDecision": verdict.word()});
+        let mut set = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                members[name] = value;
+            }
+        };
+        set("permissionDecisionReason", reason.clone().map(Value::from));
+        set("updatedInput", updated_input.clone());
+        set("additionalContext", context.clone().map(Value::from));
+        Ok(specific(kind, members))
+    }
+}
+
+impl PermissionVerdict {
+    fn decision(&self, kind: &HookKind) -> Result<Value, HookReplyError> {
+        match self {
+            Self::Allow {
+                updated_input,
+                updated_permissions,
+            } => {
+                object(kind, "updated input", updated_input.as_ref())?;
+                let mut decision = json!({"behavior": "allow"});
+                if let Some(input) = updated_input {
+                    decision["updatedInput"] = input.clone();
+                }
+                if !updated_permissions.is_empty() {
+                    decision["updatedPermissions"] = updated_permissions.clone().into();
+                }
+                Ok(decision)
+            }
+            Self::Deny { message, interrupt } => {
+                let mut decision = json!({"behavior": "deny"});
+                if let Some(message) = message {
+                    decision["message"] = message.as_str().into();
+                }
+                if *interrupt {
+                    decision["interrupt"] = true.into();
+                }
+                Ok(decision)
+            }
+        }
+    }
+}
+
+fn specific(kind: &HookKind, mut members: Value) -> Value {
+    members["hookEventName"] = kind.name().into();
+    json!({ "hookSpecificOutput": members })
+}
+
+fn object(
+    kind: &HookKind,
+    what: &'static str,
+    value: Option<&Value>,
+) -> Result<(), HookReplyError> {
+    if value.is_none_or(Value::is_object) {
+        return Ok(());
+    }
+    let kind = kind.name().to_owned();
+    Err(HookReplyError::NotAnObject { kind, what })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(reply: &HookReply, kind: &HookKind) -> Value {
+        reply.output(kind).unwrap().unwrap_or_default()
+    }
+
+    #[test]
+    fn answers_are_written_as_the_agent_takes_them() {
+        let pre = &HookKind::PreToolUse;
+        let denied = output(&HookReply::deny("no"), pre);
+        let expected = json!({"hookSpecificOutput": {
+            "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "no",
+        }});
+        assert_eq!(denied, expected);
+        let block = HookReply::Block {
+            reason: "no".into(),
+        };
+        assert_eq!(output(&block, pre), expected);
+        assert_eq!(
+            output(&block, &HookKind::Stop),
+            json!({"decision": "block", "reason": "no"})
+        );
+        assert_eq!(output(&HookReply::Nothing, pre), Value::Null);
+        let context = HookReply::Context("it rains".into());
+        assert_eq!(
+            output(&context, &HookKind::UserPromptSubmit),
+            json!({"hookSpecificOutput": {
+                "hookEventName": "UserPromptSubmit", "additionalContext": "it rains",
+            }})
+        );
+        let halt = HookReply::Halt {
+            reason: "enough".into(),
+        };
+        assert_eq!(
+            output(&halt, &HookKind::PostToolUse),
+            json!({"continue": false, "stopReason": "enough"})
+        );
+    }
+
+    #[test]
+    fn permissions_are_answered() {
+        let allow = HookReply::Permission(PermissionVerdict::Allow {
+            updated_input: Some(json!({"a": 1})),
+            updated_permissions: vec![json!({"type": "setMode"})],
+        });
+        assert_eq!(
+            output(&allow, &HookKind::PermissionRequest)["hookSpecificOutput"]["decision"],
+            json!({"behavior": "allow", "updatedInput": {"a": 1}, "updatedPermissions": [{"type": "setMode"}]})
+        );
+        let deny = HookReply::Permission(PermissionVerdict::Deny {
+            message: Some("no".into()),
+            interrupt: true,
+        });
+        assert_eq!(
+            output(&deny, &HookKind::PermissionRequest)["hookSpecificOutput"]["decision"],
+            json!({"behavior": "deny", "message": "no", "interrupt": true})
+        );
+    }
+
+    #[test]
+    fn an_answer_that_does_not_fit_is_refused() {
+        let block = HookReply::Block {
+            reason: "no".into(),
+        };
+        let cases = [
+            (HookReply::allow(), HookKind::Stop),
+            (block, HookKind::SessionEnd),
+            (HookReply::Context("x".into()), HookKind::SessionEnd),
+            (HookReply::Raw(json!([])), HookKind::Stop),
+        ];
+        for (reply, kind) in cases {
+            assert!(reply.output(&kind).is_err(), "{reply:?} to {kind:?}");
+        }
+        let input = HookReply::Tool {
+            verdict: ToolVerdict::Allow,
+            reason: None,
+            updated_input: Some(json!(1)),
+            context: None,
+        };
+        assert!(input.output(&HookKind::PreToolUse).is_err());
+    }
+}

@@ -1,0 +1,91 @@
+//! The token and what hooks bring are in no log and no error.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bowline_lifecycle::{
+    HookBackend, HookConfiguration, HookGate, HookKind, HookReply, HookServer, Secret,
+};
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::support::{Hook, within};
+
+/// All that was logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        log.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn no_secret_is_logged() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
+        .with_writer(log.clone())
+        .finish();
+    // The only one of this program: what the other tests log comes here, too.
+    tracing::subscriber::set_global_default(subscriber).expect("the first subscriber");
+    let configuration = HookConfiguration {
+        gate: Some(HookGate {
+            kinds: vec![HookKind::PreToolUse],
+            deadline: Duration::from_millis(1),
+            default: HookReply::deny("nobody"),
+        }),
+        backend: Some(HookBackend {
+            token: Some(Secret::new("canary-api".to_owned())),
+            attempts: 1,
+            ..HookBackend::new("http://127.0.0.1:9", "s")
+        }),
+        ..HookConfiguration::default()
+    };
+    let server = HookServer::start(configuration).await.expect("a server");
+    let token = server.token().expose().clone();
+    let shown = format!("{server:?}");
+    let hook = Hook::of(&server, "i");
+    hook.post(r#"{"hook_event_name":"UserPromptSubmit","prompt":"canary-prompt"}"#)
+        .await;
+    hook.post(r#"{"hook_event_name":"PreToolUse","tool_use_id":"t","tool_input":"canary-input"}"#)
+        .await;
+    assert_eq!(hook.post("canary-junk").await.0, 400);
+    assert_eq!(hook.with_token("canary-guess").post("{}").await.0, 401);
+    within("a stop", server.stop()).await;
+    let text = log.text();
+    for event in [
+        "hook kind=\"UserPromptSubmit\"",
+        "turned away",
+        "the default counts",
+        "not forwarded",
+    ] {
+        assert!(text.contains(event), "{event} was not logged: {text}");
+    }
+    for secret in [token.as_str(), "canary"] {
+        assert!(!text.contains(secret), "{secret} was logged: {text}");
+        assert!(!shown.contains(secret), "{secret} is shown: {shown}");
+    }
+}
