@@ -4,6 +4,10 @@ use std::process::Command;
 
 use bowline_tests::campaign::ALL;
 
+#[expect(
+    clippy::print_stdout,
+    reason = "what was measured, with --nocapture"
+)]
 fn survives(name: &str) {
     let campaign = ALL
         .iter()

@@ -88,7 +88,7 @@ impl fmt::Debug for Environment {
     }
 }
 
-fn is_outer_agent(name: &OsStr) -> bool {
+pub(crate) fn is_outer_agent(name: &OsStr) -> bool {
     OUTER_AGENT.iter().any(|outer| name == *outer)
         || name.as_bytes().starts_with(OUTER_AGENT_PREFIX.as_bytes())
 }

@@ -118,6 +118,14 @@ pub enum SpawnError {
 }
 
 impl SpawnError {
+    /// Sorts a failure to open a terminal.
+    pub(crate) fn terminal(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::ENOSPC) => Self::TooManyTerminals,
+            _ => Self::io("open a terminal", error),
+        }
+    }
+
     /// Sorts a failure that can strike any step by its errno.
     pub(crate) fn io(doing: &'static str, error: impl Into<io::Error>) -> Self {
         let source = error.into();

@@ -35,15 +35,15 @@ use crate::sys;
 use crate::tty::Tty;
 use demand::Demand;
 use input::Input;
-use leader::Leader;
-use spawn::Born;
 use streams::Streams;
 use supervisor::Supervisor;
-use tree::Tree;
 
+pub(crate) use leader::Leader;
+pub(crate) use spawn::{Born, spawn};
 pub use tree::MARKER;
 #[cfg(target_os = "linux")]
 pub(crate) use tree::with_descendants;
+pub(crate) use tree::{Round, Tree};
 
 /// A descriptor that the runtime watches. Shared by the tasks that need it; closed when the last
 /// of them lets go.
@@ -74,7 +74,8 @@ impl Local {
         let output = SharedLog::new(limits.output_bytes, limits.output_overflow(what.stdio));
         let errors = SharedLog::new(limits.errors_bytes, Overflow::DropOldest);
         let (wires, theirs) = wires::open(what.stdio)?;
-        let Born { pid, end, hold } = spawn::spawn(id, what, theirs)?;
+        let Born { child, hold } = spawn(id, what, theirs)?;
+        let pid = child.pid;
         let console = wires.console.as_ref().map(Arc::downgrade);
         let level = hold.level();
         let leader = Arc::new(Leader::new(pid, console.clone(), hold.guard().cloned()));
@@ -93,7 +94,7 @@ impl Local {
         let supervisor = Supervisor {
             id,
             leader: Arc::clone(&leader),
-            end,
+            end: sys::ExitWatch::new(child),
             tree: Tree::new(Arc::clone(&leader), hold, id),
             streams,
             output: Arc::clone(&output),

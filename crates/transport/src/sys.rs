@@ -33,5 +33,5 @@ pub(crate) use launch::{Image, Launched, Place, Refusal, Step, launch};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use platform::{Group, Nest};
 pub(crate) use platform::{KEEPS_OUTPUT, grow_pipe, kill, open_directory};
-pub(crate) use pty::{line_limit, open_pty, resize, tty};
-pub(crate) use reap::{has_ended, reap, wait};
+pub(crate) use pty::{line_limit, open_pty, resize, tty, window_size};
+pub(crate) use reap::{await_end, has_ended, reap, wait};

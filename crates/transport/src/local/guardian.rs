@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// A guard that was started. Dropped, it is told that its work is done, and is waited for.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(crate) struct Guard {
     link: Link,
     pid: Pid,
     /// Of the child that it keeps, once known.

@@ -15,7 +15,7 @@ use crate::sys;
 
 /// What holds the tree.
 #[derive(Debug)]
-pub(super) enum Hold {
+pub(crate) enum Hold {
     /// Nothing but evidence.
     Evidence,
     /// A guard that the child is a child of.
@@ -26,7 +26,7 @@ pub(super) enum Hold {
 
 /// A group in the shelter of this process. The group goes first.
 #[derive(Debug)]
-pub(super) struct GroupHold {
+pub(crate) struct GroupHold {
     pub(super) group: sys::Group,
     _shelter: Arc<Shelter>,
 }

@@ -14,7 +14,7 @@ use crate::exit::ExitStatus;
 use crate::sys;
 
 #[derive(Debug)]
-pub(super) struct Leader {
+pub(crate) struct Leader {
     pid: Pid,
     console: Option<Weak<AsyncFd<OwnedFd>>>,
     /// Its parent, if that is not this process.
@@ -25,7 +25,7 @@ pub(super) struct Leader {
 }
 
 impl Leader {
-    pub(super) fn new(
+    pub(crate) fn new(
         pid: Pid,
         console: Option<Weak<AsyncFd<OwnedFd>>>,
         guard: Option<Arc<Guard>>,
@@ -38,7 +38,7 @@ impl Leader {
         }
     }
 
-    pub(super) fn pid(&self) -> Pid {
+    pub(crate) fn pid(&self) -> Pid {
         self.pid
     }
 
@@ -47,12 +47,12 @@ impl Leader {
     }
 
     /// Whether the child's number, group and session are still its own.
-    pub(super) fn is_ours(&self) -> bool {
+    pub(crate) fn is_ours(&self) -> bool {
         self.status().is_none()
     }
 
     /// Takes the child's status for good. `Unknown` if it has not ended.
-    pub(super) fn reap(&self) -> ExitStatus {
+    pub(crate) fn reap(&self) -> ExitStatus {
         let mut status = self.status();
         if status.is_none() {
             *status = match &self.guard {

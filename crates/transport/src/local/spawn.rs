@@ -17,20 +17,19 @@ use crate::error::SpawnError;
 use crate::guard::{Order, Program};
 use crate::program;
 use crate::session::SessionId;
-use crate::sys::{self, ExitWatch, Image, Place, Refusal, Step};
+use crate::sys::{self, Image, Launched, Place, Refusal, Step};
 
 /// What a terminal is called when the host has no name for it: the one that every system's terminal
 /// database has and that all of today's terminals follow.
 const DEFAULT_TERM: &str = "xterm-256color";
 
 /// A child that was born.
-pub(super) struct Born {
-    pub(super) pid: Pid,
-    pub(super) end: ExitWatch,
-    pub(super) hold: Hold,
+pub(crate) struct Born {
+    pub(crate) child: Launched,
+    pub(crate) hold: Hold,
 }
 
-pub(super) fn spawn(
+pub(crate) fn spawn(
     id: SessionId,
     what: &Configuration,
     theirs: Theirs,
@@ -81,11 +80,7 @@ fn by_ourselves(program: Program, place: Place, hold: Hold) -> Result<Born, Spaw
     let group = hold.group().map(sys::Group::directory);
     let child =
         sys::launch(&image, place, group).map_err(|refusal| explain(refusal, program.path))?;
-    Ok(Born {
-        pid: child.pid,
-        end: ExitWatch::new(child),
-        hold,
-    })
+    Ok(Born { child, hold })
 }
 
 /// The guard is given the child's streams and directory, and hands them on.
@@ -111,11 +106,13 @@ fn by_guard(what: &Configuration, program: Program, place: Place) -> Result<Born
     let pid = child.map_err(|refusal| explain(refusal, path))?;
     let pid = Pid::from_raw(pid).ok_or_else(|| odd(io::ErrorKind::InvalidData.into()))?;
     let watched = guard.link().watched().map_err(odd)?;
-    Ok(Born {
+    // The guard speaks when the child has ended, so its link tells as the child itself would.
+    let child = Launched {
         pid,
-        end: ExitWatch::by_guard(pid, watched).map_err(odd)?,
-        hold: Hold::Guard(Arc::new(guard)),
-    })
+        descriptor: Some(watched),
+    };
+    let hold = Hold::Guard(Arc::new(guard));
+    Ok(Born { child, hold })
 }
 
 fn odd(error: io::Error) -> SpawnError {

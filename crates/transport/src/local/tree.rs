@@ -33,7 +33,7 @@ pub(super) fn marker(outer: Option<OsString>, id: SessionId) -> OsString {
 const ANY_BIRTH: u64 = u64::MAX;
 
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     leader: Arc<Leader>,
     hold: Hold,
     token: String,
@@ -45,7 +45,7 @@ pub(super) struct Tree {
 
 /// What a round found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Round {
+pub(crate) enum Round {
     /// Nobody is left.
     Empty,
     /// Members that no round before had seen: go on at once, they may be multiplying.
@@ -55,7 +55,7 @@ pub(super) enum Round {
 }
 
 impl Tree {
-    pub(super) fn new(leader: Arc<Leader>, hold: Hold, id: SessionId) -> Self {
+    pub(crate) fn new(leader: Arc<Leader>, hold: Hold, id: SessionId) -> Self {
         // Makes it known as one whose descendants carry a marker.
         sys::birth(leader.pid().as_raw_nonzero().get());
         Self {
@@ -75,7 +75,7 @@ impl Tree {
 
     /// Kills every member that is alive at some time after `since`. Who has left the control group,
     /// as some tools arrange for theirs, is found as everywhere else.
-    pub(super) fn strike(&mut self, since: Instant) -> Round {
+    pub(crate) fn strike(&mut self, since: Instant) -> Round {
         match self.strike_group() {
             Round::Empty => self.strike_found(since),
             round => round,

@@ -23,11 +23,11 @@ pub(super) struct Wires {
 
 /// The child's ends. Dropped in this process as soon as the child has them, or no stream would ever
 /// end.
-pub(super) struct Theirs {
+pub(crate) struct Theirs {
     /// stdin, stdout and stderr.
-    pub(super) stdio: [OwnedFd; 3],
+    pub(crate) stdio: [OwnedFd; 3],
     /// One beside them.
-    pub(super) extra: Option<OwnedFd>,
+    pub(crate) extra: Option<OwnedFd>,
 }
 
 impl From<[OwnedFd; 3]> for Theirs {
@@ -39,7 +39,7 @@ impl From<[OwnedFd; 3]> for Theirs {
 pub(super) fn open(stdio: Stdio) -> Result<(Wires, Theirs), SpawnError> {
     match stdio {
         Stdio::Pipes => pipes().map_err(|error| SpawnError::io("open the session's pipes", error)),
-        Stdio::Pty { size, mode } => pty(size, mode).map_err(terminal_error),
+        Stdio::Pty { size, mode } => pty(size, mode).map_err(SpawnError::terminal),
     }
 }
 
@@ -76,11 +76,4 @@ fn pty(size: WindowSize, mode: PtyMode) -> io::Result<(Wires, Theirs)> {
         wires,
         [theirs.try_clone()?, theirs.try_clone()?, theirs].into(),
     ))
-}
-
-fn terminal_error(error: io::Error) -> SpawnError {
-    match error.raw_os_error() {
-        Some(libc::ENOSPC) => SpawnError::TooManyTerminals,
-        _ => SpawnError::io("open a terminal", error),
-    }
 }

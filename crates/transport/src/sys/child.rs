@@ -1,6 +1,5 @@
 //! The wait for a child's end.
 
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Once;
 
@@ -44,12 +43,6 @@ impl ExitWatch {
             pid: child.pid,
             descriptor: descriptor.and_then(|fd| descriptor::register(fd).ok()),
         }
-    }
-
-    /// A guard tells when the child that it keeps has ended.
-    pub(crate) fn by_guard(pid: Pid, link: OwnedFd) -> io::Result<Self> {
-        let descriptor = Some(descriptor::register(link)?);
-        Ok(Self { pid, descriptor })
     }
 
     pub(crate) async fn ended(&self) {

@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
 use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, Winsize, tcgetattr, tcgetpgrp, tcsetattr, tcsetwinsize,
+    InputModes, LocalModes, OptionalActions, Winsize, tcgetattr, tcgetpgrp, tcgetwinsize,
+    tcsetattr, tcsetwinsize,
 };
 
 use super::platform;
@@ -29,6 +30,17 @@ pub(crate) fn open_pty(size: WindowSize, mode: PtyMode) -> io::Result<(OwnedFd, 
     set_mode(&theirs, mode)?;
     resize(&theirs, size)?;
     Ok((ours, theirs))
+}
+
+/// The terminal's size.
+pub(crate) fn window_size(terminal: impl AsFd) -> io::Result<WindowSize> {
+    let size = tcgetwinsize(terminal)?;
+    Ok(WindowSize {
+        rows: size.ws_row,
+        cols: size.ws_col,
+        width: size.ws_xpixel,
+        height: size.ws_ypixel,
+    })
 }
 
 /// Sets the size; the kernel tells the foreground group if it differs.

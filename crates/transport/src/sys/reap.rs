@@ -25,6 +25,13 @@ pub(crate) fn wait(pid: Pid) -> ExitStatus {
     }
 }
 
+/// Waits for a child's end; it stays as it is.
+pub(crate) fn await_end(pid: Pid) -> std::io::Result<()> {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    rustix::io::retry_on_intr(|| waitid(WaitId::Pid(pid), look))?;
+    Ok(())
+}
+
 /// Whether a child has ended; it stays as it is.
 pub(crate) fn has_ended(pid: Pid) -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;

@@ -9,6 +9,7 @@
 mod ends;
 mod leaks;
 mod pipes;
+mod pty_system;
 mod ptys;
 mod refusals;
 mod support;

@@ -1,0 +1,64 @@
+//! portable-pty's way of saying what to start, in ours.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+
+use portable_pty::CommandBuilder;
+
+use crate::configuration::{Configuration, PtyMode, Stdio, WindowSize};
+use crate::environment::{Environment, is_outer_agent};
+
+pub(super) fn configuration(command: &CommandBuilder) -> Configuration {
+    let mut configuration = Configuration::new("");
+    match command.get_argv().split_first() {
+        Some((program, args)) => {
+            configuration.program = program.clone();
+            configuration.args = args.to_vec();
+        }
+        None => login_shell(command, &mut configuration),
+    }
+    configuration.env = environment(command);
+    configuration.cwd = command.get_cwd().map(Into::into);
+    // The terminal exists already; this only says whether it is to be the controlling one.
+    configuration.stdio = match command.get_controlling_tty() {
+        true => Stdio::Pty {
+            size: WindowSize::default(),
+            mode: PtyMode::Cooked,
+        },
+        false => Stdio::Pipes,
+    };
+    configuration
+}
+
+/// The user's shell, told by the first letter of its name that this is a login.
+fn login_shell(command: &CommandBuilder, configuration: &mut Configuration) {
+    let shell = command.get_shell();
+    let name = shell.rsplit('/').next().unwrap_or_default();
+    configuration.arg0 = Some(format!("-{name}").into());
+    configuration.program = shell.into();
+}
+
+/// All that the builder has, without what an outer agent left there.
+fn environment(command: &CommandBuilder) -> Environment {
+    let mut environment = Environment::empty();
+    for (name, value) in command.iter_full_env_as_str() {
+        set(&mut environment, name.as_ref(), value.as_ref());
+    }
+    // The builder tells variables that are no text only by name.
+    let is_text = |text: &OsStr| std::str::from_utf8(text.as_bytes()).is_ok();
+    for (name, value) in std::env::vars_os() {
+        if !(is_text(&name) && is_text(&value))
+            && let Some(value) = command.get_env(&name)
+        {
+            set(&mut environment, &name, value);
+        }
+    }
+    environment
+}
+
+fn set(environment: &mut Environment, name: &OsStr, value: &OsStr) {
+    let is_inherited = std::env::var_os(name).as_deref() == Some(value);
+    if !(is_inherited && is_outer_agent(name)) {
+        environment.set(OsString::from(name), OsString::from(value));
+    }
+}

@@ -1,0 +1,96 @@
+//! The two sides of a terminal.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Result, bail};
+use portable_pty::{MasterPty, PtySize};
+use rustix::pty::ptsname;
+use rustix::termios::tcgetpgrp;
+
+use crate::sys;
+
+#[derive(Debug)]
+pub(super) struct Slave(OwnedFd);
+
+impl Slave {
+    pub(super) fn new(theirs: OwnedFd) -> Self {
+        Self(theirs)
+    }
+
+    /// The child's three streams.
+    pub(super) fn streams(&self) -> io::Result<[OwnedFd; 3]> {
+        Ok([
+            self.0.try_clone()?,
+            self.0.try_clone()?,
+            self.0.try_clone()?,
+        ])
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Master {
+    console: OwnedFd,
+    is_writer_taken: AtomicBool,
+}
+
+impl Master {
+    pub(super) fn new(console: OwnedFd) -> Self {
+        Self {
+            console,
+            is_writer_taken: AtomicBool::new(false),
+        }
+    }
+}
+
+impl MasterPty for Master {
+    fn resize(&self, size: PtySize) -> Result<()> {
+        Ok(sys::resize(&self.console, size.into())?)
+    }
+
+    fn get_size(&self) -> Result<PtySize> {
+        Ok(sys::window_size(&self.console)?.into())
+    }
+
+    fn try_clone_reader(&self) -> Result<Box<dyn Read + Send>> {
+        Ok(Box::new(Reader(self.console.try_clone()?.into())))
+    }
+
+    fn take_writer(&self) -> Result<Box<dyn Write + Send>> {
+        if self.is_writer_taken.swap(true, Ordering::Relaxed) {
+            bail!("the writer was taken before, keep the first one");
+        }
+        // A plain file: its drop closes a descriptor and types nothing.
+        Ok(Box::new(File::from(self.console.try_clone()?)))
+    }
+
+    fn process_group_leader(&self) -> Option<libc::pid_t> {
+        let group = tcgetpgrp(&self.console).ok()?;
+        Some(group.as_raw_nonzero().get())
+    }
+
+    fn as_raw_fd(&self) -> Option<RawFd> {
+        Some(self.console.as_raw_fd())
+    }
+
+    fn tty_name(&self) -> Option<PathBuf> {
+        let name = ptsname(&self.console, Vec::new()).ok()?;
+        Some(std::ffi::OsStr::from_bytes(name.as_bytes()).into())
+    }
+}
+
+/// Reads to the end: that is EIO on Linux, and 0 elsewhere.
+struct Reader(File);
+
+impl Read for Reader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(into) {
+            Err(error) if error.raw_os_error() == Some(libc::EIO) => Ok(0),
+            read => read,
+        }
+    }
+}
