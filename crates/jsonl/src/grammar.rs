@@ -17,6 +17,8 @@ use crate::error::{Fault, Stop};
 
 pub(crate) use object::{Next, any_member, array, first_member, next_member, object, spelt};
 pub(crate) use read::{Read, Record, nothing, record, usual};
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+pub(crate) use scan::{Run, is_hex};
 pub(crate) use scan::{StringEnd, between, string_end};
 pub(crate) use skip::{LINE_DEPTH, raw_at, raw_within, skip};
 pub(crate) use string::{string_at, string_between};

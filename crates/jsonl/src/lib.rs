@@ -56,6 +56,8 @@ mod framer;
 mod grammar;
 mod items;
 mod raw;
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+mod simd;
 mod text;
 
 pub use encode::{

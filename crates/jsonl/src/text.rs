@@ -1,9 +1,18 @@
 //! Strings as they stand in the input: validated, not yet decoded.
 
+mod escape;
+#[cfg(any(test, not(all(feature = "simd", target_arch = "x86_64"))))]
+mod unescape;
+
 use std::borrow::Cow;
 use std::fmt;
 
-use memchr::memchr;
+pub(crate) use escape::{Change, Escape, Surrogates, escape};
+#[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
+use unescape::unescape as unescape_with;
+
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+use crate::simd::unescape::unescape as unescape_with;
 
 /// A JSON string, borrowed from its line and decoded only when somebody reads it.
 ///
@@ -77,12 +86,9 @@ impl<'a> Str<'a> {
             out.push_str(self.0);
             return;
         }
-        Unescape {
-            rest: self.raw(),
-            high: carried,
-            out,
-        }
-        .run(high);
+        let mut surrogates = Surrogates::new(carried);
+        unescape_with(self.raw(), out, &mut surrogates);
+        *high = surrogates.high();
     }
 }
 
@@ -123,81 +129,43 @@ impl PartialEq<&str> for Str<'_> {
     }
 }
 
-/// Decodes the content of one string whose escapes are known to be valid.
-struct Unescape<'a, 'o> {
-    rest: &'a str,
-    /// A high surrogate whose U+FFFD is the last character of `out`.
-    high: Option<u16>,
-    out: &'o mut String,
-}
-
-impl Unescape<'_, '_> {
-    fn run(mut self, high: &mut Option<u16>) {
-        self.out.reserve(self.rest.len());
-        while let Some(backslash) = memchr(b'\\', self.rest.as_bytes()) {
-            // A backslash is ASCII, so the text can be cut on both sides of it.
-            let (before, after) = self.rest.split_at_checked(backslash).unwrap_or_default();
-            self.plain(before);
-            self.rest = after;
-            self.escape();
-        }
-        self.plain(self.rest);
-        *high = self.high;
-    }
-
-    #[inline]
-    fn plain(&mut self, text: &str) {
-        if !text.is_empty() {
-            self.out.push_str(text);
-            self.high = None;
-        }
-    }
-
-    /// One escape, which begins the rest.
-    #[inline]
-    fn escape(&mut self) {
-        let letter = self.rest.as_bytes().get(1).copied().unwrap_or(b'\\');
-        if letter == b'u' {
-            let unit = self
-                .rest
-                .get(2..6)
-                .and_then(|hex| u16::from_str_radix(hex, 16).ok());
-            self.rest = self.rest.get(6..).unwrap_or("");
-            return self.unit(unit.unwrap_or(0xfffd));
-        }
-        self.rest = self.rest.get(2..).unwrap_or("");
-        self.high = None;
-        self.out.push(match letter {
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'n' => '\n',
-            b'r' => '\r',
-            b't' => '\t',
-            other => char::from(other),
-        });
-    }
-
-    /// One UTF-16 code unit (RFC 8259, section 7).
-    fn unit(&mut self, unit: u16) {
-        if let (Some(high), 0xdc00..=0xdfff) = (self.high.take(), unit) {
-            self.out.pop();
-            let code = 0x10000 + ((u32::from(high) - 0xd800) << 10) + (u32::from(unit) - 0xdc00);
-            self.out
-                .push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
-            return;
-        }
-        self.high = (0xd800..=0xdbff).contains(&unit).then_some(unit);
-        self.out
-            .push(char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The decoded text, in the way that was chosen and in the safe one.
     fn escaped(raw: &str) -> String {
-        Str::escaped(&format!("\"{raw}")).decode().into_owned()
+        let text = Str::escaped(&format!("\"{raw}")).decode().into_owned();
+        let mut safe = String::new();
+        unescape::unescape(raw, &mut safe, &mut Surrogates::new(None));
+        assert_eq!(text, safe, "{raw}");
+        text
+    }
+
+    /// Escapes at every place of a block and in a row, behind text that stays.
+    #[test]
+    fn every_way_decodes_alike_at_every_place() {
+        for place in 0..40 {
+            for tail in 0..20 {
+                for escapes in [
+                    r"\n",
+                    r"\\\\",
+                    r"\u00e9\u20ac",
+                    r"\ud83d\ude00",
+                    r"\ude00\t",
+                ] {
+                    let (before, after) = ("é".repeat(place / 2), "x".repeat(tail));
+                    escaped(&format!(
+                        "{before}{}{escapes}{after}",
+                        "a".repeat(place % 2)
+                    ));
+                    escaped(&format!("{before}{escapes}{escapes}{after}{escapes}"));
+                }
+            }
+        }
+        let mut out = "before".to_owned();
+        Str::escaped(r#""a\nb"#).decode_into(&mut out);
+        assert_eq!(out, "beforea\nb");
     }
 
     #[test]

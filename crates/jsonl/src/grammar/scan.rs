@@ -1,13 +1,11 @@
 //! Finds the end of a string without looking at its bytes one by one.
 
-#[cfg(all(feature = "simd", target_arch = "x86_64"))]
-mod simd;
 mod swar;
 
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-pub(crate) use simd::between;
+pub(crate) use crate::simd::scan::between;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-use simd::{near_special, run};
+use crate::simd::scan::{near_special, run};
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
 use swar::near_special;
 
@@ -20,7 +18,7 @@ pub(crate) struct StringEnd(usize);
 
 impl StringEnd {
     #[inline(always)]
-    const fn new(quote: usize, has_escapes: bool) -> Self {
+    pub(crate) const fn new(quote: usize, has_escapes: bool) -> Self {
         Self(quote << 1 | has_escapes as usize)
     }
 
@@ -58,7 +56,7 @@ pub(crate) fn between(text: &str, from: usize, to: usize) -> &str {
 }
 
 /// How far a reader of blocks has come.
-enum Run {
+pub(crate) enum Run {
     #[cfg_attr(
         not(all(feature = "simd", target_arch = "x86_64")),
         expect(dead_code, reason = "the safe scanner has no blocks")
@@ -116,7 +114,7 @@ fn escape_end(bytes: &[u8], backslash: usize) -> Result<usize, Stop> {
     }
 }
 
-fn is_hex(byte: Option<&u8>) -> bool {
+pub(crate) fn is_hex(byte: Option<&u8>) -> bool {
     byte.is_some_and(u8::is_ascii_hexdigit)
 }
 
@@ -164,7 +162,7 @@ mod tests {
         );
         #[cfg(all(feature = "simd", target_arch = "x86_64"))]
         {
-            let end = match simd::run_sse2(bytes, from) {
+            let end = match crate::simd::scan::run_sse2(bytes, from) {
                 Run::Ended(end) => Ok(end),
                 Run::Stopped { at, escaped } => piecewise_end(bytes, at, escaped),
             };

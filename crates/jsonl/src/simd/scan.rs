@@ -1,36 +1,38 @@
-//! Vector code for x86-64: sixteen bytes at once for short strings, sixty-four for long ones and
-//! for those with escapes. SSE2 belongs to every such machine; AVX2 is used where there is one.
-//!
-//! The only module with `unsafe`. Tests hold it to the safe scanner at every place of a string, and
-//! the parser to `serde_json` on mutants of real lines.
-#![expect(
-    unsafe_code,
-    reason = "vector loads; what it buys is in benches/README.md"
-)]
+//! Finds the end of a string: sixteen bytes at once for short ones, sixty-four for long ones and
+//! for those with escapes.
 
+#[cfg(not(target_feature = "avx2"))]
+use std::arch::x86_64::_mm_or_si128;
+#[cfg(target_feature = "avx2")]
+use std::arch::x86_64::_mm256_or_si256;
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8,
-    _mm_or_si128, _mm_set1_epi8, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256,
-    _mm256_min_epu8, _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_setr_epi8,
-    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16,
+    _mm_set1_epi8, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8,
+    _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_setr_epi8, _mm256_setzero_si256,
+    _mm256_shuffle_epi8, _mm256_srli_epi16,
 };
 
-use super::{Run, StringEnd, is_hex};
+use crate::grammar::{Run, StringEnd, is_hex};
 
-/// Blocks of sixteen that are looked at in place: a uuid has 36 bytes. Longer strings are worth a
-/// call.
-const NEAR: usize = 3;
+/// How many bytes are looked at in place: a uuid has 36. Longer strings are worth a call.
+const NEAR: usize = 48;
+
+/// Bytes that are looked at together in place: as many as the build may use at once everywhere.
+#[cfg(not(target_feature = "avx2"))]
+const NEAR_BLOCK: usize = 16;
+#[cfg(target_feature = "avx2")]
+const NEAR_BLOCK: usize = 32;
 
 /// Index of the first special byte, when it is near and the input does not end before.
 #[inline(always)]
-pub(super) fn near_special(bytes: &[u8], from: usize) -> Option<usize> {
+pub(crate) fn near_special(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
-    for _ in 0..NEAR {
-        let marks = marks16(bytes.get(at..)?.first_chunk()?);
+    for _ in 0..NEAR.div_ceil(NEAR_BLOCK) {
+        let marks = marks(bytes.get(at..)?.first_chunk()?);
         if marks != 0 {
             return Some(at + marks.trailing_zeros() as usize);
         }
-        at += 16;
+        at += NEAR_BLOCK;
     }
     None
 }
@@ -49,8 +51,26 @@ pub(crate) fn between(text: &str, from: usize, to: usize) -> &str {
 }
 
 /// One bit for each special byte, the first byte lowest.
-#[inline]
-fn marks16(block: &[u8; 16]) -> u32 {
+#[cfg(target_feature = "avx2")]
+#[inline(always)]
+fn marks(block: &[u8; 32]) -> u32 {
+    // SAFETY: the load takes thirty-two bytes from any address, and the block has thirty-two.
+    let bytes = unsafe { _mm256_loadu_si256(block.as_ptr().cast::<__m256i>()) };
+    // SAFETY: this build may use AVX2 everywhere.
+    unsafe {
+        let quote = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'"'.cast_signed()));
+        let backslash = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'\\'.cast_signed()));
+        let low = _mm256_min_epu8(bytes, _mm256_set1_epi8(0x1f));
+        let control = _mm256_cmpeq_epi8(low, bytes);
+        let special = _mm256_or_si256(_mm256_or_si256(quote, backslash), control);
+        _mm256_movemask_epi8(special).cast_unsigned()
+    }
+}
+
+/// One bit for each special byte, the first byte lowest.
+#[cfg(not(target_feature = "avx2"))]
+#[inline(always)]
+fn marks(block: &[u8; 16]) -> u32 {
     // SAFETY: SSE2 belongs to x86-64. The load takes sixteen bytes from any address, and the block
     // has sixteen.
     unsafe {
@@ -65,7 +85,7 @@ fn marks16(block: &[u8; 16]) -> u32 {
 
 /// Reads as much of the string at `from` as lies in whole blocks and breaks no rule.
 #[inline]
-pub(super) fn run(bytes: &[u8], from: usize) -> Run {
+pub(crate) fn run(bytes: &[u8], from: usize) -> Run {
     if is_x86_feature_detected!("avx2") {
         // SAFETY: the machine has AVX2, as the line above has found out.
         unsafe { run_avx2(bytes, from) }
@@ -75,7 +95,7 @@ pub(super) fn run(bytes: &[u8], from: usize) -> Run {
 }
 
 /// [`run`] on a machine without AVX2.
-pub(super) fn run_sse2(bytes: &[u8], from: usize) -> Run {
+pub(crate) fn run_sse2(bytes: &[u8], from: usize) -> Run {
     run_with(bytes, from, Masks::sse2, Letters::of)
 }
 

@@ -1,0 +1,97 @@
+//! What escapes stand for (RFC 8259, section 7).
+
+/// One escape of a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Escape {
+    /// Length as it is written, in bytes.
+    pub(crate) length: usize,
+    /// The UTF-16 code unit that it stands for.
+    pub(crate) unit: u16,
+}
+
+/// The escape that begins `bytes`; none when there is no backslash.
+#[inline(always)]
+pub(crate) fn escape(bytes: &[u8]) -> Option<Escape> {
+    let [b'\\', letter, rest @ ..] = bytes else {
+        return None;
+    };
+    if *letter == b'u' {
+        return Some(Escape {
+            length: 6.min(bytes.len()),
+            unit: hex(rest),
+        });
+    }
+    Some(Escape {
+        length: 2,
+        unit: u16::from(SHORT[usize::from(*letter & 0x7f)]),
+    })
+}
+
+/// What a letter behind a backslash stands for: itself, but for five.
+const SHORT: [u8; 128] = {
+    let mut short = [0; 128];
+    let mut i = 0;
+    while i < 128 {
+        short[i] = i as u8;
+        i += 1;
+    }
+    short[b'b' as usize] = 8;
+    short[b'f' as usize] = 12;
+    short[b'n' as usize] = b'\n';
+    short[b'r' as usize] = b'\r';
+    short[b't' as usize] = b'\t';
+    short
+};
+
+/// Four hexadecimal digits; U+FFFD where there are none.
+fn hex(digits: &[u8]) -> u16 {
+    let digits = digits.get(..4).and_then(|it| std::str::from_utf8(it).ok());
+    digits
+        .and_then(|it| u16::from_str_radix(it, 16).ok())
+        .unwrap_or(0xfffd)
+}
+
+/// Puts UTF-16 code units together to characters. A half without its other half is U+FFFD.
+#[derive(Debug)]
+pub(crate) struct Surrogates {
+    /// A high surrogate whose U+FFFD is the last character of the output.
+    high: Option<u16>,
+}
+
+/// What a code unit does to the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A character is added.
+    Add(char),
+    /// The last character, a U+FFFD, gives way to this one.
+    Replace(char),
+}
+
+impl Surrogates {
+    pub(crate) const fn new(high: Option<u16>) -> Self {
+        Self { high }
+    }
+
+    /// The half that waits for its other half.
+    pub(crate) const fn high(&self) -> Option<u16> {
+        self.high
+    }
+
+    /// Other text follows: a half that waits stays alone.
+    #[inline(always)]
+    pub(crate) const fn end(&mut self) {
+        self.high = None;
+    }
+
+    /// The next code unit.
+    pub(crate) fn push(&mut self, unit: u16) -> Change {
+        let or_replacement =
+            |code: u32| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+        if let (Some(high), 0xdc00..=0xdfff) = (self.high.take(), unit) {
+            let code = 0x10000 + ((u32::from(high) - 0xd800) << 10) + (u32::from(unit) - 0xdc00);
+            return Change::Replace(or_replacement(code));
+        }
+        self.high = (0xd800..=0xdbff).contains(&unit).then_some(unit);
+        Change::Add(or_replacement(u32::from(unit)))
+    }
+}
