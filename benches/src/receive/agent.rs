@@ -1,0 +1,64 @@
+//! The agents of these measurements.
+
+use std::env;
+use std::io;
+use std::time::Duration;
+
+use bowline_lifecycle::{DialogueConfiguration, DialogueSession};
+use bowline_transport::Ladder;
+use tokio::task::JoinSet;
+
+use super::Role;
+
+/// An agent that says nothing itself: a shell that became a `sleep`. Its stdout is written to by
+/// another process.
+pub(super) fn silent() -> DialogueConfiguration {
+    shell("exec sleep 1000000", Vec::new())
+}
+
+/// This program in a role.
+pub(super) fn playing(role: Role) -> io::Result<DialogueConfiguration> {
+    let program = env::current_exe()?.into_os_string();
+    let script = format!("exec \"$0\" {}", role.arguments().join(" "));
+    Ok(shell(&script, vec![program]))
+}
+
+/// A shell keeps the arguments of an agent from a program that knows none of them.
+fn shell(script: &str, more: Vec<std::ffi::OsString>) -> DialogueConfiguration {
+    let mut leading_args = vec!["-c".into(), script.into()];
+    leading_args.extend(more);
+    DialogueConfiguration {
+        program: "/bin/sh".into(),
+        leading_args,
+        initialize: false,
+        ladder: Ladder::AT_ONCE,
+        ..DialogueConfiguration::default()
+    }
+}
+
+/// Offset behind the last line that a session has folded.
+pub(super) async fn applied(session: &DialogueSession) -> u64 {
+    session.inspect(|transcript| transcript.applied()).await
+}
+
+/// Waits until a session has folded so many bytes; looks every millisecond, which is what the time
+/// of a measurement may be off by.
+pub(super) async fn folded(session: &DialogueSession, bytes: u64) -> u64 {
+    loop {
+        let applied = applied(session).await;
+        if applied >= bytes {
+            return applied;
+        }
+        if session.has_ended() {
+            return applied;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Ends sessions, all at once: one look at the processes of the system serves them together.
+pub(super) async fn end(sessions: impl IntoIterator<Item = DialogueSession>) {
+    let ends = sessions.into_iter();
+    let mut ends: JoinSet<_> = ends.map(|it| async move { it.terminate().await }).collect();
+    while ends.join_next().await.is_some() {}
+}

@@ -1,0 +1,59 @@
+//! Lines that say when they were written.
+
+use std::io::Write as _;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Text of one line, in bytes: the time first, then filler that makes a line of 330 bytes.
+const PIECE: usize = 76;
+
+/// Digits of a time.
+const DIGITS: usize = 20;
+
+/// What stands before the text, between text and uuid, and behind the uuid.
+const PARTS: [&str; 3] = [
+    r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""#,
+    r#""}},"session_id":"8f14e45f-ceea-467f-a0e6-c7b1d3a5f201","parent_tool_use_id":null,"uuid":""#,
+    "\",\"api_message_id\":\"msg_1\"}\n",
+];
+
+/// Nanoseconds of the clock that all processes share.
+pub(super) fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or_default()
+}
+
+/// Writes delta number `number` of a session over `line`, with the time `at`.
+pub(super) fn write(line: &mut Vec<u8>, number: u64, at: u64) {
+    line.clear();
+    let [before, between, behind] = PARTS;
+    let fill = PIECE - DIGITS;
+    // Writing to a vector cannot fail.
+    let _ = write!(
+        line,
+        "{before}{at:0DIGITS$}{:.<fill$}{between}{number:08x}-0000-4000-8000-{number:012x}{behind}",
+        ""
+    );
+}
+
+/// The times in a text that whole lines have grown.
+pub(super) fn times(text: &str) -> impl Iterator<Item = u64> {
+    let pieces = text.as_bytes().chunks_exact(PIECE);
+    pieces.filter_map(|piece| str::from_utf8(piece.get(..DIGITS)?).ok()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_length_and_says_the_time() {
+        let mut line = Vec::new();
+        write(&mut line, 7, 42);
+        assert_eq!(line.len(), 330);
+        let value: serde_json::Value = serde_json::from_slice(&line).expect("JSON");
+        let text = value["event"]["delta"]["text"].as_str().expect("a text");
+        assert_eq!(times(&text.repeat(2)).collect::<Vec<_>>(), [42, 42]);
+    }
+}
