@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bowline_jsonl::{Decision, HostRequest, Prompt};
 use bowline_reducer::{Changes, Cursor, Revision, Transcript};
 use bowline_transport::{
-    Exit, Signal, SignalError, TerminalEngine, TerminalSession, TerminationReport,
+    Exit, Signal, SignalError, Tap, TerminalEngine, TerminalSession, TerminationReport,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
@@ -75,11 +75,8 @@ impl DialogueSession {
     /// The agent cannot be found or run, or the recording cannot be made.
     pub async fn start(configuration: DialogueConfiguration) -> Result<Self, StartError> {
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
-        let terminal = match configuration
-            .terminal()
-            .and_then(|it| Ok(TerminalEngine.make_session(it)?))
-        {
-            Ok(terminal) => terminal,
+        let (terminal, tap) = match terminal(&configuration) {
+            Ok(started) => started,
             Err(error) => {
                 Recorder::discard(recorder).await;
                 return Err(error);
@@ -93,7 +90,7 @@ impl DialogueSession {
         let (messages, inbox) = mpsc::unbounded_channel();
         let (driver, (revision, ended)) = Driver::new(
             machine,
-            terminal.clone(),
+            (terminal.clone(), tap),
             configuration.ladder,
             inbox,
             recorder,
@@ -311,6 +308,14 @@ impl DialogueSession {
             .send(message)
             .map_err(|_| DialogueError::Ended)
     }
+}
+
+/// Starts the agent's process. What it says is folded as it comes, so that its logs keep nothing
+/// for readers that come later: they have the transcript.
+fn terminal(configuration: &DialogueConfiguration) -> Result<(TerminalSession, Tap), StartError> {
+    let mut configuration = configuration.terminal()?;
+    configuration.limits.history_bytes = 0;
+    Ok(TerminalEngine.make_tapped(configuration)?)
 }
 
 impl fmt::Debug for DialogueSession {

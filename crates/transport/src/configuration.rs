@@ -144,6 +144,9 @@ pub struct LogLimits {
     pub output_bytes: usize,
     /// Bytes of errors kept.
     pub errors_bytes: usize,
+    /// Bytes of these that are kept though every reader has taken them, for readers that come
+    /// later: by default all. With 0 a session that rests holds no bytes.
+    pub history_bytes: usize,
     /// What a full output log does; `None` blocks on pipes and drops the oldest on a PTY.
     pub output_overflow: Option<Overflow>,
 }
@@ -153,6 +156,7 @@ impl Default for LogLimits {
         Self {
             output_bytes: DEFAULT_LOG_BYTES,
             errors_bytes: DEFAULT_LOG_BYTES,
+            history_bytes: usize::MAX,
             output_overflow: None,
         }
     }

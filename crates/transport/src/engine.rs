@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::configuration::Configuration;
 use crate::error::SpawnError;
-use crate::local::Local;
+use crate::local::{Local, Tap};
 use crate::session::{SessionId, Terminal, TerminalSession};
 
 /// Makes terminal sessions on this machine. Holds nothing.
@@ -27,9 +27,24 @@ impl TerminalEngine {
         &self,
         configuration: Configuration,
     ) -> Result<TerminalSession, SpawnError> {
+        let (session, _) = self.make_tapped(configuration)?;
+        Ok(session)
+    }
+
+    /// As [`make_session`](Self::make_session), for an owner that reads the streams in its own
+    /// task and wants nothing between it and the descriptors.
+    ///
+    /// # Errors
+    ///
+    /// As [`make_session`](Self::make_session).
+    pub fn make_tapped(
+        &self,
+        configuration: Configuration,
+    ) -> Result<(TerminalSession, Tap), SpawnError> {
         tokio::runtime::Handle::try_current().map_err(|_| SpawnError::NoRuntime)?;
         let id = SessionId::random();
-        let terminal: Arc<dyn Terminal> = Arc::new(Local::start(id, &configuration)?);
-        Ok(TerminalSession::new(id, terminal))
+        let (local, tap) = Local::start(id, &configuration)?;
+        let terminal: Arc<dyn Terminal> = Arc::new(local);
+        Ok((TerminalSession::new(id, terminal), tap))
     }
 }

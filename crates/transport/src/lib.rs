@@ -77,7 +77,7 @@ pub use error::{ResizeError, SignalError, SpawnError, WriteError};
 pub use exit::{Drained, Exit, ExitStatus};
 pub use guard::run_guard;
 pub use ladder::{Ladder, TerminationReport};
-pub use local::MARKER;
+pub use local::{MARKER, Tap};
 pub use log::shared::LogReader;
 pub use log::{Overflow, Piece};
 pub use pty_system::{HardenedPtySystem, pty_system};

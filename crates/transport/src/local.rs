@@ -1,6 +1,7 @@
 //! Sessions whose child is a child of this process.
 //!
-//! Tasks per session: one pump for each stream, one writer, one supervisor. The supervisor alone
+//! Tasks per session: one writer, one supervisor, and one pump for each stream unless the session's
+//! owner reads them itself ([`Tap`]). The supervisor alone
 //! owns the child and its end; the handle sends it requests and watches its answers. It does not
 //! own the handle, so the last handle's drop is itself a request.
 
@@ -13,6 +14,7 @@ mod pump;
 mod spawn;
 mod streams;
 mod supervisor;
+mod tap;
 mod tree;
 mod wires;
 
@@ -22,24 +24,26 @@ use bytes::Bytes;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
-use crate::configuration::{Configuration, Stdio, WindowSize};
+use crate::configuration::{Configuration, LogLimits, Stdio, WindowSize};
 use crate::containment::Containment;
 use crate::error::{ResizeError, SignalError, SpawnError, WriteError};
 use crate::exit::Exit;
 use crate::ladder::{Ladder, TerminationReport};
-use crate::log::Overflow;
 use crate::log::shared::SharedLog;
+use crate::log::{Log, Overflow};
 use crate::session::{ConnectionState, Kind, Receipt, SessionId, Stream, Terminal};
 use crate::signal::Signal;
 use crate::sys;
 use crate::tty::Tty;
 use demand::Demand;
 use input::Input;
+use pump::Mouth;
 use streams::Streams;
 use supervisor::Supervisor;
 
 pub(crate) use leader::Leader;
 pub(crate) use spawn::{Born, spawn};
+pub use tap::Tap;
 pub use tree::MARKER;
 #[cfg(target_os = "linux")]
 pub(crate) use tree::with_descendants;
@@ -68,11 +72,11 @@ pub(crate) struct Local {
 
 impl Local {
     /// Starts the child. Until it lives nothing is spawned, so a failure leaves nothing behind.
-    pub(crate) fn start(id: SessionId, what: &Configuration) -> Result<Self, SpawnError> {
+    /// The streams are to be read, by the tap or by those who take its place when it is dropped.
+    pub(crate) fn start(id: SessionId, what: &Configuration) -> Result<(Self, Tap), SpawnError> {
         sys::ignore_broken_pipes();
         let limits = what.limits;
-        let output = SharedLog::new(limits.output_bytes, limits.output_overflow(what.stdio));
-        let errors = SharedLog::new(limits.errors_bytes, Overflow::DropOldest);
+        let [output, errors] = logs(limits, what.stdio);
         let (wires, theirs) = wires::open(what.stdio)?;
         let Born { child, hold } = spawn(id, what, theirs)?;
         let pid = child.pid;
@@ -82,11 +86,16 @@ impl Local {
         tracing::debug!(session = %id, pid = pid.as_raw_nonzero().get(), %level, "child started");
 
         let mut streams = Streams::keeping(wires.peer);
-        streams.add(wires.output, Arc::clone(&output), console.is_some());
-        match wires.errors {
-            Some(wire) => streams.add(wire, Arc::clone(&errors), false),
-            None => errors.close(),
+        let mut mouth = |wire: Wire, log: &Arc<SharedLog>, console| {
+            streams.add(Arc::clone(&wire), Arc::clone(log));
+            Mouth::new(wire, Arc::clone(log), console)
+        };
+        let output_mouth = mouth(wires.output, &output, console.is_some());
+        let errors_mouth = wires.errors.map(|wire| mouth(wire, &errors, false));
+        if errors_mouth.is_none() {
+            errors.close();
         }
+        let tap = Tap::new(output_mouth, errors_mouth);
         let (input, writer) = Input::start(wires.input, console.is_some(), what.input);
         let (requests, asked) = watch::channel(None);
         let (exit_known, exit) = watch::channel(None);
@@ -112,7 +121,7 @@ impl Local {
             Stdio::Pty { .. } => Kind::LocalPty,
         };
         let connection = watch::Sender::new(ConnectionState::Connected);
-        Ok(Self {
+        let local = Self {
             kind,
             level,
             leader,
@@ -124,8 +133,16 @@ impl Local {
             exit,
             report,
             connection,
-        })
+        };
+        Ok((local, tap))
     }
+}
+
+/// The logs of output and errors.
+fn logs(limits: LogLimits, stdio: Stdio) -> [Arc<SharedLog>; 2] {
+    let output = Log::new(limits.output_bytes, limits.output_overflow(stdio));
+    let errors = Log::new(limits.errors_bytes, Overflow::DropOldest);
+    [output, errors].map(|log| SharedLog::new(log.with_history(limits.history_bytes)))
 }
 
 impl Terminal for Local {

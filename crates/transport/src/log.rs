@@ -17,6 +17,10 @@ const BYTES_PER_CHUNK: usize = 64;
 /// Chunks that even the smallest log may keep.
 const FEWEST_CHUNKS: usize = 16;
 
+/// From so many bytes on, a passed chunk is kept where it lies. A smaller one is copied: it lies in
+/// a buffer that many sessions share, and would keep all of it.
+const SHARED_BYTES: usize = 16 * 1024;
+
 /// What a log does when it is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
@@ -69,6 +73,8 @@ pub(crate) struct Log {
     start: u64,
     end: u64,
     capacity: usize,
+    /// Bytes that are kept though every reader has taken them.
+    history: usize,
     overflow: Overflow,
     cursors: BTreeMap<Cursor, u64>,
     next_cursor: u64,
@@ -84,11 +90,20 @@ impl Log {
             start: 0,
             end: 0,
             capacity: capacity.max(1),
+            history: usize::MAX,
             overflow,
             cursors: BTreeMap::new(),
             next_cursor: 0,
             taken: 0,
             closed: false,
+        }
+    }
+
+    /// The same, but at most so many bytes are kept that every reader has taken.
+    pub(crate) fn with_history(self, bytes: usize) -> Self {
+        Self {
+            history: bytes,
+            ..self
         }
     }
 
@@ -113,6 +128,12 @@ impl Log {
     /// Forgets a reader: from now on it holds nothing.
     pub(crate) fn detach(&mut self, cursor: Cursor) {
         self.cursors.remove(&cursor);
+        self.forget();
+    }
+
+    /// Whether anybody reads.
+    pub(crate) fn has_readers(&self) -> bool {
+        !self.cursors.is_empty()
     }
 
     /// Where a reader stands.
@@ -139,6 +160,7 @@ impl Log {
         };
         let bytes = chunk.bytes.slice((at - chunk.offset) as usize..);
         self.advance(cursor, at + bytes.len() as u64);
+        self.forget();
         Taken::Piece(Piece::Bytes { offset: at, bytes })
     }
 
@@ -163,6 +185,24 @@ impl Log {
         self.end += bytes.len() as u64;
         self.chunks.push_back(Chunk { offset, bytes });
         self.evict();
+    }
+
+    /// Appends bytes that whoever fills the log takes too, for himself and before all readers.
+    /// Answers their offset, or `None` after the end.
+    pub(crate) fn pass(&mut self, bytes: &Bytes) -> Option<u64> {
+        if self.closed {
+            return None;
+        }
+        let offset = self.end;
+        self.taken = offset + bytes.len() as u64;
+        if self.history == 0 && self.cursors.is_empty() && self.chunks.is_empty() {
+            (self.start, self.end) = (self.taken, self.taken);
+        } else if bytes.len() < SHARED_BYTES {
+            self.push(Bytes::copy_from_slice(bytes));
+        } else {
+            self.push(bytes.clone());
+        }
+        Some(offset)
     }
 
     /// Makes the log larger for good, so that what the child had written before its end always
@@ -210,6 +250,7 @@ impl Log {
         };
         let excess = (self.end - self.start).saturating_sub(self.capacity as u64);
         self.drop_front(excess.min(limit - self.start));
+        self.forget();
         while self.chunks.len() > self.most_chunks() {
             match self.chunks.front() {
                 Some(front) if front.offset + front.bytes.len() as u64 <= limit => {
@@ -217,6 +258,15 @@ impl Log {
                 }
                 _ => break,
             }
+        }
+    }
+
+    /// Drops what everybody has taken and is no history.
+    fn forget(&mut self) {
+        let kept = self.hold().saturating_sub(self.history as u64);
+        self.drop_front(kept.saturating_sub(self.start));
+        if self.chunks.is_empty() && self.chunks.capacity() > FEWEST_CHUNKS {
+            self.chunks = VecDeque::new();
         }
     }
 
@@ -340,8 +390,45 @@ mod tests {
         assert_eq!((dropping.chunks.len(), dropping.start), (20, 1));
     }
 
+    #[test]
+    fn without_history_a_log_keeps_what_somebody_has_yet_to_read() {
+        let mut log = Log::new(128, Overflow::Block).with_history(0);
+        let (fast, slow) = (log.attach_oldest(), log.attach_oldest());
+        log.push(Bytes::from(vec![1; 100]));
+        bytes(log.take(fast));
+        assert_eq!((log.start, log.chunks.len()), (0, 1));
+        bytes(log.take(slow));
+        assert_eq!((log.start, log.chunks.len()), (100, 0));
+        log.push(Bytes::from(vec![2; 20]));
+        log.detach(slow);
+        assert_eq!(bytes(log.take(fast)), (100, Bytes::from(vec![2; 20])));
+    }
+
+    #[test]
+    fn what_is_passed_by_is_kept_for_readers_alone() {
+        let mut log = Log::new(128, Overflow::Block).with_history(0);
+        assert_eq!(log.pass(&Bytes::from(vec![1; 100])), Some(0));
+        assert_eq!((log.room(), log.chunks.len()), (128, 0));
+        let reader = log.attach(0);
+        assert_eq!(
+            log.take(reader),
+            Taken::Piece(Piece::Gap { from: 0, to: 100 })
+        );
+        assert_eq!(log.pass(&Bytes::from(vec![2; 100])), Some(100));
+        assert_eq!(
+            log.room(),
+            28,
+            "a reader holds back those who pass bytes by"
+        );
+        assert_eq!(bytes(log.take(reader)).0, 100);
+        assert_eq!((log.room(), log.start), (128, 200));
+        log.close();
+        assert_eq!(log.pass(&Bytes::from_static(b"late")), None);
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
+        Pass(usize),
         Push(usize),
         Attach,
         Take(usize),
@@ -350,7 +437,8 @@ mod tests {
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
-            4 => (1..200_usize).prop_map(Step::Push),
+            2 => (1..200_usize).prop_map(Step::Push),
+            2 => (1..200_usize).prop_map(Step::Pass),
             1 => Just(Step::Attach),
             4 => (0..4_usize).prop_map(Step::Take),
             1 => (0..4_usize).prop_map(Step::Detach),
@@ -377,6 +465,13 @@ mod tests {
             self.log.push(bytes.into());
         }
 
+        fn pass(&mut self, length: usize) {
+            let length = length.min(self.log.room());
+            let from = self.log.end();
+            let bytes: Vec<u8> = (from..from + length as u64).map(byte_at).collect();
+            assert_eq!(self.log.pass(&bytes.into()), Some(from));
+        }
+
         fn take(&mut self, reader: usize) {
             let Some((cursor, seen)) = self.readers.get_mut(reader) else {
                 return;
@@ -400,6 +495,7 @@ mod tests {
         fn step(&mut self, step: &Step) {
             match *step {
                 Step::Push(length) => self.push(length),
+                Step::Pass(length) => self.pass(length),
                 Step::Attach => {
                     let cursor = self.log.attach_oldest();
                     self.readers.push((cursor, self.log.start));
@@ -422,10 +518,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_reader_sees_every_byte_once_or_is_told(steps in steps(), blocks in any::<bool>()) {
+        fn every_reader_sees_every_byte_once_or_is_told(
+            steps in steps(),
+            blocks in any::<bool>(),
+            history in prop_oneof![Just(0), 1..512_usize, Just(usize::MAX)],
+        ) {
             let overflow = if blocks { Overflow::Block } else { Overflow::DropOldest };
-            let mut model =
-                Model { log: Log::new(512, overflow), readers: Vec::new(), gaps: !blocks };
+            let log = Log::new(512, overflow).with_history(history);
+            let mut model = Model { log, readers: Vec::new(), gaps: !blocks };
             for step in &steps {
                 model.step(step);
             }

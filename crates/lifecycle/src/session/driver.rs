@@ -1,4 +1,9 @@
-//! The one task that owns a session: it feeds the machine and does what the machine wants.
+//! The one task that owns a session: it reads the agent's streams, feeds the machine and does what
+//! the machine wants.
+//!
+//! A line costs one wake: the task reads from the descriptor itself, and what came is framed, parsed
+//! and folded where it lies before the next read. While nothing comes the task holds no buffer and
+//! no timer.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::{Future, pending};
@@ -9,11 +14,10 @@ use std::time::Duration;
 
 use bowline_jsonl::Prompt;
 use bowline_reducer::{Revision, Transcript};
-use bowline_transport::{
-    Exit, Ladder, LogReader, Piece, Stream, TerminalSession, TerminationReport,
-};
+use bowline_transport::{Exit, Ladder, Piece, Stream, Tap, TerminalSession, TerminationReport};
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tracing::debug;
 
@@ -22,9 +26,9 @@ use crate::machine::{Command, Input, Machine, Output, ReceiptState, Reply, Ticke
 use crate::session::record::Recorder;
 use crate::session::{Ended, Final};
 
-/// How many pieces of output are folded before readers are told, so that a fast agent does not
-/// wake them for each line.
-const PIECES_AT_ONCE: usize = 16;
+/// Bytes that are folded before other sessions on this thread have their turn: a fraction of a
+/// millisecond's work.
+const SHARE: usize = 256 << 10;
 
 type Answer = oneshot::Sender<Result<Reply, DialogueError>>;
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
@@ -54,8 +58,10 @@ pub(super) struct Driver {
     terminal: TerminalSession,
     ladder: Ladder,
     inbox: mpsc::UnboundedReceiver<Message>,
-    output: Option<LogReader>,
-    errors: Option<LogReader>,
+    /// The agent's streams, until both have ended.
+    tap: Option<Tap>,
+    /// Bytes folded since the last rest.
+    folded: usize,
     writes: VecDeque<Write>,
     writing: Pending<Option<Input>>,
     terminating: Pending<TerminationReport>,
@@ -80,7 +86,7 @@ type Watches = (
 impl Driver {
     pub(super) fn new(
         mut machine: Machine,
-        terminal: TerminalSession,
+        (terminal, tap): (TerminalSession, Tap),
         ladder: Ladder,
         inbox: mpsc::UnboundedReceiver<Message>,
         recorder: Option<Recorder>,
@@ -90,8 +96,8 @@ impl Driver {
         let recorder =
             recorder.map(|recorder| tokio::spawn(recorder.copy(terminal.reader(Stream::Output))));
         let driver = Self {
-            output: Some(terminal.reader(Stream::Output)),
-            errors: Some(terminal.reader(Stream::Errors)),
+            tap: Some(tap),
+            folded: 0,
             machine,
             terminal,
             ladder,
@@ -119,11 +125,11 @@ impl Driver {
         let exit = loop {
             self.do_outputs();
             self.tell_readers();
-            let drained = self.output.is_none() && self.errors.is_none();
+            self.rest().await;
+            let drained = self.tap.is_none();
             let deadline = self.machine.poll_timeout();
             tokio::select! {
-                piece = next(&mut self.output) => self.output_piece(piece),
-                piece = next(&mut self.errors) => self.errors_piece(piece),
+                came = next(&mut self.tap) => self.came(came),
                 exit = &mut exited, if drained => break exit,
                 message = self.inbox.recv(), if self.has_handles => self.message(message),
                 written = pending_or(&mut self.writing) => self.written(written),
@@ -138,33 +144,40 @@ impl Driver {
         self.machine.handle_input(input, self.start.elapsed());
     }
 
-    fn output_piece(&mut self, piece: Option<Piece>) {
-        let Some(piece) = piece else {
-            self.output = None;
-            return self.feed(Input::OutputEnded);
-        };
-        self.output_input(piece);
-        for _ in 1..PIECES_AT_ONCE {
-            let Some(piece) = self.output.as_mut().and_then(LogReader::try_next) else {
-                break;
-            };
-            self.output_input(piece);
+    /// Lets others have the thread after a share of work.
+    async fn rest(&mut self) {
+        if self.folded >= SHARE {
+            self.folded = 0;
+            yield_now().await;
         }
     }
 
-    fn output_input(&mut self, piece: Piece) {
-        self.feed(match piece {
-            Piece::Bytes { bytes, .. } => Input::Output(bytes),
+    fn came(&mut self, came: Option<(Stream, Option<Piece>)>) {
+        match came {
+            Some((Stream::Output, Some(piece))) => self.output(piece),
+            Some((Stream::Output, None)) => self.feed(Input::OutputEnded),
+            Some((Stream::Errors, Some(piece))) => self.errors(piece),
+            Some((Stream::Errors, None)) => {}
+            None => self.tap = None,
+        }
+    }
+
+    fn output(&mut self, piece: Piece) {
+        let input = match piece {
+            Piece::Bytes { bytes, .. } => {
+                self.folded += bytes.len();
+                Input::Output(bytes)
+            }
             Piece::Gap { from, to } => Input::OutputGap { from, to },
-        });
+        };
+        self.feed(input);
     }
 
-    fn errors_piece(&mut self, piece: Option<Piece>) {
-        match piece {
-            Some(Piece::Bytes { bytes, .. }) => self.feed(Input::Errors(bytes)),
-            Some(Piece::Gap { from, to }) => self.feed(Input::ErrorsGap(to - from)),
-            None => self.errors = None,
-        }
+    fn errors(&mut self, piece: Piece) {
+        self.feed(match piece {
+            Piece::Bytes { bytes, .. } => Input::Errors(bytes),
+            Piece::Gap { from, to } => Input::ErrorsGap(to - from),
+        });
     }
 
     fn message(&mut self, message: Option<Message>) {
@@ -327,10 +340,10 @@ impl Driver {
     }
 }
 
-/// The next piece of a stream, for as long as there is one.
-async fn next(reader: &mut Option<LogReader>) -> Option<Piece> {
-    match reader {
-        Some(reader) => reader.next().await,
+/// What comes next of the streams, until they have ended.
+async fn next(tap: &mut Option<Tap>) -> Option<(Stream, Option<Piece>)> {
+    match tap {
+        Some(tap) => tap.next().await,
         None => pending().await,
     }
 }

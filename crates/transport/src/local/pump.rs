@@ -1,8 +1,11 @@
 //! From a descriptor into a log: one read per readiness, in chunks that nobody copies again.
 
+use std::future::poll_fn;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFdReadyGuard;
 
@@ -11,7 +14,7 @@ use crate::log::shared::SharedLog;
 use crate::sys::{self, Filled};
 
 /// Bytes asked for per read: the usual size of a pipe, and what a terminal gives at most.
-const READ_BYTES: usize = 64 * 1024;
+pub(super) const READ_BYTES: usize = 64 * 1024;
 
 enum Got {
     Bytes,
@@ -19,29 +22,65 @@ enum Got {
     End,
 }
 
-/// Reads until the end. On a terminal that is EIO (Linux) or 0 (elsewhere), never a hang-up by
-/// itself: bytes may be left behind it.
-pub(super) async fn run(wire: Wire, log: Arc<SharedLog>, console: bool) {
-    let mut buffer = BytesMut::new();
-    loop {
-        // The one place where a child is held back, and only by a log that blocks.
-        let room = log.room().await.min(READ_BYTES);
-        let Ok(mut ready) = wire.readable().await else {
-            break;
-        };
-        match read(&mut ready, &mut buffer, room, console) {
-            Got::Bytes => log.push(buffer.split().freeze()),
-            Got::Nothing => {}
-            Got::End => break,
-        }
-        // A child that writes without rest must not keep other sessions off this thread.
-        tokio::task::coop::consume_budget().await;
+/// Where one stream of the child comes out. Who has it fills the stream's log, and closes it.
+#[derive(Debug)]
+pub(super) struct Mouth {
+    wire: Wire,
+    log: Arc<SharedLog>,
+    console: bool,
+}
+
+impl Mouth {
+    pub(super) fn new(wire: Wire, log: Arc<SharedLog>, console: bool) -> Self {
+        Self { wire, log, console }
     }
-    log.close();
+
+    pub(super) fn log(&self) -> &SharedLog {
+        &self.log
+    }
+
+    /// What has come, by one read into `buffer`; `None` at the end. On a terminal that is EIO
+    /// (Linux) or 0 (elsewhere), never a hang-up by itself: bytes may be left behind it.
+    pub(super) fn poll_bytes(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut BytesMut,
+    ) -> Poll<Option<Bytes>> {
+        loop {
+            // The one place where a child is held back, and only by a log that blocks.
+            let Some(room) = ready!(self.log.poll_room(cx)) else {
+                return Poll::Ready(None);
+            };
+            // It takes from the task's budget: a child that writes without rest does not keep
+            // other sessions off this thread.
+            let Ok(mut ready) = ready!(self.wire.poll_read_ready(cx)) else {
+                return Poll::Ready(None);
+            };
+            match read(&mut ready, buffer, room.min(READ_BYTES), self.console) {
+                Got::Bytes => return Poll::Ready(Some(buffer.split().freeze())),
+                Got::Nothing => {}
+                Got::End => return Poll::Ready(None),
+            }
+        }
+    }
+
+    /// Reads until the end, for nobody but the readers of the log.
+    pub(super) async fn pump(self) {
+        let mut buffer = BytesMut::new();
+        while let Some(bytes) = poll_fn(|cx| self.poll_bytes(cx, &mut buffer)).await {
+            self.log.push(bytes);
+        }
+    }
+}
+
+impl Drop for Mouth {
+    fn drop(&mut self) {
+        self.log.close();
+    }
 }
 
 fn read(
-    ready: &mut AsyncFdReadyGuard<'_, std::os::fd::OwnedFd>,
+    ready: &mut AsyncFdReadyGuard<'_, OwnedFd>,
     buffer: &mut BytesMut,
     room: usize,
     console: bool,

@@ -4,10 +4,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::{Wire, pump};
+use super::Wire;
 use crate::exit::Drained;
 use crate::log::shared::SharedLog;
 use crate::sys;
@@ -34,7 +33,6 @@ impl Outlet {
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     outlets: Vec<Outlet>,
-    pumps: JoinSet<()>,
     /// The child's side of the terminal: while it is open there is no end, and no loss.
     peer: Option<OwnedFd>,
 }
@@ -47,10 +45,8 @@ impl Streams {
         }
     }
 
-    /// Starts to pump a descriptor into a log.
-    pub(super) fn add(&mut self, wire: Wire, log: Arc<SharedLog>, console: bool) {
-        self.pumps
-            .spawn(pump::run(Arc::clone(&wire), Arc::clone(&log), console));
+    /// A descriptor that somebody reads, and the log that he fills and closes.
+    pub(super) fn add(&mut self, wire: Wire, log: Arc<SharedLog>) {
         self.outlets.push(Outlet { wire, log });
     }
 
@@ -65,17 +61,15 @@ impl Streams {
 
     /// Waits for the end of every stream, or until they are taken to be complete without.
     pub(super) async fn drained(&mut self) -> Drained {
-        let Self {
-            outlets,
-            pumps,
-            peer,
-        } = self;
+        let Self { outlets, peer } = self;
         let ended = async {
             while peer.is_some() && outlets.iter().any(Outlet::is_behind) {
                 tokio::task::yield_now().await;
             }
             *peer = None;
-            while pumps.join_next().await.is_some() {}
+            for outlet in outlets.iter() {
+                outlet.log.closed().await;
+            }
         };
         tokio::select! {
             biased;
@@ -85,15 +79,8 @@ impl Streams {
         }
     }
 
-    /// Cuts what is still open and lets go of every descriptor.
-    pub(super) async fn close(&mut self) {
-        self.pumps.shutdown().await;
-        self.close_logs();
-    }
-
-    /// As [`close`](Self::close), for when nothing can be awaited any more.
-    pub(super) fn close_logs(&mut self) {
-        self.pumps.abort_all();
+    /// Cuts what is still open and lets go of every descriptor, as do those who read them.
+    pub(super) fn close(&mut self) {
         self.peer = None;
         for outlet in self.outlets.drain(..) {
             outlet.log.close();

@@ -184,7 +184,7 @@ impl Supervisor {
         self.writer.abort();
         self.streams.lift();
         let drained = self.drain().await;
-        self.streams.close().await;
+        self.streams.close();
         if !self.swept && self.tree.needs_memory() {
             self.remember().await;
         }
@@ -257,6 +257,6 @@ impl Drop for Supervisor {
             }
         }
         self.leader.reap();
-        self.streams.close_logs();
+        self.streams.close();
     }
 }

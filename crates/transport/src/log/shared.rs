@@ -1,69 +1,117 @@
-//! The log with a lock and two bells around it: one rings when it grew, one when it has room.
+//! The log with a lock around it, a bell that rings when it grew, and the one who fills it.
 //!
 //! The lock is held for a look-up or an append, never across an `await` or a system call.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::{Cursor, Log, Overflow, Piece, Taken};
+use super::{Cursor, Log, Piece, Taken};
 
 #[derive(Debug)]
 pub(crate) struct SharedLog {
-    log: Mutex<Log>,
+    state: Mutex<State>,
     grown: Notify,
-    freed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    log: Log,
+    filler: Filler,
+}
+
+/// Who reads from the child, and what he waits for.
+#[derive(Debug, Default)]
+struct Filler {
+    waker: Option<Waker>,
+    /// Whether he waits for room, and not for the child.
+    is_held: bool,
 }
 
 impl SharedLog {
-    pub(crate) fn new(capacity: usize, overflow: Overflow) -> Arc<Self> {
-        let log = Mutex::new(Log::new(capacity, overflow));
+    pub(crate) fn new(log: Log) -> Arc<Self> {
+        let filler = Filler::default();
         Arc::new(Self {
-            log,
+            state: Mutex::new(State { log, filler }),
             grown: Notify::new(),
-            freed: Notify::new(),
         })
     }
 
-    /// Waits until at least one byte may be read from the child; answers how many.
-    pub(crate) async fn room(&self) -> usize {
-        loop {
-            // Made before the look, so that a ring in between is not lost.
-            let freed = self.freed.notified();
-            let room = self.lock().room();
-            if room > 0 {
-                return room;
-            }
-            freed.await;
+    /// How many bytes may be read from the child, at least one; `None` when the log was closed. The
+    /// task that asks is woken when there is room, and when the log is closed.
+    pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<Option<usize>> {
+        let mut state = self.lock();
+        if state.log.is_closed() {
+            return Poll::Ready(None);
         }
+        match &mut state.filler.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        let room = state.log.room();
+        state.filler.is_held = room == 0;
+        if room == 0 {
+            return Poll::Pending;
+        }
+        Poll::Ready(Some(room))
     }
 
     pub(crate) fn push(&self, bytes: Bytes) {
-        self.lock().push(bytes);
+        self.lock().log.push(bytes);
         self.grown.notify_waiters();
+    }
+
+    /// Appends bytes that the filler takes too. Answers their offset; `None` when the log was
+    /// closed, and they are nobody's.
+    pub(crate) fn pass(&self, bytes: &Bytes) -> Option<u64> {
+        let mut state = self.lock();
+        let offset = state.log.pass(bytes);
+        if state.log.has_readers() {
+            drop(state);
+            self.grown.notify_waiters();
+        }
+        offset
     }
 
     pub(crate) fn close(&self) {
-        self.lock().close();
+        let mut state = self.lock();
+        state.log.close();
+        let filler = state.filler.waker.take();
+        drop(state);
         self.grown.notify_waiters();
+        if let Some(filler) = filler {
+            filler.wake();
+        }
+    }
+
+    /// Waits until no byte comes any more.
+    pub(crate) async fn closed(&self) {
+        loop {
+            // Made before the look, so that a ring in between is not lost.
+            let grown = self.grown.notified();
+            if self.is_closed() {
+                return;
+            }
+            grown.await;
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.lock().is_closed()
+        self.lock().log.is_closed()
     }
 
     pub(crate) fn lift(&self, bytes: usize) {
-        self.lock().lift(bytes);
-        self.freed.notify_waiters();
+        self.with(|log| log.lift(bytes));
     }
 
     pub(crate) fn end(&self) -> u64 {
-        self.lock().end()
+        self.lock().log.end()
     }
 
     pub(crate) fn reader(self: &Arc<Self>) -> LogReader {
-        let cursor = self.lock().attach_oldest();
+        let cursor = self.lock().log.attach_oldest();
         LogReader {
             log: Arc::clone(self),
             cursor,
@@ -71,20 +119,37 @@ impl SharedLog {
     }
 
     pub(crate) fn reader_at(self: &Arc<Self>, offset: u64) -> LogReader {
-        let cursor = self.lock().attach(offset);
+        let cursor = self.lock().log.attach(offset);
         LogReader {
             log: Arc::clone(self),
             cursor,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Log> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Does something that may make room, and lets a filler that waits for it go on.
+    fn with<T>(&self, act: impl FnOnce(&mut Log) -> T) -> T {
+        let mut state = self.lock();
+        let done = act(&mut state.log);
+        let held = if state.filler.is_held && state.log.room() > 0 {
+            state.filler.is_held = false;
+            state.filler.waker.take()
+        } else {
+            None
+        };
+        drop(state);
+        if let Some(filler) = held {
+            filler.wake();
+        }
+        done
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One reader of one stream. Independent of the session: it reads on to the end of what is kept
-/// when the session is gone. While it lives it holds back an [`Overflow::Block`] log; dropped, it
+/// when the session is gone. While it lives it holds back an [`Overflow::Block`](crate::Overflow) log; dropped, it
 /// holds nothing.
 #[derive(Debug)]
 pub struct LogReader {
@@ -116,32 +181,30 @@ impl LogReader {
 
     /// Offset of the next byte that this reader has not been given.
     pub fn offset(&self) -> u64 {
-        self.log.lock().position(self.cursor)
+        self.log.lock().log.position(self.cursor)
     }
 
     fn take(&self) -> Taken {
-        let taken = self.log.lock().take(self.cursor);
-        if matches!(taken, Taken::Piece(_)) {
-            self.log.freed.notify_waiters();
-        }
-        taken
+        self.log.with(|log| log.take(self.cursor))
     }
 }
 
 impl Drop for LogReader {
     fn drop(&mut self) {
-        self.log.lock().detach(self.cursor);
-        self.log.freed.notify_waiters();
+        self.log.with(|log| log.detach(self.cursor));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+
     use super::*;
+    use crate::log::Overflow;
 
     #[tokio::test]
     async fn a_waiting_reader_wakes_on_bytes_and_on_the_end() {
-        let log = SharedLog::new(16, Overflow::Block);
+        let log = SharedLog::new(Log::new(16, Overflow::Block));
         let mut reader = log.reader();
         let waiting = tokio::spawn(async move { (reader.next().await, reader.next().await) });
         tokio::task::yield_now().await;
@@ -156,17 +219,30 @@ mod tests {
 
     #[tokio::test]
     async fn a_dropped_reader_lets_the_child_go_on() {
-        let log = SharedLog::new(4, Overflow::Block);
+        let log = SharedLog::new(Log::new(4, Overflow::Block));
         let (mut fast, slow) = (log.reader(), log.reader());
         log.push(Bytes::from_static(b"full"));
         assert!(fast.next().await.is_some());
         let waiting = tokio::spawn({
             let log = Arc::clone(&log);
-            async move { log.room().await }
+            async move { poll_fn(|cx| log.poll_room(cx)).await }
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
         drop(slow);
-        assert_eq!(waiting.await.unwrap(), 4);
+        assert_eq!(waiting.await.unwrap(), Some(4));
+    }
+
+    #[tokio::test]
+    async fn a_close_ends_the_wait_of_whoever_fills_the_log() {
+        let log = SharedLog::new(Log::new(4, Overflow::Block));
+        log.push(Bytes::from_static(b"full"));
+        let waiting = tokio::spawn({
+            let log = Arc::clone(&log);
+            async move { poll_fn(|cx| log.poll_room(cx)).await }
+        });
+        tokio::task::yield_now().await;
+        log.close();
+        assert_eq!(waiting.await.unwrap(), None);
     }
 }
