@@ -257,6 +257,12 @@ impl Arguments {
                 Some(slow),
                 |it| it.us_per_line,
             ),
+            row(
+                format!("{name}: starved by others"),
+                "%",
+                Some(slow),
+                |it| it.starved * 100.0,
+            ),
             row(format!("{name}: of one core"), "%", None, |it| {
                 it.load * 100.0
             }),

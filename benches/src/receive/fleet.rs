@@ -41,6 +41,9 @@ pub struct Received {
     pub us_per_line: f64,
     /// Share of one processor.
     pub load: f64,
+    /// Share of the time in which the reactor could run and others had the processor. Latencies are
+    /// no figure when that is not next to nothing.
+    pub starved: f64,
     /// Times that the reactor slept, for a line.
     pub sleeps_per_line: f64,
     /// Calls of read(2), for a line.
@@ -107,6 +110,7 @@ impl Received {
 struct Mark {
     wall: std::time::Instant,
     cpu: Duration,
+    starved: Duration,
     sleeps: u64,
     reads: u64,
 }
@@ -116,6 +120,7 @@ impl Mark {
         Self {
             wall: std::time::Instant::now(),
             cpu: thread_cpu_time(),
+            starved: status::starved(),
             sleeps: status::sleeps(),
             reads: status::reads(),
         }
@@ -123,11 +128,14 @@ impl Mark {
 
     fn until(&self, lines: u64) -> Received {
         let cpu = thread_cpu_time().saturating_sub(self.cpu);
+        let starved = status::starved().saturating_sub(self.starved);
+        let wall = self.wall.elapsed().as_secs_f64();
         let each = |count: u64| count as f64 / lines as f64;
         Received {
             lines,
             us_per_line: cpu.as_secs_f64() * 1e6 / lines as f64,
-            load: cpu.as_secs_f64() / self.wall.elapsed().as_secs_f64(),
+            load: cpu.as_secs_f64() / wall,
+            starved: starved.as_secs_f64() / wall,
             sleeps_per_line: each(status::sleeps() - self.sleeps),
             reads_per_line: each(status::reads() - self.reads),
             p50_us: f64::NAN,

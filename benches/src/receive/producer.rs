@@ -23,9 +23,6 @@ const CHUNK: usize = 65_817;
 /// How long the fleet runs before it counts.
 const WARM: Duration = Duration::from_secs(1);
 
-/// Below this the wait for the next line spins: a sleep would come too late.
-const SPIN: u64 = 80_000;
-
 /// What this program does when it is somebody's child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -143,7 +140,7 @@ fn fleet(rate: u64, counted: Duration) -> io::Result<()> {
             }
             let due = start + number * 1_000_000_000 / rate;
             if due > now {
-                wait(due - now);
+                sleep(Duration::from_nanos(due - now));
                 continue;
             }
             let turn = usize::try_from(number).unwrap_or_default() % outputs.len();
@@ -160,14 +157,6 @@ fn fleet(rate: u64, counted: Duration) -> io::Result<()> {
     say(&format!("end {lines}"))?;
     // Whoever counts says when it is over.
     io::stdin().read_to_end(&mut Vec::new()).map(drop)
-}
-
-fn wait(nanos: u64) {
-    if nanos > SPIN {
-        sleep(Duration::from_nanos(nanos - SPIN));
-    } else {
-        std::hint::spin_loop();
-    }
 }
 
 fn nanos(time: Duration) -> u64 {

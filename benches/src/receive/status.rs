@@ -1,6 +1,7 @@
 //! What the kernel says about this process.
 
 use std::fs;
+use std::time::Duration;
 
 /// Bytes of memory in use.
 pub(super) fn resident() -> u64 {
@@ -30,4 +31,11 @@ fn field(path: &str, name: &str) -> u64 {
     number
         .and_then(|number| number.parse().ok())
         .unwrap_or_default()
+}
+
+/// How long this thread has waited for a processor that others had.
+pub(super) fn starved() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().nth(1);
+    Duration::from_nanos(nanos.and_then(|it| it.parse().ok()).unwrap_or_default())
 }
