@@ -37,6 +37,7 @@ struct Readme;
 mod command;
 mod configuration;
 mod error;
+mod executor;
 mod hooks;
 mod line_buffer;
 mod machine;
@@ -51,7 +52,7 @@ pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Sou
 pub use bowline_reducer as reducer;
 pub use bowline_transport::{
     Drained, Environment, Exit, ExitStatus, Ladder, Signal, SignalError, SpawnError,
-    TerminationReport,
+    TerminalSession, TerminationReport, WindowSize,
 };
 pub use command::{
     AgentCommand, AgentDocument, AgentEnvironment, AgentMode, AgentOptions, AgentText,
@@ -60,6 +61,11 @@ pub use command::{
 };
 pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio};
 pub use error::{DialogueError, StartError};
+pub use executor::{
+    CommandResult, Evidence, ExecutorCommand, ExecutorConfiguration, ExecutorError, ExecutorReport,
+    PtyTerminal, TerminalCommand, TerminalError, TerminalExecutor, TerminalFuture, TerminalOutput,
+    TerminalRun, VisibleTerminal,
+};
 pub use hooks::{
     ForwardReport, HookBackend, HookConfiguration, HookEvent, HookGate, HookHelper, HookKind,
     HookLimits, HookNews, HookPayload, HookQuestion, HookQuestions, HookReply, HookReplyError,

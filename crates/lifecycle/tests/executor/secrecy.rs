@@ -1,0 +1,111 @@
+//! Token and prompt are in no argument of any process, no log and no error.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bowline_lifecycle::{ExecutorConfiguration, PtyTerminal, Secret, TerminalExecutor};
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::agent::{Agent, hanging};
+use crate::within;
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        log.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// The command lines of every process that there is.
+fn command_lines() -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let lines = processes.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+    lines.collect()
+}
+
+/// The variable of a process's environment.
+fn variable(pid: u32, name: &str) -> Option<String> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let environment = String::from_utf8_lossy(&environment).into_owned();
+    let mut variables = environment.split('\0').filter_map(|it| it.split_once('='));
+    variables
+        .find(|(it, _)| *it == name)
+        .map(|(_, value)| value.to_owned())
+}
+
+#[tokio::test]
+async fn no_secret_is_in_an_argument_or_a_log() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::TRACE)
+        .with_writer(log.clone())
+        .finish();
+    // The only one of this program: what the other tests log comes here, too.
+    tracing::subscriber::set_global_default(subscriber).expect("the first subscriber");
+    let agent = Agent::new();
+    let terminal = Arc::new(PtyTerminal::default());
+    let configuration = ExecutorConfiguration::new("s");
+    let executor = TerminalExecutor::start(configuration, terminal).await;
+    let executor = Arc::new(executor.expect("an executor"));
+    let mut news = executor.subscribe().expect("a server");
+    let mut command = agent.command("canary-prompt", "hangs");
+    let secret = Secret::new("canary-variable".to_owned());
+    command.variables.insert("HOST_VARIABLE".to_owned(), secret);
+    let shown = format!("{command:?} {executor:?}");
+    let running = tokio::spawn({
+        let executor = Arc::clone(&executor);
+        async move { executor.execute(command).await }
+    });
+    let pid = hanging(&mut news).await;
+    let token = variable(pid, "BOWLINE_HOOK_TOKEN").expect("the agent has the token");
+    assert_eq!(token.len(), 64);
+    let lines = command_lines();
+    assert!(
+        lines.iter().any(|line| line.contains("--settings=")),
+        "the agent is among them"
+    );
+    within("a clean-up", executor.cleanup()).await;
+    let error = within("an end", running)
+        .await
+        .expect("no panic")
+        .expect_err("cleaned up");
+    let text = log.text();
+    assert!(
+        text.contains("prompt_bytes=13"),
+        "its length is logged: {text}"
+    );
+    for secret in [token.as_str(), "canary"] {
+        assert!(
+            !lines.iter().any(|line| line.contains(secret)),
+            "an argument has {secret}"
+        );
+        assert!(!text.contains(secret), "the log has {secret}: {text}");
+        assert!(!shown.contains(secret), "{shown}");
+        assert!(!error.to_string().contains(secret));
+    }
+}
