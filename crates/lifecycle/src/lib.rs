@@ -74,7 +74,11 @@ pub use hooks::{
 };
 pub use line_buffer::{Line, LineBuffer, LineLimits};
 pub use machine::ReceiptState;
-pub use manager::{ManagedId, NotAnId};
+pub use manager::{
+    EndReason, Killed, ManagedId, ManagerConfiguration, ManagerError, ManagerEvents, NotAnId,
+    PromptOutcome, ResumeError, SessionEnd, SessionInfo, SessionKind, SessionManager,
+    ShutdownReport, ShutdownSignal, StateWarning, Timestamp,
+};
 pub use secret::{PrivateFile, Secret};
 pub use session::{DialogueSession, Ended, Receipt};
 pub use shell::{

@@ -197,6 +197,10 @@ impl ShellSession {
     pub fn output_bytes(&self) -> u64 {
         self.inner.terminal.end(Stream::Output)
     }
+
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.inner.feed
+    }
 }
 
 impl fmt::Debug for ShellSession {

@@ -43,6 +43,11 @@ pub enum SessionEvent {
         /// How many lines (and gaps) it has missed here.
         lines: u64,
     },
+    /// Sessions came and went before this subscriber looked. Of a manager's subscribers alone.
+    Missed {
+        /// How many.
+        sessions: u64,
+    },
     /// The session is in another state. Of several changes at once the last is told.
     State {
         /// The session.
@@ -119,6 +124,7 @@ pub(crate) struct Feed {
     max_bytes: usize,
     history: Mutex<History>,
     grown: Notify,
+    ended: Notify,
     /// Rings with every feed of a manager.
     bell: Arc<Notify>,
 }
@@ -136,6 +142,7 @@ impl Feed {
             max_bytes,
             history: Mutex::default(),
             grown: Notify::new(),
+            ended: Notify::new(),
             bell,
         })
     }
@@ -171,6 +178,21 @@ impl Feed {
         self.lock().state
     }
 
+    pub(crate) fn exit(&self) -> Option<SessionExit> {
+        self.lock().exit
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn over(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.exit().is_some() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
     pub(crate) fn set_state(&self, state: SessionState) {
         let before = std::mem::replace(&mut self.lock().state, state);
         if before != state {
@@ -185,6 +207,7 @@ impl Feed {
         history.exit.get_or_insert(exit);
         drop(history);
         self.ring();
+        self.ended.notify_waiters();
     }
 
     pub(crate) fn subscribe(self: &Arc<Self>) -> SessionEvents {

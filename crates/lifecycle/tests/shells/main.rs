@@ -5,6 +5,8 @@
     reason = "a test fails by panicking, its helpers too"
 )]
 
+mod managers;
 mod prompts;
+mod resumes;
 mod shells;
 mod support;
