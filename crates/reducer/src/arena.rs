@@ -28,6 +28,10 @@ const OWN: usize = 16 << 10;
 /// Largest buffer that is kept from text to text, in bytes.
 const SCRATCH: usize = 64 << 10;
 
+/// Text in the chunk that is being filled is copied with the arena up to this size, in bytes; a
+/// longer one is shared, and the next text begins a new chunk.
+const COPIED: usize = 4 << 10;
+
 /// No chain, no link, no chunk.
 const NONE: u32 = u32::MAX;
 
@@ -352,10 +356,33 @@ impl Arena {
     fn turn(&mut self, len: usize) {
         let size = (2 * self.current.capacity()).clamp(FIRST_CHUNK, CHUNK);
         let full = std::mem::replace(&mut self.current, String::with_capacity(size.max(len)));
+        self.close(full);
+        self.at = self.chunks.push(None) as u32;
+    }
+
+    /// A copy that shares the text.
+    pub(crate) fn share(&mut self) -> Self {
+        if self.current.len() > COPIED {
+            let mut full = std::mem::take(&mut self.current);
+            full.shrink_to_fit();
+            self.close(full);
+            self.at = NONE;
+        }
+        Self {
+            chunks: self.chunks.clone(),
+            chains: self.chains.clone(),
+            links: self.links.clone(),
+            current: self.current.clone(),
+            at: self.at,
+            scratch: String::new(),
+        }
+    }
+
+    /// The chunk that was being filled is full.
+    fn close(&mut self, full: String) {
         if let Some(chunk) = self.chunks.get_mut(self.at as usize) {
             *chunk = Some(Arc::new(full));
         }
-        self.at = self.chunks.push(None) as u32;
     }
 
     fn own_chunk(&mut self, text: String) -> Span {

@@ -59,9 +59,22 @@ const fn spread(hash: u32) -> u64 {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     names: [HashTable<Named>; 5],
+    is_absent: bool,
 }
 
 impl Index {
+    /// That of a copy that nothing is added to: names are searched for.
+    pub(crate) fn absent() -> Self {
+        Self {
+            is_absent: true,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) const fn is_absent(&self) -> bool {
+        self.is_absent
+    }
+
     fn names(&self, kind: Kind) -> &HashTable<Named> {
         &self.names[kind as usize]
     }

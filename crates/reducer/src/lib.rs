@@ -103,6 +103,7 @@ mod log;
 mod mirror;
 mod names;
 mod record;
+mod snapshot;
 mod state;
 mod store;
 mod transcript;
@@ -116,6 +117,7 @@ pub use json::SCHEMA;
 pub use log::{Cursor, Revision};
 pub use mirror::Mirror;
 pub use record::{BlockId, CallId, EntryId, PermissionId, TaskId, ThreadId};
+pub use snapshot::Snapshot;
 pub use state::{CallState, ErrorKind, MessageState, Outcome, PermissionState, Phase, TaskState};
 pub use transcript::Transcript;
 pub use view::{

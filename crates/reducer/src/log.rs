@@ -85,6 +85,15 @@ pub(crate) struct Log {
 }
 
 impl Log {
+    /// A log that begins at `revision`.
+    pub(crate) fn at(revision: Revision) -> Self {
+        Self {
+            start: revision.0,
+            sealed: revision.0,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn revision(&self) -> Revision {
         Revision(self.start + self.records.len() as u64)
     }

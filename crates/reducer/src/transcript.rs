@@ -46,12 +46,12 @@ pub struct Transcript {
     /// Offset behind the last line that was applied: what lies before it is known.
     pub(crate) applied: u64,
     /// The bad line at the end of the input, until it comes whole.
-    cut: Option<Cut>,
+    pub(crate) cut: Option<Cut>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Cut {
-    entry: EntryId,
+pub(crate) struct Cut {
+    pub(crate) entry: EntryId,
     kind: ErrorKind,
     offset: u64,
     bytes: u64,
@@ -78,7 +78,15 @@ impl Transcript {
     /// An empty transcript.
     #[must_use]
     pub fn new() -> Self {
-        let mut transcript = Self {
+        let mut transcript = Self::bare();
+        transcript.threads.push(ThreadRecord::default());
+        transcript.touch_header();
+        transcript
+    }
+
+    /// Nothing at all, not even a main thread.
+    pub(crate) fn bare() -> Self {
+        Self {
             arena: Arena::default(),
             index: Index::default(),
             uuids: Uuids::default(),
@@ -99,10 +107,7 @@ impl Transcript {
             evidence: Evidence::default(),
             applied: 0,
             cut: None,
-        };
-        transcript.threads.push(ThreadRecord::default());
-        transcript.touch_header();
-        transcript
+        }
     }
 
     /// A reader that begins at the beginning is told what an empty transcript says.
@@ -415,6 +420,11 @@ impl Transcript {
     }
 
     pub(crate) fn call_named(&self, id: &str) -> Option<CallId> {
+        if self.index.is_absent() {
+            let is_it = |&at: &usize| self.arena.str(self.calls[at].id) == id;
+            let found = self.calls.numbers().rev().find(is_it);
+            return found.map(|at| CallId::new(at as u32));
+        }
         self.call_by(Key::new(Kind::Call, 0, id), id)
     }
 

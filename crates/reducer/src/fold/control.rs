@@ -118,6 +118,11 @@ impl Transcript {
     }
 
     pub(crate) fn permission_named(&self, request_id: &str) -> Option<PermissionId> {
+        if self.index.is_absent() {
+            let is_it = |&at: &usize| self.arena.str(self.permissions[at].request_id) == request_id;
+            let found = self.permissions.numbers().rev().find(is_it);
+            return found.map(|at| PermissionId::new(at as u32));
+        }
         self.permission_by(Key::new(Kind::Permission, 0, request_id), request_id)
     }
 

@@ -5,6 +5,7 @@ mod draft;
 mod message;
 mod permission;
 mod random;
+mod snapshot;
 mod stream;
 mod subagent;
 mod task;
