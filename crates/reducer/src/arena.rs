@@ -100,6 +100,14 @@ struct Link {
     next: u32,
 }
 
+/// A place in the order in which text comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ArenaMark {
+    chunk: u32,
+    chain: usize,
+    link: usize,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Arena {
     /// None stands for the chunk that is being filled.
@@ -110,6 +118,8 @@ pub(crate) struct Arena {
     /// or before it.
     current: String,
     at: u32,
+    /// Bytes of all chunks, the one that is being filled left out.
+    full: u64,
     scratch: String,
 }
 
@@ -121,6 +131,7 @@ impl Default for Arena {
             links: Store::default(),
             current: String::new(),
             at: NONE,
+            full: 0,
             scratch: String::new(),
         }
     }
@@ -374,12 +385,60 @@ impl Arena {
             links: self.links.clone(),
             current: self.current.clone(),
             at: self.at,
+            full: self.full,
             scratch: String::new(),
         }
     }
 
+    /// Where text stands that comes from now on.
+    pub(crate) fn mark(&self) -> ArenaMark {
+        let next = self.chunks.len() as u32;
+        ArenaMark {
+            chunk: self.at.min(next),
+            chain: self.chains.len(),
+            link: self.links.len(),
+        }
+    }
+
+    /// Gives up the text before a mark, but for what was saved from it.
+    pub(crate) fn evict(&mut self, to: ArenaMark) {
+        self.chunks.evict(to.chunk as usize, |_| false);
+        self.chains.evict(to.chain, |_| false);
+        self.links.evict(to.link, |_| false);
+    }
+
+    /// Copies a text that stands before a mark behind it.
+    pub(crate) fn save(&mut self, text: &mut Text, from: ArenaMark) {
+        if !text.is_empty() && (text.head.chunk < from.chunk || (text.chain as usize) < from.chain)
+        {
+            let said = self.text(*text).to_cow().into_owned();
+            *text = self.store(&said);
+        }
+    }
+
+    /// Copies a short text that stands before a mark behind it.
+    pub(crate) fn save_atom(&mut self, atom: &mut Atom, from: ArenaMark) {
+        if !atom.is_empty() && atom.0.chunk < from.chunk {
+            let said = self.str(*atom).to_owned();
+            *atom = self.atom(&said);
+        }
+    }
+
+    /// Leaves the chunk that is being filled as it is.
+    pub(crate) fn begin_chunk(&mut self) {
+        let full = std::mem::take(&mut self.current);
+        self.close(full);
+        self.at = NONE;
+    }
+
+    /// Bytes of text that were kept so far.
+    pub(crate) const fn written(&self) -> u64 {
+        self.full + self.current.len() as u64
+    }
+
     /// The chunk that was being filled is full.
     fn close(&mut self, full: String) {
+        self.full += full.len() as u64;
         if let Some(chunk) = self.chunks.get_mut(self.at as usize) {
             *chunk = Some(Arc::new(full));
         }
@@ -387,6 +446,7 @@ impl Arena {
 
     fn own_chunk(&mut self, text: String) -> Span {
         let len = text.len() as u32;
+        self.full += u64::from(len);
         Span {
             chunk: self.chunks.push(Some(Arc::new(text))) as u32,
             start: 0,

@@ -1,6 +1,8 @@
 //! Feeds small lines to a transcript, for tests. Every reading is mirrored, so that each test also
 //! checks that the changes lead to the transcript.
 
+use std::collections::BTreeMap;
+
 use bowline_jsonl::Framer;
 use bytes::Bytes;
 use serde_json::Value;
@@ -8,8 +10,10 @@ use serde_json::Value;
 use crate::host::{End, HostDecision, HostEvent, Meta};
 use crate::log::Cursor;
 use crate::mirror::Mirror;
-use crate::record::EntryId;
+use crate::record::{CallId, EntryId};
 use crate::transcript::Transcript;
+use crate::view::CallHead;
+use crate::window::{Evicted, Page, Window};
 
 pub(crate) struct Feed {
     framer: Framer,
@@ -17,6 +21,10 @@ pub(crate) struct Feed {
     lines: u32,
     mirror: Mirror,
     cursor: Cursor,
+    /// Every byte of the stream.
+    log: Vec<u8>,
+    /// What each entry and call said when it was there last.
+    said: BTreeMap<(bool, u32), Option<Value>>,
 }
 
 impl Feed {
@@ -27,11 +35,22 @@ impl Feed {
             lines: 0,
             mirror: Mirror::new(),
             cursor: Cursor::default(),
+            log: Vec::new(),
+            said: BTreeMap::new(),
+        }
+    }
+
+    /// A transcript that keeps no more than a window.
+    pub(crate) fn with_window(window: Window) -> Self {
+        Self {
+            transcript: Transcript::with_window(window),
+            ..Self::new()
         }
     }
 
     /// Bytes of the stream as they are.
     pub(crate) fn raw(&mut self, bytes: &str) -> &mut Self {
+        self.log.extend(bytes.as_bytes());
         self.framer.push(Bytes::copy_from_slice(bytes.as_bytes()));
         self.drain();
         self
@@ -137,8 +156,70 @@ impl Feed {
     fn drain(&mut self) {
         while let Some(frame) = self.framer.next_frame() {
             for item in frame.items() {
+                // What is given up was there before a line.
+                if self.transcript.keeper.is_some() {
+                    self.remember();
+                }
                 self.transcript.apply(&item, Meta { at_ms: 0 });
             }
+        }
+    }
+
+    /// Remembers what everything says that is there.
+    pub(crate) fn remember(&mut self) {
+        let it = &self.transcript;
+        for at in it.entries.numbers() {
+            let entry = it.entry_by_id(EntryId::new(at as u32));
+            let entry = entry.map(|entry| serde_json::to_value(entry).unwrap());
+            self.said.insert((false, at as u32), entry);
+        }
+        for at in it.calls.numbers() {
+            let call = it.tool_call_by_id(CallId::new(at as u32)).map(CallHead);
+            let call = call.map(|call| serde_json::to_value(call).unwrap());
+            self.said.insert((true, at as u32), call);
+        }
+    }
+
+    /// Has everything again that was given up, and compares; says how many stretches there were.
+    pub(crate) fn page_back(&mut self) -> usize {
+        self.remember();
+        let evicted: Vec<_> = self.transcript.evicted().collect();
+        for evicted in &evicted {
+            let mut page = self.transcript.page(evicted.first).unwrap();
+            while let Some((run, lines)) = page.wants() {
+                assert_eq!(run, 0, "one run is in the log");
+                let (start, end) = (lines.start as usize, lines.end as usize);
+                let mut framer = Framer::at(usize::MAX >> 1, lines.start, 1);
+                framer.push(Bytes::copy_from_slice(&self.log[start..end]));
+                framer.finish();
+                while let Some(frame) = framer.next_frame() {
+                    frame
+                        .items()
+                        .for_each(|item| page.apply(&item, Meta { at_ms: 0 }));
+                }
+                assert!(page.wants() != Some((run, lines)), "{evicted:?}: {page:?}");
+            }
+            self.compare(&page, evicted);
+        }
+        evicted.len()
+    }
+
+    fn compare(&self, page: &Page, evicted: &Evicted) {
+        let found = page
+            .entries()
+            .map(|it| (it.id().number(), serde_json::to_value(it).unwrap()));
+        let entries = (false, evicted.first.number())..(false, evicted.end.number());
+        let expected = self.said.range(entries);
+        let expected = expected.filter_map(|((_, at), said)| Some((*at, said.clone()?)));
+        assert_eq!(
+            found.collect::<Vec<_>>(),
+            expected.collect::<Vec<_>>(),
+            "{evicted:?}"
+        );
+        for call in page.tool_calls() {
+            let found = serde_json::to_value(CallHead(call)).unwrap();
+            let expected = self.said.get(&(true, call.call_id().number()));
+            assert_eq!(expected, Some(&Some(found)), "{evicted:?}");
         }
     }
 

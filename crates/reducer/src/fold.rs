@@ -33,6 +33,7 @@ impl Transcript {
             return;
         }
         if self.is_duplicate(event) {
+            self.note_dropped(here);
             self.tally.duplicates += 1;
             return;
         }
@@ -71,8 +72,10 @@ impl Transcript {
         match &event.body {
             // What an echo means depends on what it says.
             Body::User(user) if user.is_replay => false,
-            Body::Assistant(_) | Body::User(_) | Body::Result(_) => self.uuids.is_known(uuid),
-            _ => self.uuids.is_repeated(uuid),
+            Body::Assistant(_) | Body::User(_) | Body::Result(_) => {
+                self.uuids.is_known(uuid) && !self.is_page
+            }
+            _ => self.uuids.is_repeated(uuid) && !self.is_page,
         }
     }
 }

@@ -56,7 +56,7 @@ const fn spread(hash: u32) -> u64 {
 }
 
 /// Ids by name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     names: [HashTable<Named>; 5],
     is_absent: bool,
@@ -91,6 +91,17 @@ impl Index {
     pub(crate) fn insert(&mut self, key: Key, id: u32) {
         let named = Named { hash: key.hash, id };
         self.names[key.kind as usize].insert_unique(named.hash(), named, Named::hash);
+    }
+}
+
+impl Index {
+    /// Forgets a name.
+    pub(crate) fn remove(&mut self, key: Key, id: u32) {
+        let same = |it: &Named| it.hash == key.hash && it.id == id;
+        let names = &mut self.names[key.kind as usize];
+        if let Ok(named) = names.find_entry(spread(key.hash), same) {
+            named.remove();
+        }
     }
 }
 
@@ -211,6 +222,8 @@ impl Line {
 #[derive(Debug, Default)]
 pub(crate) struct Uuids {
     lines: HashTable<Line>,
+    /// Lines before those; none while they are kept for good.
+    older: HashTable<Line>,
     recent: Box<[u64]>,
 }
 
@@ -220,7 +233,9 @@ const RECENT: usize = 4096;
 
 impl Uuids {
     pub(crate) fn line(&self, uuid: Uuid) -> Option<Brought> {
-        let found = self.lines.find(uuid.first, |it| it.is_of(uuid));
+        let same = |it: &Line| it.is_of(uuid);
+        let found = self.lines.find(uuid.first, same);
+        let found = found.or_else(|| self.older.find(uuid.first, same));
         found.map(|it| it.brought())
     }
 
@@ -237,12 +252,22 @@ impl Uuids {
     /// Whether a line with this uuid came before; it is kept from now on.
     pub(crate) fn is_known(&mut self, uuid: Uuid) -> bool {
         let same = |it: &Line| it.is_of(uuid);
+        if !self.older.is_empty() && self.older.find(uuid.first, same).is_some() {
+            return true;
+        }
         match self.lines.entry(uuid.first, same, Line::hash) {
             Entry::Occupied(_) => true,
             Entry::Vacant(free) => {
                 free.insert(Line::new(uuid, Brought::Nothing));
                 false
             }
+        }
+    }
+
+    /// Forgets the oldest lines, so that `most` of them and as many again are kept at most.
+    pub(crate) fn age(&mut self, most: usize) {
+        if self.lines.len() > most {
+            self.older = std::mem::take(&mut self.lines);
         }
     }
 

@@ -108,6 +108,7 @@ mod state;
 mod store;
 mod transcript;
 mod view;
+mod window;
 
 pub use arena::{Pieces, TextRef};
 pub use change::{Change, Changes};
@@ -124,3 +125,4 @@ pub use view::{
     Block, BlockKind, Blocks, Entry, EntryKind, ModelUsage, Permission, Raw, Session, Stats,
     Subagent, Task, Thread, ToolCall, ToolCalls, ToolResult, Usage,
 };
+pub use window::{Evicted, Page, Place, Window};

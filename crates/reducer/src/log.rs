@@ -131,6 +131,11 @@ impl Log {
         stamp.0 = self.revision().0;
     }
 
+    /// Every reader that has read before now has to begin again.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::at(Revision(self.revision().0 + 1));
+    }
+
     /// What is logged from now on gets a revision of its own.
     pub(crate) fn seal(&mut self) {
         self.sealed = self.revision().0;

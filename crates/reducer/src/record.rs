@@ -261,6 +261,7 @@ pub(crate) struct CallRecord {
     pub(crate) name: Name,
     pub(crate) thread: ThreadId,
     pub(crate) beside: Beside<CallId>,
+    /// The newest message that holds it.
     pub(crate) entry: Option<EntryId>,
     /// Raw JSON; empty while it is being written.
     pub(crate) input: Text,

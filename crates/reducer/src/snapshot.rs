@@ -27,7 +27,7 @@ impl Transcript {
     }
 
     /// Everything that a reader may ask for, and nothing that only the fold needs.
-    fn share(&mut self) -> Self {
+    pub(crate) fn share(&mut self) -> Self {
         Self {
             arena: self.arena.share(),
             index: Index::absent(),

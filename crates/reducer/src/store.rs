@@ -21,6 +21,8 @@ type Book<T> = Arc<Vec<Page<T>>>;
 #[derive(Clone, Debug)]
 pub(crate) struct Store<T> {
     books: Arc<Vec<Book<T>>>,
+    /// Number of the first record of the first book.
+    base: usize,
     /// The page that is being filled.
     tail: Vec<T>,
     /// Number of its first record.
@@ -35,6 +37,7 @@ impl<T> Default for Store<T> {
     fn default() -> Self {
         Self {
             books: Arc::default(),
+            base: 0,
             tail: Vec::new(),
             start: 0,
             first: 0,
@@ -51,12 +54,13 @@ impl<T> Store<T> {
 
     #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<&T> {
-        if at >= self.start {
-            return self.tail.get(at - self.start);
-        }
         if at < self.first {
             return self.kept.get(&at);
         }
+        if at >= self.start {
+            return self.tail.get(at - self.start);
+        }
+        let at = at - self.base;
         let book = self.books.get(at / PAGE / BOOK)?;
         book.get(at / PAGE % BOOK)?.get(at % PAGE)
     }
@@ -64,6 +68,11 @@ impl<T> Store<T> {
     /// Numbers of the records that are there.
     pub(crate) fn numbers(&self) -> impl DoubleEndedIterator<Item = usize> + use<'_, T> {
         self.kept.keys().copied().chain(self.first..self.len())
+    }
+
+    /// Numbers of the records before `to` that are there.
+    pub(crate) fn before(&self, to: usize) -> impl Iterator<Item = usize> + use<'_, T> {
+        self.numbers().take_while(move |&at| at < to)
     }
 }
 
@@ -81,7 +90,8 @@ impl<T: Clone> Store<T> {
     #[cold]
     fn turn(&mut self) {
         let page = std::mem::replace(&mut self.tail, Vec::with_capacity(PAGE));
-        let (book, books) = (self.start / PAGE / BOOK, Arc::make_mut(&mut self.books));
+        let book = (self.start - self.base) / PAGE / BOOK;
+        let books = Arc::make_mut(&mut self.books);
         self.start += page.len();
         if book == books.len() {
             books.push(Arc::default());
@@ -93,7 +103,7 @@ impl<T: Clone> Store<T> {
 
     #[inline]
     pub(crate) fn get_mut(&mut self, at: usize) -> Option<&mut T> {
-        if at >= self.start {
+        if at >= self.start && at >= self.first {
             return self.tail.get_mut(at - self.start);
         }
         self.older_mut(at)
@@ -104,9 +114,35 @@ impl<T: Clone> Store<T> {
         if at < self.first {
             return Arc::make_mut(&mut self.kept).get_mut(&at);
         }
+        let at = at - self.base;
         let book = Arc::make_mut(&mut self.books).get_mut(at / PAGE / BOOK)?;
         let page = Arc::make_mut(book).get_mut(at / PAGE % BOOK)?;
         Arc::make_mut(page).get_mut(at % PAGE)
+    }
+
+    /// Gives up the records before `to`, but for those that are kept. The cost is that of what is
+    /// given up.
+    pub(crate) fn evict(&mut self, to: usize, is_kept: impl Fn(usize) -> bool) {
+        let first = to.min(self.len()).max(self.first);
+        let kept = self.before(first).filter(|&at| at >= to || is_kept(at));
+        let kept = kept.filter_map(|at| Some((at, self.get(at)?.clone())));
+        self.kept = Arc::new(kept.collect());
+        let page = |at: usize| at.min(self.start).saturating_sub(self.base) / PAGE;
+        let pages = page(self.first)..page(first);
+        self.first = first;
+        if first == self.len() {
+            (self.base, self.start) = (first, first);
+            (self.books, self.tail) = Default::default();
+            return;
+        }
+        let empty = Page::default();
+        for page in pages {
+            let book = Arc::make_mut(&mut self.books).get_mut(page / BOOK);
+            let page = book.and_then(|book| Arc::make_mut(book).get_mut(page % BOOK));
+            if let Some(page) = page {
+                *page = Arc::clone(&empty);
+            }
+        }
     }
 }
 
@@ -160,5 +196,29 @@ mod tests {
         assert!((0..copy.len()).all(|at| copy[at] == at));
         let shared = |at: usize| Arc::ptr_eq(&store.books[0][at], &copy.books[0][at]);
         assert!(!shared(0) && (1..10).all(shared));
+    }
+
+    #[test]
+    fn records_are_given_up_from_the_front() {
+        let len = 10 * PAGE + 3;
+        let mut store = store(len);
+        let copy = store.clone();
+        let is_kept = |at: usize| at % 100 == 7;
+        for to in [1, PAGE - 1, PAGE, 5 * PAGE + 9, 10 * PAGE + 1, len] {
+            store.evict(to, is_kept);
+            let there: Vec<_> = store.numbers().collect();
+            assert!(
+                there
+                    .into_iter()
+                    .eq((0..len).filter(|&at| at >= to || is_kept(at)))
+            );
+            assert!((0..len).all(|at| store.get(at).is_none_or(|&it| it == at)));
+            store[107] = 107;
+        }
+        assert_eq!((store.push(len), store.len()), (len, len + 1));
+        for at in len + 1..len + 2 * PAGE {
+            assert_eq!((store.push(at), store[at]), (at, at));
+        }
+        assert!((0..copy.len()).all(|at| copy[at] == at));
     }
 }

@@ -18,6 +18,7 @@ use crate::record::{
 };
 use crate::state::ErrorKind;
 use crate::store::Store;
+use crate::window::{Ids, Keeper, What};
 
 /// A conversation, folded from its stream.
 ///
@@ -45,6 +46,14 @@ pub struct Transcript {
     pub(crate) evidence: Evidence,
     /// Offset behind the last line that was applied: what lies before it is known.
     pub(crate) applied: u64,
+    /// How often the process was started again.
+    pub(crate) run: u32,
+    /// Whether it folds lines once more, of which those that came twice are known.
+    pub(crate) is_page: bool,
+    /// What is given up of it, when it keeps no more than a window.
+    pub(crate) keeper: Option<Box<Keeper>>,
+    /// The first records behind the last cut of the window.
+    pub(crate) marked: Ids,
     /// The bad line at the end of the input, until it comes whole.
     pub(crate) cut: Option<Cut>,
 }
@@ -106,6 +115,10 @@ impl Transcript {
             tally: Tally::default(),
             evidence: Evidence::default(),
             applied: 0,
+            run: 0,
+            is_page: false,
+            keeper: None,
+            marked: Ids::default(),
             cut: None,
         }
     }
@@ -127,6 +140,9 @@ impl Transcript {
             return self.extend(item.at.end);
         }
         self.mend(item.at.offset);
+        if self.keeper.is_some() {
+            self.slide();
+        }
         let here = Here {
             offset: item.at.offset,
             end: item.at.end,
@@ -201,11 +217,22 @@ impl Transcript {
         // again at its first byte.
         if item.at.is_tail {
             self.applied = here.offset;
+            let bytes = here.end - here.offset;
+            let at = Meta { at_ms: here.at_ms };
+            let text = || text.into_boxed_str();
+            self.note_told(
+                || What::Cut {
+                    kind,
+                    text: text(),
+                    bytes,
+                },
+                at,
+            );
             self.cut = Some(Cut {
                 entry,
                 kind,
                 offset: here.offset,
-                bytes: here.end - here.offset,
+                bytes,
             });
         }
     }
@@ -228,6 +255,40 @@ impl Transcript {
     pub(crate) fn rewind(&mut self) {
         self.applied = 0;
         self.cut = None;
+        self.run += 1;
+        self.cut_run();
+    }
+
+    /// Passes over a line that is known to have come before.
+    pub(crate) fn pass(&mut self, item: &Item<'_>) {
+        if item.at.offset >= self.applied {
+            self.applied = item.at.end;
+            self.count(item.at);
+            self.tally.events += 1;
+            self.tally.duplicates += 1;
+        }
+    }
+
+    /// Half a line at the end of the input comes again.
+    pub(crate) fn cut_again(&mut self, kind: ErrorKind, text: &str, bytes: u64, at: Meta) {
+        let here = Here {
+            offset: self.applied,
+            end: self.applied + bytes,
+            at_ms: at.at_ms,
+        };
+        self.tally.bytes += bytes;
+        self.tally.lines += 1;
+        match kind {
+            ErrorKind::Parse => self.tally.parse_errors += 1,
+            _ => self.tally.is_truncated = true,
+        }
+        let entry = self.error(kind, text, here);
+        self.cut = Some(Cut {
+            entry,
+            kind,
+            offset: here.offset,
+            bytes,
+        });
     }
 
     // Records.
@@ -255,21 +316,21 @@ impl Transcript {
     }
 
     pub(crate) fn remove_entry(&mut self, id: EntryId) {
-        if !self.entries[id.at()].is_removed {
+        if self.entries.get(id.at()).is_some_and(|it| !it.is_removed) {
             self.entries[id.at()].is_removed = true;
             self.touch_entry(id);
         }
     }
 
     pub(crate) fn message(&self, entry: EntryId) -> Option<&MessageRecord> {
-        match &self.entries[entry.at()].body {
+        match &self.entries.get(entry.at())?.body {
             EntryBody::Assistant(message) => Some(message),
             _ => None,
         }
     }
 
     pub(crate) fn message_mut(&mut self, entry: EntryId) -> Option<&mut MessageRecord> {
-        match &mut self.entries[entry.at()].body {
+        match &mut self.entries.get_mut(entry.at())?.body {
             EntryBody::Assistant(message) => Some(message),
             _ => None,
         }
@@ -379,11 +440,13 @@ impl Transcript {
     }
 
     pub(crate) fn touch_entry(&mut self, id: EntryId) {
+        self.change_entry(id);
         self.log
             .note(&mut self.entries[id.at()].stamp, Slot::Entry(id.number()));
     }
 
     pub(crate) fn touch_block(&mut self, id: BlockId) {
+        self.change_entry(self.blocks[id.at()].entry);
         let block = &mut self.blocks[id.at()];
         if std::mem::take(&mut block.was_text) {
             block.stamp = Stamp::default();
@@ -399,6 +462,8 @@ impl Transcript {
             block.was_text = true;
             self.log.note_text(&mut block.stamp, id.number(), from);
         }
+        let entry = block.entry;
+        self.change_entry(entry);
     }
 
     pub(crate) fn touch_tally(&mut self) {

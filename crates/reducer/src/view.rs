@@ -256,6 +256,12 @@ impl Transcript {
         Stats::new(self)
     }
 
+    /// The `tool_use` id of a call; empty when it was given up.
+    pub(crate) fn call_id(&self, id: CallId) -> &str {
+        let call = self.calls.get(id.at());
+        call.map(|call| self.arena.str(call.id)).unwrap_or_default()
+    }
+
     /// An id; none when it is empty.
     pub(crate) fn id_of(&self, atom: Atom) -> Option<&str> {
         (!atom.is_empty()).then(|| self.arena.str(atom))

@@ -150,7 +150,8 @@ impl Transcript {
     }
 
     fn is_user(&self, entry: EntryId) -> bool {
-        matches!(self.entries[entry.at()].body, EntryBody::User(_))
+        let entry = self.entries.get(entry.at());
+        entry.is_some_and(|entry| matches!(entry.body, EntryBody::User(_)))
     }
 
     /// Removes blocks; says whether there were any.

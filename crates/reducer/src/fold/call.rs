@@ -37,11 +37,12 @@ impl Transcript {
         let call = self
             .call_by(key, &id)
             .unwrap_or_else(|| self.add_call(key, thread, &id, false));
+        self.reach_call(call);
         if self.calls[call.at()].is_placeholder {
             self.adopt(call, thread);
         }
         let record = &mut self.calls[call.at()];
-        record.entry = Some(entry);
+        record.entry = record.entry.max(Some(entry));
         if record.name.is_empty() {
             record.name = self.names.keep(&tool.name.decode());
             self.touch_call(call);
@@ -201,6 +202,7 @@ impl Transcript {
         let key = Key::new(Kind::Call, 0, &id);
         let call = self.call_by(key, &id);
         let call = call.unwrap_or_else(|| self.add_call(key, ThreadId::MAIN, &id, true));
+        self.reach_call(call);
         self.subagent(call)
     }
 
@@ -313,6 +315,7 @@ impl Transcript {
         let call = self
             .call_by(key, &id)
             .unwrap_or_else(|| self.add_call(key, thread, &id, true));
+        self.reach_call(call);
         if self.calls[call.at()].result.is_some() {
             return;
         }
@@ -321,6 +324,9 @@ impl Transcript {
         let record = self.store_result(result, is_async, here);
         let given = ResultId::new(self.results.push(record) as u32);
         self.calls[call.at()].result = Some(given);
+        if result.is_error {
+            self.reach_answers(call);
+        }
         let end = self.ending(call, result, user, self.arena.text(record.text));
         self.touch_call(call);
         self.close_permission_of(call, PermissionState::Answered);
@@ -413,6 +419,7 @@ impl Transcript {
     }
 
     pub(crate) fn touch_call(&mut self, id: CallId) {
+        self.change_call(id);
         self.log
             .note(&mut self.calls[id.at()].stamp, Slot::Call(id.number()));
     }

@@ -23,8 +23,8 @@ impl Transcript {
     fn ask(&mut self, request: &ControlRequest<'_>, ask: &CanUseTool<'_>, here: Here) {
         let request_id = request.request_id.unwrap_or_default().decode();
         let key = Key::new(Kind::Permission, 0, &request_id);
-        if self.permission_by(key, &request_id).is_some() {
-            return;
+        if let Some(known) = self.permission_by(key, &request_id) {
+            return self.reach_permission(known);
         }
         let id = PermissionId::new(self.permissions.len() as u32);
         let name = self.arena.atom(&request_id);
@@ -46,6 +46,9 @@ impl Transcript {
         self.evidence.permissions.push(id);
         self.touch_permission(id);
         self.touch_status();
+        if let Some(call) = self.call_of(id) {
+            self.reach_call(call);
+        }
         if let Some(call) = self.call_of(id).filter(|&call| self.is_open(call)) {
             self.set_call(call, CallState::AwaitingPermission);
         }
@@ -75,6 +78,7 @@ impl Transcript {
 
     /// Closes a request that is open; the first answer counts.
     pub(crate) fn close_permission(&mut self, id: PermissionId, state: PermissionState) {
+        self.reach_permission(id);
         if self.permissions[id.at()].state != PermissionState::Open {
             return;
         }
@@ -151,13 +155,26 @@ impl Transcript {
         self.evidence.permissions.iter().any(asks)
     }
 
+    /// The answers for a call are spoken of.
+    pub(crate) fn reach_answers(&mut self, call: CallId) {
+        if self.marked.permission > 0 {
+            let recent = self.permissions.numbers().rev().take(RECENT_ANSWERS);
+            let is_for = |&at: &usize| self.is_for(&self.permissions[at], call);
+            for at in recent.filter(is_for).collect::<Vec<_>>() {
+                self.reach_permission(PermissionId::new(at as u32));
+            }
+        }
+    }
+
+    fn is_for(&self, it: &PermissionRecord, call: CallId) -> bool {
+        let id = self.calls[call.at()].id;
+        it.tool_use_id
+            .is_some_and(|it| self.arena.str(it) == self.arena.str(id))
+    }
+
     pub(crate) fn was_denied(&self, call: CallId) -> bool {
-        let denied = |it: &PermissionRecord| {
-            it.state == PermissionState::Denied
-                && it.tool_use_id.is_some_and(|id| {
-                    self.arena.str(id) == self.arena.str(self.calls[call.at()].id)
-                })
-        };
+        let denied =
+            |it: &PermissionRecord| it.state == PermissionState::Denied && self.is_for(it, call);
         let recent = self.permissions.numbers().rev().take(RECENT_ANSWERS);
         recent.into_iter().any(|at| denied(&self.permissions[at]))
     }

@@ -11,12 +11,12 @@ use crate::state::MessageState;
 use crate::transcript::{Here, Transcript};
 
 /// A message that streams. A thread has one at most.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Draft {
     thread: ThreadId,
     pub(crate) entry: EntryId,
     /// Its `message.id`.
-    id: Atom,
+    pub(crate) id: Atom,
     /// The block that grows.
     pub(crate) open: Option<BlockId>,
     /// The input of the tool call that grows, so far.
@@ -104,6 +104,7 @@ impl Transcript {
             self.index.insert(key, entry.number());
             return entry;
         };
+        self.reach_entry(found);
         if std::mem::take(&mut self.entries[found.at()].is_removed) {
             self.touch_entry(found);
         }

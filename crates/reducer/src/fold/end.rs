@@ -5,6 +5,7 @@ use crate::host::{End, Meta};
 use crate::record::ThreadId;
 use crate::state::{CallState, ErrorKind, PermissionState, TaskState};
 use crate::transcript::{Here, Transcript};
+use crate::window::What;
 
 impl Transcript {
     /// Ends the stream: every message, tool call, permission request and task that is still open
@@ -13,6 +14,7 @@ impl Transcript {
     /// A second end closes what was applied behind the first; it says why only when the first was
     /// that of a recording and this is that of the process.
     pub fn end(&mut self, end: End<'_>, at: Meta) {
+        self.note_told(|| What::of_end(end), at);
         self.close_all();
         let was_process = matches!(end, End::Process { .. });
         let known = self.evidence.ended;
@@ -47,8 +49,8 @@ impl Transcript {
     fn close_all(&mut self) {
         self.close_drafts(|_| true);
         self.close_permissions();
-        for thread in 0..self.threads.len() as u32 {
-            self.close_thread(ThreadId::new(thread), CallState::Lost);
+        for thread in self.threads.numbers().collect::<Vec<_>>() {
+            self.close_thread(ThreadId::new(thread as u32), CallState::Lost);
         }
         for id in std::mem::take(&mut self.evidence.tasks) {
             self.set_task(id, TaskState::Lost);

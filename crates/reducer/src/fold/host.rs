@@ -7,6 +7,7 @@ use crate::index::{Brought, Uuid};
 use crate::record::{EntryBody, ThreadId, UserRecord};
 use crate::state::{ErrorKind, PermissionState};
 use crate::transcript::{Here, Transcript};
+use crate::window::What;
 
 impl Transcript {
     /// Takes what the host knows and the stream does not say.
@@ -16,6 +17,12 @@ impl Transcript {
             end: self.applied,
             at_ms: at.at_ms,
         };
+        if self.is_told_again(&event) {
+            return;
+        }
+        if let Some(what) = What::of(&event) {
+            self.note_told(|| what, at);
+        }
         match event {
             HostEvent::ProcessStarted => self.process_started(),
             HostEvent::PromptSent { uuid, text } => self.prompt_sent(uuid, text, here),
@@ -42,6 +49,16 @@ impl Transcript {
         }
     }
 
+    /// Whether the host says a prompt again, by its uuid.
+    fn is_told_again(&self, event: &HostEvent<'_>) -> bool {
+        match event {
+            HostEvent::PromptSent {
+                uuid: Some(uuid), ..
+            } if !uuid.is_empty() => self.uuids.line(Uuid::new(uuid)).is_some() && !self.is_page,
+            _ => false,
+        }
+    }
+
     fn process_started(&mut self) {
         if self.evidence.ended.take().is_some() {
             self.rewind();
@@ -53,10 +70,6 @@ impl Transcript {
 
     fn prompt_sent(&mut self, uuid: Option<&str>, text: &str, here: Here) {
         let uuid = uuid.unwrap_or_default();
-        let key = Uuid::new(uuid);
-        if !uuid.is_empty() && self.uuids.line(key).is_some() {
-            return;
-        }
         let body = EntryBody::User(UserRecord {
             uuid: self.arena.atom(uuid),
             text: self.keep(text),
@@ -68,7 +81,8 @@ impl Transcript {
         if uuid.is_empty() {
             self.unconfirmed.push_back(entry);
         } else {
-            self.uuids.note(key, Brought::Entry(entry.number()));
+            self.uuids
+                .note(Uuid::new(uuid), Brought::Entry(entry.number()));
         }
         self.open_turn();
     }

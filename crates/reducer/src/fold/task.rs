@@ -22,6 +22,7 @@ impl Transcript {
             return;
         };
         if let Some(call) = self.call_named(&tool_use_id.decode()) {
+            self.reach_call(call);
             let thread = self.subagent(call);
             self.note_agent(thread, line.task_id, line.subagent_type);
         }
@@ -117,6 +118,7 @@ impl Transcript {
         let Some(id) = self.task_by(key, &name) else {
             return Some(self.add_task(key, &name, &run));
         };
+        self.reach_task(id);
         let known = self.arena.str(self.tasks[id.at()].run);
         // Runs are ordered as strings (protocol, section A.15).
         if !run.is_empty() && *run < *known {
@@ -190,7 +192,7 @@ impl Transcript {
     }
 
     /// Puts a task behind the first one of its call.
-    fn link_to_call(&mut self, id: TaskId, call: Atom) {
+    pub(crate) fn link_to_call(&mut self, id: TaskId, call: Atom) {
         let name = self.arena.str(call);
         let Some(first) = self.first_task_of(name) else {
             let key = Key::new(Kind::TaskOfCall, 0, name);
@@ -198,6 +200,31 @@ impl Transcript {
         };
         let second = self.tasks[first.at()].next_of_call.replace(id);
         self.tasks[id.at()].next_of_call = second;
+    }
+
+    /// Takes a task out of those of its call.
+    pub(crate) fn unlink_from_call(&mut self, id: TaskId) {
+        let task = &self.tasks[id.at()];
+        let (next, Some(call)) = (task.next_of_call, task.tool_use_id) else {
+            return;
+        };
+        let name = self.arena.str(call);
+        let Some(first) = self.first_task_of(name) else {
+            return;
+        };
+        if first == id {
+            let key = Key::new(Kind::TaskOfCall, 0, name);
+            self.index.remove(key, id.number());
+            if let Some(next) = next {
+                self.index.insert(key, next.number());
+            }
+            return;
+        }
+        let after = |id: &TaskId| self.tasks[id.at()].next_of_call;
+        let mut its = std::iter::successors(Some(first), after);
+        if let Some(before) = its.find(|it| after(it) == Some(id)) {
+            self.tasks[before.at()].next_of_call = next;
+        }
     }
 
     fn summarize(&mut self, id: TaskId, summary: Option<Str<'_>>) {

@@ -139,6 +139,7 @@ impl Transcript {
         }
         if !self.confirms(event.uuid, &prompt) {
             let end = EntryId::new(self.entries.len() as u32);
+            self.reach_prompts(end);
             let news = self.news(&prompt, end);
             self.prompt(thread, event.uuid, user, news, here);
         }
@@ -186,7 +187,9 @@ impl Transcript {
                 None => return false,
             },
         };
-        let EntryBody::User(said) = &self.entries[entry.at()].body else {
+        self.reach_entry(entry);
+        let said = self.entries.get(entry.at()).map(|it| &it.body);
+        let Some(EntryBody::User(said)) = said else {
             return false;
         };
         let text = self.arena.text(said.text).to_cow();
@@ -194,23 +197,46 @@ impl Transcript {
         let before = prompt.strip_suffix(&*text);
         let is_merged = before.is_some_and(|before| before.ends_with('\n'));
         if said.is_unconfirmed {
-            let heard = (!is_same && !is_merged).then(|| self.news(prompt, entry));
+            let is_other = !is_same && !is_merged;
+            let heard = is_other.then(|| self.news(prompt, entry));
+            let heard = heard.map(str::to_owned);
+            if heard.is_some() {
+                self.reach_prompts(entry);
+            }
+            let heard = heard.as_deref();
             self.confirm(entry, uuid, heard);
             return true;
         }
+        let is_known = is_same || is_merged || said.is_sent;
         if is_same {
             self.tally.duplicates += 1;
         }
-        is_same || is_merged || said.is_sent
+        is_known
+    }
+
+    /// The prompts just before the entry `own` are spoken of.
+    fn reach_prompts(&mut self, own: EntryId) {
+        if self.marked.entry > 0 {
+            let before = self.prompts_before(own).map(|(id, _)| id);
+            for id in before.collect::<Vec<_>>() {
+                self.reach_entry(id);
+            }
+        }
+    }
+
+    /// The prompts that stand just before the entry `own`, the last first.
+    fn prompts_before(&self, own: EntryId) -> impl Iterator<Item = (EntryId, Cow<'_, str>)> {
+        let entries = self.main().entries().rev();
+        let before = entries.skip_while(move |it| it.id() >= own);
+        let before = before.map_while(|it| Some((it.id(), said(it)?)));
+        before.take(MERGED)
     }
 
     /// What a merged echo says beyond the prompts that stand just before the entry `own`.
     fn news<'p>(&self, prompt: &'p str, own: EntryId) -> &'p str {
-        let entries = self.main().entries().rev();
-        let before = entries.skip_while(|it| it.id() >= own).map_while(said);
-        let mut before: Vec<_> = before.take(MERGED).collect();
+        let mut before: Vec<_> = self.prompts_before(own).collect();
         before.reverse();
-        before.iter().fold(prompt, |news, said| {
+        before.iter().fold(prompt, |news, (_, said)| {
             let rest = news.strip_prefix(&**said);
             rest.and_then(|rest| rest.strip_prefix('\n'))
                 .unwrap_or(news)

@@ -97,10 +97,11 @@ impl<'a> ToolCall<'a> {
         Thread::new(self.transcript, self.record().thread)
     }
 
-    /// The message that holds it; none when it was never announced.
+    /// The message that holds it; none when it was never announced, or given up.
     #[must_use]
     pub fn entry(self) -> Option<Entry<'a>> {
         let entry = self.record().entry?;
+        self.transcript.entries.get(entry.at())?;
         Some(Entry::new(self.transcript, entry))
     }
 }

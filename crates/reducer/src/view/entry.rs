@@ -8,7 +8,7 @@ use crate::names::Name;
 use crate::record::{BlockBody, BlockId, EntryBody, EntryId, Stage};
 use crate::state::{ErrorKind, MessageState, Outcome};
 use crate::transcript::Transcript;
-use crate::view::{Raw, Thread, ToolCall};
+use crate::view::{Raw, Thread};
 
 /// Levels of JSON around a raw block on the main thread: the transcript, the entries, the entry,
 /// the blocks, the block.
@@ -283,7 +283,7 @@ impl<'a> Block<'a> {
             BlockBody::Thinking(said) => BlockKind::Thinking { text: text(said) },
             BlockBody::Redacted => BlockKind::RedactedThinking,
             BlockBody::Call(call) => BlockKind::ToolCall {
-                id: ToolCall::new(self.transcript, call).id(),
+                id: self.transcript.call_id(call),
             },
             BlockBody::Other(raw) => BlockKind::Other { raw: self.raw(raw) },
         }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::feed::{Feed, text, tool};
 use crate::host::{HostDecision, HostEvent};
+use crate::window::Window;
 
 /// A small generator of numbers, the same in every run (xorshift, 64 bits).
 struct Dice(u64);
@@ -76,6 +77,26 @@ fn states(value: &Value, out: &mut Vec<String>) {
         Value::Array(values) => values.iter().for_each(|value| states(value, out)),
         _ => {}
     }
+}
+
+#[test]
+fn what_a_window_gives_up_comes_back_as_it_was() {
+    let mut stretches = 0;
+    for seed in 1..400 {
+        let mut dice = Dice(seed * 0x9e37_79b9);
+        let mut feed = Feed::with_window(Window::of_entries(1 + seed as usize % 12));
+        for _ in 0..dice.below(160) {
+            step(&mut feed, &mut dice);
+            if dice.below(4) == 0 {
+                feed.json();
+            }
+        }
+        feed.json();
+        stretches += feed.page_back();
+        feed.ends().json();
+        feed.page_back();
+    }
+    assert!(stretches > 2_000, "{stretches} stretches were given up");
 }
 
 #[test]
