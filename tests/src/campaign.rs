@@ -9,6 +9,7 @@ pub mod hidden;
 mod host_killed;
 mod idle_sessions;
 mod random;
+mod rc_files;
 mod strangers;
 mod support;
 mod trees;
@@ -116,6 +117,13 @@ pub static ALL: &[Campaign] = &[
         first: 100,
         second: 10_000,
         run: both_full::run,
+    },
+    Campaign {
+        name: "rc-files",
+        what: "a hostile start-up file hangs us, leaves a process, or spoils the login environment",
+        first: 1,
+        second: 20,
+        run: rc_files::run,
     },
     Campaign {
         name: "idle-sessions",

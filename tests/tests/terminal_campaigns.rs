@@ -4,10 +4,7 @@ use std::process::Command;
 
 use bowline_tests::campaign::ALL;
 
-#[expect(
-    clippy::print_stdout,
-    reason = "what was measured, with --nocapture"
-)]
+#[expect(clippy::print_stdout, reason = "what was measured, with --nocapture")]
 fn survives(name: &str) {
     let campaign = ALL
         .iter()
@@ -51,6 +48,11 @@ fn exec_failures() {
 #[test]
 fn both_full() {
     survives("both-full");
+}
+
+#[test]
+fn rc_files() {
+    survives("rc-files");
 }
 
 #[test]

@@ -47,4 +47,17 @@ impl TerminalEngine {
         let terminal: Arc<dyn Terminal> = Arc::new(local);
         Ok((TerminalSession::new(id, terminal), tap))
     }
+
+    /// Starts a child that has nothing to read and whose only output is an answer: what it writes
+    /// to its descriptor [`EXTRA`](crate::sys::EXTRA), or to its stdout.
+    pub(crate) fn make_answering(
+        &self,
+        configuration: &Configuration,
+        on_stdout: bool,
+    ) -> Result<TerminalSession, SpawnError> {
+        tokio::runtime::Handle::try_current().map_err(|_| SpawnError::NoRuntime)?;
+        let id = SessionId::random();
+        let (local, _) = Local::start_answering(id, configuration, on_stdout)?;
+        Ok(TerminalSession::new(id, Arc::new(local)))
+    }
 }

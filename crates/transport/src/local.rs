@@ -40,6 +40,7 @@ use input::Input;
 use pump::Mouth;
 use streams::Streams;
 use supervisor::Supervisor;
+use wires::{Theirs, Wires};
 
 pub(crate) use leader::Leader;
 pub(crate) use spawn::{Born, spawn};
@@ -74,10 +75,26 @@ impl Local {
     /// Starts the child. Until it lives nothing is spawned, so a failure leaves nothing behind.
     /// The streams are to be read, by the tap or by those who take its place when it is dropped.
     pub(crate) fn start(id: SessionId, what: &Configuration) -> Result<(Self, Tap), SpawnError> {
+        Self::begin(id, what, wires::open(what.stdio)?)
+    }
+
+    /// As [`start`](Self::start), for a child that only answers.
+    pub(crate) fn start_answering(
+        id: SessionId,
+        what: &Configuration,
+        on_stdout: bool,
+    ) -> Result<(Self, Tap), SpawnError> {
+        Self::begin(id, what, wires::answering(on_stdout)?)
+    }
+
+    fn begin(
+        id: SessionId,
+        what: &Configuration,
+        (wires, theirs): (Wires, Theirs),
+    ) -> Result<(Self, Tap), SpawnError> {
         sys::ignore_broken_pipes();
         let limits = what.limits;
         let [output, errors] = logs(limits, what.stdio);
-        let (wires, theirs) = wires::open(what.stdio)?;
         let Born { child, hold } = spawn(id, what, theirs)?;
         let pid = child.pid;
         let console = wires.console.as_ref().map(Arc::downgrade);

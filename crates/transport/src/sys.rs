@@ -29,7 +29,7 @@ pub(crate) use descriptor::{Filled, PIPE_BYTES, pipe, read_into, readable, watch
 pub(crate) use keeper::{
     ChildSignal, adopt_orphans, ended_child, ignore_polite_signals, take_extra, take_stdio,
 };
-pub(crate) use launch::{Image, Launched, Place, Refusal, Step, launch};
+pub(crate) use launch::{EXTRA, Image, Launched, Place, Refusal, Step, launch};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use platform::{Group, Nest};
 pub(crate) use platform::{KEEPS_OUTPUT, grow_pipe, kill, open_directory};

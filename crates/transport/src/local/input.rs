@@ -36,14 +36,18 @@ pub(super) struct Input {
 
 impl Input {
     /// Starts the writer. Aborting it closes a pipe and fails every order that is not done.
-    pub(super) fn start(wire: Wire, console: bool, limits: InputLimits) -> (Self, AbortHandle) {
+    pub(super) fn start(
+        wire: Option<Wire>,
+        console: bool,
+        limits: InputLimits,
+    ) -> (Self, AbortHandle) {
         let (orders, queue) = mpsc::unbounded_channel();
         let input = Self {
             orders,
             claims: Claims::new(limits.queue_bytes),
         };
         let writer = Writer {
-            wire: Some(wire),
+            wire,
             console,
             deadline: limits.deadline,
             torn: false,

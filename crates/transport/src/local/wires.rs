@@ -1,5 +1,6 @@
 //! The descriptors between us and the child, opened before it exists.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use crate::sys;
 
 /// Our ends.
 pub(super) struct Wires {
-    pub(super) input: Wire,
+    /// Absent if the child has nothing to read.
+    pub(super) input: Option<Wire>,
     pub(super) output: Wire,
     /// Absent on a terminal.
     pub(super) errors: Option<Wire>,
@@ -49,7 +51,7 @@ fn pipes() -> io::Result<(Wires, Theirs)> {
     let (errors, stderr) = sys::pipe()?;
     sys::grow_pipe(&stdout, sys::PIPE_BYTES);
     let wires = Wires {
-        input: Arc::new(sys::watch(input)?),
+        input: Some(Arc::new(sys::watch(input)?)),
         output: Arc::new(sys::watch(output)?),
         errors: Some(Arc::new(sys::watch(errors)?)),
         console: None,
@@ -58,11 +60,36 @@ fn pipes() -> io::Result<(Wires, Theirs)> {
     Ok((wires, [stdin, stdout, stderr].into()))
 }
 
+/// One pipe, for an answer; all else comes from nowhere and goes there.
+pub(super) fn answering(on_stdout: bool) -> Result<(Wires, Theirs), SpawnError> {
+    let open = || -> io::Result<_> {
+        let null = || -> io::Result<OwnedFd> {
+            let null = File::options().read(true).write(true).open("/dev/null")?;
+            Ok(null.into())
+        };
+        let (output, answer) = sys::pipe()?;
+        let wires = Wires {
+            input: None,
+            output: Arc::new(sys::watch(output)?),
+            errors: None,
+            console: None,
+            peer: None,
+        };
+        let (stdout, extra) = match on_stdout {
+            true => (answer, None),
+            false => (null()?, Some(answer)),
+        };
+        let stdio = [null()?, stdout, null()?];
+        Ok((wires, Theirs { stdio, extra }))
+    };
+    open().map_err(|error| SpawnError::io("open the pipe of an answer", error))
+}
+
 fn pty(size: WindowSize, mode: PtyMode) -> io::Result<(Wires, Theirs)> {
     let (ours, theirs) = sys::open_pty(size, mode)?;
     let console = Arc::new(sys::watch(ours)?);
     let wires = Wires {
-        input: Arc::clone(&console),
+        input: Some(Arc::clone(&console)),
         output: Arc::clone(&console),
         errors: None,
         console: Some(console),

@@ -8,6 +8,7 @@
 
 mod ends;
 mod leaks;
+mod logins;
 mod pipes;
 mod pty_system;
 mod ptys;

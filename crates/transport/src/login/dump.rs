@@ -1,0 +1,144 @@
+//! The shell's answer: a mark, the variables with a NUL behind each, another mark.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+
+use uuid::Uuid;
+
+/// What begins an answer and what ends it. Not the same: some shells keep the last argument of the
+/// last command in a variable, which is then a part of the answer.
+#[derive(Clone, Debug)]
+pub(super) struct Marks {
+    pub(super) open: String,
+    pub(super) close: String,
+}
+
+impl Marks {
+    pub(super) fn random() -> Self {
+        let mark = || Uuid::new_v4().simple().to_string();
+        Self {
+            open: mark(),
+            close: mark(),
+        }
+    }
+}
+
+/// Bytes of an answer that are taken: twice what execve(2) can pass on by default on Linux.
+pub(super) const MOST: usize = 4 << 20;
+
+/// What has come of the answer so far. What comes before it is not kept.
+#[derive(Debug)]
+pub(super) struct Dump {
+    marks: Marks,
+    is_open: bool,
+    kept: Vec<u8>,
+}
+
+impl Dump {
+    pub(super) fn new(marks: Marks) -> Self {
+        Self {
+            marks,
+            is_open: false,
+            kept: Vec::new(),
+        }
+    }
+
+    /// Takes more, and hands out what is between the marks once both are there.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Option<&[u8]> {
+        let (open, close) = (self.marks.open.as_bytes(), self.marks.close.as_bytes());
+        // Half a mark may wait at the end of what was looked through before.
+        let half = open.len().max(close.len()).saturating_sub(1);
+        let mut looked = self.kept.len().saturating_sub(half);
+        self.kept.extend_from_slice(bytes);
+        if !self.is_open {
+            let Some(at) = find(&self.kept, open, looked) else {
+                self.kept.drain(..self.kept.len().saturating_sub(half));
+                return None;
+            };
+            self.kept.drain(..at + open.len());
+            (self.is_open, looked) = (true, 0);
+        }
+        let end = find(&self.kept, close, looked)?;
+        self.kept.get(..end)
+    }
+
+    /// Whether this is more than any answer.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.kept.len() > MOST
+    }
+}
+
+fn find(text: &[u8], mark: &[u8], from: usize) -> Option<usize> {
+    let mut windows = text.get(from..)?.windows(mark.len());
+    windows
+        .position(|window| window == mark)
+        .map(|at| from + at)
+}
+
+/// Reads the variables; `None` if this is not what env(1) writes.
+pub(super) fn variables(answer: &[u8]) -> Option<BTreeMap<OsString, OsString>> {
+    let answer = answer.strip_suffix(b"\0")?;
+    answer.split(|byte| *byte == 0).map(variable).collect()
+}
+
+fn variable(line: &[u8]) -> Option<(OsString, OsString)> {
+    // A name may begin with the sign: some systems keep such variables for themselves.
+    let equals = line.iter().skip(1).position(|byte| *byte == b'=')? + 1;
+    let (name, value) = line.split_at_checked(equals)?;
+    let value = value.get(1..)?;
+    Some((
+        OsStr::from_bytes(name).into(),
+        OsStr::from_bytes(value).into(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dump() -> Dump {
+        Dump::new(Marks {
+            open: "MARK".into(),
+            close: "STOP".into(),
+        })
+    }
+
+    #[test]
+    fn an_answer_is_what_is_between_the_marks() {
+        let mut dump = dump();
+        for part in ["junk MA", "RKA=1\0B=two\nlines\0_=MARK\0STO"] {
+            assert_eq!(dump.push(part.as_bytes()), None);
+        }
+        let variables = variables(dump.push(b"P rest").unwrap()).unwrap();
+        let expected = [("A", "1"), ("B", "two\nlines"), ("_", "MARK")];
+        let expected = expected.map(|(name, value)| (name.into(), value.into()));
+        assert_eq!(variables, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn an_answer_may_come_in_any_parts_and_junk_is_not_kept() {
+        let text = b"MAR MAMARKA=1\0STOSTOP";
+        for cut in 0..text.len() {
+            let mut dump = dump();
+            let (first, second) = text.split_at(cut);
+            assert_eq!(dump.push(first), None);
+            assert_eq!(dump.push(second), Some(&b"A=1\0STO"[..]), "{cut}");
+        }
+        let mut dump = dump();
+        for _ in 0..100 {
+            assert_eq!(dump.push(&[b'M'; 1000]), None);
+        }
+        assert_eq!(dump.kept.len(), 3);
+    }
+
+    #[test]
+    fn anything_else_is_no_answer() {
+        for odd in ["", "A=1", "A=1\0B\0", "\0", "A=1\0\0", "=\0"] {
+            assert_eq!(variables(odd.as_bytes()), None, "{odd:?}");
+        }
+        let odd = variables(b"BASH_FUNC_f%%=() { echo =; }\0A==\0").unwrap();
+        assert_eq!(odd[OsStr::new("A")], "=");
+        assert_eq!(odd.len(), 2);
+    }
+}

@@ -1,0 +1,97 @@
+//! The login environment: asked for once, and again when a file has changed. What hostile files do
+//! is a campaign of its own.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use bowline_transport::{
+    Configuration, Environment, LoginEnvironment, LoginFailure, LoginShell, LoginSource, Stream,
+};
+
+use crate::support::{read_all, start, within};
+
+/// Leaves a line for each time that it is read.
+const COUNTED: &str =
+    "echo asked >> \"$HOME/asked\"; export GIVEN=given; [ -n \"$SLOW\" ] && sleep 300";
+
+fn shell(home: &Path) -> LoginShell {
+    fs::write(home.join(".profile"), COUNTED).unwrap();
+    let mut env = Environment::inherited();
+    env.set("HOME", home).set("CLAUDECODE", "1").remove("ENV");
+    LoginShell {
+        shell: "/bin/sh".into(),
+        env,
+        patience: Duration::from_secs(60),
+    }
+}
+
+fn asked(home: &Path) -> usize {
+    fs::read_to_string(home.join("asked"))
+        .unwrap()
+        .lines()
+        .count()
+}
+
+fn given(environment: &LoginEnvironment) -> Option<&OsStr> {
+    environment
+        .variables
+        .get(OsStr::new("GIVEN"))
+        .map(AsRef::as_ref)
+}
+
+#[tokio::test]
+async fn a_shell_is_asked_once_until_a_file_changes() {
+    let home = tempfile::tempdir().unwrap();
+    let login = shell(home.path());
+    let (one, other) = tokio::join!(login.environment(), login.environment());
+    assert_eq!((asked(home.path()), &one), (1, &other));
+    assert_eq!(given(&one), Some(OsStr::new("given")));
+    assert_eq!(one.provenance.source, LoginSource::Interactive);
+    assert!(one.provenance.files.contains(&home.path().join(".profile")));
+    assert!(one.provenance.failures.is_empty());
+    assert!(!one.variables.contains_key(OsStr::new("CLAUDECODE")));
+
+    let changed = COUNTED.replace("=given", "=changed");
+    fs::write(home.path().join(".profile"), changed).unwrap();
+    let again = within(login.environment()).await;
+    assert_eq!(
+        (asked(home.path()), given(&again)),
+        (2, Some(OsStr::new("changed")))
+    );
+    within(login.capture()).await;
+    assert_eq!(asked(home.path()), 3, "asked in any case");
+}
+
+#[tokio::test]
+async fn a_shell_that_hangs_is_done_without_and_says_why() {
+    let home = tempfile::tempdir().unwrap();
+    let mut login = shell(home.path());
+    login.env.set("SLOW", "1");
+    login.patience = Duration::from_secs(1);
+    let found = within(login.capture()).await;
+    let provenance = &found.provenance;
+    assert_eq!(provenance.source, LoginSource::Inherited);
+    let timed_out = |failure: &LoginFailure| matches!(failure, LoginFailure::TimedOut(_));
+    assert_eq!(provenance.failures.len(), 2);
+    assert!(provenance.failures.iter().all(timed_out), "{provenance:?}");
+    assert!(provenance.took < Duration::from_secs(10));
+    assert_eq!(given(&found), None);
+    assert_eq!(found.variables[OsStr::new("HOME")], home.path());
+}
+
+#[tokio::test]
+async fn a_session_can_be_given_it() {
+    let home = tempfile::tempdir().unwrap();
+    let login = within(shell(home.path()).capture()).await;
+    let mut configuration = Configuration::new("env");
+    configuration.env = login.environment();
+    let session = start(configuration);
+    let (all, _) = read_all(&mut session.reader(Stream::Output)).await;
+    let all = String::from_utf8(all).unwrap();
+    assert!(
+        all.contains("\nGIVEN=given\n") && !all.contains("RESOLVING"),
+        "{all}"
+    );
+}
