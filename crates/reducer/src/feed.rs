@@ -15,6 +15,9 @@ use crate::transcript::Transcript;
 use crate::view::CallHead;
 use crate::window::{Evicted, Page, Window};
 
+/// What each entry and call said, the calls behind the entries; none when it was taken back.
+type Said = BTreeMap<(bool, u32), Option<Value>>;
+
 pub(crate) struct Feed {
     framer: Framer,
     pub(crate) transcript: Transcript,
@@ -24,7 +27,7 @@ pub(crate) struct Feed {
     /// Every byte of the stream.
     log: Vec<u8>,
     /// What each entry and call said when it was there last.
-    said: BTreeMap<(bool, u32), Option<Value>>,
+    said: Said,
 }
 
 impl Feed {
@@ -158,31 +161,16 @@ impl Feed {
             for item in frame.items() {
                 // What is given up was there before a line.
                 if self.transcript.keeper.is_some() {
-                    self.remember();
+                    remember(&self.transcript, &mut self.said);
                 }
                 self.transcript.apply(&item, Meta { at_ms: 0 });
             }
         }
     }
 
-    /// Remembers what everything says that is there.
-    pub(crate) fn remember(&mut self) {
-        let it = &self.transcript;
-        for at in it.entries.numbers() {
-            let entry = it.entry_by_id(EntryId::new(at as u32));
-            let entry = entry.map(|entry| serde_json::to_value(entry).unwrap());
-            self.said.insert((false, at as u32), entry);
-        }
-        for at in it.calls.numbers() {
-            let call = it.tool_call_by_id(CallId::new(at as u32)).map(CallHead);
-            let call = call.map(|call| serde_json::to_value(call).unwrap());
-            self.said.insert((true, at as u32), call);
-        }
-    }
-
     /// Has everything again that was given up, and compares; says how many stretches there were.
     pub(crate) fn page_back(&mut self) -> usize {
-        self.remember();
+        remember(&self.transcript, &mut self.said);
         let evicted: Vec<_> = self.transcript.evicted().collect();
         for evicted in &evicted {
             let mut page = self.transcript.page(evicted.first).unwrap();
@@ -265,6 +253,20 @@ impl Feed {
     /// The phase now.
     pub(crate) fn phase(&mut self) -> String {
         self.json()["status"]["phase"].as_str().unwrap().to_owned()
+    }
+}
+
+/// Remembers what everything says that is there.
+fn remember(it: &Transcript, said: &mut Said) {
+    for at in it.entries.numbers() {
+        let entry = it.entry_by_id(EntryId::new(at as u32));
+        let entry = entry.map(|entry| serde_json::to_value(entry).unwrap());
+        said.insert((false, at as u32), entry);
+    }
+    for at in it.calls.numbers() {
+        let call = it.tool_call_by_id(CallId::new(at as u32)).map(CallHead);
+        let call = call.map(|call| serde_json::to_value(call).unwrap());
+        said.insert((true, at as u32), call);
     }
 }
 
