@@ -37,7 +37,7 @@ pub(crate) async fn doctor(options: &args::Doctor) -> Result<ExitCode, Failure> 
     };
     say("bowline", concat!("version ", env!("CARGO_PKG_VERSION")));
     say("agent", agent.as_deref().unwrap_or("none"));
-    say("containment", containment());
+    say("containment", &containment());
     say("login shell", &login_shell());
     say("descriptors", &descriptors());
     say("processes", &limit(getrlimit(Resource::Nproc).current));
@@ -115,14 +115,18 @@ fn find(program: &OsStr) -> Option<PathBuf> {
     files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
 }
 
-/// How the processes of a session are held together on this system.
-const fn containment() -> &'static str {
-    if cfg!(target_os = "linux") {
-        "every descendant, by parent, session, process group and a mark in its environment"
-    } else if cfg!(target_os = "macos") {
-        "every descendant, by parent and process group"
-    } else {
-        "the agent's process group"
+/// How tightly this machine can hold the processes of a session.
+fn containment() -> String {
+    let found = bowline_lifecycle::probe();
+    match found.lacking {
+        None => format!(
+            "{}: the kernel holds a session's processes together",
+            found.level
+        ),
+        Some(lacking) => format!(
+            "{} by itself, {} with a guard: {lacking}",
+            found.level, found.guarded
+        ),
     }
 }
 

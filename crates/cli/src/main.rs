@@ -29,6 +29,9 @@ const UNDERSTUDY: &str = "understudy";
 const HOOK: &str = "hook";
 
 fn main() -> ExitCode {
+    if let Some(code) = bowline_lifecycle::run_guard() {
+        return code;
+    }
     let mut words = std::env::args_os();
     match words.nth(1) {
         Some(word) if word == UNDERSTUDY => return understudy::run(words),

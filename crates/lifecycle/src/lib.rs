@@ -51,8 +51,8 @@ mod submit;
 pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Source};
 pub use bowline_reducer as reducer;
 pub use bowline_transport::{
-    Drained, Environment, Exit, ExitStatus, Ladder, Signal, SignalError, SpawnError,
-    TerminalSession, TerminationReport, WindowSize,
+    Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus, Ladder, Signal,
+    SignalError, SpawnError, TerminalSession, TerminationReport, WindowSize, probe, run_guard,
 };
 pub use command::{
     AgentCommand, AgentDocument, AgentEnvironment, AgentMode, AgentOptions, AgentText,

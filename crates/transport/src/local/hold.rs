@@ -61,11 +61,20 @@ pub(super) fn choose(id: SessionId, what: &Configuration) -> Result<Option<Hold>
     if most == Containment::Cgroup {
         match shelter() {
             Ok(shelter) => return Ok(Some(enter(id, shelter, what.guard.as_deref())?)),
+            // That there is no place now does not mean that there is no such hold.
+            Err(error) if is_full(&error) => return Err(SpawnError::io("make a nest", error)),
             Err(error) => tracing::debug!(%error, "no control group for a session"),
         }
     }
     let has_own = cfg!(target_os = "linux") && what.guard.is_some();
     Ok((most == Containment::Group || !has_own).then_some(Hold::Evidence))
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN)
+    )
 }
 
 fn enter(id: SessionId, shelter: Arc<Shelter>, guard: Option<&Path>) -> Result<Hold, SpawnError> {

@@ -3,9 +3,9 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use bowline_transport::{Configuration, ExitStatus, SpawnError, TerminalEngine};
+use bowline_transport::{Configuration, ExitStatus, PtyMode, SpawnError, TerminalEngine};
 
-use crate::support::{alone, shell, start, until, within};
+use crate::support::{alone, on_pty, shell, start, until, within};
 
 fn refused(configuration: Configuration) -> SpawnError {
     TerminalEngine
@@ -145,20 +145,30 @@ async fn no_descriptor_left_alone() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count() as u64;
     let tasks = tokio::runtime::Handle::current().metrics();
-    within(start(shell("true")).exited()).await;
+    let first = start(shell("true"));
+    let level = first.containment();
+    within(first.exited()).await;
+    drop(first);
     until(|| tasks.num_alive_tasks() == 0).await;
     let (before, limit) = (open(), getrlimit(Resource::Nofile));
-    for spare in 0..12 {
+    for spare in 0..64 {
         let tight = Rlimit {
             current: Some(before - 1 + spare),
             ..limit
         };
         setrlimit(Resource::Nofile, tight).unwrap();
-        let made = TerminalEngine.make_session(shell("true"));
+        let mut configuration = shell("true");
+        if spare % 2 == 1 {
+            configuration = on_pty(configuration, PtyMode::Raw);
+        }
+        let made = TerminalEngine.make_session(configuration);
         setrlimit(Resource::Nofile, limit).unwrap();
         match made {
             Err(error) => assert!(matches!(error, SpawnError::TooManyDescriptors), "{error:?}"),
-            Ok(session) => drop(within(session.exited()).await),
+            Ok(session) => {
+                assert_eq!(session.containment(), level, "not the weaker for it");
+                within(session.exited()).await;
+            }
         }
         until(|| tasks.num_alive_tasks() == 0).await;
         assert_eq!(open(), before, "with {spare} to spare");
