@@ -8,6 +8,7 @@ mod fast_exits;
 pub mod hidden;
 mod host_killed;
 mod idle_sessions;
+mod prompts;
 mod random;
 mod rc_files;
 mod strangers;
@@ -124,6 +125,13 @@ pub static ALL: &[Campaign] = &[
         first: 1,
         second: 20,
         run: rc_files::run,
+    },
+    Campaign {
+        name: "prompts",
+        what: "a prompt arrives shortened or changed, or is refused without a reason",
+        first: 200,
+        second: 10_000,
+        run: prompts::run,
     },
     Campaign {
         name: "idle-sessions",

@@ -56,6 +56,11 @@ fn rc_files() {
 }
 
 #[test]
+fn prompts() {
+    survives("prompts");
+}
+
+#[test]
 fn idle_sessions() {
     survives("idle-sessions");
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use bowline_transport::{Containment, PtyMode, Stream};
 
 use super::support::{on_pty, own, runtime, start};
-use super::{Random, trees};
+use super::{Random, prompts, trees};
 
 /// Writes random bytes and ends: seed, count, code.
 pub(super) const EMIT: &str = "--emit";
@@ -22,6 +22,7 @@ pub fn run(args: &[String]) -> Option<ExitCode> {
     match args.first()?.as_str() {
         EMIT => Some(emit(number(1)?, number(2)?, number(3)?)),
         DESCRIPTORS => Some(descriptors()),
+        prompts::program::MODE => Some(prompts::program::run(args.get(1)?)),
         HOST => Some(host(number(1)?, args.get(2)?, args.get(3)?)),
         _ => None,
     }

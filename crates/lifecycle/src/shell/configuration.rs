@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bowline_transport::{Configuration, Environment, Ladder, PtyMode, Stdio, WindowSize};
+use bowline_transport::{
+    Configuration, Containment, Environment, Ladder, PtyMode, Stdio, WindowSize,
+};
 
 use crate::line_buffer::LineLimits;
 
@@ -36,6 +38,12 @@ pub struct ShellConfiguration {
     pub history_bytes: usize,
     /// How hard the session is ended.
     pub ladder: Ladder,
+    /// The tightest hold to be used on the session's processes; `None` is the tightest that there
+    /// is.
+    pub containment: Option<Containment>,
+    /// A program that ends the session's processes if the host is killed, as
+    /// [`Configuration::guard`] has it.
+    pub guard: Option<PathBuf>,
 }
 
 /// What a shell session runs.
@@ -64,6 +72,8 @@ impl ShellConfiguration {
             history_lines: 1_000,
             history_bytes: 256 << 10,
             ladder: Ladder::default(),
+            containment: None,
+            guard: None,
         }
     }
 
@@ -82,6 +92,8 @@ impl ShellConfiguration {
             size: self.size,
             mode: PtyMode::Cooked,
         };
+        configuration.containment = self.containment;
+        configuration.guard.clone_from(&self.guard);
         configuration
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_transport::{Stream, TerminalSession, Tty};
+use bowline_transport::{Stream, TerminalSession, Tty, WriteError};
 use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -258,9 +258,11 @@ impl Typist<'_> {
         self.typed += bytes.len() as u64;
         match timeout(self.options.read_within, self.terminal.write(bytes)).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(bowline_transport::WriteError::LineTooLong { .. })) => Err(Refusal::ModeChanged),
+            Ok(Err(WriteError::LineTooLong { .. })) => Err(Refusal::ModeChanged),
+            Ok(Err(WriteError::Stalled { .. } | WriteError::QueueFull { .. })) | Err(_) => {
+                Err(Refusal::NotRead)
+            }
             Ok(Err(_)) => Err(Refusal::Ended),
-            Err(_) => Err(Refusal::NotRead),
         }
     }
 

@@ -50,8 +50,8 @@ fn expected(prompt: &[u8]) -> Vec<u8> {
     for chunk in prompt.utf8_chunks() {
         let valid = chunk
             .valid()
-            .replace("\x1b[200~", "")
-            .replace("\x1b[201~", "");
+            .replace("\x1b[200~", "\0")
+            .replace("\x1b[201~", "\0");
         let valid = valid.replace("\r\n", "\n").replace('\r', "\n");
         text.extend(
             valid
