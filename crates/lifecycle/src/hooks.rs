@@ -3,6 +3,7 @@
 //! Hooks are hints. They come sooner than the transcript and some can stop what they announce, but
 //! a killed agent sends none, and losing them all loses nothing of the transcript.
 
+mod carry;
 mod configuration;
 mod desk;
 mod error;
@@ -17,6 +18,7 @@ mod settings;
 mod subscription;
 mod token;
 
+pub use carry::{CarryError, carry_hook};
 pub use configuration::{
     HookBackend, HookConfiguration, HookGate, HookHelper, HookLimits, HookRoute, HookVariables,
 };

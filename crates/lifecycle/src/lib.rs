@@ -67,10 +67,10 @@ pub use executor::{
     TerminalRun, VisibleTerminal,
 };
 pub use hooks::{
-    ForwardReport, HookBackend, HookConfiguration, HookEvent, HookGate, HookHelper, HookKind,
-    HookLimits, HookNews, HookPayload, HookQuestion, HookQuestions, HookReply, HookReplyError,
-    HookReport, HookRoute, HookServer, HookServerError, HookSubscription, HookVariables,
-    PermissionVerdict, ToolVerdict, merge_settings,
+    CarryError, ForwardReport, HookBackend, HookConfiguration, HookEvent, HookGate, HookHelper,
+    HookKind, HookLimits, HookNews, HookPayload, HookQuestion, HookQuestions, HookReply,
+    HookReplyError, HookReport, HookRoute, HookServer, HookServerError, HookSubscription,
+    HookVariables, PermissionVerdict, ToolVerdict, carry_hook, merge_settings,
 };
 pub use line_buffer::{Line, LineBuffer, LineLimits};
 pub use machine::ReceiptState;

@@ -1,0 +1,15 @@
+//! What carries an event to a server for hooks, as a binary of this package, so that its tests can
+//! name it.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match bowline_lifecycle::carry_hook(std::env::args_os().skip(1)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr().lock(), "failed to {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Hooks and the executor with the real agent, against a scripted API on loopback.
+//!
+//! The agent is installed from npm into the build folder. A machine that cannot do that leaves
+//! these tests out by name: `BOWLINE_SKIP_REAL_AGENT=1`. In CI they never are.
+
+#[path = "real_agent_hooks/decisions.rs"]
+mod decisions;
+#[path = "real_agent_hooks/dialogue.rs"]
+mod dialogue;
+#[path = "real_agent_hooks/executor.rs"]
+mod executor;
+#[path = "real_agent_hooks/rig.rs"]
+mod rig;

@@ -1,0 +1,117 @@
+//! What the host decides, the real agent does.
+
+use std::time::Duration;
+
+use bowline_lifecycle::{Decision, HookQuestions, HookReply, HookServer, ToolVerdict};
+use bowline_tests::real_agent::scenario::{self, TOOL_CALL};
+use bowline_tests::session::{until, within};
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, gated, server};
+
+async fn gate() -> (HookServer, HookQuestions) {
+    let patience = Duration::from_secs(60);
+    let mut server = server(gated(HookReply::deny("nobody decided"), patience)).await;
+    let questions = server.questions().expect("the first to ask for them");
+    (server, questions)
+}
+
+/// Runs one turn with one tool, about which the host decides so.
+async fn decided(reply: HookReply) -> Option<Value> {
+    let (server, mut questions) = gate().await;
+    let rig = Rig::start(scenario::one_tool(), &server).await?;
+    let decide = async {
+        let question = within("a question", questions.next())
+            .await
+            .expect("a question");
+        question.answer(reply).expect("in time");
+    };
+    let ((transcript, _), ()) = tokio::join!(rig.one_turn(), decide);
+    Some(transcript)
+}
+
+fn call(transcript: &Value) -> (&str, &str) {
+    let call = &transcript["tool_calls"][TOOL_CALL];
+    let text = call["result"]["text"].as_str().expect("a result");
+    (call["state"].as_str().expect("a state"), text)
+}
+
+#[tokio::test]
+async fn a_tool_that_is_allowed_runs() {
+    let Some(transcript) = decided(HookReply::allow()).await else {
+        return;
+    };
+    assert_eq!(call(&transcript), ("succeeded", "one-tool"));
+}
+
+#[tokio::test]
+async fn a_tool_that_is_denied_does_not_run_and_the_model_is_told_why() {
+    let Some(transcript) = decided(HookReply::deny("not on a Sunday")).await else {
+        return;
+    };
+    let (state, text) = call(&transcript);
+    assert_eq!(state, "failed");
+    assert!(text.contains("not on a Sunday"), "{text}");
+}
+
+#[tokio::test]
+async fn a_tools_input_can_be_rewritten() {
+    let reply = HookReply::Tool {
+        verdict: ToolVerdict::Allow,
+        reason: None,
+        updated_input: Some(json!({"command": "echo rewritten", "description": "Run it"})),
+        context: None,
+    };
+    let Some(transcript) = decided(reply).await else {
+        return;
+    };
+    assert_eq!(call(&transcript), ("succeeded", "rewritten"));
+}
+
+#[tokio::test]
+async fn a_tool_that_is_asked_about_is_asked_about() {
+    let (server, mut questions) = gate().await;
+    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
+        return;
+    };
+    let mut receipt = rig.ask().await;
+    let question = within("a question", questions.next())
+        .await
+        .expect("a question");
+    question
+        .answer(HookReply::ask("are you sure?"))
+        .expect("in time");
+    let now = until(&rig.session, "a permission request", |it| {
+        !it["permissions"].as_array().is_none_or(Vec::is_empty)
+    })
+    .await;
+    let request = now["permissions"][0]["request_id"].as_str().expect("an id");
+    let allow = Decision::Allow {
+        updated_input: None,
+        updated_permissions: None,
+    };
+    rig.session
+        .answer_permission(request, allow)
+        .await
+        .expect("the answer counts");
+    within("an answer", receipt.settled()).await;
+    let (transcript, _) = rig.finish().await;
+    assert_eq!(call(&transcript), ("succeeded", "one-tool"));
+}
+
+#[tokio::test]
+async fn the_default_counts_when_nobody_decides() {
+    let server = server(gated(
+        HookReply::deny("nobody decided in time"),
+        Duration::from_millis(100),
+    ))
+    .await;
+    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
+        return;
+    };
+    let (transcript, _) = rig.one_turn().await;
+    let (state, text) = call(&transcript);
+    assert_eq!(state, "failed");
+    assert!(text.contains("nobody decided in time"), "{text}");
+    assert_eq!(server.report().defaults, 1);
+}

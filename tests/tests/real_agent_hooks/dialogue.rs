@@ -1,0 +1,198 @@
+//! What the real agent tells in a dialogue.
+
+use bowline_lifecycle::{HookConfiguration, HookKind, HookPayload, HookReply, HookRoute};
+use bowline_tests::real_agent::scenario::{self, PLAIN_TEXT, TOOL_CALL};
+use bowline_tests::session::entries;
+use serde_json::Value;
+use std::time::Duration;
+
+use crate::rig::{Rig, gated, hooks, names, server};
+
+fn text(transcript: &Value) -> &str {
+    let last = entries(transcript, "result").pop().expect("a result");
+    last["text"].as_str().expect("a text")
+}
+
+#[tokio::test]
+async fn a_turn_with_a_tool_is_told_from_its_start_to_its_end() {
+    let server = server(hooks()).await;
+    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
+        return;
+    };
+    let (transcript, events) = rig.one_turn().await;
+    assert_eq!(
+        names(&events),
+        [
+            "SessionStart",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PostToolUse",
+            "Stop",
+            "SessionEnd"
+        ]
+    );
+    for event in &events {
+        assert_eq!(
+            event.session_id.as_deref(),
+            transcript["session_id"].as_str()
+        );
+        assert_eq!(&*event.interaction, "turn");
+        assert_ne!(event.payload, HookPayload::Other, "{}", event.raw());
+    }
+    let HookPayload::PostToolUse {
+        tool_use_id,
+        tool_response,
+        ..
+    } = &events[3].payload
+    else {
+        panic!("{:?}", events[3]);
+    };
+    assert_eq!(tool_use_id, TOOL_CALL);
+    assert_eq!(tool_response["stdout"], "one-tool");
+    assert_eq!(text(&transcript), "It printed one-tool.");
+    let report = server.stop().await;
+    assert_eq!(
+        (report.events, report.duplicates, report.refused),
+        (6, 0, 0)
+    );
+}
+
+#[tokio::test]
+async fn the_helper_alone_tells_the_same() {
+    let server = server(HookConfiguration {
+        route: HookRoute::Helper,
+        ..hooks()
+    })
+    .await;
+    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
+        return;
+    };
+    let (_, events) = rig.one_turn().await;
+    assert_eq!(
+        names(&events),
+        [
+            "SessionStart",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PostToolUse",
+            "Stop",
+            "SessionEnd"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn sub_agents_are_told_with_their_ids() {
+    let server = server(hooks()).await;
+    let Some(rig) = Rig::start(scenario::nested_agents(), &server).await else {
+        return;
+    };
+    let (_, events) = rig.one_turn().await;
+    for kind in [HookKind::SubagentStart, HookKind::SubagentStop] {
+        let agents = events.iter().filter(|event| event.kind == kind);
+        assert!(agents.clone().count() >= 2, "{:?}", names(&events));
+        assert!(agents.clone().all(|event| event.agent_id.is_some()));
+    }
+    let inner = events.iter().find(|event| {
+        matches!(&event.payload, HookPayload::PreToolUse { tool_name, .. } if tool_name == "Bash")
+    });
+    assert!(inner.expect("the inner tool").agent_id.is_some());
+}
+
+#[tokio::test]
+async fn an_error_of_the_api_is_told() {
+    let server = server(hooks()).await;
+    let Some(rig) = Rig::start(scenario::bad_request(), &server).await else {
+        return;
+    };
+    let (_, events) = rig.one_turn().await;
+    assert!(
+        names(&events).contains(&"StopFailure"),
+        "{:?}",
+        names(&events)
+    );
+    assert!(!names(&events).contains(&"Stop"));
+}
+
+#[tokio::test]
+async fn every_event_that_is_known_can_be_asked_for() {
+    let server = server(HookConfiguration {
+        kinds: HookKind::ALL.to_vec(),
+        ..hooks()
+    })
+    .await;
+    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
+        return;
+    };
+    let (transcript, events) = rig.one_turn().await;
+    let names = names(&events);
+    for name in [
+        "SessionStart",
+        "PreToolUse",
+        "PostToolBatch",
+        "MessageDisplay",
+        "Stop",
+        "SessionEnd",
+    ] {
+        assert!(
+            names.contains(&name),
+            "the settings were ignored: {names:?}"
+        );
+    }
+    assert!(
+        events
+            .iter()
+            .all(|event| event.payload != HookPayload::Other)
+    );
+    assert_eq!(text(&transcript), "It printed one-tool.");
+}
+
+#[tokio::test]
+async fn losing_every_hook_loses_nothing_of_the_transcript() {
+    let server = server(hooks()).await;
+    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
+        return;
+    };
+    server.stop().await;
+    let (transcript, events) = rig.one_turn().await;
+    assert!(events.is_empty(), "{:?}", names(&events));
+    assert_eq!(transcript["tool_calls"][TOOL_CALL]["state"], "succeeded");
+    assert_eq!(text(&transcript), "It printed one-tool.");
+}
+
+#[tokio::test]
+async fn a_gate_that_refuses_stays_shut_when_the_server_is_gone() {
+    let shut = gated(HookReply::deny("nobody is there"), Duration::from_secs(5));
+    let server = server(shut).await;
+    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
+        return;
+    };
+    server.stop().await;
+    let (transcript, _) = rig.one_turn().await;
+    assert_eq!(
+        transcript["tool_calls"][TOOL_CALL]["state"], "failed",
+        "the tool did not run"
+    );
+}
+
+#[tokio::test]
+async fn the_prompt_can_be_refused() {
+    let mut configuration = hooks();
+    configuration.gate = Some(bowline_lifecycle::HookGate {
+        kinds: vec![HookKind::UserPromptSubmit],
+        deadline: Duration::ZERO,
+        default: HookReply::Block {
+            reason: "not today".to_owned(),
+        },
+    });
+    let server = server(configuration).await;
+    let Some(rig) = Rig::start(scenario::plain(), &server).await else {
+        return;
+    };
+    let (transcript, events) = rig.one_turn().await;
+    assert!(names(&events).contains(&"UserPromptSubmit"));
+    assert!(
+        !transcript.to_string().contains(PLAIN_TEXT),
+        "the model was never asked"
+    );
+}

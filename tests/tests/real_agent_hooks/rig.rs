@@ -1,0 +1,136 @@
+//! The real agent with hooks, and the world it lives in.
+
+use std::time::Duration;
+
+use bowline_lifecycle::{
+    AgentDocument, DialogueConfiguration, DialogueSession, Environment, HookConfiguration,
+    HookEvent, HookGate, HookHelper, HookKind, HookNews, HookReply, HookServer, HookSubscription,
+    Prompt,
+};
+use bowline_tests::real_agent::{Agent, Home, MessagesApi, Scenario};
+use bowline_tests::session::{transcript, within};
+use serde_json::Value;
+
+/// A dialogue with the real agent, and the hooks that it tells.
+pub(crate) struct Rig {
+    pub(crate) api: MessagesApi,
+    pub(crate) session: DialogueSession,
+    pub(crate) news: HookSubscription,
+    prompt: &'static str,
+    _home: Home,
+}
+
+pub(crate) fn helper() -> HookHelper {
+    HookHelper {
+        program: env!("CARGO_BIN_EXE_hook-helper").into(),
+        args: Vec::new(),
+    }
+}
+
+/// Every common event, and the program for those that are not posted.
+pub(crate) fn hooks() -> HookConfiguration {
+    HookConfiguration {
+        helper: Some(helper()),
+        ..HookConfiguration::default()
+    }
+}
+
+pub(crate) fn gated(default: HookReply, deadline: Duration) -> HookConfiguration {
+    HookConfiguration {
+        gate: Some(HookGate {
+            kinds: vec![HookKind::PreToolUse],
+            deadline,
+            default,
+        }),
+        ..hooks()
+    }
+}
+
+pub(crate) async fn server(configuration: HookConfiguration) -> HookServer {
+    HookServer::start(configuration).await.expect("a server")
+}
+
+pub(crate) fn environment(home: &Home, api: &MessagesApi) -> Environment {
+    let mut env = Environment::empty();
+    for (name, value) in home.environment(api) {
+        env.set(name, value);
+    }
+    env
+}
+
+impl Rig {
+    /// None where the real agent is left out by name.
+    pub(crate) async fn start(scenario: Scenario, server: &HookServer) -> Option<Self> {
+        let agent = Agent::for_test()?;
+        let home = Home::new().expect("a temporary home");
+        let news = server.subscribe();
+        let api = MessagesApi::start(scenario.script).expect("a scripted API");
+        let mut env = environment(&home, &api);
+        for (name, value) in server.environment("turn").expect("variables") {
+            env.set(name, value.expose());
+        }
+        let settings = server.settings("turn").expect("settings").to_string();
+        let mut configuration = DialogueConfiguration {
+            program: agent.executable().into(),
+            env,
+            cwd: Some(home.project()),
+            ..DialogueConfiguration::default()
+        };
+        configuration.options.settings = Some(AgentDocument::Json(settings));
+        if scenario.args.contains(&"--allowedTools") {
+            configuration.allowed_tools = vec!["Bash".to_owned()];
+        }
+        let session = within("start", DialogueSession::start(configuration)).await;
+        Some(Self {
+            api,
+            session: session.expect("the agent starts"),
+            news,
+            prompt: scenario.prompts[0],
+            _home: home,
+        })
+    }
+
+    pub(crate) async fn ask(&self) -> bowline_lifecycle::Receipt {
+        let sent = self.session.send(Prompt::text(self.prompt)).await;
+        sent.expect("the prompt is sent")
+    }
+
+    /// Asks, waits for the answer, ends the session, and gives the transcript and every event.
+    pub(crate) async fn one_turn(self) -> (Value, Vec<HookEvent>) {
+        let mut receipt = self.ask().await;
+        within("an answer", receipt.settled()).await;
+        self.finish().await
+    }
+
+    pub(crate) async fn finish(mut self) -> (Value, Vec<HookEvent>) {
+        let end = within("the end", self.session.end()).await;
+        assert!(end.expected && end.report.survivors.is_empty(), "{end:?}");
+        let unknown = self.api.unknown();
+        assert!(
+            unknown.is_empty(),
+            "requests that nobody scripted: {unknown:?}"
+        );
+        let transcript = transcript(&self.session).await;
+        (transcript, told(&mut self.news).await)
+    }
+}
+
+/// Every event up to the end of the session, which a hook tells before the process exits.
+pub(crate) async fn told(news: &mut HookSubscription) -> Vec<HookEvent> {
+    let mut events = Vec::new();
+    while let Ok(Some(HookNews::Event(event))) =
+        tokio::time::timeout(Duration::from_secs(5), news.next()).await
+    {
+        let is_last = event.kind == HookKind::SessionEnd;
+        events.push(*event);
+        if is_last {
+            break;
+        }
+    }
+    events
+}
+
+/// The names of the events, in order.
+pub(crate) fn names(events: &[HookEvent]) -> Vec<&str> {
+    events.iter().map(|event| event.kind.name()).collect()
+}
