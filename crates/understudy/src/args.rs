@@ -13,7 +13,6 @@ const VALUED: &[&str] = &[
     "--thinking",
     "--max-thinking-tokens",
     "--thinking-display",
-    "--settings",
     "--setting-sources",
     "--managed-settings",
     "--project-config-root",
@@ -78,6 +77,7 @@ pub(crate) struct Options {
     pub(crate) may_bypass: bool,
     pub(crate) stream_input: bool,
     pub(crate) text_input: bool,
+    pub(crate) settings: Option<String>,
     pub(crate) prompt: Option<String>,
 }
 
@@ -170,6 +170,7 @@ impl Options {
             "--permission-prompt-tool" => {
                 self.asks_host = words.value().as_deref() == Some("stdio");
             }
+            "--settings" => self.settings = words.value(),
             "--model" => self.model = words.value(),
             "--permission-mode" => self.mode = words.value(),
             "--dangerously-skip-permissions" => {

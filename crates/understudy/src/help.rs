@@ -21,7 +21,7 @@ Usage: understudy [--play FILE [--speed X] [--exit CODE]] [--scenario FILE|NAME]
 Honoured flags of the real CLI: --resume, --continue, --fork-session, --session-id,
 --include-partial-messages, --replay-user-messages, --permission-prompt-tool stdio,
 --forward-subagent-text, --model, --permission-mode, --dangerously-skip-permissions,
---input-format text. Every other flag is accepted and ignored.
+--input-format text, --settings (its hooks run). Every other flag is accepted and ignored.
 
 Without a scenario each prompt is answered by a short text. A prompt may also begin with
   /tool COMMAND      a Bash call that succeeds

@@ -24,6 +24,7 @@ mod builtin;
 mod clock;
 mod frames;
 mod help;
+mod hooks;
 mod input;
 mod output;
 mod play;

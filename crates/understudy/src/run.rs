@@ -9,6 +9,7 @@ use crate::args::Options;
 use crate::builtin::{builtin, builtin_names};
 use crate::frames::{encode, unknown_session};
 use crate::help::{AGENT_VERSION, HELP};
+use crate::hooks::Hooks;
 use crate::input::Inputs;
 use crate::output::Output;
 use crate::play::play;
@@ -47,9 +48,15 @@ fn start(options: &Options) -> Result<ExitCode, String> {
         .scenario
         .as_deref()
         .map_or_else(|| Ok(Scenario::new()), find)?;
-    match refusal(options, &scenario) {
-        Some(code) => Ok(code),
-        None => perform(options, scenario),
+    if let Some(code) = refusal(options, &scenario) {
+        return Ok(code);
+    }
+    match Hooks::of(options.settings.as_deref()) {
+        Ok(hooks) => perform(options, scenario, hooks),
+        Err(why) => {
+            complain(&why);
+            Ok(ExitCode::from(1))
+        }
     }
 }
 
@@ -108,7 +115,7 @@ fn refusal(options: &Options, scenario: &Scenario) -> Option<ExitCode> {
     None
 }
 
-fn perform(options: &Options, scenario: Scenario) -> Result<ExitCode, String> {
+fn perform(options: &Options, scenario: Scenario, hooks: Hooks) -> Result<ExitCode, String> {
     let failed = |error| format!("cannot start a thread: {error}");
     let prompt = match prompt(options) {
         None if options.text_input => Some(io::read_to_string(io::stdin()).unwrap_or_default()),
@@ -118,7 +125,8 @@ fn perform(options: &Options, scenario: Scenario) -> Result<ExitCode, String> {
     let inputs = Inputs::listen(prompt.is_none() && !scenario.ignore_stdin).map_err(failed)?;
     let session = Session::new(options, scenario.forward_subagent_text);
     let resumed = options.resume.is_some() || options.continues;
-    let mut stage = Stage::new(session, output, inputs, scenario, resumed, pace(options));
+    let pace = pace(options);
+    let mut stage = Stage::new(session, output, inputs, scenario, hooks, resumed, pace);
     match stage.run(prompt) {
         Exit::Code(code) => Ok(ExitCode::from(code)),
         Exit::Signal(signal) => {

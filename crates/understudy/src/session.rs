@@ -93,17 +93,26 @@ impl Session {
 
     /// Where the agent would keep the output of a background task.
     pub(crate) fn output_file(&self, task_id: &str) -> String {
-        let slug: String = self
-            .cwd
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-            .collect();
+        let slug = self.slug();
         let folder = std::env::temp_dir();
         format!(
             "{}/claude/{slug}/{}/tasks/{task_id}.output",
             folder.display(),
             self.id
         )
+    }
+
+    /// Where the agent would keep the conversation.
+    pub(crate) fn transcript(&self) -> String {
+        let folder = std::env::temp_dir();
+        let (folder, id) = (folder.display(), &self.id);
+        format!("{folder}/claude/{}/{id}.jsonl", self.slug())
+    }
+
+    /// The working directory as one name (protocol.md F).
+    fn slug(&self) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        self.cwd.chars().map(plain).collect()
     }
 
     /// A new conversation: new id, cost counted from zero.

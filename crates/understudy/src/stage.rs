@@ -11,6 +11,7 @@ mod control;
 mod exit;
 mod fill;
 mod hear;
+mod hook;
 mod mischief;
 mod outcome;
 mod speech;
@@ -26,6 +27,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::frames::{Ending, encode};
+use crate::hooks::Hooks;
 use crate::input::Inputs;
 use crate::output::Output;
 use crate::scenario::{Hang, Scenario};
@@ -49,6 +51,7 @@ pub(crate) struct Stage {
     output: Output,
     inputs: Inputs,
     scenario: Scenario,
+    hooks: Hooks,
     used: Vec<bool>,
     resumed: bool,
     pace: f64,
@@ -78,6 +81,7 @@ impl Stage {
         output: Output,
         inputs: Inputs,
         scenario: Scenario,
+        hooks: Hooks,
         resumed: bool,
         pace: f64,
     ) -> Self {
@@ -87,6 +91,7 @@ impl Stage {
             inputs,
             used: vec![false; scenario.turns.len()],
             scenario,
+            hooks,
             resumed,
             pace,
             now: Duration::ZERO,
@@ -114,8 +119,10 @@ impl Stage {
             self.queue.push(Prompt::plain(text));
             self.eof = true;
         }
+        self.hook_start();
         loop {
             if let Err(exit) = self.act() {
+                self.hook_end(exit);
                 self.output.finish();
                 return exit;
             }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Stage;
+use super::hook::Verdict;
 use super::outcome::{Outcome, outcome};
 use super::track::{Cue, Decision, Job, Track, Wait};
 use crate::frames::{Speaker, can_use_tool, cancel, system, tool_result};
@@ -74,7 +75,11 @@ impl Stage {
         let Some(Job::Tool { id, tool }) = track.call.clone() else {
             return;
         };
-        if !tool.ask || self.runs_unasked(&tool.name) {
+        let told = self.hook_tool(&track.speaker, &id, &tool);
+        let must_ask = matches!(told, Some(Verdict::Ask));
+        if let Some(Verdict::Decided(decision)) = told {
+            track.push_front([Cue::Decide(decision)]);
+        } else if !must_ask && (!tool.ask || self.runs_unasked(&tool.name)) {
             track.push_front([Cue::Decide(Decision::Ruled)]);
         } else if !self.session.asks_host {
             self.deny_unasked(track, &id, &tool);
@@ -249,6 +254,9 @@ impl Stage {
             input,
             ..(**tool).clone()
         };
+        if ran {
+            self.hook_result(&track.speaker, id, &filled, &filled.input);
+        }
         self.print_result(&track.speaker, &outcome(id, &filled, decision));
         self.note_refusal(id, tool, decision);
     }

@@ -99,6 +99,7 @@ impl Stage {
     /// True if the caller must wait for it.
     pub(super) fn start_agent(&mut self, track: &Track, card: Card, agent: Agent) -> bool {
         let background = agent.background;
+        self.hook_agent("SubagentStart", &card, json!({}));
         let mut cues: std::collections::VecDeque<Cue> =
             agent.steps.iter().cloned().map(Cue::step).collect();
         cues.extend([Cue::MessageDelta, Cue::MessageStop, Cue::AgentEnd]);
@@ -134,6 +135,8 @@ impl Stage {
         } else {
             self.task_usage(track)
         };
+        let told = json!({"stop_hook_active": false, "last_assistant_message": summary});
+        self.hook_agent("SubagentStop", card, told);
         self.print(&updated(&self.session, card, status, error));
         self.print(&notification(&self.session, card, status, summary, usage));
         self.session.ledger.agents.end(error.is_some());

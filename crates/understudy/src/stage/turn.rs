@@ -111,6 +111,7 @@ impl Stage {
             .map(Prompt::text)
             .collect::<Vec<_>>()
             .join("\n");
+        self.hook_prompt(&text);
         let turn = match self.fitting(&text) {
             Some(index) => self.take(index),
             None => self.otherwise(&text),
@@ -226,6 +227,8 @@ impl Stage {
 
     pub(super) fn end_turn(&mut self, track: &Track) {
         let Some(turn) = self.turn.take() else { return };
+        let failed = turn.failure.as_ref().map(|(_, text)| text.as_str());
+        self.hook_stop(failed, &track.last_text);
         let ending = self.ending(&turn, track.last_text.clone());
         self.close_turn(turn, ending, false);
     }

@@ -1,0 +1,152 @@
+//! The executor and the hooks with the understudy for an agent: one binary plays all three parts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_lifecycle::{
+    AgentMode, AgentOptions, CommandResult, Evidence, ExecutorCommand, ExecutorConfiguration,
+    HookConfiguration, HookEvent, HookGate, HookHelper, HookKind, HookNews, HookReply, HookRoute,
+    HookSubscription, PrintFormat, PtyTerminal, TerminalExecutor,
+};
+
+const BOWLINE: &str = env!("CARGO_BIN_EXE_bowline");
+
+async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
+    let done = tokio::time::timeout(Duration::from_secs(60), work).await;
+    done.unwrap_or_else(|_| panic!("no {what} in time"))
+}
+
+async fn executor(change: impl FnOnce(&mut HookConfiguration)) -> TerminalExecutor {
+    let mut configuration = ExecutorConfiguration::new("s");
+    configuration.agent = "bowline".into();
+    configuration.hooks.helper = Some(HookHelper::bowline(BOWLINE));
+    change(&mut configuration.hooks);
+    let terminal = Arc::new(PtyTerminal::default());
+    let started = TerminalExecutor::start(configuration, terminal).await;
+    started.expect("an executor")
+}
+
+/// A command for the understudy, which reads one prompt to its end as the agent does.
+fn command(prompt: &str) -> ExecutorCommand {
+    let mut command = ExecutorCommand::new("i", prompt);
+    command.program = BOWLINE.into();
+    command.options = AgentOptions {
+        mode: AgentMode::Print(PrintFormat::StreamJson),
+        leading_args: vec!["understudy".into()],
+        trailing_args: vec!["--input-format=text".into(), "--pace=0".into()],
+        ..AgentOptions::default()
+    };
+    command
+}
+
+async fn executed(executor: &TerminalExecutor, prompt: &str) -> CommandResult {
+    let result = within("a result", executor.execute(command(prompt))).await;
+    result.expect("a command that can be executed")
+}
+
+/// Every event up to the end of the session, which was told before the command ended.
+async fn told(news: &mut HookSubscription) -> Vec<HookEvent> {
+    let mut events = Vec::new();
+    while events
+        .last()
+        .is_none_or(|it: &HookEvent| it.kind != HookKind::SessionEnd)
+    {
+        match within("an event", news.next()).await {
+            Some(HookNews::Event(event)) => events.push(*event),
+            other => panic!("no event but {other:?}"),
+        }
+    }
+    events
+}
+
+fn names(events: &[HookEvent]) -> Vec<&str> {
+    events.iter().map(|event| event.kind.name()).collect()
+}
+
+#[tokio::test]
+async fn a_command_is_told_from_its_start_to_its_end_by_both_routes() {
+    for route in [HookRoute::Http, HookRoute::Helper] {
+        let executor = executor(|hooks| hooks.route = route).await;
+        let mut news = executor.subscribe().expect("a server");
+        let result = executed(&executor, "/tool ls").await;
+        assert_eq!(result.evidence, Evidence::Complete, "{result:?}");
+        assert_eq!(result.exit_code, Some(0));
+        let events = told(&mut news).await;
+        assert_eq!(
+            names(&events),
+            [
+                "SessionStart",
+                "UserPromptSubmit",
+                "PreToolUse",
+                "PostToolUse",
+                "Stop",
+                "SessionEnd"
+            ]
+        );
+        assert_eq!(result.conversation, events[0].session_id);
+        let report = within("a clean-up", executor.cleanup()).await.hooks;
+        assert_eq!(
+            (report.events, report.duplicates, report.refused),
+            (6, 0, 0)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_failing_tool_a_sub_agent_and_a_failing_turn_are_told_as_such() {
+    for (prompt, kind) in [
+        ("/fail ls", "PostToolUseFailure"),
+        ("/agent look around", "SubagentStop"),
+        ("/error", "StopFailure"),
+    ] {
+        let executor = executor(|_| {}).await;
+        let mut news = executor.subscribe().expect("a server");
+        executed(&executor, prompt).await;
+        let events = told(&mut news).await;
+        assert!(
+            names(&events).contains(&kind),
+            "{prompt}: {:?}",
+            names(&events)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_decision_of_the_host_is_carried_out() {
+    for (reply, runs) in [
+        (HookReply::deny("not on a Sunday"), false),
+        (HookReply::allow(), true),
+    ] {
+        let gate = HookGate {
+            kinds: vec![HookKind::PreToolUse],
+            deadline: Duration::from_secs(60),
+            default: HookReply::deny("nobody decided"),
+        };
+        let executor = executor(|hooks| hooks.gate = Some(gate)).await;
+        let mut questions = executor.questions().expect("the first to ask for them");
+        let mut news = executor.subscribe().expect("a server");
+        let decide = async {
+            let question = questions.next().await.expect("a question");
+            question.answer(reply).expect("in time");
+        };
+        let both = async { tokio::join!(executed(&executor, "/tool ls"), decide) };
+        let (result, ()) = within("both", both).await;
+        let events = told(&mut news).await;
+        assert_eq!(names(&events).contains(&"PostToolUse"), runs);
+        assert_eq!(
+            result.stdout.contains("not on a Sunday"),
+            !runs,
+            "{}",
+            result.stdout
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_second_command_resumes_what_the_first_has_begun() {
+    let executor = executor(|_| {}).await;
+    let first = executed(&executor, "hello").await.conversation;
+    let second = executed(&executor, "and now?").await.conversation;
+    assert!(first.is_some());
+    assert_eq!(first, second);
+}
