@@ -4,6 +4,9 @@
 //! leaves no process, task, descriptor or file. The machine inside is pure: it reads no clock and
 //! opens nothing; one task drives it.
 //!
+//! A [`ShellSession`] is a login shell, or any program for people, on a terminal, told as lines. A
+//! [`SessionManager`] has many of both kinds, and remembers them.
+//!
 //! # Words
 //!
 //! | word | for |

@@ -5,10 +5,12 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, spawn_blocking};
+use tokio::time::timeout;
 
 use super::lease::{Held, Lease};
 use super::table::Table;
@@ -120,6 +122,10 @@ fn write(folder: &Path, sessions: Vec<SessionInfo>) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
+/// Least time between two writes that nobody waits for: the list is written as a whole, and a
+/// thousand sessions may be made in one go.
+const PAUSE: Duration = Duration::from_millis(200);
+
 /// How far the list on disk is.
 #[derive(Clone, Debug, Default)]
 struct Written {
@@ -132,6 +138,8 @@ struct Written {
 pub(super) struct Store {
     folder: PathBuf,
     written: watch::Receiver<Written>,
+    /// Rings when somebody waits for the list.
+    hurry: Arc<Notify>,
     writer: AbortHandle,
 }
 
@@ -144,22 +152,25 @@ impl Drop for Store {
 impl Store {
     pub(super) fn start(folder: &Path, table: &Arc<Table>) -> Self {
         let (tell, written) = watch::channel(Written::default());
-        let writer = run(
-            folder.to_path_buf(),
-            Arc::downgrade(table),
-            table.versions(),
+        let hurry = Arc::new(Notify::new());
+        let writer = Writer {
+            folder: folder.to_path_buf(),
+            table: Arc::downgrade(table),
             tell,
-        );
+            hurry: Arc::clone(&hurry),
+        };
         Self {
             folder: folder.to_path_buf(),
             written,
-            writer: tokio::spawn(writer).abort_handle(),
+            hurry,
+            writer: tokio::spawn(writer.run(table.versions())).abort_handle(),
         }
     }
 
     pub(super) async fn flush(&self, table: &Table) -> Result<(), ManagerError> {
         let wanted = table.version();
         let mut written = self.written.clone();
+        self.hurry.notify_one();
         let done = written.wait_for(|written| written.version >= wanted).await;
         let failure = match &done {
             Ok(written) => written.failure.clone(),
@@ -180,27 +191,32 @@ impl Store {
     }
 }
 
-async fn run(
+struct Writer {
     folder: PathBuf,
     table: Weak<Table>,
-    mut versions: watch::Receiver<u64>,
     tell: watch::Sender<Written>,
-) {
-    while versions.changed().await.is_ok() {
-        let version = *versions.borrow_and_update();
-        let Some(sessions) = table.upgrade().map(|table| table.infos()) else {
-            return;
-        };
-        let folder = folder.clone();
-        let result = spawn_blocking(move || write(&folder, sessions)).await;
-        let failure = match result {
-            Ok(Ok(())) => None,
-            Ok(Err(error)) => Some((error.kind(), error.to_string())),
-            Err(error) => Some((io::ErrorKind::Other, error.to_string())),
-        };
-        if let Some((_, error)) = &failure {
-            tracing::warn!(error, "the list of sessions could not be written");
+    hurry: Arc<Notify>,
+}
+
+impl Writer {
+    async fn run(self, mut versions: watch::Receiver<u64>) {
+        while versions.changed().await.is_ok() {
+            let version = *versions.borrow_and_update();
+            let Some(sessions) = self.table.upgrade().map(|table| table.infos()) else {
+                return;
+            };
+            let folder = self.folder.clone();
+            let result = spawn_blocking(move || write(&folder, sessions)).await;
+            let failure = match result {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some((error.kind(), error.to_string())),
+                Err(error) => Some((io::ErrorKind::Other, error.to_string())),
+            };
+            if let Some((_, error)) = &failure {
+                tracing::warn!(error, "the list of sessions could not be written");
+            }
+            self.tell.send_replace(Written { version, failure });
+            let _ = timeout(PAUSE, self.hurry.notified()).await;
         }
-        tell.send_replace(Written { version, failure });
     }
 }
