@@ -26,6 +26,7 @@ pub struct DialogueConfiguration {
     /// Arguments behind those that this crate adds.
     pub args: Vec<OsString>,
     /// What else the agent is told. Where a field of this structure says the same, that one counts.
+    /// A private file among these is to be kept until the agent has been heard of.
     pub options: AgentOptions,
     /// The agent's environment.
     pub env: Environment,
