@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_jsonl::{Framer, Item};
-use bowline_reducer::{Meta, Transcript};
+use bowline_reducer::{Meta, Transcript, Window};
 use bytes::Bytes;
 
 use crate::clock::thread_cpu_time;
@@ -20,6 +20,15 @@ pub struct Feed {
 }
 
 impl Feed {
+    /// A transcript that keeps no more than a window.
+    #[must_use]
+    pub fn with_window(window: Window) -> Self {
+        Self {
+            transcript: Transcript::with_window(window),
+            ..Self::default()
+        }
+    }
+
     /// Parses and applies the next whole lines of the stream. `seen` is called with the transcript
     /// after each line.
     pub fn each(&mut self, lines: Bytes, mut seen: impl FnMut(&mut Transcript)) {

@@ -16,7 +16,7 @@ use bowline_jsonl::{RawJson, Str};
 use crate::store::Store;
 
 /// Size of a chunk in bytes: large enough that the waste at its end is small beside it.
-const CHUNK: usize = 64 << 10;
+const CHUNK: usize = 96 << 10;
 
 /// Size of the first chunk in bytes, which the next ones double: a short session stays small.
 const FIRST_CHUNK: usize = 4 << 10;
@@ -402,6 +402,10 @@ impl Arena {
 
     /// Gives up the text before a mark, but for what was saved from it.
     pub(crate) fn evict(&mut self, to: ArenaMark) {
+        // A page of chunks is large: its text is given up before the page is.
+        for at in self.chunks.before(to.chunk as usize).collect::<Vec<_>>() {
+            self.chunks[at] = None;
+        }
         self.chunks.evict(to.chunk as usize, |_| false);
         self.chains.evict(to.chain, |_| false);
         self.links.evict(to.link, |_| false);

@@ -44,7 +44,7 @@ const STEPS: usize = 8;
 const PATIENCE: usize = 4;
 
 /// Most stretches that are remembered; when there are more, two at a time become one.
-const STRETCHES: usize = 256;
+const STRETCHES: usize = 32;
 
 /// Fewest uuids that are remembered; the same line twice comes with less between.
 const UUIDS: usize = 4096;
