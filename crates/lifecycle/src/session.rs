@@ -95,7 +95,7 @@ impl DialogueSession {
             inbox,
             recorder,
         );
-        tokio::spawn(driver.run());
+        tokio::spawn(Box::new(driver).run());
         Ok(Self {
             messages,
             revision,

@@ -118,8 +118,9 @@ impl Driver {
         (driver, (newest, last))
     }
 
-    /// Runs until the process has ended and everything it said was folded.
-    pub(super) async fn run(mut self) {
+    /// Runs until the process has ended and everything it said was folded. Boxed, because a future
+    /// holds a place for each move of what it owns.
+    pub(super) async fn run(mut self: Box<Self>) {
         let terminal = self.terminal.clone();
         let mut exited = std::pin::pin!(terminal.exited());
         let exit = loop {
@@ -300,7 +301,7 @@ impl Driver {
 
     /// Leaves nothing behind: the rest of the tree is killed, the recording is closed, and every
     /// message that was accepted is answered.
-    async fn finish(mut self, exit: Exit) {
+    async fn finish(mut self: Box<Self>, exit: Exit) {
         self.feed(Input::Exited(exit));
         self.do_outputs();
         // The agent is gone; what it left running is told to go, and then made to.

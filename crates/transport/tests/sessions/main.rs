@@ -14,4 +14,5 @@ mod pty_system;
 mod ptys;
 mod refusals;
 mod support;
+mod taps;
 mod trees;

@@ -1,0 +1,123 @@
+//! Streams that the session's owner reads in its own task.
+
+use bowline_transport::{Configuration, Piece, PtyMode, Stream, Tap, TerminalEngine};
+
+use crate::support::{on_pty, read_all, shell, within};
+
+/// What a tap gives of each stream to the end of both, and how often an end was told.
+async fn drain(tap: &mut Tap) -> ([Vec<u8>; 2], usize) {
+    let (mut seen, mut ends) = ([Vec::new(), Vec::new()], 0);
+    while let Some((stream, piece)) = within(tap.next()).await {
+        let seen = match stream {
+            Stream::Output => &mut seen[0],
+            Stream::Errors => &mut seen[1],
+        };
+        match piece {
+            Some(Piece::Bytes { offset, bytes }) => {
+                assert_eq!(offset, seen.len() as u64, "offsets follow each other");
+                seen.extend_from_slice(&bytes);
+            }
+            Some(gap) => panic!("a tap misses nothing, but {gap:?}"),
+            None => ends += 1,
+        }
+    }
+    (seen, ends)
+}
+
+fn tapped(configuration: Configuration) -> (bowline_transport::TerminalSession, Tap) {
+    TerminalEngine.make_tapped(configuration).unwrap()
+}
+
+#[tokio::test]
+async fn a_tap_and_a_reader_get_every_byte() {
+    let mut configuration = shell("seq 200000; echo wrong >&2; exit 3");
+    configuration.limits.history_bytes = 0;
+    let (session, mut tap) = tapped(configuration);
+    let mut reader = session.reader(Stream::Output);
+    let reading = tokio::spawn(async move { read_all(&mut reader).await });
+    let ([output, errors], ends) = drain(&mut tap).await;
+    assert_eq!((&errors[..], ends), (&b"wrong\n"[..], 2));
+    assert_eq!(output.len(), 1_288_895);
+    assert!(output.ends_with(b"\n199999\n200000\n"));
+    assert_eq!(within(reading).await.unwrap(), (output, 0));
+    let exit = within(session.exited()).await;
+    assert_eq!((exit.output_end, exit.errors_end), (1_288_895, 6));
+    assert!(within(tap.next()).await.is_none(), "the end stays the end");
+}
+
+#[tokio::test]
+async fn a_terminal_has_one_stream() {
+    let (session, mut tap) = tapped(on_pty(shell("echo hello"), PtyMode::Raw));
+    let ([output, errors], ends) = drain(&mut tap).await;
+    assert_eq!(
+        (&output[..], &errors[..], ends),
+        (&b"hello\n"[..], &b""[..], 1)
+    );
+    assert_eq!(within(session.exited()).await.output_end, 6);
+}
+
+#[tokio::test]
+async fn a_slow_reader_holds_a_tap_back() {
+    let mut configuration = shell("head -c 3000000 /dev/zero");
+    configuration.limits.output_bytes = 100_000;
+    let (session, mut tap) = tapped(configuration);
+    let mut slow = session.reader(Stream::Output);
+    let mut taken = 0;
+    while taken < 100_000 {
+        if let Some((_, Some(Piece::Bytes { bytes, .. }))) = within(tap.next()).await {
+            taken += bytes.len();
+        }
+    }
+    assert_eq!(
+        session.end(Stream::Output),
+        100_000,
+        "as far as the log goes"
+    );
+    let reading = tokio::spawn(async move { read_all(&mut slow).await });
+    let ([rest, _], _) = drain_from(&mut tap, taken).await;
+    assert_eq!(taken + rest, 3_000_000);
+    let (all, missing) = within(reading).await.unwrap();
+    assert_eq!((all.len(), missing), (3_000_000, 0));
+}
+
+/// How many more bytes come of each stream.
+async fn drain_from(tap: &mut Tap, mut offset: usize) -> ([usize; 2], usize) {
+    let (mut more, mut ends) = ([0, 0], 0);
+    while let Some((stream, piece)) = within(tap.next()).await {
+        match piece {
+            Some(Piece::Bytes { offset: at, bytes }) => {
+                assert_eq!((stream, at), (Stream::Output, offset as u64));
+                offset += bytes.len();
+                more[0] += bytes.len();
+            }
+            Some(gap) => panic!("a tap misses nothing, but {gap:?}"),
+            None => ends += 1,
+        }
+    }
+    (more, ends)
+}
+
+#[tokio::test]
+async fn without_its_tap_a_session_reads_by_itself() {
+    let (session, mut tap) = tapped(shell("echo first; read go; seq 200000"));
+    let mut reader = session.reader(Stream::Output);
+    let (stream, piece) = within(tap.next()).await.unwrap();
+    assert_eq!(stream, Stream::Output);
+    let bytes = "first\n".into();
+    assert_eq!(piece, Some(Piece::Bytes { offset: 0, bytes }));
+    drop(tap);
+    within(session.write("go\n".into())).await.unwrap();
+    let (all, missing) = read_all(&mut reader).await;
+    assert_eq!((all.len(), missing), (6 + 1_288_895, 0));
+    within(session.exited()).await;
+}
+
+#[tokio::test]
+async fn a_tap_ends_when_the_streams_are_cut() {
+    // The child ends, and somebody else holds its streams and says nothing.
+    let (session, mut tap) = tapped(shell("sleep 1000 & echo done"));
+    let ([output, _], ends) = drain(&mut tap).await;
+    assert_eq!((&output[..], ends), (&b"done\n"[..], 2));
+    let exit = within(session.exited()).await;
+    assert_eq!(exit.drained, bowline_transport::Drained::Timeout);
+}
