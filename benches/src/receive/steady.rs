@@ -1,8 +1,9 @@
-//! A stream without end through a session: what stays in memory.
+//! A stream without end through the receive path: what stays in memory.
 
 use std::io;
 
-use bowline_lifecycle::DialogueSession;
+use bowline_jsonl::Framer;
+use bowline_transport::Piece;
 use serde::{Deserialize, Serialize};
 
 use super::{Role, agent, one_reactor, status};
@@ -27,22 +28,43 @@ impl Steady {
     }
 }
 
-/// Streams so many bytes through one session.
+/// Streams so many bytes from a child through pipe, tap, framer and parser; each event is counted
+/// and forgotten, since a transcript that keeps all of them grows with what they say.
 ///
 /// # Errors
 ///
-/// The session cannot be started.
+/// The child cannot be started, or its lines are not all there and whole.
 pub fn steady(bytes: u64) -> io::Result<Steady> {
     one_reactor().block_on(async {
-        let session = DialogueSession::start(agent::playing(Role::Chunks(bytes))?)
-            .await
-            .map_err(io::Error::other)?;
-        let mut resident = Vec::new();
-        for tenth in 1..=10 {
-            agent::folded(&session, bytes / 10 * tenth).await;
-            resident.push(status::resident());
+        let (_session, mut tap) = agent::tapped(Role::Chunks(bytes))?;
+        let (mut framer, mut resident) = (Framer::default(), Vec::new());
+        let mut end = 0;
+        while let Some((_, piece)) = tap.next().await {
+            let Some(Piece::Bytes {
+                offset,
+                bytes: more,
+            }) = piece
+            else {
+                continue;
+            };
+            if offset != end {
+                return Err(io::Error::other("bytes of the stream are missing"));
+            }
+            end = offset + more.len() as u64;
+            framer.push(more);
+            while let Some(frame) = framer.next_frame() {
+                if frame.items().any(|item| item.event.is_err()) {
+                    return Err(io::Error::other("a line of the stream is broken"));
+                }
+            }
+            let tenths = resident.len() as u64 + 1;
+            if tenths <= 10 && end >= bytes / 10 * tenths {
+                resident.push(status::resident());
+            }
         }
-        session.terminate().await;
-        Ok(Steady { bytes, resident })
+        Ok(Steady {
+            bytes: end,
+            resident,
+        })
     })
 }

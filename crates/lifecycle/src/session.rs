@@ -355,3 +355,6 @@ impl Receipt {
         self.reached(ReceiptState::Answered).await
     }
 }
+
+#[cfg(test)]
+mod tests;
