@@ -1,5 +1,6 @@
 //! Cuts a stream of chunks into windows of whole lines.
 
+mod buffer;
 mod splitter;
 
 use std::collections::VecDeque;
@@ -8,7 +9,7 @@ use bytes::Bytes;
 use memchr::memchr_iter;
 
 use crate::frame::{Frame, Oversize, Window};
-use crate::framer::splitter::{Cut, Skipped, Splitter};
+use crate::framer::splitter::{Cut, Place, Splitter};
 use crate::items::Reader;
 
 /// Longest line that is parsed: 64 MiB. Real lines reach 3.3 MB (an edit of a large file travels
@@ -17,8 +18,9 @@ pub const DEFAULT_MAX_LINE: usize = 64 << 20;
 
 /// Cuts a stream of chunks into windows of whole lines.
 ///
-/// A chunk may end anywhere. Lines that lie inside one chunk are handed out in place; a line that
-/// spans chunks is copied once, into a buffer that is used again. No byte is searched twice,
+/// A chunk may end anywhere. Lines that lie inside one large chunk are handed out in place; a line
+/// that spans chunks is copied once, into a buffer that is used again. A reader of its own may read
+/// into that buffer instead ([`Framer::room`]), and nothing is copied. No byte is searched twice,
 /// whatever the size of the chunks. Lines end at LF only.
 #[derive(Debug)]
 pub struct Framer {
@@ -27,8 +29,8 @@ pub struct Framer {
     /// How much of the first chunk was taken.
     taken: usize,
     splitter: Splitter,
-    /// What the last frame was made of.
-    lent: Lent,
+    /// Where the last frame is.
+    lent: Option<Place>,
     reader: Reader,
 }
 
@@ -37,15 +39,6 @@ enum Input {
     Chunk(Bytes),
     SkipTo(u64),
     End,
-}
-
-#[derive(Debug)]
-enum Lent {
-    Nothing,
-    /// So many bytes of the first chunk, up to what was taken of it.
-    Lines(usize),
-    Partial,
-    Skipped(Skipped),
 }
 
 impl Default for Framer {
@@ -69,13 +62,17 @@ impl Framer {
             input: VecDeque::new(),
             taken: 0,
             splitter: Splitter::new(max_line, offset),
-            lent: Lent::Nothing,
+            lent: None,
             reader: Reader::at(line),
         }
     }
 
     /// Takes the next chunk of the stream.
     pub fn push(&mut self, chunk: Bytes) {
+        self.take_back();
+        if self.input.is_empty() && self.splitter.is_better_copied(&chunk) {
+            return self.splitter.append(&chunk);
+        }
         self.input.push_back(Input::Chunk(chunk));
     }
 
@@ -90,46 +87,57 @@ impl Framer {
         self.input.push_back(Input::SkipTo(offset));
     }
 
+    /// Room to read the next bytes of the stream into: at least `length`, for
+    /// [`filled`](Self::filled). None while what was pushed waits for [`next_frame`](Self::next_frame).
+    pub fn room(&mut self, length: usize) -> Option<&mut [u8]> {
+        self.take_back();
+        self.input.is_empty().then(|| self.splitter.room(length))
+    }
+
+    /// The first `length` bytes of the room were filled.
+    pub fn filled(&mut self, length: usize) {
+        if self.input.is_empty() {
+            self.splitter.filled(length);
+        }
+    }
+
     /// The next frame, until more is pushed. The frame before it counts as read.
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
         self.take_back();
-        let end = loop {
+        let cut = loop {
+            if let Some(cut) = self.splitter.take_buffered() {
+                break cut;
+            }
             match self.input.front()? {
                 Input::Chunk(chunk) => {
                     let rest = chunk.get(self.taken..).unwrap_or_default();
                     let (taken, cut) = self.splitter.take(rest);
                     self.taken += taken;
                     if let Some(cut) = cut {
-                        self.lent = Lent::of(cut);
-                        break self.splitter.offset();
+                        break cut;
                     }
                     self.input.pop_front();
                     self.taken = 0;
                 }
-                &Input::SkipTo(_) | Input::End => {
+                Input::SkipTo(_) | Input::End => {
                     let cut = self.splitter.end();
-                    let end = self.splitter.offset();
                     if let Some(Input::SkipTo(offset)) = self.input.pop_front() {
                         self.splitter.skip_to(offset);
                     }
                     if let Some(cut) = cut {
-                        self.lent = Lent::of(cut);
-                        break end;
+                        break cut;
                     }
                 }
             }
         };
-        self.lend(end)
+        self.lend(cut)
     }
 
     /// Offset of the first byte that is in no frame yet: where a reader that forgets the partial
     /// line must read again.
     #[must_use]
     pub fn resume_offset(&self) -> u64 {
-        match self.lent {
-            Lent::Partial => self.splitter.offset(),
-            _ => self.splitter.line_start(),
-        }
+        self.splitter.line_start()
     }
 
     /// Gives back the memory that no open line needs, as a host does when a session falls idle.
@@ -139,14 +147,15 @@ impl Framer {
         self.input.shrink_to_fit();
     }
 
-    /// The frame that was cut last; it ends before offset `end`.
-    fn lend(&mut self, end: u64) -> Option<Frame<'_>> {
-        let bytes = match &mut self.lent {
-            Lent::Nothing => return None,
-            Lent::Skipped(skipped) => {
+    fn lend(&mut self, Cut { offset, place }: Cut) -> Option<Frame<'_>> {
+        let line = self.reader.line();
+        self.lent = Some(place);
+        let bytes = match place {
+            Place::Skipped => {
+                let skipped = self.splitter.skipped();
                 return Some(Frame::Oversize(Oversize {
-                    offset: skipped.offset,
-                    line: self.reader.line(),
+                    offset,
+                    line,
                     length: skipped.length,
                     limit: self.splitter.max_line() as u64,
                     is_tail: skipped.is_tail,
@@ -154,15 +163,15 @@ impl Framer {
                     reader: &mut self.reader,
                 }));
             }
-            Lent::Partial => self.splitter.partial(),
-            Lent::Lines(length) => match self.input.front() {
-                Some(Input::Chunk(chunk)) => chunk.get(self.taken - *length..self.taken)?,
+            Place::Buffer(length) => self.splitter.buffer().cut(length),
+            Place::Chunk(length) => match self.input.front() {
+                Some(Input::Chunk(chunk)) => chunk.get(self.taken - length..self.taken)?,
                 _ => return None,
             },
         };
         Some(Frame::Lines(Window {
-            offset: end - bytes.len() as u64,
-            line: self.reader.line(),
+            offset,
+            line,
             is_tail: bytes.last() != Some(&b'\n'),
             bytes,
             reader: &mut self.reader,
@@ -171,33 +180,30 @@ impl Framer {
 
     /// Counts the lines of the last frame that nobody read, and forgets the frame.
     fn take_back(&mut self) {
-        let seen = self.reader.seen();
-        let lines = |bytes: &[u8]| memchr_iter(b'\n', bytes).count() as u64;
-        let unread = match std::mem::replace(&mut self.lent, Lent::Nothing) {
-            Lent::Nothing => 0,
-            Lent::Lines(length) => match self.input.front() {
-                Some(Input::Chunk(chunk)) => chunk
-                    .get(self.taken - length + seen..self.taken)
-                    .map_or(0, lines),
+        let unread = match self.lent.take() {
+            None => return,
+            Some(Place::Skipped) => u64::from(self.reader.seen() == 0),
+            Some(Place::Buffer(length)) => {
+                let unread = self.unread(self.splitter.buffer().cut(length));
+                self.splitter.forget_cut();
+                unread
+            }
+            Some(Place::Chunk(length)) => match self.input.front() {
+                Some(Input::Chunk(chunk)) => {
+                    let lines = chunk.get(self.taken - length..self.taken);
+                    self.unread(lines.unwrap_or_default())
+                }
                 _ => 0,
             },
-            Lent::Partial => {
-                self.splitter.clear();
-                u64::from(seen == 0)
-            }
-            Lent::Skipped(_) => u64::from(seen == 0),
         };
         self.reader.end_frame(unread);
     }
-}
 
-impl Lent {
-    fn of(cut: Cut) -> Self {
-        match cut {
-            Cut::Lines(length) => Self::Lines(length),
-            Cut::Partial => Self::Partial,
-            Cut::Skipped(skipped) => Self::Skipped(skipped),
-        }
+    /// How many of these lines were not read.
+    fn unread(&self, lines: &[u8]) -> u64 {
+        let rest = lines.get(self.reader.seen()..).unwrap_or_default();
+        let is_tail = rest.last().is_some_and(|&byte| byte != b'\n');
+        memchr_iter(b'\n', rest).count() as u64 + u64::from(is_tail)
     }
 }
 
@@ -272,14 +278,14 @@ mod tests {
                 framer.push(Bytes::from_static(b"\n"));
                 while framer.next_frame().is_some() {}
             }
-            framer.splitter.capacity()
+            framer.splitter.buffer().capacity()
         };
         assert!(capacity(1, 1 << 20) > 1 << 20);
         assert!(capacity(60, 100) > 1 << 20);
-        assert!(capacity(10, 100) < 1 << 10);
+        assert!(capacity(10, 100) < 1 << 15);
         assert!(capacity(1, 1 << 20) > 1 << 20);
         framer.release();
-        assert_eq!(framer.splitter.capacity(), 0);
+        assert_eq!(framer.splitter.buffer().capacity(), 0);
     }
 
     #[test]
@@ -300,14 +306,30 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_is_handed_out_without_a_copy() {
-        let chunk = Bytes::from_static(b"{}\n{}\n{");
+    fn a_large_chunk_and_a_whole_line_are_handed_out_without_a_copy() {
+        let large = "{}\n".repeat(10_000) + "{";
+        for chunk in [Bytes::from(large), Bytes::from_static(b"{}\n")] {
+            let mut framer = Framer::default();
+            framer.push(chunk.clone());
+            let Some(Frame::Lines(window)) = framer.next_frame() else {
+                panic!("no window")
+            };
+            assert_eq!(window.bytes.as_ptr(), chunk.as_ptr());
+            assert_eq!(window.bytes.len(), chunk.len() / 3 * 3);
+        }
+    }
+
+    #[test]
+    fn room_is_given_when_nothing_waits_before_it() {
         let mut framer = Framer::default();
-        framer.push(chunk.clone());
-        let Some(Frame::Lines(window)) = framer.next_frame() else {
-            panic!("no window")
-        };
-        assert_eq!(window.bytes.as_ptr(), chunk.as_ptr());
-        assert_eq!(window.bytes, b"{}\n{}\n");
+        let room = framer.room(6).expect("nothing waits");
+        room[..6].copy_from_slice(b"one\ntw");
+        framer.filled(6);
+        framer.skip_to(6);
+        assert!(framer.room(1).is_none());
+        assert_eq!(frames(&mut framer, &[b"o\n"])[1], (4, 2, "tw".into()));
+        assert!(framer.room(1).is_some());
+        framer.filled(0);
+        assert!(framer.next_frame().is_none());
     }
 }

@@ -105,6 +105,7 @@ impl<'a> Iterator for Items<'a> {
     fn next(&mut self) -> Option<Item<'a>> {
         match &mut self.0 {
             // The usual line is read in place, without a call.
+            Source::Lines(lines) if lines.text.is_empty() => lines.next(),
             Source::Lines(lines) => match lines.usual() {
                 Some(item) => Some(item),
                 None => lines.next(),
@@ -148,12 +149,15 @@ struct Lines<'a> {
 impl<'a> Lines<'a> {
     fn new(window: Window<'a>) -> Self {
         let mark = window.offset == 0 && window.bytes.starts_with(BYTE_ORDER_MARK);
-        window.reader.seen = if mark { BYTE_ORDER_MARK.len() } else { 0 };
+        let start = if mark { BYTE_ORDER_MARK.len() } else { 0 };
+        window.reader.seen = start;
+        let bytes = window.bytes.get(start..).unwrap_or_default();
+        let is_object = bytes.first() == Some(&b'{');
         Self {
             window: window.bytes,
             offset: window.offset,
             is_tail: window.is_tail,
-            text: "",
+            text: if is_object { fast_check(bytes) } else { "" },
             is_dirty: false,
             reader: window.reader,
         }
@@ -338,6 +342,11 @@ struct NotUtf8 {
     at: usize,
     /// The bytes end inside a character that could still become one.
     cut: bool,
+}
+
+/// The lines as text when all of them are UTF-8, and nothing otherwise.
+fn fast_check(rest: &[u8]) -> &str {
+    simdutf8::basic::from_utf8(rest).unwrap_or_default()
 }
 
 /// Checks the next lines to be UTF-8: as many as stand before the first bad one, at least one.

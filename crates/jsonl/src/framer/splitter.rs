@@ -1,85 +1,174 @@
-//! Where the lines of the next bytes end, and the line that no chunk holds alone.
+//! Where the frames of the next bytes end.
 
-use memchr::{memchr, memrchr};
-
-/// A window holds at most so many bytes, unless one line is longer: few enough that every pass over
-/// them finds them in the cache, many enough that each pass runs at its full speed.
-const WINDOW: usize = 128 << 10;
+use crate::framer::buffer::{Buffer, WINDOW, lines_end};
 
 /// How much of a line over the limit is kept to show what it was, in bytes.
 const HEAD: usize = 256;
 
-/// Lines over chunks that a long one may be ahead of until the memory it took is given back.
-const SHORT_LINES: u32 = 64;
+/// Chunks of so few bytes are copied: that costs less than to look at a chunk apart from the line
+/// that it goes on with.
+const SMALL: usize = 8 << 10;
 
-/// Where the bytes of the next frame are.
-#[derive(Debug)]
-pub(super) enum Cut {
-    /// So many bytes of the chunk.
-    Lines(usize),
-    /// The whole of [`Splitter::partial`], which ends with its LF unless the input ended.
-    Partial,
-    /// Nowhere: they were skipped.
-    Skipped(Skipped),
+/// A frame: where it begins in the stream, and where its bytes are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    pub(super) offset: u64,
+    pub(super) place: Place,
 }
 
-#[derive(Debug)]
-pub(super) struct Splitter {
-    max_line: usize,
-    /// The line that the last bytes ended in.
-    partial: Vec<u8>,
-    /// How many lines in a row were much shorter than the buffer.
-    short: u32,
-    skipping: Option<Skipped>,
-    /// Offset of the next byte.
-    offset: u64,
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// So many bytes of the chunk.
+    Chunk(usize),
+    /// The last so many bytes that were cut from the buffer.
+    Buffer(usize),
+    /// Nowhere: they were skipped, see [`Splitter::skipped`].
+    Skipped,
 }
 
 /// A line over the limit.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Skipped {
-    pub(super) offset: u64,
     /// Length without the LF, in bytes.
     pub(super) length: u64,
     pub(super) is_tail: bool,
     pub(super) head: Vec<u8>,
 }
 
+#[derive(Debug)]
+pub(super) struct Splitter {
+    max_line: usize,
+    buffer: Buffer,
+    skipping: Option<Skipped>,
+    /// The line that was skipped last.
+    skipped: Skipped,
+    /// Offset of the next byte.
+    offset: u64,
+}
+
 impl Splitter {
-    pub(super) const fn new(max_line: usize, offset: u64) -> Self {
+    pub(super) fn new(max_line: usize, offset: u64) -> Self {
         Self {
             max_line,
-            partial: Vec::new(),
-            short: 0,
+            buffer: Buffer::default(),
             skipping: None,
+            skipped: Skipped::default(),
             offset,
         }
     }
 
+    /// Whether nothing is gained by looking at these bytes in place.
+    pub(super) fn is_better_copied(&self, bytes: &[u8]) -> bool {
+        bytes.len() < SMALL && (self.is_open() || bytes.last() != Some(&b'\n'))
+    }
+
+    /// Takes all of the next bytes.
+    pub(super) fn append(&mut self, bytes: &[u8]) {
+        self.buffer.append(bytes);
+        self.offset += bytes.len() as u64;
+    }
+
     /// Takes the next bytes up to the end of a frame, or all of them; how many, and the frame.
+    /// Nothing else is in the buffer but the line that is open.
     pub(super) fn take(&mut self, bytes: &[u8]) -> (usize, Option<Cut>) {
-        let is_open = !self.partial.is_empty() || self.skipping.is_some();
-        let (taken, cut) = match lines_end(bytes, is_open || bytes.len() > self.max_line) {
-            None => {
-                self.extend(bytes);
-                (bytes.len(), None)
-            }
-            Some(end) if is_open || end > self.max_line + 1 => {
-                self.extend(bytes.get(..end - 1).unwrap_or_default());
-                (end, Some(self.end_line(b"\n")))
-            }
-            Some(end) => {
-                self.offset += end as u64;
-                (end, Some(Cut::Lines(end)))
+        let end = if self.is_better_copied(bytes) {
+            None
+        } else if self.is_open() {
+            // Only the line that is open needs the buffer.
+            lines_end(bytes, 0, true)
+        } else {
+            match lines_end(bytes, 0, self.max_line < WINDOW) {
+                Some(end) => return (end, Some(self.in_place(bytes, end))),
+                None => None,
             }
         };
-        (taken, cut)
+        let taken = end.unwrap_or(bytes.len());
+        self.append(bytes.get(..taken).unwrap_or_default());
+        (taken, self.take_buffered())
     }
 
     /// Ends the line that is open, where no LF does.
     pub(super) fn end(&mut self) -> Option<Cut> {
-        let is_open = !self.partial.is_empty() || self.skipping.is_some();
-        is_open.then(|| self.end_line(b""))
+        let length = self.buffer.bytes().len();
+        self.buffer.cut_off(length);
+        match self.skipping.take() {
+            Some(skipped) => Some(self.skip(Skipped {
+                is_tail: true,
+                ..skipped
+            })),
+            None => (length > 0).then(|| self.buffered(length)),
+        }
+    }
+
+    /// The next frame of what is in the buffer.
+    pub(super) fn take_buffered(&mut self) -> Option<Cut> {
+        if self.buffer.is_searched() {
+            return None;
+        }
+        let length = self.buffer.bytes().len();
+        if length <= self.max_line && self.skipping.is_none() {
+            return self.buffer.cut_lines(false).map(|cut| self.buffered(cut));
+        }
+        self.take_long(length)
+    }
+
+    /// The same, where a line over the limit goes on or may be.
+    #[cold]
+    fn take_long(&mut self, length: usize) -> Option<Cut> {
+        let line = self.buffer.cut_lines(true);
+        let taken = line.unwrap_or(length);
+        if taken <= self.max_line + 1 && self.skipping.is_none() {
+            return line.map(|line| self.buffered(line));
+        }
+        if line.is_none() {
+            self.buffer.cut_off(length);
+        }
+        let text = taken - usize::from(line.is_some());
+        let skipped = self.skipping.get_or_insert_default();
+        let wanted = text.min(HEAD - skipped.head.len());
+        let head = self.buffer.cut(taken).get(..wanted).unwrap_or_default();
+        skipped.head.extend_from_slice(head);
+        skipped.length += text as u64;
+        if line.is_none() {
+            self.buffer.forget_cut();
+            return None;
+        }
+        self.skipping.take().map(|skipped| self.skip(skipped))
+    }
+
+    /// Whole lines of a chunk, or a line over the limit.
+    fn in_place(&mut self, bytes: &[u8], end: usize) -> Cut {
+        self.offset += end as u64;
+        if end <= self.max_line + 1 {
+            return Cut {
+                offset: self.offset - end as u64,
+                place: Place::Chunk(end),
+            };
+        }
+        self.skip(Skipped {
+            length: end as u64 - 1,
+            is_tail: false,
+            head: bytes.get(..HEAD.min(end - 1)).unwrap_or(bytes).to_vec(),
+        })
+    }
+
+    /// The frame of the last `length` bytes that were cut from the buffer.
+    fn buffered(&self, length: usize) -> Cut {
+        Cut {
+            offset: self.offset - (self.buffer.bytes().len() + length) as u64,
+            place: Place::Buffer(length),
+        }
+    }
+
+    /// The frame of a line that ended before what is in the buffer.
+    fn skip(&mut self, skipped: Skipped) -> Cut {
+        let behind = self.buffer.bytes().len() as u64;
+        let length = skipped.length + u64::from(!skipped.is_tail);
+        self.skipped = skipped;
+        Cut {
+            offset: self.offset - behind - length,
+            place: Place::Skipped,
+        }
     }
 
     /// Goes on at another offset.
@@ -87,17 +176,20 @@ impl Splitter {
         self.offset = offset;
     }
 
-    /// Offset of the next byte.
-    pub(super) const fn offset(&self) -> u64 {
-        self.offset
+    /// Offset of the first byte that is in no frame.
+    pub(super) fn line_start(&self) -> u64 {
+        let skipped = self.skipping.as_ref().map_or(0, |skipped| skipped.length);
+        self.offset - skipped - self.buffer.bytes().len() as u64
     }
 
-    /// Offset of the first byte of the line that is open, or of the next one.
-    pub(super) fn line_start(&self) -> u64 {
-        match &self.skipping {
-            Some(skipped) => skipped.offset,
-            None => self.offset - self.partial.len() as u64,
-        }
+    /// Whether the last bytes ended inside a line.
+    fn is_open(&self) -> bool {
+        !self.buffer.is_empty() || self.skipping.is_some()
+    }
+
+    /// The line that was skipped last.
+    pub(super) const fn skipped(&self) -> &Skipped {
+        &self.skipped
     }
 
     /// Longest line that is not skipped, in bytes.
@@ -105,89 +197,27 @@ impl Splitter {
         self.max_line
     }
 
-    /// The line that no chunk holds alone.
-    pub(super) fn partial(&self) -> &[u8] {
-        &self.partial
+    pub(super) const fn buffer(&self) -> &Buffer {
+        &self.buffer
     }
 
-    /// Forgets the partial line; its memory is kept for the next one, unless lines have become
-    /// much shorter.
-    pub(super) fn clear(&mut self) {
-        let is_short = self.partial.len() < self.partial.capacity() / 4;
-        self.short = if is_short { self.short + 1 } else { 0 };
-        self.partial.clear();
-        if self.short > SHORT_LINES && self.partial.capacity() > WINDOW {
-            self.release();
-        }
+    /// Room for the next bytes, at least `length`.
+    pub(super) fn room(&mut self, length: usize) -> &mut [u8] {
+        self.buffer.room(length)
+    }
+
+    /// The first `length` bytes of the room were filled.
+    pub(super) fn filled(&mut self, length: usize) {
+        self.offset += self.buffer.filled(length) as u64;
+    }
+
+    /// Forgets the bytes of the last frame.
+    pub(super) fn forget_cut(&mut self) {
+        self.buffer.forget_cut();
     }
 
     /// Gives back the memory that no open line needs.
     pub(super) fn release(&mut self) {
-        self.partial.shrink_to_fit();
-        self.short = 0;
+        self.buffer.release();
     }
-
-    /// Bytes that the buffer of the partial line has room for.
-    #[cfg(test)]
-    pub(super) const fn capacity(&self) -> usize {
-        self.partial.capacity()
-    }
-
-    /// More of the line that is open.
-    fn extend(&mut self, piece: &[u8]) {
-        self.offset += piece.len() as u64;
-        if self.skipping.is_some() {
-            return;
-        }
-        if self.partial.len() + piece.len() > self.max_line {
-            self.start_skipping(piece);
-        } else {
-            self.partial.extend_from_slice(piece);
-        }
-    }
-
-    fn start_skipping(&mut self, piece: &[u8]) {
-        let length = self.partial.len() + piece.len();
-        let head = self.partial.iter().chain(piece).take(HEAD);
-        self.skipping = Some(Skipped {
-            offset: self.offset - length as u64,
-            length: 0,
-            is_tail: false,
-            head: head.copied().collect(),
-        });
-        self.partial = Vec::new();
-    }
-
-    /// Ends the line that is open with an LF, or with nothing at the end of input.
-    fn end_line(&mut self, end: &[u8]) -> Cut {
-        let length = self.offset - self.line_start();
-        self.offset += end.len() as u64;
-        match self.skipping.take() {
-            Some(skipped) => Cut::Skipped(Skipped {
-                length,
-                is_tail: end.is_empty(),
-                ..skipped
-            }),
-            None => {
-                self.partial.extend_from_slice(end);
-                Cut::Partial
-            }
-        }
-    }
-}
-
-/// Where the first window of whole lines ends, or only its first line; none when no line does.
-fn lines_end(bytes: &[u8], only_one: bool) -> Option<usize> {
-    let end = if only_one {
-        memchr(b'\n', bytes)?
-    } else {
-        match bytes.split_at_checked(WINDOW) {
-            None => memrchr(b'\n', bytes)?,
-            Some((window, rest)) => match memrchr(b'\n', window) {
-                Some(end) => end,
-                None => WINDOW + memchr(b'\n', rest)?,
-            },
-        }
-    };
-    Some(end + 1)
 }

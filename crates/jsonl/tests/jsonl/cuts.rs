@@ -1,7 +1,7 @@
 use bowline_jsonl::{Framer, ParseErrorKind};
 use bytes::Bytes;
 
-use crate::support::{Random, fixtures, for_each, seen};
+use crate::support::{Random, fixtures, for_each, seen, seen_read};
 
 /// Recordings up to this size are cut at every byte; larger ones at [`RANDOM_CUTS`] places.
 const SMALL: usize = 12 << 10;
@@ -34,9 +34,63 @@ fn chunks_of_any_size_change_nothing() {
         for size in [1, 3, 64, 4095] {
             let chunks = fixture.bytes.chunks(size).map(Bytes::copy_from_slice);
             assert!(
-                seen(chunks) == whole,
+                seen(chunks.clone()) == whole,
                 "{} in chunks of {size}",
                 fixture.name
+            );
+            assert!(
+                seen_read(chunks) == whole,
+                "{} read in pieces of {size}",
+                fixture.name
+            );
+        }
+        assert!(
+            seen_read([fixture.bytes.clone()]) == whole,
+            "{}",
+            fixture.name
+        );
+    }
+}
+
+/// Limits are kept whichever way the bytes come.
+#[test]
+fn long_lines_are_skipped_alike_in_chunks_of_any_size() {
+    let mut random = Random(3);
+    let mut stream = Vec::new();
+    for _ in 0..400 {
+        let longest = if random.below(10) == 0 { 40_000 } else { 90 };
+        let length = random.below(longest);
+        stream.extend(std::iter::repeat_n(b'x', length));
+        stream.push(b'\n');
+    }
+    stream.extend(b"tail");
+    let skipped = |chunk: usize, limit: usize| {
+        let mut framer = Framer::new(limit);
+        let mut out = Vec::new();
+        for bytes in stream.chunks(chunk) {
+            framer.push(Bytes::copy_from_slice(bytes));
+            while let Some(frame) = framer.next_frame() {
+                out.extend(frame.items().map(|item| (item.at, item.raw.to_vec())));
+            }
+        }
+        framer.finish();
+        while let Some(frame) = framer.next_frame() {
+            out.extend(frame.items().map(|item| (item.at, item.raw.to_vec())));
+        }
+        out
+    };
+    for limit in [10, 88, 20_000] {
+        let whole = skipped(stream.len(), limit);
+        assert!(
+            whole
+                .iter()
+                .any(|(at, raw)| at.end - at.offset > limit as u64 + 1 && raw.len() <= 256)
+        );
+        assert_eq!(whole.last().expect("a tail").1, b"tail");
+        for chunk in [1, 7, 1000, 9000, 33_000] {
+            assert!(
+                skipped(chunk, limit) == whole,
+                "chunks of {chunk}, limit {limit}"
             );
         }
     }

@@ -65,17 +65,42 @@ fn drain(framer: &mut Framer, each: &mut impl FnMut(Item<'_>)) {
     }
 }
 
+/// Calls `each` for every line of chunks that are read into the framer.
+pub(crate) fn for_each_read(
+    chunks: impl IntoIterator<Item = Bytes>,
+    mut each: impl FnMut(Item<'_>),
+) {
+    let mut framer = Framer::default();
+    for chunk in chunks {
+        let room = framer.room(chunk.len()).expect("all frames were taken");
+        room[..chunk.len()].copy_from_slice(&chunk);
+        framer.filled(chunk.len());
+        drain(&mut framer, &mut each);
+    }
+    framer.finish();
+    drain(&mut framer, &mut each);
+}
+
 /// What a reader would notice of the lines: their places, their text, their events or errors.
 pub(crate) fn seen(chunks: impl IntoIterator<Item = Bytes>) -> Vec<String> {
     let mut out = Vec::new();
-    for_each(chunks, |item| {
-        let event = match &item.event {
-            Ok(event) => format!("{:?}", event.body),
-            Err(error) => error.to_string(),
-        };
-        out.push(format!("{:?} {} {event}", item.at, item.raw.len()));
-    });
+    for_each(chunks, |item| out.push(notice(&item)));
     out
+}
+
+/// The same, when the chunks are read into the framer.
+pub(crate) fn seen_read(chunks: impl IntoIterator<Item = Bytes>) -> Vec<String> {
+    let mut out = Vec::new();
+    for_each_read(chunks, |item| out.push(notice(&item)));
+    out
+}
+
+fn notice(item: &Item<'_>) -> String {
+    let event = match &item.event {
+        Ok(event) => format!("{:?}", event.body),
+        Err(error) => error.to_string(),
+    };
+    format!("{:?} {} {event}", item.at, item.raw.len())
 }
 
 /// A seeded stream of numbers (SplitMix64), so that every run cuts at the same places.
