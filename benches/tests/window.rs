@@ -1,6 +1,8 @@
 //! A transcript that keeps a window of its conversation: what it gives up comes back from the log
 //! as it was, whatever the recording.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
@@ -129,6 +131,6 @@ fn every_recording_comes_back_as_it_was() {
             }
         }
     }
-    assert!(pages > 200, "{pages} pages");
+    assert!(pages > 150, "{pages} pages");
     assert!(late.is_empty(), "{late:?}");
 }

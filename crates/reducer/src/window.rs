@@ -46,6 +46,10 @@ const PATIENCE: usize = 4;
 /// Most stretches that are remembered; when there are more, two at a time become one.
 const STRETCHES: usize = 32;
 
+/// Most times of giving up that are remembered, of 72 bytes each; when there are more, every second
+/// of the older half is forgotten. It takes a line that speaks of something long given up to tell.
+const PASSES: usize = 2048;
+
 /// Fewest uuids that are remembered; the same line twice comes with less between.
 const UUIDS: usize = 4096;
 
@@ -119,8 +123,6 @@ struct Stretch {
     resume: u32,
     /// Behind the last line that changed a record of this stretch.
     until: Place,
-    /// When it was given up.
-    given_up: Option<Place>,
     /// Lines that were dropped because they had come before.
     dropped: Vec<(u32, Range<u64>)>,
 }
@@ -133,9 +135,22 @@ pub(crate) struct Keeper {
     /// The first stretch that is kept.
     kept: usize,
     told: Vec<Told>,
+    /// When what was given up: a line behind such a place did not find it any more.
+    passes: Vec<(Place, Ids)>,
 }
 
 impl Keeper {
+    fn pass(&mut self, place: Place, to: Ids) {
+        if self.passes.len() == PASSES {
+            let mut number = 0;
+            self.passes.retain(|_| {
+                number += 1;
+                number % 2 == 0 || number > PASSES / 2
+            });
+        }
+        self.passes.push((place, to));
+    }
+
     /// The stretch with this number, or the one that it became a part of.
     fn place_of(&self, number: u32) -> usize {
         let behind = self.stretches.partition_point(|it| it.number <= number);
@@ -164,7 +179,6 @@ impl Keeper {
             if let Some(next) = evicted.next() {
                 stretch.resume = stretch.resume.min(next.resume);
                 stretch.until = stretch.until.max(next.until);
-                stretch.given_up = stretch.given_up.max(next.given_up);
                 stretch.dropped.extend(next.dropped);
             }
             self.stretches.push(stretch);
@@ -184,6 +198,7 @@ impl Transcript {
             stretches: Vec::new(),
             kept: 0,
             told: Vec::new(),
+            passes: Vec::new(),
         };
         transcript.cut_here(&mut keeper);
         transcript.keeper = Some(Box::new(keeper));
@@ -258,7 +273,6 @@ impl Transcript {
             seed: Box::new(self.seed(ids)),
             resume: number,
             until: place,
-            given_up: None,
             dropped: Vec::new(),
         });
         self.marked = ids;
@@ -277,13 +291,10 @@ impl Transcript {
         let old = keeper.stretches.iter().take_while(is_too_long).count();
         let kept = old.min(keeper.stretches.len() - 1).max(keeper.kept);
         if kept > keeper.kept {
-            let now = Some(self.here());
-            for stretch in &mut keeper.stretches[keeper.kept..kept] {
-                stretch.given_up = now;
-            }
             keeper.kept = kept;
             let first = &keeper.stretches[kept];
             let (ids, arena) = (first.ids, first.arena);
+            keeper.pass(self.here(), ids);
             let pins = self.pins(&ids);
             self.evict(&ids, arena, &pins);
             self.uuids.age(UUIDS.max(2 * window.entries.min(1 << 24)));

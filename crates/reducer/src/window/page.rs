@@ -112,7 +112,7 @@ impl Transcript {
                 .cloned()
                 .collect(),
             heard: 0,
-            passes: passes(&keeper.stretches, first.place, stretch.until),
+            passes: passes(&keeper.passes, first.place, stretch.until),
             passed: 0,
             before: Vec::new(),
             dropped: needed.flat_map(|it| it.dropped.iter().cloned()).collect(),
@@ -243,17 +243,10 @@ impl Page {
     }
 }
 
-/// When what was given up, between two places.
-fn passes(stretches: &[Stretch], from: Place, until: Place) -> Vec<(Place, Ids)> {
-    let mut passes: Vec<(Place, Ids)> = Vec::new();
-    for (stretch, next) in stretches.iter().zip(stretches.iter().skip(1)) {
-        match (stretch.given_up, passes.last_mut()) {
-            (Some(place), _) if place <= from => {}
-            (Some(place), _) if place > until => break,
-            (Some(place), Some(last)) if last.0 == place => last.1 = next.ids,
-            (Some(place), _) => passes.push((place, next.ids)),
-            (None, _) => break,
-        }
-    }
-    passes
+/// What was given up between two places.
+fn passes(all: &[(Place, Ids)], from: Place, until: Place) -> Vec<(Place, Ids)> {
+    let passes = all
+        .iter()
+        .filter(|(place, _)| *place > from && *place <= until);
+    passes.copied().collect()
 }
