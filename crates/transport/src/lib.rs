@@ -46,11 +46,33 @@
 //!
 //! # What ends with a session
 //!
-//! An agent runs each tool in a session of its own, out of reach of a signal to its group. On Linux
-//! the tree is found by parentage, by session and group, and by a variable ([`MARKER`]) that every
-//! descendant inherits; it is killed round by round until nothing is left. A descendant that has
-//! cleared its environment, left its group and session, and lost its parent, is out of reach.
-//! Elsewhere the reach is that of parentage (macOS) or of the process group.
+//! An agent runs each tool in a session of its own, out of reach of a signal to its group. How
+//! tightly a session's processes are held is a [`Containment`], the tightest that [`probe`] finds:
+//!
+//! | level | holds | needs |
+//! |---|---|---|
+//! | `Cgroup` | everyone, by the kernel, from their birth | cgroup v2, our own group writable |
+//! | `Subreaper` | everyone, by parentage: orphans fall to the session's guard | Linux, a guard |
+//! | `Group` | whom parentage, group, session or a variable ([`MARKER`]) gives away | nothing |
+//!
+//! At `Group`, a descendant that has cleared its environment, left its group and session, and lost
+//! its parent, is out of reach; outside of Linux the reach is that of parentage (macOS) or of the
+//! process group. Every level is killed round by round until nobody is left.
+//!
+//! A host that is killed by SIGKILL can end nothing. With [`Configuration::guard`] a helper process
+//! does it in its place ([`run_guard`]): one for all sessions in control groups, else one for each.
+//! Without a guard, and while a login shell is asked ([`LoginShell`]), they outlive such a host.
+//!
+//! # What is taken before anything is started
+//!
+//! Program, directory, terminal, pipes and the descriptor of the process itself: what is missing is
+//! a [`SpawnError`] with a name, and no process was there. A session holds 2 descriptors on a
+//! terminal and 4 on pipes, and one more in a control group or with a guard of its own.
+//!
+//! # Other systems
+//!
+//! What differs on macOS is written on documented calls and was never run by us. On Windows only
+//! [`pty_system`] has an answer, that of portable-pty; sessions are not built there.
 
 mod configuration;
 mod containment;

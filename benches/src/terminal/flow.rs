@@ -1,0 +1,115 @@
+//! How fast bytes come through.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use bowline_transport::{Stdio, TerminalEngine};
+
+use super::child::FLOOD;
+use super::{Plan, Row, bare, median, megabytes, ours, stock};
+
+/// Whoever carries so many bytes; answers how many came, and how long it took.
+type Carrier = fn(usize) -> Result<(usize, Duration)>;
+
+/// Megabytes a second of each, by turns.
+fn by_turns(
+    what: &'static str,
+    plan: &Plan,
+    bytes: usize,
+    contenders: &[(&'static str, Carrier)],
+    goal: &'static str,
+) -> Result<Vec<Row>> {
+    let mut figures = vec![Vec::new(); contenders.len()];
+    for _ in 0..plan.rounds {
+        for ((who, contender), figures) in contenders.iter().zip(&mut figures) {
+            let (came, took) = contender(bytes)?;
+            ensure!(came == bytes, "{who}: {came} of {bytes} bytes came");
+            figures.push(megabytes(bytes, took));
+        }
+    }
+    let middles: Vec<f64> = figures.into_iter().map(median).collect();
+    let rows = contenders.iter().zip(&middles).enumerate();
+    let rows = rows.map(|(index, ((who, _), middle))| Row {
+        what,
+        who,
+        figure: format!("{middle:.0} MB/s"),
+        ratio: (index > 0).then(|| middle / middles[0]),
+        goal: who.starts_with("bowline").then_some(goal),
+    });
+    Ok(rows.collect())
+}
+
+pub(super) fn pipes(plan: &Plan) -> Result<Vec<Row>> {
+    let contenders: &[(&'static str, Carrier)] = &[
+        ("bare read loop", bare_pipe),
+        ("bowline reader", |bytes| {
+            ours_by_reader(bytes, Stdio::Pipes)
+        }),
+        ("bowline tap", |bytes| ours_by_tap(bytes, Stdio::Pipes)),
+    ];
+    by_turns("pipe", plan, plan.pipe_bytes, contenders, ">= 0.9")
+}
+
+pub(super) fn ptys(plan: &Plan) -> Result<Vec<Row>> {
+    let contenders: &[(&'static str, Carrier)] = &[
+        ("bare read loop", bare_pty),
+        ("bowline reader", |bytes| {
+            ours_by_reader(bytes, ours::raw_pty())
+        }),
+        ("bowline tap", |bytes| ours_by_tap(bytes, ours::raw_pty())),
+        ("portable-pty + thread", stock_pty),
+    ];
+    by_turns("terminal", plan, plan.pty_bytes, contenders, ">= 0.9")
+}
+
+fn bare_pipe(bytes: usize) -> Result<(usize, Duration)> {
+    let started = Instant::now();
+    let (mut child, mut output) = bare::pipe(FLOOD, &bytes.to_string())?;
+    let came = bare::drain(&mut output)?;
+    let took = started.elapsed();
+    child.wait()?;
+    Ok((came, took))
+}
+
+fn bare_pty(bytes: usize) -> Result<(usize, Duration)> {
+    let started = Instant::now();
+    let (mut child, mut output) = bare::pty(FLOOD, &bytes.to_string())?;
+    let came = bare::drain(&mut output)?;
+    let took = started.elapsed();
+    child.wait()?;
+    Ok((came, took))
+}
+
+fn ours_by_reader(bytes: usize, stdio: Stdio) -> Result<(usize, Duration)> {
+    let configuration = ours::configuration(FLOOD, &bytes.to_string(), stdio)?;
+    ours::runtime()?.block_on(async {
+        let started = Instant::now();
+        let session = ours::start(configuration)?;
+        let came = ours::drain(&session).await;
+        let took = started.elapsed();
+        session.exited().await;
+        Ok((came, took))
+    })
+}
+
+fn ours_by_tap(bytes: usize, stdio: Stdio) -> Result<(usize, Duration)> {
+    let configuration = ours::configuration(FLOOD, &bytes.to_string(), stdio)?;
+    ours::runtime()?.block_on(async {
+        let started = Instant::now();
+        let (session, mut tap) = TerminalEngine.make_tapped(configuration)?;
+        let came = ours::drain_tap(&mut tap).await;
+        let took = started.elapsed();
+        session.exited().await;
+        Ok((came, took))
+    })
+}
+
+fn stock_pty(bytes: usize) -> Result<(usize, Duration)> {
+    let started = Instant::now();
+    let command = stock::raw(FLOOD, &bytes.to_string())?;
+    let mut stock = stock::start(&*stock::system(), command)?;
+    let came = stock.output.iter().map(|part| part.len()).sum();
+    let took = started.elapsed();
+    stock.child.wait()?;
+    Ok((came, took))
+}

@@ -1,0 +1,74 @@
+//! How long it takes to have many sessions.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use bowline_transport::{Containment, HardenedPtySystem, Ladder};
+use portable_pty::{CommandBuilder, PtySystem};
+
+use super::{Plan, Row, ours, stock};
+
+/// A child that is there and does nothing: the smallest that every system has.
+const IDLE: [&str; 2] = ["/bin/sleep", "1000"];
+
+pub(super) fn rows(plan: &Plan) -> Result<Vec<Row>> {
+    let count = plan.sessions;
+    let stock = by_system(&*stock::system(), count)?;
+    let hardened = by_system(&HardenedPtySystem::default(), count)?;
+    let group = sessions(count, Containment::Group)?;
+    let cgroup = sessions(count, Containment::Cgroup)?;
+    let contenders = [
+        ("portable-pty + thread", stock),
+        ("bowline, control groups", cgroup),
+        ("bowline, process groups", group),
+        ("bowline behind the traits + thread", hardened),
+    ];
+    let rows = contenders.into_iter().map(|(who, took)| Row {
+        what: "start and keep sessions",
+        who,
+        figure: format!("{:.2} s for {count}", took.as_secs_f64()),
+        ratio: (who != "portable-pty + thread").then(|| took.as_secs_f64() / stock.as_secs_f64()),
+        goal: who.starts_with("bowline,").then_some("<= 0.4"),
+    });
+    Ok(rows.collect())
+}
+
+fn by_system(system: &dyn PtySystem, count: usize) -> Result<Duration> {
+    let started = Instant::now();
+    let mut all = Vec::with_capacity(count);
+    for _ in 0..count {
+        let mut command = CommandBuilder::new(IDLE[0]);
+        command.arg(IDLE[1]);
+        all.push(stock::start(system, command)?);
+    }
+    let took = started.elapsed();
+    for stock in &mut all {
+        // Theirs waits up to a quarter of a second for a polite end: a hang-up is enough here.
+        drop(stock.child.clone_killer().kill());
+    }
+    for stock in &mut all {
+        stock.child.wait()?;
+    }
+    Ok(took)
+}
+
+fn sessions(count: usize, containment: Containment) -> Result<Duration> {
+    ours::runtime()?.block_on(async {
+        let mut configuration = ours::configuration("", "", ours::raw_pty())?;
+        configuration.program = IDLE[0].into();
+        configuration.args = vec![IDLE[1].into()];
+        configuration.containment = Some(containment);
+        let started = Instant::now();
+        let mut all = Vec::with_capacity(count);
+        for _ in 0..count {
+            all.push(ours::start(configuration.clone())?);
+            // As a host that does other things too.
+            tokio::task::yield_now().await;
+        }
+        let took = started.elapsed();
+        for session in all {
+            session.terminate(Ladder::AT_ONCE).await;
+        }
+        Ok(took)
+    })
+}
