@@ -21,6 +21,12 @@ use folder::Folder;
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// What the names of nests begin with.
+const NAME: &str = "bowline-";
+
+/// How old an empty nest must be to be taken for forgotten.
+const FORGOTTEN: Duration = Duration::from_secs(60);
+
 /// Set when a process was once born into a nest.
 static ENTERED: OnceLock<()> = OnceLock::new();
 
@@ -34,8 +40,12 @@ pub(crate) struct Nest {
 impl Nest {
     /// Makes the directory, and sees to it that a process can be born into it.
     pub(crate) fn make() -> io::Result<Self> {
-        let name = format!("bowline-{}-{}", std::process::id(), Uuid::new_v4().simple());
-        let path = folder::own()?.join(name);
+        let name = format!("{NAME}{}-{}", std::process::id(), Uuid::new_v4().simple());
+        let home = folder::own()?;
+        if ENTERED.get().is_none() {
+            tidy(&home);
+        }
+        let path = home.join(name);
         let nest = Self {
             folder: Folder::make(&path)?,
             path,
@@ -62,6 +72,28 @@ impl Drop for Nest {
             std::thread::sleep(PAUSE);
         }
         tracing::debug!("the nest of control groups stays");
+    }
+}
+
+/// Removes what hosts without a guard left when they were killed: nests of processes that are gone,
+/// with nobody in them.
+fn tidy(home: &Path) {
+    for entry in std::fs::read_dir(home).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(NAME)?.split('-').next());
+        let is_gone = owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists());
+        let age = entry.metadata().and_then(|data| data.modified());
+        let age = age.ok().and_then(|made| made.elapsed().ok());
+        if is_gone
+            && age.is_some_and(|age| age > FORGOTTEN)
+            && let Ok(folder) = Folder::open(&entry.path())
+            && !folder.is_populated()
+        {
+            // Somebody else may be tidying too.
+            let _ = folder.remove(&entry.path());
+        }
     }
 }
 
