@@ -224,12 +224,19 @@ pub(crate) struct Uuids {
     lines: HashTable<Line>,
     /// Lines before those; none while they are kept for good.
     older: HashTable<Line>,
+    /// The first uuids of a session, hashed: a short one needs no more.
+    few: HashTable<u64>,
+    /// The newest uuids, hashed, each where its hash says; empty while there are few.
     recent: Box<[u64]>,
 }
 
 /// How many recent uuids are kept at most; 32 KiB in all. A line that was sent twice comes twice
 /// in a row, or within one burst of a reconnect.
 const RECENT: usize = 4096;
+
+/// How many are few: what the table of them takes, 9 bytes a place and at most twice as many places,
+/// is a fraction of that of many.
+const FEW: usize = 448;
 
 impl Uuids {
     pub(crate) fn line(&self, uuid: Uuid) -> Option<Brought> {
@@ -274,13 +281,25 @@ impl Uuids {
     /// Whether this uuid came a short while ago; it is remembered from now on.
     #[inline]
     pub(crate) fn is_repeated(&mut self, uuid: Uuid) -> bool {
-        if self.recent.is_empty() {
-            self.recent = vec![0; RECENT].into_boxed_slice();
+        match self.recent.get_mut((uuid.first as usize) % RECENT) {
+            Some(slot) => std::mem::replace(slot, uuid.first) == uuid.first,
+            None => self.is_among_few(uuid.first),
         }
-        let Some(slot) = self.recent.get_mut((uuid.first as usize) % RECENT) else {
-            return false;
-        };
-        std::mem::replace(slot, uuid.first) == uuid.first
+    }
+
+    #[cold]
+    fn is_among_few(&mut self, hash: u64) -> bool {
+        match self.few.entry(hash, |&it| it == hash, |&it| it) {
+            Entry::Occupied(_) => return true,
+            Entry::Vacant(free) => drop(free.insert(hash)),
+        }
+        if self.few.len() >= FEW {
+            self.recent = vec![0; RECENT].into_boxed_slice();
+            for hash in std::mem::take(&mut self.few) {
+                self.recent[hash as usize % RECENT] = hash;
+            }
+        }
+        false
     }
 }
 
@@ -350,5 +369,21 @@ mod tests {
         assert!(uuids.is_repeated(uuid(1)));
         assert!(!uuids.is_repeated(uuid(2)));
         assert!(uuids.is_repeated(uuid(1)));
+    }
+
+    #[test]
+    fn the_window_grows_and_stays_bounded() {
+        let mut uuids = Uuids::default();
+        let uuid = |n: usize| Uuid::new(&format!("00000000-0000-4000-8000-{n:012x}"));
+        for n in 1..FEW {
+            assert!(!uuids.is_repeated(uuid(n)), "{n} is new");
+        }
+        assert!(uuids.recent.is_empty() && uuids.few.len() == FEW - 1);
+        assert!((1..FEW).all(|n| uuids.is_repeated(uuid(n))));
+        for n in FEW..20_000 {
+            assert!(!uuids.is_repeated(uuid(n)), "{n} is new");
+            assert!(uuids.is_repeated(uuid(n)), "{n} came");
+        }
+        assert_eq!((uuids.recent.len(), uuids.few.capacity()), (RECENT, 0));
     }
 }

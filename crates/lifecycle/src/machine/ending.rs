@@ -16,6 +16,10 @@ impl Machine {
             self.transcript.status().phase,
             Phase::Idle | Phase::Starting
         );
+        if idle {
+            // Sessions rest most of the time, and many of them rest at once.
+            self.framer.release();
+        }
         if self.ending == Some(Ending::WhenIdle) && !self.ended && idle && !self.receipts.any_open()
         {
             self.ending = Some(Ending::Asked);
