@@ -15,7 +15,7 @@ mod steady;
 
 pub use fleet::{Fleet, Received};
 pub use flood::{Flooded, Reader, flood};
-pub use idle::{Idle, idle};
+pub use idle::{Idle, idle, short_dialogue};
 pub use producer::Role;
 pub use steady::{Steady, steady};
 

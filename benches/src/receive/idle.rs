@@ -1,27 +1,33 @@
 //! What a session costs that does nothing.
 
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use bowline_lifecycle::DialogueSession;
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::fleet::Writer;
-use super::{Fleet, agent, one_reactor, status};
+use super::{agent, one_reactor, status};
 use crate::clock::thread_cpu_time;
+use crate::reduce::Script;
 
 /// How long nothing happens.
 const REST: Duration = Duration::from_secs(2);
 
-/// Lines a second that a session hears for two seconds.
-const LINES: u64 = 20;
+/// Deltas of the message that a session hears.
+const DELTAS: usize = 40;
+
+/// The end of a turn.
+const RESULT: &[u8] = br#"{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Aye.","session_id":"8f14e45f-ceea-467f-a0e6-c7b1d3a5f201","total_cost_usd":0.01,"usage":{"input_tokens":1,"output_tokens":40},"uuid":"8f14e45f-0000-4000-8000-000000000000"}
+"#;
 
 /// The cost of sessions that rest.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Idle {
     /// Resident memory of one session that nothing was said in, in bytes.
     pub fresh: u64,
-    /// The same after some lines: their text and records are in it.
+    /// The same after a short dialogue: its text and records are in it.
     pub used: u64,
     /// Bytes of lines that were said in each.
     pub said: u64,
@@ -46,7 +52,7 @@ pub fn idle(sessions: usize) -> io::Result<Idle> {
     let all = reactor.block_on(start(sessions))?;
     reactor.block_on(async { tokio::time::sleep(REST / 4).await });
     let fresh = status::resident().saturating_sub(before) / sessions as u64;
-    let said = reactor.block_on(say(&all))?;
+    let said = reactor.block_on(say_to(&all))?;
     let used = status::resident().saturating_sub(before) / sessions as u64;
     let (wakes, cpu) = (status::sleeps(), thread_cpu_time());
     reactor.block_on(async { tokio::time::sleep(REST).await });
@@ -73,19 +79,25 @@ async fn start(sessions: usize) -> io::Result<Vec<DialogueSession>> {
     Ok(all)
 }
 
-/// Lets each session hear some lines; gives how many bytes that were.
-async fn say(sessions: &[DialogueSession]) -> io::Result<u64> {
-    let fleet = Fleet {
-        sessions: sessions.len(),
-        rate: LINES * sessions.len() as u64,
-        seconds: 1,
-    };
-    let mut writer = Writer::start(fleet, sessions).await?;
-    writer.number("begin ").await?;
-    writer.number("end ").await?;
-    writer.end().await?;
-    match sessions.first() {
-        Some(session) => Ok(agent::applied(session).await),
-        None => Ok(0),
+/// One streamed message and the end of its turn.
+#[must_use]
+pub fn short_dialogue() -> Bytes {
+    let message = Script::default().streamed(DELTAS).take();
+    [&message, RESULT].concat().into()
+}
+
+/// Lets each session hear a short dialogue, a line at a time; gives how many bytes that were.
+async fn say_to(sessions: &[DialogueSession]) -> io::Result<u64> {
+    let text = short_dialogue();
+    for session in sessions {
+        let pid = session.pid().ok_or(io::ErrorKind::BrokenPipe)?;
+        let path = format!("/proc/{pid}/fd/1");
+        let mut stdout = OpenOptions::new().write(true).open(path)?;
+        for line in text.split_inclusive(|&byte| byte == b'\n') {
+            stdout.write_all(line)?;
+            tokio::task::yield_now().await;
+        }
+        agent::folded(session, text.len() as u64).await;
     }
+    Ok(text.len() as u64)
 }
