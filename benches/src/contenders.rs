@@ -172,6 +172,12 @@ impl Slice {
         black_box(memchr_iter(b'\n', &self.bytes).count());
     }
 
+    /// How many lines there are.
+    #[must_use]
+    pub fn lines(&self) -> usize {
+        memchr_iter(b'\n', &self.bytes).count()
+    }
+
     /// The lines.
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {

@@ -4,6 +4,7 @@
 //!
 //! The method and how to read its figures are in the README of this package.
 
+pub mod chunks;
 pub mod clock;
 pub mod contenders;
 pub mod corpus;

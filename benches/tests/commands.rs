@@ -205,3 +205,25 @@ fn reducing_is_measured_beside_the_twin_and_by_length() {
         .unwrap();
     assert_eq!(wrong.status.code(), Some(2), "the twin has no such job");
 }
+
+/// Whatever the length of a conversation, a window of it holds as much memory.
+#[test]
+fn a_conversation_through_a_window_stays_as_large() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bench-receive"))
+        .args(["--measure", "steady", "--quick", "--json"])
+        .output()
+        .expect("the program was built with this test");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let rows: Vec<Value> = said
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object a line"))
+        .collect();
+    let [memory, lines, kept, given_up] = rows.as_slice() else {
+        panic!("{said}")
+    };
+    assert!(memory["ratio"].as_f64() <= Some(1.05), "{said}");
+    assert!(lines["ours"].as_f64() > Some(800_000.0), "{said}");
+    assert!(kept["ours"].as_f64() <= Some(1_000.0), "{said}");
+    assert!(given_up["ours"].as_f64() > Some(50_000.0), "{said}");
+}

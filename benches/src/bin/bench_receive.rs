@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Bytes of a stream whose memory is watched, unless it is to be ten gigabytes.
-const STEADY: u64 = 512 << 20;
+const STEADY: u64 = 1 << 30;
 const TEN_GIGABYTES: u64 = 10_000_000_000;
 
 /// Lines a second of one busy session, and sessions of the small fleet.
@@ -116,6 +116,7 @@ impl Arguments {
         match self.produce.as_deref()? {
             "lines" => Some(Role::Lines(amount)),
             "chunks" => Some(Role::Chunks(amount)),
+            "conversation" => Some(Role::Conversation(amount)),
             _ => Some(Role::Fleet {
                 rate: amount,
                 seconds,
@@ -317,21 +318,33 @@ impl Arguments {
     fn steady(&self) -> io::Result<Vec<Row>> {
         let bytes = match (self.ten_gigabytes, self.quick) {
             (true, _) => TEN_GIGABYTES,
-            (_, true) => STEADY / 8,
+            (_, true) => STEADY / 4,
             _ => STEADY,
         };
         let steady: Steady = self.worker("steady", FEW, bytes)?;
-        let at = |tenth: usize| steady.resident.get(tenth).map(|&bytes| bytes as f64 / 1e6);
-        Ok(vec![Row {
-            metric: format!(
-                "{} MB streamed: memory at the end, at a fifth",
-                bytes / 1_000_000
-            ),
-            unit: "MB",
-            ours: at(9).unwrap_or(f64::NAN),
-            base: at(1),
-            ratio: Some(steady.growth()),
-        }])
+        let (least, most) = steady.least_and_most();
+        let name = format!("{} MB", steady.bytes / 1_000_000);
+        let held = format!("{name} through a window: memory behind a fifth, most and least");
+        let [least, most] = [least, most].map(|bytes| bytes as f64 / 1e6);
+        let row = |metric, ours: u64| Row {
+            metric,
+            unit: "",
+            ours: ours as f64,
+            base: None,
+            ratio: None,
+        };
+        Ok(vec![
+            Row {
+                metric: held,
+                unit: "MB",
+                ours: most,
+                base: Some(least),
+                ratio: Some(most / least),
+            },
+            row(format!("{name}: lines"), steady.lines),
+            row(format!("{name}: entries kept"), steady.entries),
+            row(format!("{name}: entries given up"), steady.given_up),
+        ])
     }
 
     fn text(&self, rows: &[Row]) -> io::Result<String> {

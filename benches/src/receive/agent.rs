@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use bowline_lifecycle::{DialogueConfiguration, DialogueSession};
-use bowline_transport::{Configuration, Ladder, Tap, TerminalEngine, TerminalSession};
+use bowline_transport::Ladder;
 use tokio::task::JoinSet;
 
 use super::Role;
@@ -14,15 +14,6 @@ use super::Role;
 /// another process.
 pub(super) fn silent() -> DialogueConfiguration {
     shell("exec sleep 1000000", Vec::new())
-}
-
-/// This program in a role, and its streams without a dialogue around them.
-pub(super) fn tapped(role: Role) -> io::Result<(TerminalSession, Tap)> {
-    let mut configuration = Configuration::new(env::current_exe()?);
-    configuration.args = role.arguments().into_iter().map(Into::into).collect();
-    configuration.limits.history_bytes = 0;
-    let made = TerminalEngine.make_tapped(configuration);
-    made.map_err(io::Error::other)
 }
 
 /// This program in a role, as an agent.

@@ -8,7 +8,7 @@ use bowline_lifecycle::DialogueSession;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{agent, one_reactor, status};
+use super::{agent, line, one_reactor, status};
 use crate::clock::thread_cpu_time;
 use crate::reduce::Script;
 
@@ -17,10 +17,6 @@ const REST: Duration = Duration::from_secs(2);
 
 /// Deltas of the message that a session hears.
 const DELTAS: usize = 40;
-
-/// The end of a turn.
-const RESULT: &[u8] = br#"{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Aye.","session_id":"8f14e45f-ceea-467f-a0e6-c7b1d3a5f201","total_cost_usd":0.01,"usage":{"input_tokens":1,"output_tokens":40},"uuid":"8f14e45f-0000-4000-8000-000000000000"}
-"#;
 
 /// The cost of sessions that rest.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
@@ -83,7 +79,7 @@ async fn start(sessions: usize) -> io::Result<Vec<DialogueSession>> {
 #[must_use]
 pub fn short_dialogue() -> Bytes {
     let message = Script::default().streamed(DELTAS).take();
-    [&message, RESULT].concat().into()
+    [&*message, &line::result(1)].concat().into()
 }
 
 /// Lets each session hear a short dialogue, a line at a time; gives how many bytes that were.

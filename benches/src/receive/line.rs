@@ -24,6 +24,17 @@ pub(super) fn now() -> u64 {
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or_default()
 }
 
+/// The end of turn number `turn`, of a session that [`crate::reduce::Script`] writes.
+pub(super) fn result(turn: u64) -> Vec<u8> {
+    let mut line = Vec::new();
+    // Writing to a vector cannot fail.
+    let _ = writeln!(
+        line,
+        r#"{{"type":"result","subtype":"success","is_error":false,"num_turns":{turn},"result":"Aye.","session_id":"8f14e45f-ceea-467f-a0e6-c7b1d3a5f201","total_cost_usd":0.01,"usage":{{"input_tokens":1,"output_tokens":40}},"uuid":"{turn:08x}-0000-4000-9000-{turn:012x}"}}"#
+    );
+    line
+}
+
 /// Writes delta number `number` of a session over `line`, with the time `at`.
 pub(super) fn write(line: &mut Vec<u8>, number: u64, at: u64) {
     line.clear();

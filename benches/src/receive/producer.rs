@@ -30,6 +30,8 @@ pub enum Role {
     Lines(u64),
     /// The same in writes of about 64 KiB.
     Chunks(u64),
+    /// The same with tool calls, their results and the ends of turns between, made as it is written.
+    Conversation(u64),
     /// Writes `rate` lines a second, in turn to the stdout of each process named on stdin, for so
     /// many seconds; says on stdout when it begins and ends to count.
     Fleet {
@@ -47,6 +49,7 @@ impl Role {
         let words: &[&dyn std::fmt::Display] = match &self {
             Self::Lines(bytes) => &[&"--produce", &"lines", &"--amount", bytes],
             Self::Chunks(bytes) => &[&"--produce", &"chunks", &"--amount", bytes],
+            Self::Conversation(bytes) => &[&"--produce", &"conversation", &"--amount", bytes],
             Self::Fleet { rate, seconds } => &[
                 &"--produce",
                 &"fleet",
@@ -74,13 +77,32 @@ impl Role {
                 text.chunks(CHUNK)
                     .try_for_each(|chunk| write_all(io::stdout(), chunk))
             }),
+            Self::Conversation(bytes) => conversation(bytes),
             Self::Fleet { rate, seconds } => fleet(rate, Duration::from_secs(seconds)),
         }
     }
 }
 
-/// How many bytes of lines are made before the first is written: making them is slower than writing.
-const AHEAD: u64 = 256 << 20;
+/// Tool calls of one turn.
+const CALLS: usize = 2;
+
+/// Writes turns of at least so many bytes: a streamed message, tool calls and a result each.
+fn conversation(bytes: u64) -> io::Result<()> {
+    let mut script = Script::default();
+    let (mut made, mut turns) = (0, 0);
+    while made < bytes {
+        let mut text = Vec::with_capacity(2 * CHUNK);
+        while text.len() < CHUNK {
+            script = script.streamed(DELTAS).finished(CALLS);
+            turns += 1;
+            text.extend_from_slice(&script.take());
+            text.extend_from_slice(&line::result(turns));
+        }
+        made += text.len() as u64;
+        write_all(io::stdout(), &text)?;
+    }
+    Ok(())
+}
 
 /// Makes at least so many bytes of streamed messages, and writes them.
 fn messages(bytes: u64, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
@@ -92,14 +114,7 @@ fn messages(bytes: u64, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::R
         }
         let text = script.take();
         made += text.len() as u64;
-        if bytes <= AHEAD {
-            batches.push(text);
-        } else {
-            write(&text)?;
-        }
-    }
-    if batches.is_empty() {
-        return Ok(());
+        batches.push(text);
     }
     // A first line says that all is made; the rest waits for the word.
     let (first, rest) = batches.split_at_mut(1);

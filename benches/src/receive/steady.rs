@@ -1,70 +1,82 @@
-//! A stream without end through the receive path: what stays in memory.
+//! A conversation without end through the whole path: what stays in memory.
 
 use std::io;
 
-use bowline_jsonl::Framer;
-use bowline_transport::Piece;
+use bowline_lifecycle::{DialogueConfiguration, DialogueSession};
+use bowline_reducer::{Transcript, Window};
 use serde::{Deserialize, Serialize};
 
 use super::{Role, agent, one_reactor, status};
+
+/// Entries that the transcript keeps.
+const WINDOW: usize = 1_000;
 
 /// Resident memory along a stream.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Steady {
     /// Bytes of the stream.
     pub bytes: u64,
+    /// Lines of it.
+    pub lines: u64,
+    /// Lines of it that could not be read, or had come before.
+    pub broken: u64,
+    /// Entries that the transcript gave up.
+    pub given_up: u64,
+    /// Entries that it holds at the end.
+    pub entries: u64,
     /// Resident memory when each tenth of it was folded, in bytes.
     pub resident: Vec<u64>,
 }
 
 impl Steady {
-    /// The last tenth over the second one: what a stream that is five times as long adds.
+    /// The least and the most memory behind the first fifth, which fills the window.
     #[must_use]
-    pub fn growth(&self) -> f64 {
-        match (self.resident.get(1), self.resident.last()) {
-            (Some(&early), Some(&late)) => late as f64 / early as f64,
-            _ => f64::NAN,
-        }
+    pub fn least_and_most(&self) -> (u64, u64) {
+        let rest = self.resident.iter().skip(2).copied();
+        let [least, most] = [rest.clone().min(), rest.max()].map(Option::unwrap_or_default);
+        (least, most)
     }
 }
 
-/// Streams so many bytes from a child through pipe, tap, framer and parser; each event is counted
-/// and forgotten, since a transcript that keeps all of them grows with what they say.
+/// Streams so many bytes from a child through pipe, framer and parser into a transcript that keeps
+/// a window of them.
 ///
 /// # Errors
 ///
 /// The child cannot be started, or its lines are not all there and whole.
 pub fn steady(bytes: u64) -> io::Result<Steady> {
     one_reactor().block_on(async {
-        let (_session, mut tap) = agent::tapped(Role::Chunks(bytes))?;
-        let (mut framer, mut resident) = (Framer::default(), Vec::new());
-        let mut end = 0;
-        while let Some((_, piece)) = tap.next().await {
-            let Some(Piece::Bytes {
-                offset,
-                bytes: more,
-            }) = piece
-            else {
-                continue;
-            };
-            if offset != end {
-                return Err(io::Error::other("bytes of the stream are missing"));
-            }
-            end = offset + more.len() as u64;
-            framer.push(more);
-            while let Some(frame) = framer.next_frame() {
-                if frame.items().any(|item| item.event.is_err()) {
-                    return Err(io::Error::other("a line of the stream is broken"));
-                }
-            }
-            let tenths = resident.len() as u64 + 1;
-            if tenths <= 10 && end >= bytes / 10 * tenths {
-                resident.push(status::resident());
-            }
+        let session = DialogueSession::start(DialogueConfiguration {
+            window: Some(Window::of_entries(WINDOW)),
+            ..agent::playing(Role::Conversation(bytes))?
+        });
+        let session = session.await.map_err(io::Error::other)?;
+        let mut resident = Vec::new();
+        for tenth in 1..=10 {
+            agent::folded(&session, bytes / 10 * tenth).await;
+            resident.push(status::resident());
         }
-        Ok(Steady {
-            bytes: end,
-            resident,
-        })
+        session.ended().await;
+        let steady = session.inspect(|transcript| look(transcript)).await;
+        if steady.bytes < bytes {
+            return Err(io::Error::other("bytes of the stream are missing"));
+        }
+        if steady.broken > 0 {
+            return Err(io::Error::other("a line of the stream is broken"));
+        }
+        Ok(Steady { resident, ..steady })
     })
+}
+
+/// What the transcript says about the stream.
+fn look(transcript: &Transcript) -> Steady {
+    let stats = transcript.stats();
+    Steady {
+        bytes: transcript.applied(),
+        lines: stats.lines(),
+        broken: stats.parse_errors() + stats.duplicates(),
+        given_up: u64::from(transcript.first_kept().number()),
+        entries: transcript.main().entries().count() as u64,
+        resident: Vec::new(),
+    }
 }

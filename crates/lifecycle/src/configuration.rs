@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bowline_reducer::Window;
 use bowline_transport::{Configuration, Environment, Ladder, Overflow, PtyMode, Stdio, WindowSize};
 
 use crate::command::{AgentMode, AgentOptions};
@@ -50,6 +51,8 @@ pub struct DialogueConfiguration {
     pub initialize: bool,
     /// Longest line of the agent that is parsed, in bytes.
     pub max_line: usize,
+    /// How much of the conversation is kept in memory; all of it when absent.
+    pub window: Option<Window>,
     /// How much of the agent's standard error is kept, in bytes, half of it from the beginning.
     pub stderr_bytes: usize,
     /// How long the agent may take to answer a control request.
@@ -110,6 +113,7 @@ impl Default for DialogueConfiguration {
             ask_permissions: true,
             initialize: true,
             max_line: bowline_jsonl::DEFAULT_MAX_LINE,
+            window: None,
             stderr_bytes: 64 << 10,
             control_timeout: CONTROL_TIMEOUT,
             end_grace: END_GRACE,

@@ -61,7 +61,9 @@ impl Machine {
     pub(crate) fn new(limits: Limits, epoch_ms: u64) -> Self {
         let mut machine = Self {
             framer: Framer::new(limits.max_line),
-            transcript: Transcript::default(),
+            transcript: limits
+                .window
+                .map_or_else(Transcript::new, Transcript::with_window),
             receipts: Receipts::default(),
             requests: Requests::default(),
             permissions: Permissions::default(),

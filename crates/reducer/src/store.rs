@@ -135,13 +135,29 @@ impl<T: Clone> Store<T> {
             (self.books, self.tail) = Default::default();
             return;
         }
-        let empty = Page::default();
+        let empty = self.given_up().unwrap_or_default();
         for page in pages {
             let book = Arc::make_mut(&mut self.books).get_mut(page / BOOK);
             let page = book.and_then(|book| Arc::make_mut(book).get_mut(page % BOOK));
             if let Some(page) = page {
                 *page = Arc::clone(&empty);
             }
+        }
+        self.close_books();
+    }
+
+    /// A page that was given up, if one is still in a book: all of them may be the same.
+    fn given_up(&self) -> Option<Page<T>> {
+        let oldest = self.books.first()?.first()?;
+        oldest.is_empty().then(|| Arc::clone(oldest))
+    }
+
+    /// Drops the books whose records were all given up.
+    fn close_books(&mut self) {
+        let gone = (self.first.min(self.start) - self.base) / PAGE / BOOK;
+        if gone > 0 {
+            Arc::make_mut(&mut self.books).drain(..gone);
+            self.base += gone * PAGE * BOOK;
         }
     }
 }
@@ -196,6 +212,20 @@ mod tests {
         assert!((0..copy.len()).all(|at| copy[at] == at));
         let shared = |at: usize| Arc::ptr_eq(&store.books[0][at], &copy.books[0][at]);
         assert!(!shared(0) && (1..10).all(shared));
+    }
+
+    #[test]
+    fn what_was_given_up_takes_no_room() {
+        let mut store = Store::default();
+        for at in 0..3 * PAGE * BOOK + 5 {
+            assert_eq!(store.push(at), at);
+            store.evict((at + 1).saturating_sub(2 * PAGE), |_| false);
+            assert!(store.books.len() <= 2);
+            assert!((store.first..=at).all(|at| store[at] == at));
+        }
+        let pages = store.books.iter().flat_map(|book| book.iter());
+        let given_up: Vec<_> = pages.filter(|page| page.is_empty()).collect();
+        assert!(given_up.iter().all(|page| Arc::ptr_eq(page, given_up[0])));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bowline_jsonl::{Decision, HostRequest, Prompt};
+use bowline_reducer::Window;
 use bowline_transport::Exit;
 use bytes::Bytes;
 
@@ -100,6 +101,7 @@ pub(crate) enum Ending {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) max_line: usize,
+    pub(crate) window: Option<Window>,
     pub(crate) stderr_bytes: usize,
     pub(crate) control_timeout: Duration,
     pub(crate) end_grace: Duration,
@@ -110,6 +112,7 @@ impl From<&DialogueConfiguration> for Limits {
     fn from(configuration: &DialogueConfiguration) -> Self {
         Self {
             max_line: configuration.max_line,
+            window: configuration.window,
             stderr_bytes: configuration.stderr_bytes,
             control_timeout: configuration.control_timeout,
             end_grace: configuration.end_grace,

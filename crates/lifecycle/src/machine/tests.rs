@@ -8,6 +8,7 @@ use super::*;
 
 const LIMITS: Limits = Limits {
     max_line: 1 << 20,
+    window: None,
     stderr_bytes: 64,
     control_timeout: Duration::from_secs(60),
     end_grace: Duration::from_secs(30),
