@@ -128,7 +128,7 @@ impl<D: Digest, S: Strings> Job<D, S> {
             ApiEvent::MessageStart(message) => self.message(message),
             ApiEvent::MessageDelta(delta) => {
                 self.optional(Tag::StopReason, delta.delta.stop_reason);
-                self.usage(delta.usage.as_deref());
+                self.usage(delta.usage.as_ref());
             }
             _ => {}
         }
@@ -150,7 +150,7 @@ impl<D: Digest, S: Strings> Job<D, S> {
         self.optional(Tag::MessageId, message.id);
         self.optional(Tag::MessageModel, message.model);
         self.optional(Tag::MessageRole, message.role);
-        self.usage(message.usage.as_deref());
+        self.usage(message.usage.as_ref());
         if let MessageContent::Text(text) = message.content {
             self.text(Tag::MessageText, text);
         }
@@ -212,7 +212,7 @@ impl<D: Digest, S: Strings> Job<D, S> {
         if let Some(turns) = result.num_turns {
             self.fold.number(Tag::Turns, turns);
         }
-        self.usage(result.usage.as_deref());
+        self.usage(result.usage.as_ref());
     }
 }
 

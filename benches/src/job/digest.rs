@@ -22,10 +22,10 @@ impl Digest for Ends {
     fn of(&self, text: &[u8]) -> u64 {
         match text {
             [] => 0,
-            [first, ..] => {
-                let last = text.last().copied().unwrap_or_default();
-                text.len() as u64 | u64::from(*first) << 48 | u64::from(last) << 56
+            [first, .., last] => {
+                text.len() as u64 | u64::from(*first) << 48 | u64::from(*last) << 56
             }
+            [only] => 1 | u64::from(*only) << 48 | u64::from(*only) << 56,
         }
     }
 }

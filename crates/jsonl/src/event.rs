@@ -36,7 +36,7 @@ pub use task::{
     TaskUsage,
 };
 
-pub(crate) use line::walk;
+pub(crate) use line::{Envelope, walk};
 pub(crate) use speculate::Spelling;
 
 use crate::raw::RawJson;

@@ -4,11 +4,11 @@ use memchr::{memchr, memrchr};
 use nom::Parser as _;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while};
-use nom::combinator::eof;
-use nom::sequence::{delimited, preceded};
+use nom::combinator::{eof, value};
+use nom::sequence::preceded;
 
 use crate::error::{Expected, Fault, ParseError, ParseErrorKind};
-use crate::event::{Event, Spelling, walk};
+use crate::event::{Envelope, Event, Spelling, walk};
 use crate::frame::{Frame, Oversize, Window};
 use crate::grammar::{Parsed, byte};
 
@@ -101,7 +101,7 @@ impl<'a> Items<'a> {
 impl<'a> Iterator for Items<'a> {
     type Item = Item<'a>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Item<'a>> {
         match &mut self.0 {
             // The usual line is read in place, without a call.
@@ -224,6 +224,7 @@ impl<'a> Lines<'a> {
     }
 
     /// A line that begins like an object.
+    #[inline(never)]
     fn object(&mut self, rest: &'a [u8]) -> Item<'a> {
         if self.text.is_empty() {
             match check(rest, self.is_dirty) {
@@ -237,10 +238,11 @@ impl<'a> Lines<'a> {
         if let Some(item) = self.streamed() {
             return item;
         }
-        match delimited(blank, walk, end_of_line).parse(self.text) {
-            Ok((behind, event)) => Item {
-                raw: event.raw.text().as_bytes(),
-                event: Ok(event),
+        let mut envelope = Envelope::default();
+        match event_line(self.text, &mut envelope) {
+            Ok((behind, ())) => Item {
+                raw: envelope.event.raw.text().as_bytes(),
+                event: Ok(envelope.event),
                 at: self.step(self.text.len() - behind.len()),
             },
             Err(nom::Err::Error(fault) | nom::Err::Failure(fault)) => self.fault(rest, fault),
@@ -313,14 +315,30 @@ fn line(rest: &[u8]) -> &[u8] {
         .unwrap_or(rest)
 }
 
+/// `*ws event *ws LF`
+#[inline(always)]
+fn event_line<'a>(input: &'a str, envelope: &mut Envelope<'a>) -> Parsed<'a, ()> {
+    if input.starts_with('{') {
+        let (input, ()) = walk(input, envelope)?;
+        return end_of_line(input);
+    }
+    let (input, ()) = blank(input)?;
+    let (input, ()) = walk(input, envelope)?;
+    end_of_line(input)
+}
+
 /// Behind an event: space, then LF or the end of a tail.
-fn end_of_line(input: &str) -> Parsed<'_, &str> {
-    preceded(blank, alt((tag("\n"), eof))).parse(input)
+#[inline(always)]
+fn end_of_line(input: &str) -> Parsed<'_, ()> {
+    match input.strip_prefix('\n') {
+        Some(rest) => Ok((rest, ())),
+        None => value((), preceded(blank, alt((tag("\n"), eof)))).parse(input),
+    }
 }
 
 /// `ws`
-fn blank(input: &str) -> Parsed<'_, &str> {
-    take_while(|c| matches!(c, ' ' | '\t' | '\r')).parse(input)
+fn blank(input: &str) -> Parsed<'_, ()> {
+    value((), take_while(|c| matches!(c, ' ' | '\t' | '\r'))).parse(input)
 }
 
 fn trim(line: &[u8]) -> &[u8] {

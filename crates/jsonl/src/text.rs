@@ -39,14 +39,20 @@ impl<'a> Str<'a> {
 
     /// What stands between the quotes, escapes as they were written.
     #[must_use]
+    #[inline]
     pub fn raw(self) -> &'a str {
-        self.0.strip_prefix('"').unwrap_or(self.0)
+        if self.has_escapes() {
+            self.0.get(1..).unwrap_or_default()
+        } else {
+            self.0
+        }
     }
 
     /// Whether decoding changes anything.
     #[must_use]
+    #[inline]
     pub fn has_escapes(self) -> bool {
-        self.0.starts_with('"')
+        self.0.as_bytes().first() == Some(&b'"')
     }
 
     /// Whether the string is empty.

@@ -11,56 +11,64 @@ use crate::grammar::{
 use crate::raw::RawJson;
 use crate::text::Str;
 
-/// One line, member by member.
+/// One line, member by member, read into its envelope.
 ///
 /// Nearly every line begins with its `type`, and nearly every other line is a `result`; the guess
 /// from the first member is checked against the `type` that the walk meets, so that order never
 /// decides what a line is.
-pub(crate) fn walk(input: &str) -> Parsed<'_, Event<'_>> {
-    let mut envelope = Envelope::default();
-    let (end, body) = line(input, &mut envelope).map_err(|stop| Fault::of(stop, input))?;
+#[inline(always)]
+pub(crate) fn walk<'a>(input: &'a str, envelope: &mut Envelope<'a>) -> Parsed<'a, ()> {
+    let end = line(input, envelope).map_err(|stop| Fault::of(stop, input))?;
     // The object ends with a bracket, so its end is a character boundary.
     let (text, rest) = input.split_at_checked(end).unwrap_or((input, ""));
-    let event = Event {
-        uuid: envelope.uuid,
-        session_id: envelope.session_id,
-        parent_tool_use_id: envelope.parent_tool_use_id,
-        body,
-        raw: RawJson::validated(text),
-    };
-    Ok((rest, event))
+    envelope.event.raw = RawJson::validated(text);
+    Ok((rest, ()))
 }
 
-fn line<'a>(text: &'a str, envelope: &mut Envelope<'a>) -> Line<'a> {
+fn line<'a>(text: &'a str, envelope: &mut Envelope<'a>) -> Index {
     let start = first_member(text.as_bytes(), 0)?;
     let (guess, rest) = guess(text, start, envelope)?;
-    let found = parse_as(guess, text, rest, envelope)?;
+    let end = parse_as(guess, text, rest, envelope)?;
     let actual = envelope.kind.map_or(Family::Unknown, Family::of);
     if actual == guess {
-        return Ok(found);
+        return Ok(end);
     }
     *envelope = Envelope::default();
     parse_as(actual, text, first_member(text.as_bytes(), 0)?, envelope)
 }
 
-/// What every line may carry.
-#[derive(Clone, Copy, Debug, Default)]
-struct Envelope<'a> {
+/// A line while it is read: its `type`, and the event that it becomes in its place.
+#[derive(Debug)]
+pub(crate) struct Envelope<'a> {
     kind: Option<Str<'a>>,
-    uuid: Option<Str<'a>>,
-    session_id: Option<Str<'a>>,
-    parent_tool_use_id: Option<Str<'a>>,
+    pub(crate) event: Event<'a>,
+}
+
+impl Default for Envelope<'_> {
+    #[inline]
+    fn default() -> Self {
+        Self {
+            kind: None,
+            event: Event {
+                uuid: None,
+                session_id: None,
+                parent_tool_use_id: None,
+                body: Body::KeepAlive,
+                raw: RawJson::validated("{}"),
+            },
+        }
+    }
 }
 
 impl<'a> Record<'a> for Envelope<'a> {
     #[inline(never)]
     fn usual(&mut self, text: &'a str, at: usize) -> Result<Next, Stop> {
         usual!(text, at;
-            "session_id" => |value| self.session_id.read(text, value),
-            "parent_tool_use_id" => |value| self.parent_tool_use_id.read(text, value),
-            "session_id" => |value| self.session_id.read(text, value),
-            "uuid" => |value| self.uuid.read(text, value),
-            "session_id" => |value| self.session_id.read(text, value),
+            "session_id" => |value| self.event.session_id.read(text, value),
+            "parent_tool_use_id" => |value| self.event.parent_tool_use_id.read(text, value),
+            "session_id" => |value| self.event.session_id.read(text, value),
+            "uuid" => |value| self.event.uuid.read(text, value),
+            "session_id" => |value| self.event.session_id.read(text, value),
             "type" => |value| self.kind.read(text, value),
         )
     }
@@ -68,16 +76,13 @@ impl<'a> Record<'a> for Envelope<'a> {
     fn member(&mut self, key: &str, text: &'a str, at: usize) -> Index {
         match key {
             "type" => self.kind.read(text, at),
-            "uuid" => self.uuid.read(text, at),
-            "session_id" => self.session_id.read(text, at),
-            "parent_tool_use_id" => self.parent_tool_use_id.read(text, at),
+            "uuid" => self.event.uuid.read(text, at),
+            "session_id" => self.event.session_id.read(text, at),
+            "parent_tool_use_id" => self.event.parent_tool_use_id.read(text, at),
             _ => skip(text.as_bytes(), at),
         }
     }
 }
-
-/// Index behind a line, and what it says.
-type Line<'a> = Result<(usize, Body<'a>), Stop>;
 
 /// A line of a type that has no members of its own.
 impl<'a> Record<'a> for () {
@@ -159,12 +164,7 @@ fn guess<'a>(
 }
 
 /// Reads the members from `next` on as a line of `family`.
-fn parse_as<'a>(
-    family: Family,
-    text: &'a str,
-    next: Next,
-    envelope: &mut Envelope<'a>,
-) -> Line<'a> {
+fn parse_as<'a>(family: Family, text: &'a str, next: Next, envelope: &mut Envelope<'a>) -> Index {
     macro_rules! line {
         ($line:ty, $body:expr) => {
             members::<$line>(text, next, envelope, $body)
@@ -196,9 +196,10 @@ fn parse_as<'a>(
         Family::CommandLifecycle => line!(_, |line| Body::CommandLifecycle(Box::new(line))),
         Family::TranscriptMirror => line!(_, |line| Body::TranscriptMirror(Box::new(line))),
         Family::Unknown => {
-            let (end, _) = line!((), |()| Body::KeepAlive)?;
+            let end = line!((), |()| Body::KeepAlive)?;
             let kind = envelope.kind;
-            Ok((end, Body::Unknown { kind }))
+            envelope.event.body = Body::Unknown { kind };
+            Ok(end)
         }
     }
 }
@@ -209,12 +210,15 @@ fn members<'a, R: Record<'a>>(
     mut next: Next,
     envelope: &mut Envelope<'a>,
     body: impl FnOnce(R) -> Body<'a>,
-) -> Line<'a> {
+) -> Index {
     let mut line = R::default();
     loop {
         let start = match next {
             Next::More(at) => at,
-            Next::End(end) => return Ok((end, body(line))),
+            Next::End(end) => {
+                envelope.event.body = body(line);
+                return Ok(end);
+            }
         };
         next = line.usual(text, start)?;
         if let Next::More(at) = next {
@@ -235,7 +239,7 @@ fn members<'a, R: Record<'a>>(
 }
 
 /// A `system` line: its `subtype` decides which members are read.
-fn system<'a>(text: &'a str, next: Next, envelope: &mut Envelope<'a>) -> Line<'a> {
+fn system<'a>(text: &'a str, next: Next, envelope: &mut Envelope<'a>) -> Index {
     let (subtype, next) = subtype(text, next)?;
     macro_rules! by_subtype {
         ($($name:literal => $variant:ident,)*) => {

@@ -1,7 +1,7 @@
 //! `assistant` and `user` lines (protocol, sections A.5 and A.6).
 
 use crate::event::{Block, Blocks};
-use crate::grammar::{Index, Read, byte, record, skip, string_at};
+use crate::grammar::{Index, Read, byte, nothing, record, skip, string_at};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -81,7 +81,7 @@ record! {
         /// Why the model stopped.
         stop_reason: Option<Str<'a>> = "stop_reason" then "stop_sequence",
         /// Tokens; not final on an `assistant` line.
-        usage: Option<Box<Usage>> = "usage" then "context_management",
+        usage: Option<Usage> = "usage" then "context_management",
     }
 }
 
@@ -104,6 +104,17 @@ record! {
     pub Origin<'a> {
         /// `human`, `task-notification`, `peer`, …; an open set.
         kind: Option<Str<'a>> = "kind",
+    }
+}
+
+impl<'a> Read<'a> for Option<Usage> {
+    #[inline]
+    fn read(&mut self, text: &'a str, at: usize) -> Index {
+        *self = None;
+        if byte(text.as_bytes(), at) != b'{' {
+            return nothing(text.as_bytes(), at);
+        }
+        self.insert(Usage::default()).read(text, at)
     }
 }
 

@@ -16,7 +16,7 @@ record! {
         /// Cost of the run so far, in US dollars; cumulative.
         total_cost_usd: Option<f64> = "total_cost_usd",
         /// Tokens of this turn, main thread only.
-        usage: Option<Box<Usage>> = "usage",
+        usage: Option<Usage> = "usage",
         /// Tokens per model; cumulative. See [`TurnResult::models`].
         model_usage: Option<RawJson<'a>> = "modelUsage",
         /// Tool calls that were denied in the turn, an array.

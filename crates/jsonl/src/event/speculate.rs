@@ -274,7 +274,7 @@ fn kind(text: &str, at: usize) -> Option<(usize, DeltaKind)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::line::walk;
+    use crate::event::line::{Envelope, walk};
 
     const LINE: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\n\ud83d"}},"session_id":"s","parent_tool_use_id":null,"uuid":"u","api_message_id":"msg_0123456789abcdef"}"#;
 
@@ -287,8 +287,9 @@ mod tests {
     }
 
     fn walked(line: &str) -> Option<String> {
-        let (rest, event) = walk(line).ok()?;
-        Some(format!("{rest}{event:?}"))
+        let mut envelope = Envelope::default();
+        let (rest, ()) = walk(line, &mut envelope).ok()?;
+        Some(format!("{rest}{:?}", envelope.event))
     }
 
     /// Whether a line is read by its spelling, and then as the walk reads it.

@@ -89,7 +89,7 @@ record! {
         /// Why the model stopped.
         delta: StopDelta<'a> = "delta",
         /// Final token counts.
-        usage: Option<Box<Usage>> = "usage",
+        usage: Option<Usage> = "usage",
     }
 }
 
@@ -159,7 +159,7 @@ record! {
         /// `content_block`
         block: Option<Block<'a>> = "content_block",
         /// `usage`
-        usage: Option<Box<Usage>> = "usage",
+        usage: Option<Usage> = "usage",
         /// `error`
         error: Option<Box<ApiError<'a>>> = "error",
     }

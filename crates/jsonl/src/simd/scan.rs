@@ -96,7 +96,7 @@ pub(crate) fn run(bytes: &[u8], from: usize) -> Run {
 
 /// [`run`] on a machine without AVX2.
 pub(crate) fn run_sse2(bytes: &[u8], from: usize) -> Run {
-    run_with(bytes, from, Masks::sse2, Letters::of)
+    run_with(bytes, from, Masks::sse2, letters)
 }
 
 #[target_feature(enable = "avx2")]
@@ -105,7 +105,7 @@ fn run_avx2(bytes: &[u8], from: usize) -> Run {
         bytes,
         from,
         |block| Masks::avx2(block),
-        |block, _| Letters::avx2(block),
+        |block, _| letters_avx2(block),
     )
 }
 
@@ -123,7 +123,7 @@ fn run_with(
     bytes: &[u8],
     from: usize,
     masks: impl Fn(&[u8; 64]) -> Masks,
-    letters: impl Fn(&[u8; 64], u64) -> Letters,
+    letters: impl Fn(&[u8; 64], u64) -> u64,
 ) -> Run {
     let mut at = from;
     let mut escaped_somewhere = false;
@@ -137,9 +137,12 @@ fn run_with(
         // Every bit below the first end; all bits when the string goes on.
         let inside = ends.wrapping_sub(1) & !ends;
         let escaped = escaped & inside;
-        if masks.control & inside != 0
-            || escaped != 0 && !letters(block, escaped).fit(escaped, rest)
-        {
+        let odd = if escaped == 0 {
+            0
+        } else {
+            escaped & !letters(block, escaped)
+        };
+        if masks.control & inside != 0 || odd != 0 && !are_unicode(odd, rest) {
             break;
         }
         escaped_somewhere |= masks.backslash & inside != 0;
@@ -174,114 +177,90 @@ const fn escaped(backslash: u64, carry: bool) -> (u64, bool) {
     ((EVEN ^ (even_ends << 1)) & follows, overflow)
 }
 
-/// Which bytes of a block may stand behind a backslash; the first byte lowest.
-struct Letters {
-    /// The letters that are whole escapes with their backslash.
-    short: u64,
-    /// `u`, which four digits follow.
-    unicode: u64,
+/// Which of the `escaped` bytes of a block are whole escapes with their backslash, one by one; the
+/// first byte lowest.
+#[inline(always)]
+fn letters(block: &[u8; 64], escaped: u64) -> u64 {
+    let (mut letters, mut left) = (0, escaped);
+    while left != 0 {
+        if let b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' =
+            block[left.trailing_zeros() as usize % 64]
+        {
+            letters |= left & left.wrapping_neg();
+        }
+        left &= left - 1;
+    }
+    letters
 }
 
-impl Letters {
-    /// Looks at the `escaped` bytes of a block one by one.
-    #[inline(always)]
-    fn of(block: &[u8; 64], escaped: u64) -> Self {
-        let (mut short, mut unicode, mut left) = (0, 0, escaped);
-        while left != 0 {
-            let bit = left & left.wrapping_neg();
-            match block[left.trailing_zeros() as usize % 64] {
-                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => short |= bit,
-                b'u' => unicode |= bit,
-                _ => {}
-            }
-            left ^= bit;
-        }
-        Self { short, unicode }
+/// The same of all bytes at once, escaped or not. A letter is one whose two halves meet in a class:
+/// the first table says which classes a low half is in, the second which one a high half stands for.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn letters_avx2(block: &[u8; 64]) -> u64 {
+    // Classes by high half: 0x2 is 1 (`"` and `/`), 0x5 is 2 (`\`), 0x6 is 4 (`b`, `f`, `n`), 0x7
+    // is 8 (`r`, `t`).
+    let low = _mm256_setr_epi8(
+        0,
+        0,
+        1 | 4 | 8,
+        0,
+        8,
+        0,
+        4,
+        0,
+        0,
+        0,
+        0,
+        0,
+        2,
+        0,
+        4,
+        1, //
+        0,
+        0,
+        1 | 4 | 8,
+        0,
+        8,
+        0,
+        4,
+        0,
+        0,
+        0,
+        0,
+        0,
+        2,
+        0,
+        4,
+        1,
+    );
+    let high = _mm256_setr_epi8(
+        0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, //
+        0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0,
+    );
+    let half = _mm256_set1_epi8(0x0f);
+    let mut others = 0;
+    for (i, part) in block.as_chunks::<32>().0.iter().enumerate() {
+        // SAFETY: the load takes thirty-two bytes from any address, and the part has thirty-two.
+        let bytes = unsafe { _mm256_loadu_si256(part.as_ptr().cast::<__m256i>()) };
+        let lows = _mm256_shuffle_epi8(low, _mm256_and_si256(bytes, half));
+        let highs = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), half);
+        let class = _mm256_and_si256(lows, _mm256_shuffle_epi8(high, highs));
+        let other = _mm256_cmpeq_epi8(class, _mm256_setzero_si256());
+        others |= u64::from(_mm256_movemask_epi8(other).cast_unsigned()) << (32 * i);
     }
-
-    /// Looks at all bytes of a block at once. A letter is one whose two halves meet in a class: the
-    /// first table says which classes a low half is in, the second which one a high half stands for.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn avx2(block: &[u8; 64]) -> Self {
-        // Classes by high half: 0x2 is 1 (`"` and `/`), 0x5 is 2 (`\`), 0x6 is 4 (`b`, `f`, `n`),
-        // 0x7 is 8 (`r`, `t`).
-        let low = _mm256_setr_epi8(
-            0,
-            0,
-            1 | 4 | 8,
-            0,
-            8,
-            0,
-            4,
-            0,
-            0,
-            0,
-            0,
-            0,
-            2,
-            0,
-            4,
-            1, //
-            0,
-            0,
-            1 | 4 | 8,
-            0,
-            8,
-            0,
-            4,
-            0,
-            0,
-            0,
-            0,
-            0,
-            2,
-            0,
-            4,
-            1,
-        );
-        let high = _mm256_setr_epi8(
-            0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, //
-            0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0,
-        );
-        let half = _mm256_set1_epi8(0x0f);
-        let (mut none, mut unicode) = (0, 0);
-        for (i, part) in block.as_chunks::<32>().0.iter().enumerate() {
-            // SAFETY: the load takes thirty-two bytes from any address, and the part has
-            // thirty-two.
-            let bytes = unsafe { _mm256_loadu_si256(part.as_ptr().cast::<__m256i>()) };
-            let lows = _mm256_shuffle_epi8(low, _mm256_and_si256(bytes, half));
-            let highs = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), half);
-            let class = _mm256_and_si256(lows, _mm256_shuffle_epi8(high, highs));
-            let is_none = _mm256_cmpeq_epi8(class, _mm256_setzero_si256());
-            let is_unicode = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'u'.cast_signed()));
-            let bits = |lanes: i32| u64::from(lanes.cast_unsigned()) << (32 * i);
-            none |= bits(_mm256_movemask_epi8(is_none));
-            unicode |= bits(_mm256_movemask_epi8(is_unicode));
-        }
-        Self {
-            short: !none,
-            unicode,
-        }
-    }
-
-    /// Whether every one of the `escaped` bytes makes an escape. `rest` begins with their block.
-    #[inline(always)]
-    fn fit(&self, escaped: u64, rest: &[u8]) -> bool {
-        let unicode = escaped & self.unicode;
-        escaped & !self.short & !unicode == 0 && (unicode == 0 || digits_follow(unicode, rest))
-    }
+    !others
 }
 
-/// Whether four digits follow each of these bytes.
+/// Whether each of these bytes is a `u` and four digits follow it. `rest` begins with their block.
 #[inline(never)]
-fn digits_follow(mut unicode: u64, rest: &[u8]) -> bool {
-    while unicode != 0 {
-        let letter = unicode.trailing_zeros() as usize;
-        if !(1..=4).all(|i| is_hex(rest.get(letter + i))) {
+fn are_unicode(mut bytes: u64, rest: &[u8]) -> bool {
+    while bytes != 0 {
+        let at = bytes.trailing_zeros() as usize;
+        if rest.get(at) != Some(&b'u') || !(1..=4).all(|i| is_hex(rest.get(at + i))) {
             return false;
         }
-        unicode &= unicode - 1;
+        bytes &= bytes - 1;
     }
     true
 }
