@@ -81,6 +81,7 @@ async fn start<'a>(
         .map_err(|error| Failure::failed(format!("cannot find the program itself: {error}")))?;
     let pace = options.pace.to_string();
     let configuration = DialogueConfiguration {
+        guard: Some(program.clone()),
         program: program.into(),
         leading_args: vec![UNDERSTUDY.into()],
         args: ["--scenario", "demo", "--pace", &pace]

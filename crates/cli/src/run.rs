@@ -97,6 +97,8 @@ fn configuration(options: &args::Run) -> DialogueConfiguration {
             .map(tools)
             .unwrap_or_default(),
         record: options.record.clone(),
+        // A host that is killed takes its agent with it: this program is the guard as well.
+        guard: std::env::current_exe().ok(),
         ..DialogueConfiguration::default()
     }
 }

@@ -61,6 +61,10 @@ pub struct DialogueConfiguration {
     pub end_grace: Duration,
     /// How hard the agent is ended.
     pub ladder: Ladder,
+    /// A program that calls [`run_guard`](crate::run_guard) first of all, such as the host itself:
+    /// it ends the agent and all its tools if the host is killed. Without one they outlive a
+    /// SIGKILL of the host.
+    pub guard: Option<PathBuf>,
     /// A file that the agent's output is copied to, byte for byte. It must not exist yet.
     pub record: Option<PathBuf>,
 }
@@ -118,6 +122,7 @@ impl Default for DialogueConfiguration {
             control_timeout: CONTROL_TIMEOUT,
             end_grace: END_GRACE,
             ladder: Ladder::default(),
+            guard: None,
             record: None,
         }
     }
@@ -138,6 +143,7 @@ impl DialogueConfiguration {
         let options = self.agent_options();
         let command = options.command(&self.program, self.cwd.as_deref(), self.env.clone())?;
         let mut configuration = Configuration::new(command.program);
+        configuration.guard.clone_from(&self.guard);
         configuration.env = command.env;
         configuration.cwd.clone_from(&self.cwd);
         match self.stdio {

@@ -1,6 +1,6 @@
 //! `bowline run` with agents that fail, and people who have seen enough.
 
-use std::io::Read as _;
+use std::io::{BufRead as _, Read as _};
 use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::sync::mpsc::channel;
@@ -78,6 +78,46 @@ fn a_turn_that_fails_is_a_failure() {
         line.contains("the turn failed: API Error: 400 no"),
         "{line}"
     );
+}
+
+/// What the agent started, in a session of its own, holds the write end of a pipe: the pipe ends
+/// when the last of them has ended.
+#[test]
+fn a_run_that_is_killed_leaves_nothing_behind() {
+    let scripted = Scripted::new("");
+    let fifo = scripted.path("alive");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let script =
+        scripted.script("exec 7>\"$ALIVE\"\nsetsid sleep 1000 &\necho here >&7\nexec sleep 1000");
+    // Open for both, so that the opening waits for nobody.
+    let both = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(&fifo)
+        .unwrap();
+    let mut alive = std::io::BufReader::new(std::fs::File::open(&fifo).unwrap());
+    let mut running = command(&["run", "--agent", &script, "hi"])
+        .env("ALIVE", &fifo)
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    alive.read_line(&mut line).unwrap();
+    assert_eq!(line, "here\n");
+    drop(both);
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let (ended, end) = channel();
+    std::thread::spawn(move || {
+        let read = alive.read_to_string(&mut line).unwrap();
+        ended.send(read).unwrap();
+    });
+    assert_eq!(end.recv_timeout(PATIENCE), Ok(0), "something is left");
 }
 
 #[test]
