@@ -9,6 +9,7 @@ use bowline_transport::{Configuration, Environment, Ladder, Overflow, PtyMode, S
 
 use crate::command::{AgentMode, AgentOptions};
 use crate::error::StartError;
+use crate::watchdog::WatchdogConfiguration;
 
 /// How long the agent may take to answer a control request: the default of the agent vendor's own
 /// hosts (protocol, section B.3).
@@ -59,6 +60,8 @@ pub struct DialogueConfiguration {
     pub control_timeout: Duration,
     /// How long an agent that was asked to end may go on before it is terminated.
     pub end_grace: Duration,
+    /// What is done about an agent that is silent.
+    pub watchdog: WatchdogConfiguration,
     /// How hard the agent is ended.
     pub ladder: Ladder,
     /// A program that calls [`run_guard`](crate::run_guard) first of all, such as the host itself:
@@ -121,6 +124,7 @@ impl Default for DialogueConfiguration {
             stderr_bytes: 64 << 10,
             control_timeout: CONTROL_TIMEOUT,
             end_grace: END_GRACE,
+            watchdog: WatchdogConfiguration::default(),
             ladder: Ladder::default(),
             guard: None,
             record: None,

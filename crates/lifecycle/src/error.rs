@@ -57,12 +57,22 @@ pub enum DialogueError {
         request_id: String,
     },
     /// Somebody else answered first, or the agent took the question back.
-    #[error("answer {request_id}: too late, it is {state}")]
+    #[error("answer {request_id}: too late, it is {state}{}", named(.by.as_deref()))]
     TooLate {
         /// The id that was given.
         request_id: String,
-        /// What became of the request: `answered`, `withdrawn` or `orphaned`.
+        /// What became of the request, in words: answered, withdrawn, expired or orphaned.
         state: &'static str,
+        /// Who answered first, if he gave a name.
+        by: Option<String>,
+    },
+    /// The answer is for a request of another kind.
+    #[error("answer {request_id}: it {why}, answer it with a decision")]
+    WrongAnswer {
+        /// The id that was given.
+        request_id: String,
+        /// What the request is not.
+        why: &'static str,
     },
     /// A part of the answer is not JSON of the shape that is needed.
     #[error("encode {what}: {reason}, give a JSON {shape}")]
@@ -83,4 +93,8 @@ pub enum DialogueError {
         /// The uuid.
         uuid: String,
     },
+}
+
+fn named(by: Option<&str>) -> String {
+    by.map_or_else(String::new, |by| format!(" by {by}"))
 }

@@ -40,22 +40,27 @@ struct Readme;
 mod command;
 mod configuration;
 mod error;
+mod events;
 mod executor;
 mod hooks;
 mod line_buffer;
 mod machine;
 mod manager;
+mod permission;
+mod registry;
 mod secret;
 mod session;
 mod shell;
 mod stderr;
 mod submit;
+mod watchdog;
 
 pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Source};
 pub use bowline_reducer as reducer;
 pub use bowline_transport::{
-    Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus, Ladder, Signal,
-    SignalError, SpawnError, TerminalSession, TerminationReport, WindowSize, probe, run_guard,
+    ConnectionState, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus, Ladder,
+    SessionId, Signal, SignalError, SpawnError, TerminalSession, TerminationReport, Vitals,
+    WindowSize, probe, run_guard,
 };
 pub use command::{
     AgentCommand, AgentDocument, AgentEnvironment, AgentMode, AgentOptions, AgentText,
@@ -64,6 +69,7 @@ pub use command::{
 };
 pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio};
 pub use error::{DialogueError, StartError};
+pub use events::{DialogueEvent, DialogueEventKind, DialogueEvents, EventLimits, Heard};
 pub use executor::{
     CommandResult, Evidence, ExecutorCommand, ExecutorConfiguration, ExecutorError, ExecutorReport,
     PtyTerminal, TerminalCommand, TerminalError, TerminalExecutor, TerminalFuture, TerminalOutput,
@@ -82,11 +88,21 @@ pub use manager::{
     PromptOutcome, ResumeError, SessionEnd, SessionInfo, SessionKind, SessionManager,
     ShutdownReport, ShutdownSignal, StateWarning, Timestamp,
 };
+pub use permission::{
+    PermissionAnswer, PermissionKind, PermissionRecord, Question, QuestionOption, RequestState,
+};
+pub use registry::{
+    Metrics, RegisteredTerminal, SessionPermission, TerminalRegistry, TerminalTag, Tombstone,
+};
 pub use secret::{PrivateFile, Secret};
-pub use session::{DialogueSession, Ended, Receipt};
+pub use session::{DialogueSession, Ended, InterruptScope, Interrupted, Receipt};
 pub use shell::{
     SessionEvent, SessionEvents, SessionExit, SessionState, ShellConfiguration, ShellProgram,
     ShellSession,
 };
 pub use stderr::StderrReport;
 pub use submit::{Refusal, Stripped, Submission, SubmitOptions, SubmitOutcome};
+pub use watchdog::{
+    Activity, ActivitySource, PhaseLimits, ProbeAnswer, Silence, SilenceLimit,
+    WatchdogConfiguration, WorkPhase,
+};

@@ -7,16 +7,19 @@
 mod ending;
 mod input;
 mod permissions;
+mod prompts;
 mod receipts;
 mod requests;
+mod tell;
+mod watch;
 
 use std::collections::VecDeque;
 use std::mem;
 use std::time::Duration;
 
 use bowline_jsonl::{
-    Body, ControlRequest, Decision, Event, Framer, HostRequest, Prompt, PromptPart, RequestBody,
-    Str, control_error, control_request, hook_output,
+    Body, ControlRequest, Decision, Event, Framer, HostRequest, RequestBody, Str, control_error,
+    control_request, hook_output,
 };
 use bowline_reducer::{HostDecision, HostEvent, Meta, Transcript};
 use bytes::Bytes;
@@ -25,10 +28,15 @@ pub(crate) use input::{Command, Ending, Input, Limits, Output, Reply, Ticket};
 pub use receipts::ReceiptState;
 
 use self::permissions::Permissions;
+use self::prompts::Held;
 use self::receipts::Receipts;
 use self::requests::{Answered, Requests};
+use self::tell::Lines;
 use crate::error::DialogueError;
+use crate::events::DialogueEventKind;
+use crate::permission::{PermissionAnswer, RequestState};
 use crate::stderr::HeadTail;
+use crate::watchdog::{ActivitySource, Guard};
 
 /// One dialogue session.
 #[derive(Debug)]
@@ -39,7 +47,15 @@ pub(crate) struct Machine {
     receipts: Receipts,
     requests: Requests,
     permissions: Permissions,
+    held: Held,
+    guard: Guard,
+    /// Why the watchdog has ended the agent, if it has.
+    killed: Option<String>,
     stderr: HeadTail,
+    /// The line of standard error that has begun.
+    stderr_line: Lines,
+    /// Whether anybody wants to know what happens.
+    is_heard: bool,
     /// How the session is to end; none while it is to go on.
     ending: Option<Ending>,
     /// When an agent that was asked to end is terminated.
@@ -67,6 +83,11 @@ impl Machine {
             receipts: Receipts::default(),
             requests: Requests::default(),
             permissions: Permissions::default(),
+            held: Held::default(),
+            guard: Guard::new(limits.watchdog),
+            killed: None,
+            stderr_line: Lines::default(),
+            is_heard: false,
             stderr: HeadTail::new(limits.stderr_bytes),
             ending: None,
             end_by: None,
@@ -83,7 +104,13 @@ impl Machine {
         if machine.limits.initialize {
             machine.request(HostRequest::Initialize(serde_json::Map::new()), None);
         }
+        machine.watch();
         machine
+    }
+
+    /// Whether [`Output::Told`] is wanted from now on: without it nothing is made for nobody.
+    pub(crate) const fn set_heard(&mut self, is_heard: bool) {
+        self.is_heard = is_heard;
     }
 
     /// Takes one input. The outputs that follow from it are to be drained before the next.
@@ -93,15 +120,17 @@ impl Machine {
             Input::Output(bytes) => self.output(bytes),
             Input::OutputGap { from, to } => self.gap(from, to),
             Input::OutputEnded => self.output_ended(),
-            Input::Errors(bytes) => self.stderr.write(&bytes),
+            Input::Errors(bytes) => self.errors(&bytes),
             Input::ErrorsGap(bytes) => self.stderr.skip(bytes),
             Input::Written(uuid) => self.receipt(&uuid, ReceiptState::Written),
             Input::WriteFailed => {}
             Input::Exited(exit) => self.exited(&exit),
+            Input::Vitals(vitals) => self.vitals(vitals),
             Input::Command(command, ticket) => self.command(command, ticket),
             Input::Timeout => self.timeout(),
         }
         self.settle();
+        self.watch();
     }
 
     /// The next effect that is owed.
@@ -112,9 +141,10 @@ impl Machine {
     /// When [`Input::Timeout`] is due.
     pub(crate) fn poll_timeout(&self) -> Option<Duration> {
         let ends = if self.ended {
-            [None; 2]
+            [None; 4]
         } else {
-            [self.end_by, self.exit_by]
+            let asked = self.permission_deadline();
+            [self.end_by, self.exit_by, self.guard.deadline(), asked]
         };
         ends.into_iter()
             .chain([self.requests.deadline()])
@@ -158,15 +188,16 @@ impl Machine {
         }
         match command {
             Command::Send(prompt) => {
-                let reply = self.send(&prompt).map(|()| Reply::Done);
+                let reply = self.send(prompt).map(|()| Reply::Done);
                 self.reply(ticket, reply);
             }
             Command::Answer {
                 request_id,
-                decision,
+                answer,
+                by,
             } => {
-                let reply = self.answer(&request_id, &decision).map(|()| Reply::Done);
-                self.reply(ticket, reply);
+                let answered = self.answer(&request_id, answer, by.as_deref());
+                self.reply(ticket, answered.map(|()| Reply::Done));
             }
             Command::Request(request) => {
                 if matches!(request, HostRequest::Interrupt { .. }) {
@@ -174,7 +205,26 @@ impl Machine {
                 }
                 self.request(request, Some(ticket));
             }
+            Command::Pause => self.pause(ticket),
+            Command::Unpause => {
+                self.unpause();
+                self.reply(ticket, Ok(Reply::Done));
+            }
+            Command::CancelHeld => {
+                let steps = self.held.cancel(&mut self.receipts);
+                let names = steps
+                    .iter()
+                    .map(|(uuid, _)| uuid.clone())
+                    .collect::<Vec<_>>();
+                self.steps(steps);
+                self.reply(
+                    ticket,
+                    Ok(Reply::Answer(serde_json::Value::from(names).to_string())),
+                );
+            }
             Command::End => {
+                // What was kept back belongs to the work that is to be done before the end.
+                self.unpause();
                 self.end_when_idle();
                 self.reply(ticket, Ok(Reply::Done));
             }
@@ -185,36 +235,16 @@ impl Machine {
         }
     }
 
-    fn send(&mut self, prompt: &Prompt) -> Result<(), DialogueError> {
-        if matches!(self.ending, Some(Ending::Asked | Ending::Terminated)) {
-            return Err(DialogueError::Ended);
-        }
-        if prompt.parts.is_empty() {
-            return Err(DialogueError::EmptyPrompt);
-        }
-        let uuid = prompt.uuid.as_deref().unwrap_or_default();
-        if self.receipts.contains(uuid) {
-            return Err(DialogueError::DuplicateUuid {
-                uuid: uuid.to_owned(),
-            });
-        }
-        self.receipts.accept(uuid);
-        self.outputs.push_back(Output::Receipt {
-            uuid: uuid.to_owned(),
-            state: ReceiptState::Accepted,
-        });
-        let texts: Vec<_> = prompt.parts.iter().filter_map(text_of).collect();
-        self.host(HostEvent::PromptSent {
-            uuid: Some(uuid),
-            text: &texts.join("\n"),
-        });
-        self.write(prompt.encode(), Some(uuid.to_owned()));
-        Ok(())
-    }
-
-    fn answer(&mut self, request_id: &str, decision: &Decision) -> Result<(), DialogueError> {
-        let line = self.permissions.answer(request_id, decision)?;
-        let decision = match decision {
+    fn answer(
+        &mut self,
+        request_id: &str,
+        answer: PermissionAnswer,
+        by: Option<&str>,
+    ) -> Result<(), DialogueError> {
+        let Some(taken) = self.permissions.answer(request_id, answer, by)? else {
+            return Ok(());
+        };
+        let decision = match &taken.decision {
             Decision::Allow { updated_input, .. } => HostDecision::Allow {
                 updated_input: updated_input.as_deref(),
             },
@@ -224,7 +254,9 @@ impl Machine {
             request_id,
             decision,
         });
-        self.write(line, None);
+        self.guard.heard(ActivitySource::Host, self.now);
+        self.write(taken.line, None);
+        self.closed_permission(taken.record);
         Ok(())
     }
 
@@ -272,6 +304,7 @@ impl Machine {
         self.framer.skip_to(to);
         self.frames();
         self.host(HostEvent::Gap { from, to });
+        self.tell(DialogueEventKind::Gap { from, to });
     }
 
     fn frames(&mut self) {
@@ -284,12 +317,19 @@ impl Machine {
                 if let Ok(event) = &item.event {
                     self.event(event);
                 }
+                if self.is_heard {
+                    self.tell_item(&item);
+                }
             }
         }
         self.framer = framer;
     }
 
     fn event(&mut self, event: &Event<'_>) {
+        // An answer to the watchdog's own question is for the watchdog alone to judge.
+        if !matches!(event.body, Body::ControlResponse(_)) {
+            self.guard.heard(ActivitySource::Event, self.now);
+        }
         match &event.body {
             Body::CommandLifecycle(line) => {
                 let step = self.receipts.lifecycle(line);
@@ -303,16 +343,17 @@ impl Machine {
             Body::Result(line) => {
                 let steps = self.receipts.result(line);
                 self.steps(steps);
+                self.turn_ended();
             }
             Body::ControlRequest(line) => self.asked(line),
             Body::ControlCancelRequest {
                 request_id: Some(id),
             } => {
-                self.permissions.withdraw(&id.decode());
+                self.close_permission(&id.decode(), RequestState::Withdrawn);
             }
             Body::ControlResponse(line) => {
                 if let Some(answered) = self.requests.answer(&line.response) {
-                    self.answered(answered);
+                    self.heard_answer(answered);
                 }
             }
             _ => {}
@@ -326,7 +367,7 @@ impl Machine {
             return;
         };
         match line.body() {
-            RequestBody::CanUseTool(ask) => self.permissions.open(&id, &ask),
+            RequestBody::CanUseTool(ask) => self.open_permission(&id, &ask),
             RequestBody::HookCallback(_) => self.write(hook_output(&id, "{}"), None),
             RequestBody::McpMessage(message) => {
                 let server = message.server_name.unwrap_or_default();
@@ -342,6 +383,16 @@ impl Machine {
                 self.write(control_error(&id, &error), None);
             }
         }
+    }
+
+    fn heard_answer(&mut self, answered: Answered) {
+        // A refusal is a sign of life, too.
+        if answered.name == watch::PROBE && answered.ticket.is_none() {
+            self.guard.answered();
+        } else {
+            self.guard.heard(ActivitySource::Event, self.now);
+        }
+        self.answered(answered);
     }
 
     fn answered(&mut self, answered: Answered) {
@@ -360,17 +411,13 @@ impl Machine {
     }
 
     fn steps(&mut self, steps: impl IntoIterator<Item = receipts::Step>) {
-        let steps = steps.into_iter();
-        self.outputs
-            .extend(steps.map(|(uuid, state)| Output::Receipt { uuid, state }));
-    }
-}
-
-/// What a part of a prompt says in the transcript.
-fn text_of(part: &PromptPart) -> Option<&str> {
-    match part {
-        PromptPart::Text(text) => Some(text),
-        _ => None,
+        for (uuid, state) in steps {
+            self.outputs.push_back(Output::Receipt {
+                uuid: uuid.clone(),
+                state,
+            });
+            self.tell(DialogueEventKind::Receipt { uuid, state });
+        }
     }
 }
 

@@ -1,27 +1,39 @@
 //! The handle of a dialogue session.
 
 mod driver;
+mod interrupt;
+mod outside;
 mod record;
+mod trace;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bowline_jsonl::{Decision, HostRequest, Prompt};
+use bowline_jsonl::{HostRequest, Prompt};
 use bowline_reducer::{Changes, Cursor, Revision, Transcript};
 use bowline_transport::{
-    Exit, Signal, SignalError, Tap, TerminalEngine, TerminalSession, TerminationReport,
+    ConnectionState, Exit, SessionId, Signal, SignalError, Tap, TerminalEngine, TerminalSession,
+    TerminationReport,
 };
 use tokio::sync::{mpsc, oneshot, watch};
+use tracing::Instrument as _;
 use uuid::Uuid;
 
-use crate::configuration::DialogueConfiguration;
+use crate::configuration::{Conversation, DialogueConfiguration};
 use crate::error::{DialogueError, StartError};
+use crate::events::{DialogueEvents, EventLimits, Router};
 use crate::machine::{Command, Limits, Machine, ReceiptState, Reply};
+use crate::permission::PermissionAnswer;
+use crate::registry::{Registration, TerminalRegistry, TerminalTag};
 use crate::stderr::StderrReport;
 
+pub use self::interrupt::{InterruptScope, Interrupted};
+
 use self::driver::{Driver, Message};
+use self::outside::Outside;
 use self::record::Recorder;
+use self::trace::Tracer;
 
 /// A dialogue session: an agent's process and its conversation as one thing.
 ///
@@ -32,6 +44,34 @@ pub struct DialogueSession {
     revision: watch::Receiver<Revision>,
     ended: watch::Receiver<Option<Arc<Final>>>,
     terminal: TerminalSession,
+    router: Router,
+}
+
+/// Reaches a dialogue while it lives, and does not keep it alive.
+#[derive(Clone)]
+pub(crate) struct WeakDialogue {
+    messages: mpsc::WeakUnboundedSender<Message>,
+}
+
+impl WeakDialogue {
+    /// Answers a permission request.
+    pub(crate) async fn answer(
+        &self,
+        request_id: String,
+        answer: PermissionAnswer,
+        by: Option<String>,
+    ) -> Result<(), DialogueError> {
+        let (reply, done) = oneshot::channel();
+        let command = Command::Answer {
+            request_id,
+            answer,
+            by,
+        };
+        let messages = self.messages.upgrade().ok_or(DialogueError::Ended)?;
+        let message = Message::Command { command, reply };
+        messages.send(message).map_err(|_| DialogueError::Ended)?;
+        done.await.map_err(|_| DialogueError::Ended)?.map(drop)
+    }
 }
 
 /// What is left of a session when it is over.
@@ -74,6 +114,28 @@ impl DialogueSession {
     ///
     /// The agent cannot be found or run, or the recording cannot be made.
     pub async fn start(configuration: DialogueConfiguration) -> Result<Self, StartError> {
+        let (session, _) = Self::start_heard(configuration, None).await?;
+        Ok(session)
+    }
+
+    /// As [`start`](Self::start), with a subscription that hears of everything from the beginning.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub async fn start_subscribed(
+        configuration: DialogueConfiguration,
+        limits: EventLimits,
+    ) -> Result<(Self, DialogueEvents), StartError> {
+        let (session, events) = Self::start_heard(configuration, Some(limits)).await?;
+        let events = events.unwrap_or_else(|| session.subscribe(limits));
+        Ok((session, events))
+    }
+
+    async fn start_heard(
+        configuration: DialogueConfiguration,
+        limits: Option<EventLimits>,
+    ) -> Result<(Self, Option<DialogueEvents>), StartError> {
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
         let (terminal, tap) = match terminal(&configuration) {
             Ok(started) => started,
@@ -88,20 +150,50 @@ impl DialogueSession {
         let epoch_ms = u64::try_from(epoch.as_millis()).unwrap_or(u64::MAX);
         let machine = Machine::new(Limits::from(&configuration), epoch_ms);
         let (messages, inbox) = mpsc::unbounded_channel();
+        let router = Router::new(terminal.id());
+        let events = limits.map(|limits| router.subscribe(limits));
+        let span = trace::session_span(terminal.id(), terminal.pid());
+        let outside = Outside {
+            router: router.clone(),
+            registration: register(&terminal, &messages, &configuration.conversation),
+            tracer: Tracer::new(&span),
+        };
         let (driver, (revision, ended)) = Driver::new(
             machine,
             (terminal.clone(), tap),
             configuration.ladder,
             inbox,
             recorder,
+            outside,
         );
-        tokio::spawn(Box::new(driver).run());
-        Ok(Self {
+        tokio::spawn(Box::new(driver).run().instrument(span));
+        let session = Self {
             messages,
             revision,
             ended,
             terminal,
-        })
+            router,
+        };
+        Ok((session, events))
+    }
+
+    /// The name of the session's terminal, as the registry and every event have it.
+    #[must_use]
+    pub fn id(&self) -> SessionId {
+        self.terminal.id()
+    }
+
+    /// What happens in the session from now on. A subscriber that is too slow is told how much he
+    /// has missed; nobody waits for him.
+    #[must_use]
+    pub fn subscribe(&self, limits: EventLimits) -> DialogueEvents {
+        self.router.subscribe(limits)
+    }
+
+    /// How the link to the agent's machine stands, now and from now on.
+    #[must_use]
+    pub fn connection(&self) -> watch::Receiver<ConnectionState> {
+        self.terminal.connection()
     }
 
     /// The agent's process id.
@@ -134,24 +226,68 @@ impl DialogueSession {
         Ok(Receipt { uuid, state })
     }
 
-    /// Answers a permission request. The first answer counts.
+    /// Answers a permission request: with a [`Decision`](bowline_jsonl::Decision), or with an
+    /// answer of the shape that a question or a plan wants. The first answer counts. The same answer
+    /// once more is no error, so that a host may repeat what it is not sure of.
     ///
     /// # Errors
     ///
-    /// The session has ended, there is no such request, it was answered or withdrawn before, or a
-    /// part of the decision is not JSON.
+    /// The session has ended, there is no such request, it was answered or withdrawn before, the
+    /// answer does not fit the request, or a part of it is not JSON.
     pub async fn answer_permission(
         &self,
         request_id: impl Into<String>,
-        decision: Decision,
+        answer: impl Into<PermissionAnswer>,
     ) -> Result<(), DialogueError> {
-        let request_id = request_id.into();
-        self.command(Command::Answer {
-            request_id,
-            decision,
-        })
-        .await
-        .map(drop)
+        self.answer_as(request_id, answer, None).await
+    }
+
+    /// As [`answer_permission`](Self::answer_permission), in the name of one of several clients: who
+    /// is too late is told who was first.
+    ///
+    /// # Errors
+    ///
+    /// As [`answer_permission`](Self::answer_permission).
+    pub async fn answer_permission_as(
+        &self,
+        by: impl Into<String>,
+        request_id: impl Into<String>,
+        answer: impl Into<PermissionAnswer>,
+    ) -> Result<(), DialogueError> {
+        self.answer_as(request_id, answer, Some(by.into())).await
+    }
+
+    async fn answer_as(
+        &self,
+        request_id: impl Into<String>,
+        answer: impl Into<PermissionAnswer>,
+        by: Option<String>,
+    ) -> Result<(), DialogueError> {
+        let command = Command::Answer {
+            request_id: request_id.into(),
+            answer: answer.into(),
+            by,
+        };
+        self.command(command).await.map(drop)
+    }
+
+    /// Keeps prompts back from now on, and returns when the agent has answered those that it has.
+    /// A prompt that is sent meanwhile is [accepted](ReceiptState::Accepted) and waits.
+    ///
+    /// # Errors
+    ///
+    /// The session has ended, or ends before the pause begins.
+    pub async fn pause(&self) -> Result<(), DialogueError> {
+        self.command(Command::Pause).await.map(drop)
+    }
+
+    /// Ends a [pause](Self::pause): what was kept back is sent, in its order.
+    ///
+    /// # Errors
+    ///
+    /// The session has ended.
+    pub async fn unpause(&self) -> Result<(), DialogueError> {
+        self.command(Command::Unpause).await.map(drop)
     }
 
     /// Stops the running turn. Prompts that wait run right after it, unless `cancel_queued`.
@@ -316,6 +452,26 @@ fn terminal(configuration: &DialogueConfiguration) -> Result<(TerminalSession, T
     let mut configuration = configuration.terminal()?;
     configuration.limits.history_bytes = 0;
     Ok(TerminalEngine.make_tapped(configuration)?)
+}
+
+/// Puts an agent's terminal into the list of this process.
+fn register(
+    terminal: &TerminalSession,
+    messages: &mpsc::UnboundedSender<Message>,
+    conversation: &Conversation,
+) -> Registration {
+    let dialogue = WeakDialogue {
+        messages: messages.downgrade(),
+    };
+    let shared = TerminalRegistry::shared();
+    let registration = shared.register(terminal, TerminalTag::AgentDialogue, Some(dialogue));
+    if matches!(
+        conversation,
+        Conversation::Resume { .. } | Conversation::Continue
+    ) {
+        registration.count(|it| it.restarts += 1);
+    }
+    registration
 }
 
 impl fmt::Debug for DialogueSession {

@@ -17,8 +17,8 @@ mod tests;
 mod user;
 
 pub(crate) use draft::Draft;
-pub use evidence::Status;
 pub(crate) use evidence::{Ended, Evidence};
+pub use evidence::{OpenWork, Status};
 pub(crate) use result::UsageRecord;
 pub(crate) use session::{SessionRecord, Tally};
 

@@ -112,7 +112,7 @@ mod window;
 
 pub use arena::{Pieces, TextRef};
 pub use change::{Change, Changes};
-pub use fold::Status;
+pub use fold::{OpenWork, Status};
 pub use host::{End, HostDecision, HostEvent, Meta};
 pub use json::SCHEMA;
 pub use log::{Cursor, Revision};

@@ -91,6 +91,7 @@ mod session;
 mod signal;
 mod sys;
 mod tty;
+mod vitals;
 
 pub use configuration::{Configuration, InputLimits, LogLimits, PtyMode, Stdio, WindowSize};
 pub use containment::{Containment, ContainmentProbe, probe};
@@ -108,3 +109,4 @@ pub use pty_system::{HardenedPtySystem, pty_system};
 pub use session::{ConnectionState, Kind, SessionId, Stream, TerminalSession};
 pub use signal::Signal;
 pub use tty::Tty;
+pub use vitals::Vitals;

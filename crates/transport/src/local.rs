@@ -16,6 +16,7 @@ mod streams;
 mod supervisor;
 mod tap;
 mod tree;
+mod vitals;
 mod wires;
 
 use std::sync::{Arc, Weak};
@@ -35,6 +36,7 @@ use crate::session::{ConnectionState, Kind, Receipt, SessionId, Stream, Terminal
 use crate::signal::Signal;
 use crate::sys;
 use crate::tty::Tty;
+use crate::vitals::Vitals;
 use demand::Demand;
 use input::Input;
 use pump::Mouth;
@@ -222,5 +224,10 @@ impl Terminal for Local {
 
     fn connection(&self) -> watch::Receiver<ConnectionState> {
         self.connection.subscribe()
+    }
+
+    fn vitals(&self, id: SessionId) -> Option<Vitals> {
+        let leader = self.leader.is_ours().then(|| self.leader.pid())?;
+        vitals::of_tree(leader, id)
     }
 }

@@ -15,6 +15,7 @@ use crate::ladder::{Ladder, TerminationReport};
 use crate::log::shared::{LogReader, SharedLog};
 use crate::signal::Signal;
 use crate::tty::Tty;
+use crate::vitals::Vitals;
 
 /// Names one session for its whole life, across hosts. Random; not a secret, since the child
 /// carries it in its environment.
@@ -94,6 +95,8 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn exit(&self) -> watch::Receiver<Option<Exit>>;
     fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>>;
     fn connection(&self) -> watch::Receiver<ConnectionState>;
+    /// The session's name is the one that its tree is marked with.
+    fn vitals(&self, id: SessionId) -> Option<Vitals>;
 }
 
 /// A handle to one child and its streams. Cheap to clone. Dropping the last one kills the child's
@@ -233,6 +236,13 @@ impl TerminalSession {
             took: std::time::Duration::ZERO,
             exit: self.lost(),
         })
+    }
+
+    /// What the session's processes have used so far: two looks tell whether something works there.
+    /// Costs a look at the whole process table, some milliseconds. `None` after the end, and where
+    /// the system does not tell (only Linux does).
+    pub fn vitals(&self) -> Option<Vitals> {
+        self.terminal.vitals(self.id)
     }
 
     /// How the link to the child's machine stands, now and from now on.

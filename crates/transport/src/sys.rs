@@ -32,6 +32,6 @@ pub(crate) use keeper::{
 pub(crate) use launch::{EXTRA, Image, Launched, Place, Refusal, Step, launch};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use platform::{Group, Nest};
-pub(crate) use platform::{KEEPS_OUTPUT, grow_pipe, kill, open_directory};
+pub(crate) use platform::{KEEPS_OUTPUT, grow_pipe, kill, open_directory, usage};
 pub(crate) use pty::{line_limit, open_pty, resize, tty, window_size};
 pub(crate) use reap::{await_end, has_ended, reap, wait};

@@ -3,25 +3,26 @@
 use std::time::Duration;
 
 use bowline_jsonl::HostRequest;
-use bowline_reducer::{End, HostEvent, Phase};
+use bowline_reducer::{End, HostEvent};
 use bowline_transport::{Exit, ExitStatus};
 
 use super::requests::Answered;
 use super::{Ending, Machine, Output};
+use crate::events::DialogueEventKind;
+use crate::permission::RequestState;
 
 impl Machine {
     /// Does what became possible with the last input.
     pub(super) fn settle(&mut self) {
-        let idle = matches!(
-            self.transcript.status().phase,
-            Phase::Idle | Phase::Starting
-        );
-        if idle {
-            // Sessions rest most of the time, and many of them rest at once.
-            self.framer.release();
+        self.settle_pause();
+        let open = self.transcript.open_work();
+        let is_at_work = open.turn || open.calls > 0 || open.tasks > 0 || open.permissions > 0;
+        if is_at_work {
+            return;
         }
-        if self.ending == Some(Ending::WhenIdle) && !self.ended && idle && !self.receipts.any_open()
-        {
+        // Sessions rest most of the time, and many of them rest at once.
+        self.framer.release();
+        if self.ending == Some(Ending::WhenIdle) && !self.ended && !self.receipts.any_open() {
             self.ending = Some(Ending::Asked);
             self.request(HostRequest::EndSession, None);
         }
@@ -40,7 +41,12 @@ impl Machine {
         if due(self.exit_by) && !self.ended {
             // The host did not ask for this end, so it stays an unexpected one.
             self.exit_by = None;
-            self.outputs.push_back(Output::Terminate);
+            let silence = self.silence();
+            self.end_silence(silence);
+        }
+        if !self.ended {
+            self.expire_permissions();
+            self.look();
         }
     }
 
@@ -57,7 +63,8 @@ impl Machine {
     /// Nothing more can come of an agent that closed its output.
     pub(super) fn output_ended(&mut self) {
         self.output_is_closed = true;
-        self.exit_by = Some(self.now + EXIT_GRACE);
+        let draining = self.limits.watchdog.limits.draining;
+        self.exit_by = draining.map(|draining| self.now + draining);
     }
 
     pub(super) fn exited(&mut self, exit: &Exit) {
@@ -68,7 +75,10 @@ impl Machine {
         self.frames();
         self.ended = true;
         self.is_expected = self.expects_an_end();
-        self.permissions.orphan();
+        self.finish_errors();
+        for id in self.permissions.open_ids() {
+            self.close_permission(&id, RequestState::Orphaned);
+        }
         let steps = self.receipts.close();
         self.steps(steps);
         for answered in self.requests.close() {
@@ -76,7 +86,10 @@ impl Machine {
                 self.reply(ticket, answered.reply);
             }
         }
+        self.settle_pause();
         self.close_transcript(exit);
+        let (expected, reason) = self.ending();
+        self.tell(DialogueEventKind::SessionEnd { expected, reason });
         self.outputs.push_back(Output::Finished);
     }
 
@@ -91,7 +104,8 @@ impl Machine {
 
     /// Whether the agent was terminated because it had closed its output.
     const fn outlived_its_output(&self) -> bool {
-        self.output_is_closed && self.exit_by.is_none()
+        let is_bounded = self.limits.watchdog.limits.draining.is_some();
+        self.output_is_closed && is_bounded && self.exit_by.is_none()
     }
 
     /// The end was expected when the host asked for it; the exit code does not decide.
@@ -101,6 +115,10 @@ impl Machine {
         if self.outlived_its_output() {
             self.end_reason
                 .push_str(" after it had closed its output and did not exit");
+        }
+        if let Some(killed) = &self.killed {
+            self.end_reason.push_str(" by the watchdog, ");
+            self.end_reason.push_str(killed);
         }
         if !expected
             && let Some(line) = self
@@ -126,10 +144,6 @@ impl Machine {
 
 /// The first request of a session.
 const INITIALIZE: &str = "initialize";
-
-/// How long an agent may live with its output closed: its exit takes 43 ms at the median, hooks
-/// take up to 1.5 s (observed, 13; protocol, section D.1).
-pub(super) const EXIT_GRACE: Duration = Duration::from_secs(5);
 
 fn describe(status: ExitStatus) -> String {
     match status {

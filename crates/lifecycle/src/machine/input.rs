@@ -1,15 +1,19 @@
 //! What goes into the machine and what comes out of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_jsonl::{Decision, HostRequest, Prompt};
+use bowline_jsonl::{HostRequest, Prompt};
 use bowline_reducer::Window;
-use bowline_transport::Exit;
+use bowline_transport::{Exit, Vitals};
 use bytes::Bytes;
 
 use crate::configuration::DialogueConfiguration;
 use crate::error::DialogueError;
+use crate::events::Told;
 use crate::machine::receipts::ReceiptState;
+use crate::permission::{PermissionAnswer, PermissionRecord};
+use crate::watchdog::WatchdogConfiguration;
 
 /// Names the caller of a command, so that the answer finds him.
 pub(crate) type Ticket = u64;
@@ -33,6 +37,8 @@ pub(crate) enum Input {
     WriteFailed,
     /// The process ended and its streams were read to their end.
     Exited(Exit),
+    /// What the agent's processes have used, as [`Output::Vitals`] asked for.
+    Vitals(Option<Vitals>),
     /// The host wants something.
     Command(Command, Ticket),
     /// The deadline has passed.
@@ -44,13 +50,20 @@ pub(crate) enum Input {
 pub(crate) enum Command {
     /// A prompt, with its uuid.
     Send(Prompt),
-    /// The answer to a permission request.
+    /// The answer to a permission request, and who gives it.
     Answer {
         request_id: String,
-        decision: Decision,
+        answer: PermissionAnswer,
+        by: Option<String>,
     },
     /// A control request.
     Request(HostRequest),
+    /// Keep prompts back from now on; answered when no turn is open.
+    Pause,
+    /// Send what was kept back, and prompts as they come.
+    Unpause,
+    /// Give up the prompts that were kept back.
+    CancelHeld,
     /// End in order, when the open turn is over.
     End,
     /// End now.
@@ -71,6 +84,14 @@ pub(crate) enum Output {
     Receipt { uuid: String, state: ReceiptState },
     /// Close the agent's input.
     CloseInput,
+    /// Something happened; only while somebody listens.
+    Told(Told),
+    /// A permission request is new or changed.
+    Permission(Arc<PermissionRecord>),
+    /// A turn has ended.
+    TurnEnded,
+    /// Look at the agent's processes; [`Input::Vitals`] is the answer.
+    Vitals,
     /// Climb the ladder.
     Terminate,
     /// The session is over; nothing follows.
@@ -106,6 +127,7 @@ pub(crate) struct Limits {
     pub(crate) control_timeout: Duration,
     pub(crate) end_grace: Duration,
     pub(crate) initialize: bool,
+    pub(crate) watchdog: WatchdogConfiguration,
 }
 
 impl From<&DialogueConfiguration> for Limits {
@@ -117,6 +139,7 @@ impl From<&DialogueConfiguration> for Limits {
             control_timeout: configuration.control_timeout,
             end_grace: configuration.end_grace,
             initialize: configuration.initialize,
+            watchdog: configuration.watchdog,
         }
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Receipts {
     states: HashMap<String, ReceiptState>,
     /// Uuids in the order of sending.
     order: Vec<String>,
+    /// How many are open.
+    open: usize,
 }
 
 /// A step that a prompt has made.
@@ -53,6 +55,7 @@ impl Receipts {
     pub(crate) fn accept(&mut self, uuid: &str) {
         self.states.insert(uuid.to_owned(), ReceiptState::Accepted);
         self.order.push(uuid.to_owned());
+        self.open += 1;
     }
 
     /// Moves a prompt forward; nothing when it is there already or not ours.
@@ -62,6 +65,9 @@ impl Receipts {
             return None;
         }
         *current = state;
+        if state.is_final() {
+            self.open -= 1;
+        }
         Some((uuid.to_owned(), state))
     }
 
@@ -101,8 +107,9 @@ impl Receipts {
             steps.extend(self.advance(uuid, ReceiptState::Answered));
         } else if steps.is_empty() && line.origin.is_none() {
             // An agent that names no prompts answers them in the order in which they came.
-            if let Some(oldest) = self.open().first() {
-                steps.extend(self.advance(oldest, ReceiptState::Answered));
+            let oldest = self.open_ones().next().map(str::to_owned);
+            if let Some(oldest) = oldest {
+                steps.extend(self.advance(&oldest, ReceiptState::Answered));
             }
         }
         steps
@@ -110,19 +117,24 @@ impl Receipts {
 
     /// Ends every open prompt.
     pub(crate) fn close(&mut self) -> Vec<Step> {
-        let open = self.open();
+        let open: Vec<_> = self.open_ones().map(str::to_owned).collect();
         open.iter()
             .filter_map(|uuid| self.advance(uuid, ReceiptState::Unknown))
             .collect()
     }
 
-    pub(crate) fn any_open(&self) -> bool {
-        self.states.values().any(|state| !state.is_final())
+    pub(crate) const fn any_open(&self) -> bool {
+        self.open > 0
+    }
+
+    /// How many prompts are open.
+    pub(crate) const fn open(&self) -> usize {
+        self.open
     }
 
     /// The open prompts, the oldest first.
-    fn open(&self) -> Vec<String> {
+    fn open_ones(&self) -> impl Iterator<Item = &str> {
         let is_open = |uuid: &&String| self.states.get(*uuid).is_some_and(|it| !it.is_final());
-        self.order.iter().filter(is_open).cloned().collect()
+        self.order.iter().filter(is_open).map(String::as_str)
     }
 }

@@ -71,6 +71,11 @@ impl Requests {
         })
     }
 
+    /// Whether anything was asked that has no answer yet.
+    pub(crate) fn any_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// When the next request has waited long enough.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.open.values().map(|open| open.due).min()

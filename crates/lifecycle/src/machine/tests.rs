@@ -1,10 +1,18 @@
 //! The machine under a clock of our own.
 
-use bowline_transport::{Drained, Exit, ExitStatus};
+mod permissions;
+mod prompts;
+mod property;
+mod told;
+mod watch;
 
-use super::ending::EXIT_GRACE;
+use bowline_jsonl::Prompt;
+use bowline_transport::{Drained, Exit, ExitStatus, Vitals};
 
 use super::*;
+use crate::events::Told;
+use crate::permission::PermissionRecord;
+use crate::watchdog::WatchdogConfiguration;
 
 const LIMITS: Limits = Limits {
     max_line: 1 << 20,
@@ -13,6 +21,21 @@ const LIMITS: Limits = Limits {
     control_timeout: Duration::from_secs(60),
     end_grace: Duration::from_secs(30),
     initialize: false,
+    watchdog: NO_WATCHDOG,
+};
+
+const NO_WATCHDOG: WatchdogConfiguration = WatchdogConfiguration {
+    check: Duration::from_secs(10),
+    inquiry: None,
+    permission: None,
+    limits: crate::watchdog::PhaseLimits {
+        starting: None,
+        model: None,
+        tool: None,
+        background: None,
+        post_result: None,
+        draining: Some(Duration::from_secs(5)),
+    },
 };
 
 /// A machine, the time, and what it has wanted so far.
@@ -22,6 +45,11 @@ struct World {
     lines: Vec<String>,
     replies: Vec<(Ticket, Result<Reply, DialogueError>)>,
     receipts: Vec<(String, ReceiptState)>,
+    told: Vec<Told>,
+    permissions: Vec<std::sync::Arc<PermissionRecord>>,
+    /// What the agent's processes have used, as the next look finds it.
+    vitals: Option<Vitals>,
+    looks: usize,
     terminations: usize,
     closed_input: bool,
     is_finished: bool,
@@ -35,10 +63,15 @@ impl World {
             lines: Vec::new(),
             replies: Vec::new(),
             receipts: Vec::new(),
+            told: Vec::new(),
+            permissions: Vec::new(),
+            vitals: None,
+            looks: 0,
             terminations: 0,
             closed_input: false,
             is_finished: false,
         };
+        world.machine.set_heard(true);
         world.drain();
         world
     }
@@ -57,6 +90,14 @@ impl World {
                 }
                 Output::Reply { ticket, reply } => self.replies.push((ticket, reply)),
                 Output::Receipt { uuid, state } => self.receipts.push((uuid, state)),
+                Output::Told(told) => self.told.push(told),
+                Output::Permission(record) => self.permissions.push(record),
+                Output::TurnEnded => {}
+                Output::Vitals => {
+                    self.looks += 1;
+                    self.machine
+                        .handle_input(Input::Vitals(self.vitals), self.now);
+                }
                 Output::CloseInput => self.closed_input = true,
                 Output::Terminate => self.terminations += 1,
                 Output::Finished => self.is_finished = true,
@@ -181,7 +222,8 @@ const ASK: &str = r#"{"type":"control_request","request_id":"r1","request":{"sub
 fn answer(world: &mut World, decision: Decision) -> Result<Reply, DialogueError> {
     let command = Command::Answer {
         request_id: "r1".into(),
-        decision,
+        answer: decision.into(),
+        by: None,
     };
     world.input(Input::Command(command, 9));
     world.replies.pop().expect("a reply").1
@@ -410,7 +452,7 @@ fn terminate_is_idempotent_and_expected() {
 fn an_agent_that_closes_its_output_and_lives_is_ended() {
     let mut world = World::new(LIMITS);
     world.input(Input::OutputEnded);
-    assert_eq!(world.step(), EXIT_GRACE);
+    assert_eq!(Some(world.step()), LIMITS.watchdog.limits.draining);
     assert_eq!(world.terminations, 1);
     world.exit(143);
     let wanted = "unexpected_exit: the process ended unexpectedly: exit code 143 after it had \

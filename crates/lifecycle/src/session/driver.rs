@@ -23,6 +23,7 @@ use tracing::debug;
 
 use crate::error::DialogueError;
 use crate::machine::{Command, Input, Machine, Output, ReceiptState, Reply, Ticket};
+use crate::session::outside::Outside;
 use crate::session::record::Recorder;
 use crate::session::{Ended, Final};
 
@@ -73,6 +74,7 @@ pub(super) struct Driver {
     /// Whether somebody can still send messages.
     has_handles: bool,
     recorder: Option<tokio::task::JoinHandle<Option<String>>>,
+    outside: Outside,
     revision: watch::Sender<Revision>,
     ended: watch::Sender<Option<Arc<Final>>>,
     start: Instant,
@@ -90,6 +92,7 @@ impl Driver {
         ladder: Ladder,
         inbox: mpsc::UnboundedReceiver<Message>,
         recorder: Option<Recorder>,
+        outside: Outside,
     ) -> (Self, Watches) {
         let (revision, newest) = watch::channel(machine.transcript().revision());
         let (ended, last) = watch::channel(None);
@@ -111,6 +114,7 @@ impl Driver {
             last_ticket: 0,
             has_handles: true,
             recorder,
+            outside,
             revision,
             ended,
             start: Instant::now(),
@@ -142,6 +146,7 @@ impl Driver {
     }
 
     fn feed(&mut self, input: Input) {
+        self.machine.set_heard(self.outside.is_heard());
         self.machine.handle_input(input, self.start.elapsed());
     }
 
@@ -167,6 +172,7 @@ impl Driver {
         let input = match piece {
             Piece::Bytes { bytes, .. } => {
                 self.folded += bytes.len();
+                self.outside.registration.output(bytes.len());
                 Input::Output(bytes)
             }
             Piece::Gap { from, to } => Input::OutputGap { from, to },
@@ -176,7 +182,10 @@ impl Driver {
 
     fn errors(&mut self, piece: Piece) {
         self.feed(match piece {
-            Piece::Bytes { bytes, .. } => Input::Errors(bytes),
+            Piece::Bytes { bytes, .. } => {
+                self.outside.registration.errors(bytes.len());
+                Input::Errors(bytes)
+            }
             Piece::Gap { from, to } => Input::ErrorsGap(to - from),
         });
     }
@@ -238,6 +247,13 @@ impl Driver {
                     }
                 }
                 Output::Receipt { uuid, state } => self.receipt(&uuid, state),
+                Output::Told(told) => self.outside.told(told),
+                Output::Permission(record) => self.outside.permission(record),
+                Output::TurnEnded => self.outside.turn_ended(self.machine.transcript()),
+                Output::Vitals => {
+                    let vitals = self.terminal.vitals();
+                    self.feed(Input::Vitals(vitals));
+                }
                 Output::Terminate => {
                     let (terminal, ladder) = (self.terminal.clone(), self.ladder);
                     let climb = async move { terminal.terminate(ladder).await };
@@ -333,6 +349,7 @@ impl Driver {
             stderr,
             recording_failed,
         };
+        self.outside.finish(&end);
         let last = Final {
             end,
             machine: Mutex::new(self.machine),

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::DialogueSession;
 use crate::configuration::DialogueConfiguration;
+use crate::watchdog::WatchdogConfiguration;
 
 async fn newer(session: &DialogueSession, revision: Revision) -> Revision {
     session.newer_than(revision).await;
@@ -24,6 +25,8 @@ async fn a_session_that_rests_has_no_timer() {
             r#"read line; sleep 0.2; echo '{"type":"system","subtype":"init"}'; exec cat"#.into(),
         ],
         initialize: false,
+        // A turn is looked at each ten seconds; a rest is not.
+        watchdog: WatchdogConfiguration::never(),
         ladder: Ladder::AT_ONCE,
         ..DialogueConfiguration::default()
     })

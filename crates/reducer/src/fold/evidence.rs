@@ -37,7 +37,35 @@ pub struct Status<'a> {
     pub reason: Cow<'a, str>,
 }
 
+/// What is open, counted: the same evidence as the status, without words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenWork {
+    /// Whether the agent has said anything.
+    pub was_heard: bool,
+    /// Whether a turn is open.
+    pub turn: bool,
+    /// Calls of the main thread that have no result yet; a sub-agent's are inside of one.
+    pub calls: usize,
+    /// Background tasks that run.
+    pub tasks: usize,
+    /// Permission requests without an answer.
+    pub permissions: usize,
+}
+
 impl Transcript {
+    /// What is open now.
+    #[must_use]
+    pub fn open_work(&self) -> OpenWork {
+        OpenWork {
+            was_heard: self.evidence.was_heard,
+            turn: self.evidence.turn_is_open,
+            calls: self.threads[0].open.len(),
+            tasks: self.evidence.tasks.len(),
+            permissions: self.evidence.permissions.len(),
+        }
+    }
+
     /// What the session is doing: derived from what is open, never set.
     #[must_use]
     pub fn status(&self) -> Status<'_> {

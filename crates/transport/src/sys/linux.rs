@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::io::Errno;
@@ -199,11 +200,44 @@ pub(crate) fn kill(process: &Process) {
 
 /// One process, without its marker.
 pub(super) fn look_up(pid: i32) -> Option<Process> {
-    // One read is enough, and the kernel writes no more than a line of about 300 bytes.
-    let mut line = [0_u8; 1024];
+    let mut line = [0_u8; STAT_BYTES];
+    parse(pid, stat(pid, &mut line)?)
+}
+
+/// One read is enough, and the kernel writes no more than a line of about 300 bytes.
+const STAT_BYTES: usize = 1024;
+
+fn stat(pid: i32, line: &mut [u8; STAT_BYTES]) -> Option<&[u8]> {
     let mut stat = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
-    let length = stat.read(&mut line).ok()?;
-    parse(pid, line.get(..length)?)
+    let length = stat.read(line).ok()?;
+    line.get(..length)
+}
+
+/// Time on a processor, and bytes read and written, of one process and its children that it has
+/// waited for; no bytes of a process that is not ours to look into.
+pub(crate) fn usage(pid: i32) -> Option<(Duration, u64)> {
+    let mut line = [0_u8; STAT_BYTES];
+    let ticks = ticks(stat(pid, &mut line)?)?;
+    let cpu = Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second());
+    let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    Some((cpu, moved(&io)))
+}
+
+/// `utime`, `stime`, `cutime` and `cstime` of proc_pid_stat(5).
+fn ticks(stat: &[u8]) -> Option<u64> {
+    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
+    let fields = rest.split_ascii_whitespace().skip(11).take(4);
+    fields.map(|field| field.parse::<u64>().ok()).sum()
+}
+
+/// `rchar` and `wchar` of proc_pid_io(5).
+fn moved(io: &str) -> u64 {
+    let counts = io.lines().filter_map(|line| {
+        let (name, count) = line.split_once(": ")?;
+        matches!(name, "rchar" | "wchar").then(|| count.parse::<u64>().ok())?
+    });
+    counts.sum()
 }
 
 /// Reads proc_pid_stat(5). The name in brackets may hold anything, brackets too: the last one ends
@@ -252,6 +286,21 @@ mod tests {
                 .zombie
         );
         assert_eq!(parse(1, b"1 (x"), None);
+    }
+
+    #[test]
+    fn what_was_used_is_read_behind_the_name() {
+        assert_eq!(
+            ticks(format!("42 (a) 1 (b) {STAT}").as_bytes()),
+            Some(5 + 6 + 7 + 8)
+        );
+        assert_eq!(ticks(b"42 (a) S 1"), Some(0));
+        assert_eq!(
+            moved("rchar: 7\nwchar: 5\nsyscr: 9\nread_bytes: 4096\n"),
+            12
+        );
+        let (_, bytes) = usage(std::process::id().cast_signed()).unwrap();
+        assert!(bytes > 0);
     }
 
     #[test]

@@ -56,6 +56,11 @@ pub(super) fn seal_descriptors() {
 /// Only Linux has this.
 pub(super) fn die_with_parent() {}
 
+/// Not known here: libc has no call for it that all of these systems share.
+pub(crate) fn usage(_pid: i32) -> Option<(std::time::Duration, u64)> {
+    None
+}
+
 /// Only Linux has control groups: there is never one.
 #[derive(Debug)]
 pub(crate) enum Nest {}

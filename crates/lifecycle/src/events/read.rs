@@ -1,0 +1,133 @@
+//! What a line of the agent tells, beside what it changes in the transcript.
+
+use bowline_jsonl::{
+    ApiEvent, BlockBody, Body, Delta, Event, Item, RawJson, Str, ToolUse, TurnResult,
+};
+use bowline_reducer::{Entry, EntryKind, ToolCall, Transcript};
+
+use super::DialogueEventKind;
+
+/// The tool calls around what a sub-agent says, the outermost first.
+pub(crate) fn path_of(transcript: &Transcript, parent: Option<&str>) -> Vec<String> {
+    let mut path = Vec::new();
+    let mut next = parent.map(str::to_owned);
+    while let Some(id) = next {
+        let around = transcript
+            .tool_call(&id)
+            .and_then(|call| call.thread().call());
+        next = around.map(|call| call.id().to_owned());
+        // What is parked for a parent that has not come yet may name itself.
+        if path.contains(&id) {
+            break;
+        }
+        path.push(id);
+    }
+    path.reverse();
+    path
+}
+
+/// Tells a line that the transcript has taken in.
+pub(crate) fn tell_line(
+    item: &Item<'_>,
+    transcript: &Transcript,
+    mut tell: impl FnMut(DialogueEventKind),
+) {
+    match &item.event {
+        Ok(event) => tell_event(event, transcript, &mut tell),
+        Err(error) => tell(DialogueEventKind::ParseError {
+            text: format!("line {}: {error}", item.at.line),
+        }),
+    }
+}
+
+fn tell_event(
+    event: &Event<'_>,
+    transcript: &Transcript,
+    tell: &mut impl FnMut(DialogueEventKind),
+) {
+    match &event.body {
+        Body::Assistant(line) => {
+            for block in line.message.blocks() {
+                spoken(&block.body).into_iter().for_each(&mut *tell);
+            }
+        }
+        Body::User(line) if !line.is_replay => {
+            for block in line.message.blocks() {
+                given(&block.body, transcript)
+                    .into_iter()
+                    .for_each(&mut *tell);
+            }
+        }
+        Body::Stream(line) => {
+            if let ApiEvent::BlockDelta { delta, .. } = &line.event {
+                piece(*delta).into_iter().for_each(tell);
+            }
+        }
+        Body::Result(line) => tell(turn_end(line, transcript)),
+        _ => {}
+    }
+}
+
+fn spoken(body: &BlockBody<'_>) -> Option<DialogueEventKind> {
+    Some(match body {
+        BlockBody::Text { text } => DialogueEventKind::Text { text: owned(*text) },
+        BlockBody::Thinking { thinking, .. } => DialogueEventKind::Thinking {
+            text: owned(*thinking),
+        },
+        BlockBody::ToolUse(call) | BlockBody::ServerToolUse(call) => used(call),
+        _ => return None,
+    })
+}
+
+fn used(call: &ToolUse<'_>) -> DialogueEventKind {
+    DialogueEventKind::ToolUse {
+        id: owned(call.id),
+        name: owned(call.name),
+        input: call.input.map_or("{}", RawJson::text).to_owned(),
+    }
+}
+
+fn given(body: &BlockBody<'_>, transcript: &Transcript) -> Option<DialogueEventKind> {
+    let BlockBody::ToolResult(result) = body else {
+        return None;
+    };
+    let id = owned(result.tool_use_id);
+    let text = transcript.tool_call(&id).and_then(ToolCall::result);
+    Some(DialogueEventKind::ToolResult {
+        text: text.map_or_else(String::new, |it| it.text().to_cow().into_owned()),
+        id,
+        is_error: result.is_error,
+    })
+}
+
+fn piece(delta: Delta<'_>) -> Option<DialogueEventKind> {
+    let (text, is_thinking) = match delta {
+        Delta::Text(text) => (text, false),
+        Delta::Thinking(text) => (text, true),
+        _ => return None,
+    };
+    Some(DialogueEventKind::Delta {
+        text: owned(text),
+        is_thinking,
+    })
+}
+
+fn turn_end(line: &TurnResult<'_>, transcript: &Transcript) -> DialogueEventKind {
+    let last = transcript.entries().rev().map(Entry::kind);
+    let mut results = last.filter_map(|kind| match kind {
+        EntryKind::Result { outcome, text, .. } => Some((outcome, text)),
+        _ => None,
+    });
+    let (outcome, text) = results.next().unzip();
+    DialogueEventKind::TurnEnd {
+        subtype: line.subtype.map(owned).unwrap_or_default(),
+        outcome: outcome.unwrap_or(bowline_reducer::Outcome::Failed),
+        is_error: line.is_error,
+        text: text.flatten().map(|text| text.to_cow().into_owned()),
+        cost_usd: transcript.usage().cost_usd(),
+    }
+}
+
+fn owned(text: Str<'_>) -> String {
+    text.decode().into_owned()
+}
