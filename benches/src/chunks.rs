@@ -29,8 +29,10 @@ const LINE: usize = 10_000_000;
 pub enum Stream {
     /// A corpus of so many bytes, in pieces of every size.
     Corpus(Corpus, usize),
-    /// One line of 10 MB, in the pieces of a terminal and whole.
-    LongLine,
+    /// A line of 10 MB, the first that its framer sees, in the pieces of a terminal and whole.
+    FirstLine,
+    /// The same through a framer that has seen such a line before, and has its memory.
+    NextLine,
 }
 
 /// How pieces come.
@@ -62,14 +64,15 @@ impl Stream {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Corpus(corpus, _) => corpus.name(),
-            Self::LongLine => "line",
+            Self::FirstLine => "first_line",
+            Self::NextLine => "next_line",
         }
     }
 
     fn load(self) -> Bytes {
         match self {
             Self::Corpus(corpus, size) => corpus.generate(size).expect("generated in memory"),
-            Self::LongLine => Script::default().long(LINE).take(),
+            Self::FirstLine | Self::NextLine => Script::default().long(LINE).take(),
         }
     }
 
@@ -77,7 +80,7 @@ impl Stream {
     fn plan(self, length: usize) -> Vec<(Way, usize)> {
         let sizes = match self {
             Self::Corpus(..) => SIZES.to_vec(),
-            Self::LongLine => vec![TERMINAL, length],
+            Self::FirstLine | Self::NextLine => vec![TERMINAL, length],
         };
         let with = |way| sizes.iter().map(move |&size| (way, size));
         with(Way::Read).chain(with(Way::Push)).collect()
@@ -85,8 +88,7 @@ impl Stream {
 
     /// Measures in this process: the fastest of so many rounds for each slice, summed.
     ///
-    /// A corpus goes through framers that go on from slice to slice, as those of sessions do; the
-    /// long line is the first that its framer sees.
+    /// A corpus goes through framers that go on from slice to slice, as those of sessions do.
     ///
     /// # Panics
     ///
@@ -113,7 +115,7 @@ impl Stream {
             let mut best = vec![Duration::MAX; all.len()];
             for _ in 0..rounds {
                 for ((timed, framer), best) in all.iter_mut().zip(&mut best) {
-                    if self == Self::LongLine {
+                    if self == Self::FirstLine {
                         *framer = Framer::default();
                     }
                     let (time, seen) = time(&slice, timed.way, timed.chunk, framer);

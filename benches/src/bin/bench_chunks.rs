@@ -75,7 +75,9 @@ impl Arguments {
         };
         let corpora = corpora.iter();
         let corpora = corpora.map(|&it| Stream::Corpus(it, (self.mib << 20) as usize));
-        corpora.chain([Stream::LongLine]).collect()
+        corpora
+            .chain([Stream::FirstLine, Stream::NextLine])
+            .collect()
     }
 
     /// What a process of its own measures of a stream.

@@ -1,0 +1,17 @@
+//! Some thousand mutants; more by `cargo fuzz-jsonl`.
+
+use bowline_fuzz::{Corpus, Fuzzer, Tally};
+
+#[test]
+fn both_builds_and_serde_json_see_the_same() {
+    let fuzzer = Fuzzer::new(Corpus::load().expect("the recordings are there"), 7);
+    let mut tally = Tally::default();
+    for number in 0..5_000 {
+        if let Err(finding) = fuzzer.look(number, &mut tally) {
+            panic!("{finding}");
+        }
+    }
+    assert!(tally.mutants > 5_000, "{tally:?}");
+    assert!(tally.taken > tally.mutants / 4, "{tally:?}");
+    assert!(tally.refused > tally.mutants / 4, "{tally:?}");
+}
