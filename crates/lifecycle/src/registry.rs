@@ -17,6 +17,7 @@ use crate::session::WeakDialogue;
 
 pub use self::metrics::Metrics;
 pub(crate) use self::registration::Registration;
+pub(crate) use self::terminal::describe;
 pub use self::terminal::{RegisteredTerminal, TerminalTag, Tombstone};
 
 use self::metrics::Totals;

@@ -185,6 +185,7 @@ impl ShellSession {
 
     /// Ends the program and all that it started, step by step: hang-up, SIGTERM, SIGKILL.
     pub async fn terminate(&self) -> TerminationReport {
+        self.inner.desk.ending();
         self.inner.terminal.terminate(self.inner.ladder).await
     }
 

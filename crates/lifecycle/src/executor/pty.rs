@@ -12,6 +12,7 @@ use super::terminal::{
 };
 use super::{TerminalError, locked};
 use crate::line_buffer::LineBuffer;
+use crate::registry::{Registration, TerminalRegistry, TerminalTag, describe};
 
 /// The shell gives the file to the agent and becomes it, so that the process's end is its own.
 const FILE_AS_INPUT: &str = r#"exec "$@" <"$0""#;
@@ -49,7 +50,9 @@ impl PtyTerminal {
     fn open(&self, command: TerminalCommand) -> Result<PtyRun, TerminalError> {
         let terminal = TerminalEngine.make_session(self.configuration(&command)?)?;
         locked(&self.running).push((command.session, terminal.clone()));
+        let shared = TerminalRegistry::shared();
         Ok(PtyRun {
+            registration: shared.register(&terminal, TerminalTag::Executor, None),
             terminal,
             running: Arc::clone(&self.running),
         })
@@ -102,6 +105,7 @@ impl VisibleTerminal for PtyTerminal {
 
 /// A command on a PTY.
 struct PtyRun {
+    registration: Registration,
     terminal: TerminalSession,
     running: Running,
 }
@@ -112,13 +116,17 @@ impl TerminalRun for PtyRun {
             let exit = self.terminal.exited().await;
             // What the agent left running is not part of the command.
             self.terminal.terminate(Ladder::AT_ONCE).await;
+            self.registration
+                .end(exit.status, true, &describe(exit.status));
             Ok(self.output(exit.status))
         })
     }
 
-    fn end(self: Box<Self>) -> TerminalFuture<'static, TerminalOutput> {
+    fn end(mut self: Box<Self>) -> TerminalFuture<'static, TerminalOutput> {
         Box::pin(async move {
             let report = self.terminal.terminate(Ladder::default()).await;
+            let status = report.exit.status;
+            self.registration.end(status, true, &describe(status));
             self.output(report.exit.status)
         })
     }

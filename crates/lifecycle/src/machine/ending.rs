@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use bowline_jsonl::HostRequest;
 use bowline_reducer::{End, HostEvent};
-use bowline_transport::{Exit, ExitStatus};
+use bowline_transport::Exit;
 
 use super::requests::Answered;
 use super::{Ending, Machine, Output};
 use crate::events::DialogueEventKind;
 use crate::permission::RequestState;
+use crate::registry::describe;
 
 impl Machine {
     /// Does what became possible with the last input.
@@ -144,11 +145,3 @@ impl Machine {
 
 /// The first request of a session.
 const INITIALIZE: &str = "initialize";
-
-fn describe(status: ExitStatus) -> String {
-    match status {
-        ExitStatus::Code(code) => format!("exit code {code}"),
-        ExitStatus::Signal(signal) => format!("signal {signal}"),
-        ExitStatus::Unknown => "unknown exit status".to_owned(),
-    }
-}

@@ -98,3 +98,12 @@ impl RegisteredTerminal {
         self.connection.borrow().clone()
     }
 }
+
+/// The end of a process in words.
+pub(crate) fn describe(status: ExitStatus) -> String {
+    match status {
+        ExitStatus::Code(code) => format!("exit code {code}"),
+        ExitStatus::Signal(signal) => format!("signal {signal}"),
+        ExitStatus::Unknown => "unknown exit status".to_owned(),
+    }
+}

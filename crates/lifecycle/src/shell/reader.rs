@@ -1,16 +1,18 @@
 //! The one task that reads a shell session's output: makes lines of it, and derives the state.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_transport::{LogReader, Piece, Stream, TerminalSession};
+use bowline_transport::{ExitStatus, LogReader, Piece, Stream, TerminalSession};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::feed::{Feed, SessionExit};
+use super::feed::Feed;
 use super::state::{Evidence, Foreground};
 use super::{SessionState, ShellConfiguration};
 use crate::line_buffer::{LineBuffer, LineLimits};
+use crate::registry::{Registration, TerminalRegistry, TerminalTag, describe};
 use crate::submit::{Activity, PasteMode};
 
 /// Pieces that are taken before subscribers are woken. A program that floods is told in bursts.
@@ -21,6 +23,8 @@ const BURST: usize = 32;
 pub(super) struct Desk {
     typed: Notify,
     lines: Mutex<LineBuffer>,
+    /// Whether the host has asked for the end.
+    is_ending: AtomicBool,
 }
 
 impl Desk {
@@ -28,7 +32,13 @@ impl Desk {
         Self {
             typed: Notify::new(),
             lines: Mutex::new(LineBuffer::new(limits)),
+            is_ending: AtomicBool::new(false),
         }
+    }
+
+    /// The host asks for the end: what comes is expected from now on.
+    pub(super) fn ending(&self) {
+        self.is_ending.store(true, Ordering::Release);
     }
 
     /// Something was typed.
@@ -47,6 +57,7 @@ pub(super) struct Reader {
     terminal: Option<TerminalSession>,
     feed: Arc<Feed>,
     desk: Arc<Desk>,
+    registration: Registration,
     paste: PasteMode,
     activity: watch::Sender<Activity>,
     /// When something was last said or typed.
@@ -68,6 +79,7 @@ impl Reader {
             terminal: Some(terminal.clone()),
             feed: Arc::clone(feed),
             desk: Arc::clone(desk),
+            registration: TerminalRegistry::shared().register(terminal, TerminalTag::Shell, None),
             paste: PasteMode::default(),
             activity,
             stirred: Instant::now(),
@@ -117,6 +129,7 @@ impl Reader {
     fn piece(&mut self, piece: Piece) {
         match piece {
             Piece::Bytes { bytes, .. } => {
+                self.registration.output(bytes.len());
                 self.paste.push(&bytes);
                 self.desk.lines().push(&bytes, |line| self.feed.line(line));
             }
@@ -173,15 +186,20 @@ impl Reader {
 
     async fn finish(mut self, mut dropped: oneshot::Receiver<()>) {
         self.finish_line();
-        let exit = match self.terminal.take() {
+        let status = match self.terminal.take() {
             // A program may close its terminal and go on.
             Some(terminal) => tokio::select! {
-                exit = terminal.exited() => exit.status.into(),
-                _ = &mut dropped => SessionExit::default(),
+                exit = terminal.exited() => exit.status,
+                _ = &mut dropped => ExitStatus::Unknown,
             },
-            None => SessionExit::default(),
+            None => ExitStatus::Unknown,
         };
-        self.feed.end(exit);
+        // Whoever lets go of the last handle wants the end as well.
+        let expected = status == ExitStatus::Unknown || self.desk.is_ending.load(Ordering::Acquire);
+        self.registration.end(status, expected, &describe(status));
+        // The list is told before those who wait for the end.
+        drop(self.registration);
+        self.feed.end(status.into());
     }
 }
 

@@ -1,0 +1,7 @@
+//! Dialogues with small agents of our own: who owns what, who hears what, who is ended and why.
+
+mod observed;
+mod ownership;
+mod permissions;
+mod silence;
+mod support;

@@ -1,0 +1,79 @@
+//! Questions of several sessions in one list.
+
+use bowline_lifecycle::{
+    Decision, DialogueError, DialogueEventKind, RequestState, TerminalRegistry,
+};
+
+use super::support::{agent, start, until, within};
+
+/// Asks, and says what it was answered.
+const ASK: &str = r#"
+echo '{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","tool_use_id":"t1","input":{"command":"ls"}}}'
+read answer
+case "$answer" in
+*allow*) said=yes ;;
+*) said=no ;;
+esac
+echo '{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"'$said'"}]},"uuid":"a"}'
+exec cat >/dev/null
+"#;
+
+#[tokio::test]
+async fn open_questions_of_all_sessions_are_listed_and_answered_by_whoever_is_first() {
+    let registry = TerminalRegistry::shared();
+    let (one, mut of_one) = start(agent(ASK)).await;
+    let (two, mut of_two) = start(agent(ASK)).await;
+    let is_asked =
+        |kind: &DialogueEventKind| matches!(kind, DialogueEventKind::PermissionRequest(_));
+    until(&mut of_one, "the first question", is_asked).await;
+    until(&mut of_two, "the second question", is_asked).await;
+    let open = registry.open_permissions();
+    for session in [&one, &two] {
+        let own = open
+            .iter()
+            .find(|it| it.session == session.id())
+            .expect("it asks");
+        assert_eq!(own.record.input, r#"{"command":"ls"}"#);
+    }
+    let phone = Some("phone".to_owned());
+    let first = registry.answer_permission(two.id(), "r1", Decision::allow(), phone);
+    within("an answer", first).await.expect("the first answer");
+    let late = two.answer_permission_as("desk", "r1", Decision::deny("no"));
+    let late = within("a refusal", late).await;
+    assert!(
+        matches!(&late, Err(DialogueError::TooLate { by: Some(by), .. }) if by == "phone"),
+        "{late:?}"
+    );
+    let said = until(&mut of_two, "what it was told", |kind| {
+        matches!(kind, DialogueEventKind::Text { .. })
+    });
+    let wanted = DialogueEventKind::Text { text: "yes".into() };
+    assert_eq!(said.await.last().expect("a word").kind, wanted);
+    let all = registry.permissions();
+    let of = |session| {
+        all.iter()
+            .find(|it| it.session == session)
+            .expect("listed")
+            .record
+            .state
+    };
+    assert_eq!(
+        (of(one.id()), of(two.id())),
+        (RequestState::Open, RequestState::Answered)
+    );
+    // The question dies with its agent.
+    within("the end", one.terminate()).await;
+    let told = until(&mut of_one, "its end", |kind| {
+        matches!(kind, DialogueEventKind::PermissionEnded(_))
+    });
+    let DialogueEventKind::PermissionEnded(record) = &told.await.pop().expect("told").kind.clone()
+    else {
+        panic!("another event");
+    };
+    assert_eq!(record.state, RequestState::Orphaned);
+    let gone = registry
+        .answer_permission(one.id(), "r1", Decision::allow(), None)
+        .await;
+    assert_eq!(gone, Err(DialogueError::Ended));
+    within("the end", two.terminate()).await;
+}
