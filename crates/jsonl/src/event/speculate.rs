@@ -46,14 +46,18 @@ enum DeltaKind {
 /// Where the parts of a delta stand that no other line has. It is spelt like the last one else.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spelt {
-    /// Index of the opening quote of the text.
-    text: usize,
-    text_end: StringEnd,
-    /// Index of the opening quote of the uuid.
-    uuid: usize,
-    uuid_end: StringEnd,
+    text: Quoted,
+    uuid: Quoted,
     /// Index behind the line.
     pub(crate) end: usize,
+}
+
+/// Where a string stands.
+#[derive(Clone, Copy, Debug)]
+struct Quoted {
+    /// Index of the opening quote.
+    at: usize,
+    end: StringEnd,
 }
 
 const HEAD: &str = r#"{"type":"stream_event","event":"#;
@@ -68,87 +72,76 @@ impl Spelling {
     pub(crate) fn find(&mut self, line: &str) -> Option<Spelt> {
         let bytes = line.as_bytes();
         let text = match self.head.behind(bytes, 0) {
-            Some(at) => at,
-            None => self.learn_head(line)?,
+            Some(at) => Quoted::find(bytes, at)?,
+            None => Quoted::find(bytes, self.learn_head(line)?)?,
         };
-        let text_end = string(bytes, text)?;
-        let at = literal(line, text_end.quote() + 1, "}}")?;
-        let uuid = match self.middle.behind(bytes, at) {
-            Some(at) => at,
-            None => self.learn_middle(line, at)?,
-        };
-        let uuid_end = string(bytes, uuid)?;
-        let at = uuid_end.quote() + 1;
-        let end = match self.tail.behind(bytes, at) {
-            Some(at) => at,
-            None => self.learn_tail(line, at)?,
-        };
-        Some(Spelt {
-            text,
-            text_end,
-            uuid,
-            uuid_end,
-            end,
-        })
+        let at = literal(line, text.behind(), "}}")?;
+        let (uuid, end) = self.find_tail(line, at)?;
+        Some(Spelt { text, uuid, end })
     }
 
     /// The delta that was found.
     #[inline(always)]
     pub(crate) fn event<'a>(&self, line: &'a str, spelt: Spelt) -> Event<'a> {
-        let text = string_between(line, spelt.text, spelt.text_end);
+        let text = spelt.text.value(line);
         let delta = match self.delta {
             DeltaKind::Text => Delta::Text(text),
             DeltaKind::InputJson => Delta::InputJson(text),
             DeltaKind::Thinking => Delta::Thinking(text),
         };
         let index = self.index;
-        self.envelope(line, spelt, ApiEvent::BlockDelta { index, delta })
+        let event = ApiEvent::BlockDelta { index, delta };
+        self.envelope(line, event, spelt.uuid, spelt.end)
     }
 
     /// A stream event of any kind that stands in the usual envelope, and the index behind its line.
     #[inline(never)]
     pub(crate) fn read<'a>(&mut self, line: &'a str) -> Option<(usize, Event<'a>)> {
-        let bytes = line.as_bytes();
         let start = literal(line, 0, HEAD)?;
         if literal(line, start, START).is_some() {
             return None;
         }
         let mut event = ApiEvent::default();
         let at = event.read(line, start).ok()?;
+        let (uuid, end) = self.find_tail(line, at)?;
+        Some((end, self.envelope(line, event, uuid, end)))
+    }
+
+    /// What stands behind the event at `at`: the uuid, and the index behind the line.
+    #[inline(always)]
+    fn find_tail(&mut self, line: &str, at: usize) -> Option<(Quoted, usize)> {
+        let bytes = line.as_bytes();
         let uuid = match self.middle.behind(bytes, at) {
-            Some(at) => at,
-            None => self.learn_middle(line, at)?,
+            Some(at) => Quoted::find(bytes, at)?,
+            None => Quoted::find(bytes, self.learn_middle(line, at)?)?,
         };
-        let uuid_end = string(bytes, uuid)?;
-        let at = uuid_end.quote() + 1;
-        let end = match self.tail.behind(bytes, at) {
-            Some(at) => at,
-            None => self.learn_tail(line, at)?,
+        let end = match self.tail.behind(bytes, uuid.behind()) {
+            Some(end) => end,
+            None => self.learn_tail(line, uuid.behind())?,
         };
-        let spelt = Spelt {
-            text: uuid,
-            text_end: uuid_end,
-            uuid,
-            uuid_end,
-            end,
-        };
-        Some((end, self.envelope(line, spelt, event)))
+        Some((uuid, end))
     }
 
     /// The line around an event.
     #[inline(always)]
-    fn envelope<'a>(&self, line: &'a str, spelt: Spelt, event: ApiEvent<'a>) -> Event<'a> {
+    fn envelope<'a>(
+        &self,
+        line: &'a str,
+        event: ApiEvent<'a>,
+        uuid: Quoted,
+        end: usize,
+    ) -> Event<'a> {
         let stream = StreamEvent {
-            api_message_id: Some(self.tail.value(line, spelt.uuid_end.quote() + 1)),
+            api_message_id: Some(self.tail.value(line, uuid.behind())),
             event,
             abandoned: None,
         };
         Event {
-            uuid: Some(string_between(line, spelt.uuid, spelt.uuid_end)),
-            session_id: Some(self.middle.value(line, spelt.uuid - self.middle.length)),
+            uuid: Some(uuid.value(line)),
+            session_id: Some(self.middle.value(line, uuid.at - self.middle.length)),
             parent_tool_use_id: None,
             body: Body::Stream(stream),
-            raw: RawJson::validated(line.get(..spelt.end).unwrap_or_default()),
+            raw: RawJson::validated(line.get(..end).unwrap_or_default()),
         }
     }
 
@@ -226,21 +219,36 @@ impl Run {
     /// Reads `before`, a string and `after` at `at` and remembers them; the index behind.
     fn learn(&mut self, line: &str, at: usize, before: &str, after: &str) -> Option<usize> {
         let quote = literal(line, at, before)?;
-        let close = string(line.as_bytes(), quote)?;
-        let end = literal(line, close.quote() + 1, after)?;
-        let value = (quote + 1 - at, close.quote() - at);
-        let is_plain = !close.has_escapes();
+        let value = Quoted::find(line.as_bytes(), quote)?;
+        let end = literal(line, value.behind(), after)?;
+        let is_plain = !value.end.has_escapes();
+        let value = (quote + 1 - at, value.end.quote() - at);
         is_plain.then(|| self.remember(line.get(at..end)?, value))??;
         Some(end)
     }
 }
 
-/// The end of the string whose opening quote stands at `at`.
-#[inline(always)]
-fn string(bytes: &[u8], at: usize) -> Option<StringEnd> {
-    (byte(bytes, at) == b'"')
-        .then(|| string_end(bytes, at + 1))?
-        .ok()
+impl Quoted {
+    /// The string whose opening quote stands at `at`.
+    #[inline(always)]
+    fn find(bytes: &[u8], at: usize) -> Option<Self> {
+        if byte(bytes, at) != b'"' {
+            return None;
+        }
+        let end = string_end(bytes, at + 1).ok()?;
+        Some(Self { at, end })
+    }
+
+    /// Index behind the closing quote.
+    #[inline(always)]
+    const fn behind(self) -> usize {
+        self.end.quote() + 1
+    }
+
+    #[inline(always)]
+    fn value(self, line: &str) -> Str<'_> {
+        string_between(line, self.at, self.end)
+    }
 }
 
 /// Index behind `literal`, when it stands at `at`.
