@@ -59,8 +59,8 @@ pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Sou
 pub use bowline_reducer as reducer;
 pub use bowline_transport::{
     ConnectionState, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus, Ladder,
-    SessionId, Signal, SignalError, SpawnError, TerminalSession, TerminationReport, Vitals,
-    WindowSize, probe, run_guard,
+    ReconnectFailed, ReconnectFailure, RetryError, SessionId, Signal, SignalError, SpawnError,
+    TerminalSession, TerminationReport, Vitals, WindowSize, probe, run_guard,
 };
 pub use command::{
     AgentCommand, AgentDocument, AgentEnvironment, AgentMode, AgentOptions, AgentText,

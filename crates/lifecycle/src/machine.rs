@@ -49,6 +49,8 @@ pub(crate) struct Machine {
     permissions: Permissions,
     held: Held,
     guard: Guard,
+    /// Whether the agent's machine cannot be reached just now.
+    is_cut_off: bool,
     /// Why the watchdog has ended the agent, if it has.
     killed: Option<String>,
     stderr: HeadTail,
@@ -85,6 +87,7 @@ impl Machine {
             permissions: Permissions::default(),
             held: Held::default(),
             guard: Guard::new(limits.watchdog),
+            is_cut_off: false,
             killed: None,
             stderr_line: Lines::default(),
             is_heard: false,
@@ -126,6 +129,7 @@ impl Machine {
             Input::WriteFailed => {}
             Input::Exited(exit) => self.exited(&exit),
             Input::Vitals(vitals) => self.vitals(vitals),
+            Input::Connection(state) => self.connection(state),
             Input::Command(command, ticket) => self.command(command, ticket),
             Input::Timeout => self.timeout(),
         }

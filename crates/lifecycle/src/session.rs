@@ -13,8 +13,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bowline_jsonl::{HostRequest, Prompt};
 use bowline_reducer::{Changes, Cursor, Revision, Transcript};
 use bowline_transport::{
-    ConnectionState, Exit, SessionId, Signal, SignalError, Tap, TerminalEngine, TerminalSession,
-    TerminationReport,
+    ConnectionState, Exit, RetryError, SessionId, Signal, SignalError, Tap, TerminalEngine,
+    TerminalSession, TerminationReport,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Instrument as _;
@@ -194,6 +194,15 @@ impl DialogueSession {
     #[must_use]
     pub fn connection(&self) -> watch::Receiver<ConnectionState> {
         self.terminal.connection()
+    }
+
+    /// Tries once more to reach the agent's machine after the link was given up.
+    ///
+    /// # Errors
+    ///
+    /// The link is not given up, or no retry mends what is wrong with it.
+    pub fn retry(&self) -> Result<(), RetryError> {
+        self.terminal.retry()
     }
 
     /// The agent's process id.

@@ -75,6 +75,7 @@
 //! [`pty_system`] has an answer, that of portable-pty; sessions are not built there.
 
 mod configuration;
+mod connection;
 mod containment;
 mod engine;
 mod environment;
@@ -94,6 +95,7 @@ mod tty;
 mod vitals;
 
 pub use configuration::{Configuration, InputLimits, LogLimits, PtyMode, Stdio, WindowSize};
+pub use connection::{ConnectionState, ReconnectFailed, ReconnectFailure, RetryError};
 pub use containment::{Containment, ContainmentProbe, probe};
 pub use engine::TerminalEngine;
 pub use environment::Environment;
@@ -106,7 +108,7 @@ pub use log::shared::LogReader;
 pub use log::{Overflow, Piece};
 pub use login::{LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, RESOLVING};
 pub use pty_system::{HardenedPtySystem, pty_system};
-pub use session::{ConnectionState, Kind, SessionId, Stream, TerminalSession};
+pub use session::{Kind, SessionId, Stream, TerminalSession};
 pub use signal::Signal;
 pub use tty::Tty;
 pub use vitals::Vitals;

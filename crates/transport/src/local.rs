@@ -26,13 +26,14 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
 use crate::configuration::{Configuration, LogLimits, Stdio, WindowSize};
+use crate::connection::ConnectionState;
 use crate::containment::Containment;
 use crate::error::{ResizeError, SignalError, SpawnError, WriteError};
 use crate::exit::Exit;
 use crate::ladder::{Ladder, TerminationReport};
 use crate::log::shared::SharedLog;
 use crate::log::{Log, Overflow};
-use crate::session::{ConnectionState, Kind, Receipt, SessionId, Stream, Terminal};
+use crate::session::{Kind, Receipt, SessionId, Stream, Terminal};
 use crate::signal::Signal;
 use crate::sys;
 use crate::tty::Tty;

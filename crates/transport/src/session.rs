@@ -8,6 +8,7 @@ use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
 use crate::configuration::WindowSize;
+use crate::connection::{ConnectionState, RetryError};
 use crate::containment::Containment;
 use crate::error::{ResizeError, SignalError, WriteError};
 use crate::exit::{Drained, Exit, ExitStatus};
@@ -53,30 +54,6 @@ pub enum Stream {
     Errors,
 }
 
-/// How the link to the child's machine stands. Local kinds are always `Connected`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConnectionState {
-    /// The link is up.
-    Connected,
-    /// The link is down and being made again.
-    Reconnecting {
-        /// 1 for the first try.
-        attempt: u32,
-    },
-    /// The link is up again; the streams go on where they stopped.
-    Reconnected {
-        /// Output offset from which the streams went on.
-        from: u64,
-        /// Bytes of output that were lost in between; 0 as a rule.
-        gap: u64,
-    },
-    /// The link is down for good.
-    Failed {
-        /// A lowercase fragment for people.
-        reason: String,
-    },
-}
-
 /// Resolves when a write or a close has been done. Gone without an answer: the session ended.
 pub(crate) type Receipt = oneshot::Receiver<Result<(), WriteError>>;
 
@@ -95,6 +72,10 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn exit(&self) -> watch::Receiver<Option<Exit>>;
     fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>>;
     fn connection(&self) -> watch::Receiver<ConnectionState>;
+    /// Tries again to reach a machine that was given up.
+    fn retry(&self) -> Result<(), RetryError> {
+        Err(RetryError::NotFailed)
+    }
     /// The session's name is the one that its tree is marked with.
     fn vitals(&self, id: SessionId) -> Option<Vitals>;
 }
@@ -248,6 +229,24 @@ impl TerminalSession {
     /// How the link to the child's machine stands, now and from now on.
     pub fn connection(&self) -> watch::Receiver<ConnectionState> {
         self.terminal.connection()
+    }
+
+    /// Tries once more to reach the child's machine after [`ConnectionState::Failed`]. What comes of
+    /// it is told as states; the streams go on where they stopped.
+    ///
+    /// # Errors
+    ///
+    /// [`RetryError::NotFailed`] while the link is not given up, as that of a local session never
+    /// is; [`RetryError::Hopeless`] for a failure that no retry mends.
+    pub fn retry(&self) -> Result<(), RetryError> {
+        if let ConnectionState::Failed(failed) = &*self.terminal.connection().borrow()
+            && !failed.failure.can_retry()
+        {
+            return Err(RetryError::Hopeless {
+                failure: failed.failure,
+            });
+        }
+        self.terminal.retry()
     }
 
     /// The runtime that ran the session is gone, and the session went with it.

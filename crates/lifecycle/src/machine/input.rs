@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bowline_jsonl::{HostRequest, Prompt};
 use bowline_reducer::Window;
-use bowline_transport::{Exit, Vitals};
+use bowline_transport::{ConnectionState, Exit, Vitals};
 use bytes::Bytes;
 
 use crate::configuration::DialogueConfiguration;
@@ -39,6 +39,8 @@ pub(crate) enum Input {
     Exited(Exit),
     /// What the agent's processes have used, as [`Output::Vitals`] asked for.
     Vitals(Option<Vitals>),
+    /// The link to the agent's machine changed.
+    Connection(ConnectionState),
     /// The host wants something.
     Command(Command, Ticket),
     /// The deadline has passed.

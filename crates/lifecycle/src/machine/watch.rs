@@ -2,7 +2,7 @@
 
 use bowline_jsonl::HostRequest;
 use bowline_reducer::{HostEvent, ToolCall};
-use bowline_transport::Vitals;
+use bowline_transport::{ConnectionState, Vitals};
 
 use super::{Ending, Machine, Output};
 use crate::events::DialogueEventKind;
@@ -46,7 +46,23 @@ impl Machine {
         if self.ended || self.ending == Some(Ending::Terminated) || self.killed.is_some() {
             return self.guard.stop();
         }
-        self.guard.enter(self.phase(), self.now);
+        // Who cannot be heard is not silent.
+        let phase = if self.is_cut_off {
+            WorkPhase::Idle
+        } else {
+            self.phase()
+        };
+        self.guard.enter(phase, self.now);
+    }
+
+    /// The link to the agent's machine changed.
+    pub(super) fn connection(&mut self, state: ConnectionState) {
+        self.is_cut_off = !state.is_up();
+        if let ConnectionState::Failed(failed) = &state {
+            let reason = failed.to_string();
+            self.host(HostEvent::ReconnectFailed { reason: &reason });
+        }
+        self.tell(DialogueEventKind::Connection(state));
     }
 
     /// Looks at the silence, when it is time to.

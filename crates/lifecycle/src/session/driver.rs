@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use bowline_jsonl::Prompt;
 use bowline_reducer::{Revision, Transcript};
-use bowline_transport::{Exit, Ladder, Piece, Stream, Tap, TerminalSession, TerminationReport};
+use bowline_transport::{
+    ConnectionState, Exit, Kind, Ladder, Piece, Stream, Tap, TerminalSession, TerminationReport,
+};
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::yield_now;
@@ -75,6 +77,8 @@ pub(super) struct Driver {
     has_handles: bool,
     recorder: Option<tokio::task::JoinHandle<Option<String>>>,
     outside: Outside,
+    /// The link to the agent's machine, if it is another one.
+    link: Option<watch::Receiver<ConnectionState>>,
     revision: watch::Sender<Revision>,
     ended: watch::Sender<Option<Arc<Final>>>,
     start: Instant,
@@ -98,6 +102,8 @@ impl Driver {
         let (ended, last) = watch::channel(None);
         let recorder =
             recorder.map(|recorder| tokio::spawn(recorder.copy(terminal.reader(Stream::Output))));
+        let is_local = matches!(terminal.kind(), Kind::LocalPipes | Kind::LocalPty);
+        let link = (!is_local).then(|| terminal.connection());
         let driver = Self {
             tap: Some(tap),
             folded: 0,
@@ -115,6 +121,7 @@ impl Driver {
             has_handles: true,
             recorder,
             outside,
+            link,
             revision,
             ended,
             start: Instant::now(),
@@ -140,6 +147,10 @@ impl Driver {
                 written = pending_or(&mut self.writing) => self.written(written),
                 _ = pending_or(&mut self.terminating) => self.terminating = None,
                 () = due(self.start, deadline) => self.feed(Input::Timeout),
+                state = changed(&mut self.link) => match state {
+                    Some(state) => self.feed(Input::Connection(state)),
+                    None => self.link = None,
+                },
             }
         };
         self.finish(exit).await;
@@ -362,6 +373,17 @@ impl Driver {
 async fn next(tap: &mut Option<Tap>) -> Option<(Stream, Option<Piece>)> {
     match tap {
         Some(tap) => tap.next().await,
+        None => pending().await,
+    }
+}
+
+/// How the link to another machine stands when that changes; `None` when it never will.
+async fn changed(link: &mut Option<watch::Receiver<ConnectionState>>) -> Option<ConnectionState> {
+    match link {
+        Some(link) => {
+            link.changed().await.ok()?;
+            Some(link.borrow_and_update().clone())
+        }
         None => pending().await,
     }
 }

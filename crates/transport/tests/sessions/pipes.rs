@@ -3,8 +3,8 @@
 use std::os::unix::ffi::OsStringExt as _;
 
 use bowline_transport::{
-    Configuration, ConnectionState, ExitStatus, Kind, Ladder, Overflow, Piece, Signal, Stream,
-    WriteError,
+    Configuration, ConnectionState, ExitStatus, Kind, Ladder, Overflow, Piece, RetryError, Signal,
+    Stream, WriteError,
 };
 use bytes::Bytes;
 
@@ -27,6 +27,7 @@ async fn what_goes_in_comes_back() {
     let session = start(Configuration::new("cat"));
     assert_eq!(session.kind(), Kind::LocalPipes);
     assert_eq!(*session.connection().borrow(), ConnectionState::Connected);
+    assert_eq!(session.retry(), Err(RetryError::NotFailed));
     let mut output = session.reader(Stream::Output);
     let all: Vec<u8> = (0..=255).collect();
     within(session.write(all.clone().into())).await.unwrap();

@@ -354,3 +354,40 @@ fn a_permission_that_nobody_answers_can_expire_and_kills_nobody() {
     ));
     assert_eq!(world.terminations, 0);
 }
+
+#[test]
+fn seed_000_a_reconnect_that_is_impossible_is_told_and_in_the_transcript() {
+    use bowline_transport::{ConnectionState, ReconnectFailed, ReconnectFailure};
+    let mut world = watched(WatchdogConfiguration::seed_001(MINUTE));
+    world.send("u1");
+    world.input(Input::Connection(ConnectionState::Reconnecting {
+        attempt: 1,
+    }));
+    // Who cannot be heard is not silent.
+    world.pass(MINUTE * 10);
+    assert_eq!(
+        (world.terminations, world.machine.poll_timeout()),
+        (0, None)
+    );
+    let failed = ReconnectFailed {
+        failure: ReconnectFailure::Gone,
+        detail: "start or resume one".into(),
+    };
+    assert!(!failed.failure.can_retry() && ReconnectFailure::Lost.can_retry());
+    world.input(Input::Connection(ConnectionState::Failed(failed)));
+    assert_eq!(
+        world.errors(),
+        ["reconnect_failed: reconnect: the session is gone, start or resume one"]
+    );
+    assert_eq!(
+        world.told_of(|kind| matches!(kind, DialogueEventKind::Connection(_))),
+        2
+    );
+    // With the link the watch begins anew.
+    world.input(Input::Connection(ConnectionState::Reconnected {
+        from: 0,
+        gap: 0,
+    }));
+    world.pass(MINUTE * 12);
+    assert_eq!(world.terminations, 1);
+}
