@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
-use bowline_lifecycle::{DialogueConfiguration, DialogueSession};
+use bowline_lifecycle::{DialogueConfiguration, DialogueSession, TerminalRegistry};
 use bowline_tests::session::{answered, terminate, within};
 
 /// What a process can leak.
@@ -13,11 +14,15 @@ struct Census {
     threads: usize,
     tasks: usize,
     children: BTreeSet<String>,
+    /// In the agents' working directory.
+    files: usize,
+    /// Terminals that are listed.
+    terminals: usize,
 }
 
 impl Census {
-    fn take() -> Self {
-        let count = |path: &str| fs::read_dir(path).expect("procfs").count();
+    fn take(folder: &Path) -> Self {
+        let count = |path: &str| fs::read_dir(path).expect("a folder").count();
         let threads = fs::read_dir("/proc/self/task").expect("procfs");
         let children = threads
             .filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok())
@@ -34,6 +39,8 @@ impl Census {
                 .metrics()
                 .num_alive_tasks(),
             children,
+            files: fs::read_dir(folder).expect("a folder").count(),
+            terminals: TerminalRegistry::shared().list().len(),
         }
     }
 }
@@ -44,7 +51,7 @@ steps = [ { text = "Here." }, { grandchild = { seconds = 600, setsid = true } } 
 "#;
 
 #[test]
-fn two_hundred_sessions_leave_nothing() {
+fn seed_000_a_thousand_sessions_leave_nothing() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -54,6 +61,7 @@ fn two_hundred_sessions_leave_nothing() {
         fs::write(&file, SCENARIO).expect("the scenario is written");
         let configuration = DialogueConfiguration {
             program: env!("CARGO_BIN_EXE_stand-in").into(),
+            cwd: Some(folder.path().to_owned()),
             args: [
                 "--scenario".into(),
                 file.into_os_string(),
@@ -73,23 +81,30 @@ fn two_hundred_sessions_leave_nothing() {
         };
         // What the first session makes once and for all is no leak.
         cycle().await;
-        let before = settled(|_| true).await;
-        for _ in 0..200 {
+        let before = settled(folder.path(), |_| true).await;
+        for _ in 0..1_000 {
             cycle().await;
         }
-        let after = settled(|now| *now == before).await;
+        let after = settled(folder.path(), |now| *now == before).await;
         assert_eq!(after, before);
+        let metrics = TerminalRegistry::shared().metrics();
+        assert_eq!((metrics.started, metrics.ended), (1_001, 1_001));
+        assert_eq!((metrics.turns, metrics.unexpected_ends), (1_001, 0));
+        assert!(
+            TerminalRegistry::shared().tombstones().len() < 1_000,
+            "they are bounded"
+        );
     });
 }
 
 /// A census that fulfils `enough`, or the last one taken.
-async fn settled(enough: impl Fn(&Census) -> bool) -> Census {
+async fn settled(folder: &Path, enough: impl Fn(&Census) -> bool) -> Census {
     for _ in 0..10_000 {
-        let now = Census::take();
+        let now = Census::take(folder);
         if enough(&now) {
             return now;
         }
         tokio::task::yield_now().await;
     }
-    Census::take()
+    Census::take(folder)
 }

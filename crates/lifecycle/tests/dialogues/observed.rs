@@ -28,3 +28,19 @@ async fn a_snapshot_counts_what_sessions_use() {
     assert!(after.output_bytes >= before.output_bytes + 500);
     assert!(after.error_bytes >= before.error_bytes + 14);
 }
+
+#[tokio::test]
+async fn seed_001_standard_error_keeps_its_head_and_its_tail_and_never_blocks() {
+    let script = "echo first >&2; head -c 1000000 /dev/zero | tr '\\0' x >&2; echo last >&2";
+    let (session, _events) = start(agent(script)).await;
+    let end = within("the end", session.ended()).await;
+    let written = 1_000_000 + 6 + 5;
+    let stderr = end.stderr;
+    assert_eq!(
+        (stderr.written, stderr.dropped),
+        (written, written - (64 << 10))
+    );
+    assert!(stderr.text.starts_with("first\nxxx") && stderr.text.ends_with("xxxlast\n"));
+    let note = format!("\n[{} bytes not kept]\n", stderr.dropped);
+    assert_eq!(stderr.text.len(), (64 << 10) + note.len());
+}
