@@ -5,7 +5,7 @@ use std::io::Write as _;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Text of one line, in bytes: the time first, then filler that makes a line of 330 bytes.
-const PIECE: usize = 76;
+const PIECE: usize = 45;
 
 /// Digits of a time.
 const DIGITS: usize = 20;
@@ -14,7 +14,7 @@ const DIGITS: usize = 20;
 const PARTS: [&str; 3] = [
     r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""#,
     r#""}},"session_id":"8f14e45f-ceea-467f-a0e6-c7b1d3a5f201","parent_tool_use_id":null,"uuid":""#,
-    "\",\"api_message_id\":\"msg_1\"}\n",
+    "\",\"api_message_id\":\"msg_01ciuUvMbpegtvwNa9pDWbKX\"}\n",
 ];
 
 /// Nanoseconds of the clock that all processes share.
