@@ -164,7 +164,7 @@ fn text_length(feed: &Feed) -> usize {
 
 /// What remains is doubling of vectors and a chunk of text now and then.
 fn many_messages_are_reduced_with_hardly_any() {
-    const MESSAGES: usize = 1_000;
+    const MESSAGES: usize = 4_000;
     let (mut feed, mut script) = (Feed::default(), Script::default());
     let mut sum = 0;
     for _ in 0..MESSAGES {

@@ -283,8 +283,13 @@ async fn answer_permission(rig: &Rig, tool: &str, decision: Decision) {
         .answer_permission(&id, decision.clone())
         .await
         .expect("the first answer counts");
-    let second = rig.session.answer_permission(&id, decision).await;
-    assert!(second.is_err(), "a second answer is told that it is late");
+    rig.session
+        .answer_permission(&id, decision)
+        .await
+        .expect("the same answer again changes nothing");
+    let other = Decision::deny("said by somebody else");
+    let second = rig.session.answer_permission(&id, other).await;
+    assert!(second.is_err(), "another answer is told that it is late");
 }
 
 #[tokio::test]

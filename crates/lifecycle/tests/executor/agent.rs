@@ -28,6 +28,7 @@ echo "prompt: ${#prompt} ${prompt:0:40}"
 echo "variable: $HOST_VARIABLE"
 case $AGENT_ACTS in
     killed) kill -KILL $$ ;;
+    stays) event Notification '"message":"hanging"'; tail -f /dev/null ;;
     hangs) event Notification '"message":"hanging"'; exec tail -f /dev/null ;;
     holds) exec 4>"$AGENT_FIFO"; event Notification '"message":"hanging"'; read -r _ <"$AGENT_FIFO.in" ;;
     ends-and-hangs) event SessionEnd '"reason":"other"'; exec tail -f /dev/null ;;

@@ -73,7 +73,8 @@ async fn no_secret_is_in_an_argument_or_a_log() {
     let executor = TerminalExecutor::start(configuration, terminal).await;
     let executor = Arc::new(executor.expect("an executor"));
     let mut news = executor.subscribe().expect("a server");
-    let mut command = agent.command("canary-prompt", "hangs");
+    // One that keeps its command line: what hangs becomes another program.
+    let mut command = agent.command("canary-prompt", "stays");
     let secret = Secret::new("canary-variable".to_owned());
     command.variables.insert("HOST_VARIABLE".to_owned(), secret);
     let shown = format!("{command:?} {executor:?}");
