@@ -1,56 +1,29 @@
 //! Spans, and what must not be in them. Alone in its process, because what is logged is decided for
 //! all of its threads.
 
+#[path = "shared/log.rs"]
+mod log;
 #[path = "dialogues/support.rs"]
 mod support;
 
-use std::io;
-use std::sync::{Arc, Mutex};
-
 use bowline_lifecycle::{DialogueConfiguration, DialogueEventKind, Prompt, TerminalRegistry};
-use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
 
+use log::Log;
 use support::{TURN, agent, start, until, within};
 
 fn is_turn_end(kind: &DialogueEventKind) -> bool {
     matches!(kind, DialogueEventKind::TurnEnd { .. })
 }
 
-/// Everything that is logged.
-#[derive(Clone, Default)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Paper {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0
-            .lock()
-            .expect("no writer panics")
-            .extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Paper {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
 #[tokio::test]
 async fn spans_tell_session_turn_and_tool_and_no_word_of_what_was_said() {
-    let paper = Paper::default();
+    let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
         .with_span_events(FmtSpan::FULL)
         .with_ansi(false)
-        .with_writer(paper.clone())
+        .with_writer(log.clone())
         .finish();
     let guard = tracing::subscriber::set_default(subscriber);
     let mut configuration = DialogueConfiguration { ..agent(TURN) };
@@ -63,7 +36,7 @@ async fn spans_tell_session_turn_and_tool_and_no_word_of_what_was_said() {
     until(&mut events, "the turn", is_turn_end).await;
     let end = within("the end", session.terminate()).await;
     drop(guard);
-    let log = String::from_utf8(paper.0.lock().unwrap().clone()).expect("text");
+    let log = log.text();
     for wanted in [
         "session{id=",
         "turn{number=1",

@@ -1,5 +1,8 @@
 //! The agent in a terminal that somebody sees: the acceptance criteria of seed 003.
 
+#[path = "../shared/log.rs"]
+mod log;
+
 mod agent;
 mod cleanup;
 mod crash;

@@ -1,5 +1,8 @@
 //! The server for hooks, over real connections.
 
+#[path = "../shared/log.rs"]
+mod log;
+
 mod backend;
 mod payloads;
 mod secrecy;

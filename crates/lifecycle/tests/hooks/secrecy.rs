@@ -1,46 +1,13 @@
 //! The token and what hooks bring are in no log and no error.
 
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_lifecycle::{
     HookBackend, HookConfiguration, HookGate, HookKind, HookReply, HookServer, Secret,
 };
-use tracing_subscriber::fmt::MakeWriter;
 
+use crate::log::Log;
 use crate::support::{Hook, within};
-
-/// All that was logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn text(&self) -> String {
-        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        log.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
 
 #[tokio::test(flavor = "current_thread")]
 async fn no_secret_is_logged() {
