@@ -17,11 +17,11 @@ use crate::error::{Fault, Stop};
 
 pub(crate) use object::{Next, any_member, array, first_member, next_member, object, spelt};
 pub(crate) use read::{Read, Record, nothing, record, usual};
+pub(crate) use scan::between;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-pub(crate) use scan::{Run, is_hex};
-pub(crate) use scan::{StringEnd, between, string_end};
+pub(crate) use scan::{Run, StringEnd, is_hex};
 pub(crate) use skip::{LINE_DEPTH, raw_at, raw_within, skip};
-pub(crate) use string::{string_at, string_between};
+pub(crate) use string::string_at;
 
 /// What a nom parser of this crate returns: the rest of the window and a value.
 pub(crate) type Parsed<'a, T> = IResult<&'a str, T, Fault>;
@@ -37,7 +37,15 @@ pub(crate) fn byte(bytes: &[u8], at: usize) -> u8 {
 
 /// `ws = *( %x20 / %x09 / %x0D )`: LF is missing, because it ends the line. Gives the index behind.
 #[inline(always)]
-pub(crate) fn space(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn space(bytes: &[u8], at: usize) -> usize {
+    if byte(bytes, at) > b' ' {
+        return at;
+    }
+    much_space(bytes, at)
+}
+
+#[inline(never)]
+fn much_space(bytes: &[u8], mut at: usize) -> usize {
     while matches!(byte(bytes, at), b' ' | b'\t' | b'\r') {
         at += 1;
     }

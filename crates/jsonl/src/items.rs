@@ -167,14 +167,15 @@ impl<'a> Lines<'a> {
     #[inline(always)]
     fn usual(&mut self) -> Option<Item<'a>> {
         let spelt = self.reader.spelling.find(self.text)?;
-        if byte(self.text.as_bytes(), spelt.end) != b'\n' {
+        let end = spelt.end();
+        if byte(self.text.as_bytes(), end) != b'\n' {
             return None;
         }
         let event = self.reader.spelling.event(self.text, spelt);
         Some(Item {
             raw: event.raw.text().as_bytes(),
             event: Ok(event),
-            at: self.step(spelt.end + 1),
+            at: self.step(end + 1),
         })
     }
 

@@ -7,6 +7,8 @@ mod unescape;
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+pub(crate) use escape::short;
 pub(crate) use escape::{Change, Escape, Surrogates, escape};
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
 use unescape::unescape as unescape_with;

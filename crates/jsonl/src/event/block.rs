@@ -215,6 +215,36 @@ record! {
         /// `source`
         source: Option<RawJson<'a>> = "source",
     }
+    spelt(block, text, at) {
+        r#""type":"text","text":"# => {
+            block.kind = Some(Str::plain("text"));
+            block.text.read(text, at)
+        },
+        r#""type":"tool_use","id":"# => {
+            block.kind = Some(Str::plain("tool_use"));
+            block.id.read(text, at)
+        },
+        r#""type":"thinking","thinking":"# => {
+            block.kind = Some(Str::plain("thinking"));
+            block.thinking.read(text, at)
+        },
+        r#""tool_use_id":"# => block.tool_use_id.read(text, at),
+        r#""type":"tool_result","content":"# => {
+            block.kind = Some(Str::plain("tool_result"));
+            block.content.read(text, at)
+        },
+        r#""type":"# => block.kind.read(text, at),
+        r#""content":"# => block.content.read(text, at),
+        r#""signature":"# => block.signature.read(text, at),
+        r#""name":"# => block.name.read(text, at),
+        r#""input":"# => block.input.read(text, at),
+        r#""is_error":false"# => {
+            block.is_error = false;
+            Ok(at)
+        },
+        r#""is_error":"# => block.is_error.read(text, at),
+        r#""tool_use_id":"# => block.tool_use_id.read(text, at),
+    }
 }
 
 impl<'a> Slots<'a> {

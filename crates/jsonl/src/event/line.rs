@@ -64,12 +64,16 @@ impl<'a> Record<'a> for Envelope<'a> {
     #[inline(never)]
     fn usual(&mut self, text: &'a str, at: usize) -> Result<Next, Stop> {
         usual!(text, at;
-            "session_id" => |value| self.event.session_id.read(text, value),
-            "parent_tool_use_id" => |value| self.event.parent_tool_use_id.read(text, value),
-            "session_id" => |value| self.event.session_id.read(text, value),
-            "uuid" => |value| self.event.uuid.read(text, value),
-            "session_id" => |value| self.event.session_id.read(text, value),
-            "type" => |value| self.kind.read(text, value),
+            r#""parent_tool_use_id":null,"session_id":"# => |value| {
+                self.event.parent_tool_use_id = None;
+                self.event.session_id.read(text, value)
+            },
+            r#""session_id":"# => |value| self.event.session_id.read(text, value),
+            r#""parent_tool_use_id":"# => |value| self.event.parent_tool_use_id.read(text, value),
+            r#""session_id":"# => |value| self.event.session_id.read(text, value),
+            r#""uuid":"# => |value| self.event.uuid.read(text, value),
+            r#""session_id":"# => |value| self.event.session_id.read(text, value),
+            r#""type":"# => |value| self.kind.read(text, value),
         )
     }
 

@@ -35,6 +35,14 @@ record! {
         /// What that sub-agent was asked to do, in a few words.
         task_description: Option<Str<'a>> = "task_description",
     }
+    spelt(line, text, at) {
+        r#""message":"# => line.message.read(text, at),
+        r#""agent_id":"# => line.agent_id.read(text, at),
+        r#""timestamp":"# => line.timestamp.read(text, at),
+        r#""request_id":"# => line.request_id.read(text, at),
+        r#""subagent_type":"# => line.subagent_type.read(text, at),
+        r#""task_description":"# => line.task_description.read(text, at),
+    }
 }
 
 record! {
@@ -65,13 +73,22 @@ record! {
         /// What that sub-agent was asked to do, in a few words.
         task_description: Option<Str<'a>> = "task_description",
     }
+    spelt(line, text, at) {
+        r#""message":"# => line.message.read(text, at),
+        r#""agent_id":"# => line.agent_id.read(text, at),
+        r#""timestamp":"# => line.timestamp.read(text, at),
+        r#""tool_use_result":"# => line.tool_use_result.read(text, at),
+        r#""tool_result_meta":"# => line.tool_result_meta.read(text, at),
+        r#""subagent_type":"# => line.subagent_type.read(text, at),
+        r#""task_description":"# => line.task_description.read(text, at),
+    }
 }
 
 record! {
     /// A message of the API.
     pub Message<'a> {
         /// The same on every line of one message.
-        id: Option<Str<'a>> = "id" then "type",
+        id: Option<Str<'a>> = "id",
         /// `assistant` or `user`.
         role: Option<Str<'a>> = "role",
         /// `<synthetic>` when the agent made the message up.
@@ -79,9 +96,28 @@ record! {
         /// A string or blocks.
         content: MessageContent<'a> = "content",
         /// Why the model stopped.
-        stop_reason: Option<Str<'a>> = "stop_reason" then "stop_sequence",
+        stop_reason: Option<Str<'a>> = "stop_reason",
         /// Tokens; not final on an `assistant` line.
-        usage: Option<Usage> = "usage" then "context_management",
+        usage: Option<Usage> = "usage",
+    }
+    spelt(message, text, at) {
+        r#""role":"user","content":"# => {
+            message.role = Some(Str::plain("user"));
+            message.content.read(text, at)
+        },
+        r#""id":"# => message.id.read(text, at),
+        r#""type":"message","role":"assistant","model":"# => {
+            message.role = Some(Str::plain("assistant"));
+            message.model.read(text, at)
+        },
+        r#""content":"# => message.content.read(text, at),
+        r#""stop_reason":null,"stop_sequence":null,"usage":"# => {
+            message.stop_reason = None;
+            message.usage.read(text, at)
+        },
+        r#""stop_reason":"# => message.stop_reason.read(text, at),
+        r#""stop_sequence":null,"usage":"# => message.usage.read(text, at),
+        r#""context_management":null"# => Ok(at),
     }
 }
 
@@ -95,7 +131,21 @@ record! {
         /// Tokens read from the cache.
         cache_read_input_tokens: Option<u64> = "cache_read_input_tokens",
         /// Tokens received.
-        output_tokens: Option<u64> = "output_tokens" then "output_tokens_details" then "server_tool_use" then "cache_creation" then "service_tier" then "cache_creation" then "inference_geo" then "iterations" then "speed" then "fallback_credit",
+        output_tokens: Option<u64> = "output_tokens",
+    }
+    spelt(usage, text, at) {
+        r#""input_tokens":"# => usage.input_tokens.read(text, at),
+        r#""cache_creation_input_tokens":"# => usage.cache_creation_input_tokens.read(text, at),
+        r#""cache_read_input_tokens":"# => usage.cache_read_input_tokens.read(text, at),
+        r#""output_tokens":"# => usage.output_tokens.read(text, at),
+        r#""output_tokens_details":"# => skip(text.as_bytes(), at),
+        r#""server_tool_use":"# => skip(text.as_bytes(), at),
+        r#""cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0}"# => Ok(at),
+        r#""cache_creation":"# => skip(text.as_bytes(), at),
+        r#""service_tier":"standard""# => Ok(at),
+        r#""inference_geo":"# => skip(text.as_bytes(), at),
+        r#""iterations":"# => skip(text.as_bytes(), at),
+        r#""speed":"# => skip(text.as_bytes(), at),
     }
 }
 

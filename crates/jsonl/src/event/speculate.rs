@@ -6,7 +6,7 @@
 //! of the walk in [`line`](super::line), which gives the same event.
 
 use crate::event::{ApiEvent, Body, Delta, Event, StreamEvent};
-use crate::grammar::{Read as _, StringEnd, between, byte, string_between, string_end};
+use crate::grammar::{Read as _, between, byte, string_at};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -14,26 +14,28 @@ use crate::text::Str;
 /// and behind its uuid.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spelling {
-    head: Run,
+    head: Run<64>,
     delta: DeltaKind,
     index: u32,
-    middle: Run,
-    tail: Run,
+    middle: Run<64>,
+    tail: Run<32>,
 }
 
-/// Longer runs are not remembered: a head has about 110 bytes, and so has a middle.
-const RUN: usize = 128;
-
-/// Runs are compared in blocks of so many bytes; shorter ones are not remembered.
-const BLOCK: usize = 32;
-
 /// Bytes that one line shares with the next, and where the string in them stands.
+///
+/// There are `HALF` bytes or up to twice as many: the first so many of them and the last ones, which
+/// may overlap, are compared as a whole, so that no byte is compared by itself.
 #[derive(Clone, Debug)]
-struct Run {
-    bytes: [u8; RUN],
+struct Run<const HALF: usize> {
+    first: Half<HALF>,
+    last: Half<HALF>,
     length: usize,
     value: (usize, usize),
 }
+
+#[derive(Clone, Debug)]
+#[repr(align(32))]
+struct Half<const HALF: usize>([u8; HALF]);
 
 #[derive(Clone, Copy, Debug, Default)]
 enum DeltaKind {
@@ -43,21 +45,31 @@ enum DeltaKind {
     Thinking,
 }
 
-/// Where the parts of a delta stand that no other line has. It is spelt like the last one else.
+/// The parts of a delta that no other line has. It is spelt like the last one else.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spelt {
-    text: Quoted,
-    uuid: Quoted,
-    /// Index behind the line.
-    pub(crate) end: usize,
+pub(crate) struct Spelt<'a> {
+    text: Str<'a>,
+    tail: Tail<'a>,
 }
 
-/// Where a string stands.
+impl Spelt<'_> {
+    /// Index behind the line.
+    #[inline(always)]
+    pub(crate) const fn end(&self) -> usize {
+        self.tail.end
+    }
+}
+
+/// What stands behind an event.
 #[derive(Clone, Copy, Debug)]
-struct Quoted {
-    /// Index of the opening quote.
-    at: usize,
-    end: StringEnd,
+struct Tail<'a> {
+    /// Index behind the event.
+    middle: usize,
+    uuid: Str<'a>,
+    /// Index behind the uuid.
+    tail: usize,
+    /// Index behind the line.
+    end: usize,
 }
 
 const HEAD: &str = r#"{"type":"stream_event","event":"#;
@@ -69,29 +81,27 @@ const START: &str = r#"{"type":"message_start""#;
 impl Spelling {
     /// A delta; none when the line is spelt in another way.
     #[inline(always)]
-    pub(crate) fn find(&mut self, line: &str) -> Option<Spelt> {
-        let bytes = line.as_bytes();
-        let text = match self.head.behind(bytes, 0) {
-            Some(at) => Quoted::find(bytes, at)?,
-            None => Quoted::find(bytes, self.learn_head(line)?)?,
+    pub(crate) fn find<'a>(&mut self, line: &'a str) -> Option<Spelt<'a>> {
+        let at = match self.head.behind(line.as_bytes(), 0) {
+            Some(at) => at,
+            None => self.learn_head(line)?,
         };
-        let at = literal(line, text.behind(), "}}")?;
-        let (uuid, end) = self.find_tail(line, at)?;
-        Some(Spelt { text, uuid, end })
+        let (behind, text) = string(line, at)?;
+        let tail = self.find_tail(line, literal(line, behind, "}}")?)?;
+        Some(Spelt { text, tail })
     }
 
     /// The delta that was found.
     #[inline(always)]
-    pub(crate) fn event<'a>(&self, line: &'a str, spelt: Spelt) -> Event<'a> {
-        let text = spelt.text.value(line);
+    pub(crate) fn event<'a>(&self, line: &'a str, spelt: Spelt<'a>) -> Event<'a> {
+        let text = spelt.text;
         let delta = match self.delta {
             DeltaKind::Text => Delta::Text(text),
             DeltaKind::InputJson => Delta::InputJson(text),
             DeltaKind::Thinking => Delta::Thinking(text),
         };
         let index = self.index;
-        let event = ApiEvent::BlockDelta { index, delta };
-        self.envelope(line, event, spelt.uuid, spelt.end)
+        self.envelope(line, ApiEvent::BlockDelta { index, delta }, spelt.tail)
     }
 
     /// A stream event of any kind that stands in the usual envelope, and the index behind its line.
@@ -103,45 +113,44 @@ impl Spelling {
         }
         let mut event = ApiEvent::default();
         let at = event.read(line, start).ok()?;
-        let (uuid, end) = self.find_tail(line, at)?;
-        Some((end, self.envelope(line, event, uuid, end)))
+        let tail = self.find_tail(line, at)?;
+        Some((tail.end, self.envelope(line, event, tail)))
     }
 
-    /// What stands behind the event at `at`: the uuid, and the index behind the line.
+    /// What stands behind the event at `middle`.
     #[inline(always)]
-    fn find_tail(&mut self, line: &str, at: usize) -> Option<(Quoted, usize)> {
-        let bytes = line.as_bytes();
-        let uuid = match self.middle.behind(bytes, at) {
-            Some(at) => Quoted::find(bytes, at)?,
-            None => Quoted::find(bytes, self.learn_middle(line, at)?)?,
+    fn find_tail<'a>(&mut self, line: &'a str, middle: usize) -> Option<Tail<'a>> {
+        let at = match self.middle.behind(line.as_bytes(), middle) {
+            Some(at) => at,
+            None => self.learn_middle(line, middle)?,
         };
-        let end = match self.tail.behind(bytes, uuid.behind()) {
+        let (tail, uuid) = string(line, at)?;
+        let end = match self.tail.behind(line.as_bytes(), tail) {
             Some(end) => end,
-            None => self.learn_tail(line, uuid.behind())?,
+            None => self.learn_tail(line, tail)?,
         };
-        Some((uuid, end))
+        Some(Tail {
+            middle,
+            uuid,
+            tail,
+            end,
+        })
     }
 
     /// The line around an event.
     #[inline(always)]
-    fn envelope<'a>(
-        &self,
-        line: &'a str,
-        event: ApiEvent<'a>,
-        uuid: Quoted,
-        end: usize,
-    ) -> Event<'a> {
+    fn envelope<'a>(&self, line: &'a str, event: ApiEvent<'a>, tail: Tail<'a>) -> Event<'a> {
         let stream = StreamEvent {
-            api_message_id: Some(self.tail.value(line, uuid.behind())),
+            api_message_id: Some(self.tail.value(line, tail.tail)),
             event,
             abandoned: None,
         };
         Event {
-            uuid: Some(uuid.value(line)),
-            session_id: Some(self.middle.value(line, uuid.at - self.middle.length)),
+            uuid: Some(tail.uuid),
+            session_id: Some(self.middle.value(line, tail.middle)),
             parent_tool_use_id: None,
             body: Body::Stream(stream),
-            raw: RawJson::validated(line.get(..end).unwrap_or_default()),
+            raw: RawJson::validated(line.get(..tail.end).unwrap_or_default()),
         }
     }
 
@@ -169,33 +178,51 @@ impl Spelling {
     }
 }
 
-impl Default for Run {
+/// Bytes that are compared at once.
+const BLOCK: usize = 16;
+
+impl<const HALF: usize> Half<HALF> {
+    /// The bits of all blocks that differ, and those of `before`.
+    #[inline(always)]
+    fn changes(&self, found: &[u8; HALF], before: [u8; BLOCK]) -> [u8; BLOCK] {
+        let mut changes = before;
+        for (block, found) in self
+            .0
+            .as_chunks::<BLOCK>()
+            .0
+            .iter()
+            .zip(found.as_chunks::<BLOCK>().0)
+        {
+            for i in 0..BLOCK {
+                changes[i] |= block[i] ^ found[i];
+            }
+        }
+        changes
+    }
+}
+
+impl<const HALF: usize> Default for Run<HALF> {
     fn default() -> Self {
         Self {
-            bytes: [0; RUN],
+            first: Half([0; HALF]),
+            last: Half([0; HALF]),
             length: 0,
             value: (0, 0),
         }
     }
 }
 
-impl Run {
+impl<const HALF: usize> Run<HALF> {
     /// Index behind the run, when it stands at `at`.
     #[inline(always)]
     fn behind(&self, bytes: &[u8], at: usize) -> Option<usize> {
         let end = at + self.length;
-        let (run, found) = (self.bytes.get(..self.length)?, bytes.get(at..end)?);
-        // The last block laps over the one before it, so that no byte is compared by itself.
-        if run.last_chunk::<BLOCK>()? != found.last_chunk::<BLOCK>()? {
-            return None;
-        }
-        let blocks = run.as_chunks::<BLOCK>().0.iter();
-        for (run, found) in blocks.zip(found.as_chunks::<BLOCK>().0) {
-            if run != found {
-                return None;
-            }
-        }
-        Some(end)
+        let found = bytes.get(at..end)?;
+        let (first, last) = (found.first_chunk()?, found.last_chunk()?);
+        let changes = self
+            .first
+            .changes(first, self.last.changes(last, [0; BLOCK]));
+        (changes == [0; BLOCK]).then_some(end)
     }
 
     /// The string in the run that stands at `at`.
@@ -206,11 +233,12 @@ impl Run {
     }
 
     fn remember(&mut self, run: &str, value: (usize, usize)) -> Option<()> {
-        let place = self.bytes.get_mut(..run.len())?;
-        if run.len() < BLOCK {
+        let run = run.as_bytes();
+        if run.len() > 2 * HALF {
             return None;
         }
-        place.copy_from_slice(run.as_bytes());
+        self.first.0 = *run.first_chunk()?;
+        self.last.0 = *run.last_chunk()?;
         self.length = run.len();
         self.value = value;
         Some(())
@@ -219,36 +247,21 @@ impl Run {
     /// Reads `before`, a string and `after` at `at` and remembers them; the index behind.
     fn learn(&mut self, line: &str, at: usize, before: &str, after: &str) -> Option<usize> {
         let quote = literal(line, at, before)?;
-        let value = Quoted::find(line.as_bytes(), quote)?;
-        let end = literal(line, value.behind(), after)?;
-        let is_plain = !value.end.has_escapes();
-        let value = (quote + 1 - at, value.end.quote() - at);
-        is_plain.then(|| self.remember(line.get(at..end)?, value))??;
+        let (behind, value) = string(line, quote)?;
+        let end = literal(line, behind, after)?;
+        let place = (quote + 1 - at, behind - 1 - at);
+        (!value.has_escapes()).then(|| self.remember(line.get(at..end)?, place))??;
         Some(end)
     }
 }
 
-impl Quoted {
-    /// The string whose opening quote stands at `at`.
-    #[inline(always)]
-    fn find(bytes: &[u8], at: usize) -> Option<Self> {
-        if byte(bytes, at) != b'"' {
-            return None;
-        }
-        let end = string_end(bytes, at + 1).ok()?;
-        Some(Self { at, end })
+/// The string whose opening quote stands at `at`, and the index behind it.
+#[inline(always)]
+fn string(line: &str, at: usize) -> Option<(usize, Str<'_>)> {
+    if byte(line.as_bytes(), at) != b'"' {
+        return None;
     }
-
-    /// Index behind the closing quote.
-    #[inline(always)]
-    const fn behind(self) -> usize {
-        self.end.quote() + 1
-    }
-
-    #[inline(always)]
-    fn value(self, line: &str) -> Str<'_> {
-        string_between(line, self.at, self.end)
-    }
+    string_at(line, at).ok()
 }
 
 /// Index behind `literal`, when it stands at `at`.
@@ -284,11 +297,11 @@ mod tests {
     use super::*;
     use crate::event::line::{Envelope, walk};
 
-    const LINE: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\n\ud83d"}},"session_id":"s","parent_tool_use_id":null,"uuid":"u","api_message_id":"msg_0123456789abcdef"}"#;
+    const LINE: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\n\ud83d"}},"session_id":"0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9","parent_tool_use_id":null,"uuid":"u","api_message_id":"msg_0123456789abcdef"}"#;
 
     fn read(spelling: &mut Spelling, line: &str) -> Option<String> {
         let (end, event) = match spelling.find(line) {
-            Some(spelt) => (spelt.end, spelling.event(line, spelt)),
+            Some(spelt) => (spelt.end(), spelling.event(line, spelt)),
             None => spelling.read(line)?,
         };
         Some(format!("{}{event:?}", line.get(end..)?))
@@ -343,9 +356,9 @@ mod tests {
     #[test]
     fn another_session_or_message_is_read_anew() {
         let other = LINE
-            .replace("\"s\"", "\"t\"")
+            .replace("0a1b2c3d", "0a1b2c3e")
             .replace("89abcdef", "89abcdefg");
-        let escaped = LINE.replace("\"s\"", "\"\\u0073\"");
+        let escaped = LINE.replace("0a1b", "\\u0030a1b");
         let mut spelling = Spelling::default();
         for line in [LINE, &other, LINE] {
             assert_eq!(read(&mut spelling, line), walked(line));

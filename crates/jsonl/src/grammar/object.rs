@@ -74,8 +74,8 @@ fn key_at(text: &str, at: usize) -> Result<(usize, Str<'_>), Stop> {
     Ok((colon(bytes, behind)?, name))
 }
 
-/// The index of the value of `spelling` (a key in quotes, with its colon), when it stands at `at`
-/// just like that.
+/// The index of what stands behind `spelling` (a key in quotes, with its colon; there may be whole
+/// members before it), when it stands at `at` just like that.
 #[inline(always)]
 pub(crate) fn spelt(bytes: &[u8], at: usize, spelling: &str) -> Option<usize> {
     let rest = bytes.get(at..)?;
@@ -92,6 +92,9 @@ pub(crate) fn first_member(bytes: &[u8], at: usize) -> Result<Next, Stop> {
 /// What stands behind the value of a member.
 #[inline(always)]
 pub(crate) fn next_member(bytes: &[u8], at: usize) -> Result<Next, Stop> {
+    if bytes.get(at..).and_then(|rest| rest.first_chunk()) == Some(b",\"") {
+        return Ok(Next::More(at + 1));
+    }
     next(bytes, at, b'}')
 }
 

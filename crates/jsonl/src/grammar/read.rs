@@ -149,11 +149,33 @@ impl<'a, R: Read<'a> + Record<'a>> Read<'a> for Option<Box<R>> {
 ///
 /// `field: Type = "key"`, in the order in which the agent writes them as a rule; `then "key"` names
 /// a member behind it that nobody reads. Keys that are not named are stepped over as well; all of
-/// them stay in the line.
+/// them stay in the line. `spelt(record, text, at) { "spelling" => index, }` behind the fields says
+/// in their place how the agent writes the members, and reads the value at `at` behind each spelling.
 macro_rules! record {
     ($(#[$meta:meta])* $vis:vis $name:ident $(<$life:lifetime>)? {
         $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal $(then $unread:literal)*,)*
     }) => {
+        $crate::grammar::record! {
+            $(#[$meta])* $vis $name $(<$life>)? {
+                $($(#[$field_meta])* $field: $type = $key,)*
+            }
+            spelt(record, text, at) {
+                $(
+                    concat!("\"", $key, "\":") =>
+                        $crate::grammar::Read::read(&mut record.$field, text, at),
+                    $(concat!("\"", $unread, "\":") => $crate::grammar::skip(text.as_bytes(), at),)*
+                )*
+            }
+        }
+    };
+    (
+        $(#[$meta:meta])* $vis:vis $name:ident $(<$life:lifetime>)? {
+            $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal,)*
+        }
+        spelt($record:ident, $text:ident, $value:ident) {
+            $($spelling:expr => $read:expr,)*
+        }
+    ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default)]
         $vis struct $name $(<$life>)? {
@@ -164,13 +186,11 @@ macro_rules! record {
             #[inline(always)]
             fn usual(
                 &mut self,
-                text: &'a str,
+                $text: &'a str,
                 at: usize,
             ) -> Result<$crate::grammar::Next, $crate::error::Stop> {
-                $crate::grammar::usual!(text, at; $(
-                    $key => |value| $crate::grammar::Read::read(&mut self.$field, text, value),
-                    $($unread => |value| $crate::grammar::skip(text.as_bytes(), value),)*
-                )*)
+                let $record = self;
+                $crate::grammar::usual!($text, at; $($spelling => |$value| $read,)*)
             }
 
             #[inline]
@@ -194,14 +214,12 @@ macro_rules! record {
     };
 }
 
-/// Tries each key once, in order, and reads its value where it is spelt as usual.
+/// Tries each spelling once, in order, and reads the value behind it.
 macro_rules! usual {
-    ($text:ident, $at:ident; $($key:literal => |$value:ident| $read:expr,)*) => {{
+    ($text:ident, $at:ident; $($spelling:expr => |$value:ident| $read:expr,)*) => {{
         let mut at = $at;
         $(
-            if let Some($value) =
-                $crate::grammar::spelt($text.as_bytes(), at, concat!("\"", $key, "\":"))
-            {
+            if let Some($value) = $crate::grammar::spelt($text.as_bytes(), at, $spelling) {
                 match $crate::grammar::next_member($text.as_bytes(), $read?)? {
                     $crate::grammar::Next::More(next) => at = next,
                     end => return Ok(end),

@@ -3,11 +3,11 @@
 mod swar;
 
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-pub(crate) use crate::simd::scan::between;
+pub(crate) use crate::simd::scan::{between, near_string};
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-use crate::simd::scan::{near_special, run};
+use crate::simd::scan::{near_quote, run};
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
-use swar::near_special;
+use swar::near_quote;
 
 use crate::error::{Expected, Stop};
 
@@ -42,10 +42,19 @@ impl StringEnd {
 #[inline(always)]
 pub(crate) fn string_end(bytes: &[u8], from: usize) -> Result<StringEnd, Stop> {
     // Keys, ids and most values are short and hold no escape: they cost no call.
-    match near_special(bytes, from) {
-        Some(at) if bytes.get(at) == Some(&b'"') => Ok(StringEnd::new(at, false)),
-        _ => far_end(bytes, from),
+    match near_quote(bytes, from) {
+        Ok(quote) => Ok(StringEnd::new(quote, false)),
+        Err(at) => far_end(bytes, at),
     }
+}
+
+/// The string whose opening quote stands at `open`, and the index of its closing quote, when that is
+/// near and no escape stands before it; otherwise an index up to which nothing is special.
+#[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
+#[inline(always)]
+pub(crate) fn near_string(text: &str, open: usize) -> Result<(usize, &str), usize> {
+    let quote = near_quote(text.as_bytes(), open + 1)?;
+    Ok((quote, between(text, open + 1, quote)))
 }
 
 /// What stands between the quotes before `from` and at `to`; nothing when there are none.
@@ -75,9 +84,9 @@ const fn run(_bytes: &[u8], from: usize) -> Run {
     }
 }
 
-/// The end of a string that is long or holds an escape.
+/// The end of a string that is long or holds an escape; nothing is special before `from`.
 #[inline(never)]
-fn far_end(bytes: &[u8], from: usize) -> Result<StringEnd, Stop> {
+pub(crate) fn far_end(bytes: &[u8], from: usize) -> Result<StringEnd, Stop> {
     match run(bytes, from) {
         Run::Ended(end) => Ok(end),
         Run::Stopped { at, escaped } => piecewise_end(bytes, at, escaped),
@@ -169,8 +178,17 @@ mod tests {
             assert_eq!(end, right, "SSE2, {from} in {text}");
         }
         let special = (from..bytes.len()).find(|&at| is_special(bytes[at]));
-        let near = near_special(bytes, from);
-        assert!(near.is_none() || near == special, "near, {from} in {text}");
+        match near_quote(bytes, from) {
+            Ok(quote) => assert_eq!(
+                (Some(quote), bytes[quote]),
+                (special, b'"'),
+                "{from} in {text}"
+            ),
+            Err(at) => assert!(
+                from <= at && special.is_none_or(|it| at <= it),
+                "{from} in {text}"
+            ),
+        }
     }
 
     #[test]

@@ -1,15 +1,11 @@
 //! Finds the end of a string: sixteen bytes at once for short ones, sixty-four for long ones and
 //! for those with escapes.
 
-#[cfg(not(target_feature = "avx2"))]
-use std::arch::x86_64::_mm_or_si128;
-#[cfg(target_feature = "avx2")]
-use std::arch::x86_64::_mm256_or_si256;
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8,
-    _mm_set1_epi8, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8,
-    _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_setr_epi8, _mm256_setzero_si256,
-    _mm256_shuffle_epi8, _mm256_srli_epi16,
+    _mm_or_si128, _mm_set1_epi8, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256,
+    _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_setr_epi8,
+    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16,
 };
 
 use crate::grammar::{Run, StringEnd, is_hex};
@@ -23,18 +19,42 @@ const NEAR_BLOCK: usize = 16;
 #[cfg(target_feature = "avx2")]
 const NEAR_BLOCK: usize = 32;
 
-/// Index of the first special byte, when it is near and the input does not end before.
+/// Index of the closing quote of the string at `from` when it is near and nothing else is special
+/// before it; otherwise an index up to which nothing is special.
 #[inline(always)]
-pub(crate) fn near_special(bytes: &[u8], from: usize) -> Option<usize> {
+pub(crate) fn near_quote(bytes: &[u8], from: usize) -> Result<usize, usize> {
     let mut at = from;
     for _ in 0..NEAR.div_ceil(NEAR_BLOCK) {
-        let marks = marks(bytes.get(at..)?.first_chunk()?);
+        let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk()) else {
+            break;
+        };
+        let marks = marks(block);
         if marks != 0 {
-            return Some(at + marks.trailing_zeros() as usize);
+            let place = marks.trailing_zeros() as usize % NEAR_BLOCK;
+            at += place;
+            return if block[place] == b'"' {
+                Ok(at)
+            } else {
+                Err(at)
+            };
         }
         at += NEAR_BLOCK;
     }
-    None
+    Err(at)
+}
+
+/// The string whose opening quote stands at `open`, and the index of its closing quote; the same as
+/// of [`near_quote`] when that one finds none.
+#[inline(always)]
+pub(crate) fn near_string(text: &str, open: usize) -> Result<(usize, &str), usize> {
+    let bytes = text.as_bytes();
+    let quote = near_quote(bytes, open + 1)?;
+    if bytes.get(open) != Some(&b'"') {
+        return Err(quote);
+    }
+    // SAFETY: a byte of ASCII stands at both indexes, the second of which was found behind the
+    // first, so that the content between them lies in the text, at boundaries of characters.
+    Ok((quote, unsafe { text.get_unchecked(open + 1..quote) }))
 }
 
 /// What stands between the quotes before `from` and at `to`; nothing when there are none.
@@ -86,8 +106,8 @@ fn marks(block: &[u8; 16]) -> u32 {
 /// Reads as much of the string at `from` as lies in whole blocks and breaks no rule.
 #[inline]
 pub(crate) fn run(bytes: &[u8], from: usize) -> Run {
-    if is_x86_feature_detected!("avx2") {
-        // SAFETY: the machine has AVX2, as the line above has found out.
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
+        // SAFETY: the machine has AVX2 and BMI1, as the line above has found out.
         unsafe { run_avx2(bytes, from) }
     } else {
         run_sse2(bytes, from)
@@ -99,7 +119,7 @@ pub(crate) fn run_sse2(bytes: &[u8], from: usize) -> Run {
     run_with(bytes, from, Masks::sse2, letters)
 }
 
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi1")]
 fn run_avx2(bytes: &[u8], from: usize) -> Run {
     run_with(
         bytes,
@@ -109,11 +129,14 @@ fn run_avx2(bytes: &[u8], from: usize) -> Run {
     )
 }
 
-/// Which bytes of a block are quotes, backslashes and control characters; the first byte lowest.
+/// Which bytes of a block are quotes, backslashes, control characters and the letters of the most
+/// usual escapes; the first byte lowest.
 struct Masks {
     quote: u64,
     backslash: u64,
     control: u64,
+    /// `n` and `t`.
+    usual: u64,
 }
 
 /// One step is a block of 64 bytes. Which bytes are escaped is arithmetic on the whole block (the
@@ -127,7 +150,7 @@ fn run_with(
 ) -> Run {
     let mut at = from;
     let mut escaped_somewhere = false;
-    let mut carry = false;
+    let mut carry = 0;
     while let Some(rest) = bytes.get(at..)
         && let Some(block) = rest.first_chunk()
     {
@@ -137,11 +160,10 @@ fn run_with(
         // Every bit below the first end; all bits when the string goes on.
         let inside = ends.wrapping_sub(1) & !ends;
         let escaped = escaped & inside;
-        let odd = if escaped == 0 {
-            0
-        } else {
-            escaped & !letters(block, escaped)
-        };
+        let mut odd = escaped & !(masks.usual | masks.quote | masks.backslash);
+        if odd != 0 {
+            odd &= !letters(block, odd);
+        }
         if masks.control & inside != 0 || odd != 0 && !are_unicode(odd, rest) {
             break;
         }
@@ -155,26 +177,22 @@ fn run_with(
     }
     // A backslash at the end of the last block is read again, with what it escapes.
     Run::Stopped {
-        at: at - usize::from(carry),
+        at: at - carry as usize,
         escaped: escaped_somewhere,
     }
 }
 
-const EVEN: u64 = 0x5555_5555_5555_5555;
+const ODD: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 
-/// Which bytes stand behind an odd number of backslashes, and whether the first byte of the next
-/// block does. `carry` says it of the first byte of this one.
+/// Which bytes stand behind an odd number of backslashes, and whether (0 or 1) the first byte of the
+/// next block does. `carry` says it of the first byte of this one.
 #[inline(always)]
-const fn escaped(backslash: u64, carry: bool) -> (u64, bool) {
-    let carried = carry as u64;
-    if backslash == 0 {
-        return (carried, false);
-    }
-    let backslash = backslash & !carried;
-    let follows = backslash << 1 | carried;
-    let odd_starts = backslash & !EVEN & !follows;
-    let (even_ends, overflow) = odd_starts.overflowing_add(backslash);
-    ((EVEN ^ (even_ends << 1)) & follows, overflow)
+const fn escaped(backslash: u64, carry: u64) -> (u64, u64) {
+    // Every second backslash of a run escapes: what is left of the odd bits when each run is taken
+    // from the bits behind it.
+    let starts = backslash & !carry;
+    let escapes = ((starts << 1 | ODD).wrapping_sub(starts)) ^ ODD;
+    (escapes ^ (backslash | carry), (escapes & backslash) >> 63)
 }
 
 /// Which of the `escaped` bytes of a block are whole escapes with their backslash, one by one; the
@@ -272,6 +290,7 @@ impl Masks {
             quote: 0,
             backslash: 0,
             control: 0,
+            usual: 0,
         };
         for (i, part) in block.as_chunks::<16>().0.iter().enumerate() {
             // SAFETY: SSE2 belongs to x86-64. The load takes sixteen bytes from any address, and
@@ -284,6 +303,7 @@ impl Masks {
                 masks.backslash |= bits(is(b'\\'));
                 let low = _mm_min_epu8(bytes, _mm_set1_epi8(0x1f));
                 masks.control |= bits(_mm_cmpeq_epi8(low, bytes));
+                masks.usual |= bits(_mm_or_si128(is(b'n'), is(b't')));
             }
         }
         masks
@@ -292,24 +312,56 @@ impl Masks {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn avx2(block: &[u8; 64]) -> Self {
-        let mut masks = Self {
-            quote: 0,
-            backslash: 0,
-            control: 0,
+        // SAFETY: the loads take thirty-two bytes from any address, and the block has them from its
+        // beginning and from its middle on.
+        let (low, high) = unsafe {
+            let start = block.as_ptr();
+            (
+                _mm256_loadu_si256(start.cast()),
+                _mm256_loadu_si256(start.add(32).cast()),
+            )
         };
-        for (i, part) in block.as_chunks::<32>().0.iter().enumerate() {
-            // SAFETY: the load takes thirty-two bytes from any address, and the part has
-            // thirty-two.
-            let bytes = unsafe { _mm256_loadu_si256(part.as_ptr().cast::<__m256i>()) };
-            let quote = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'"'.cast_signed()));
-            let backslash = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'\\'.cast_signed()));
-            let low = _mm256_min_epu8(bytes, _mm256_set1_epi8(0x1f));
-            let control = _mm256_cmpeq_epi8(low, bytes);
-            let bits = |lanes: i32| u64::from(lanes.cast_unsigned()) << (32 * i);
-            masks.quote |= bits(_mm256_movemask_epi8(quote));
-            masks.backslash |= bits(_mm256_movemask_epi8(backslash));
-            masks.control |= bits(_mm256_movemask_epi8(control));
+        Self {
+            quote: bits(is(low, b'"'), is(high, b'"')),
+            backslash: bits(is(low, b'\\'), is(high, b'\\')),
+            control: control(low, high),
+            usual: bits(
+                _mm256_or_si256(is(low, b'n'), is(low, b't')),
+                _mm256_or_si256(is(high, b'n'), is(high, b't')),
+            ),
         }
-        masks
     }
+}
+
+/// Which bytes of two half blocks are control characters. There are none as a rule, so both halves
+/// are looked at together first.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn control(low: __m256i, high: __m256i) -> u64 {
+    let least = is_control(_mm256_min_epu8(low, high));
+    if _mm256_movemask_epi8(least) == 0 {
+        return 0;
+    }
+    bits(is_control(low), is_control(high))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn is_control(bytes: __m256i) -> __m256i {
+    _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, _mm256_set1_epi8(0x1f)), bytes)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn is(bytes: __m256i, byte: u8) -> __m256i {
+    _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte.cast_signed()))
+}
+
+/// One bit for each byte of two half blocks.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn bits(low: __m256i, high: __m256i) -> u64 {
+    let low = u64::from(_mm256_movemask_epi8(low).cast_unsigned());
+    let high = u64::from(_mm256_movemask_epi8(high).cast_unsigned());
+    low | high << 32
 }

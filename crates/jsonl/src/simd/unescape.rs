@@ -4,7 +4,7 @@ use std::arch::x86_64::{
     __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8, _mm_storeu_si128,
 };
 
-use crate::text::{Change, Escape, Surrogates, escape};
+use crate::text::{Change, Escape, Surrogates, escape, short};
 
 /// Bytes that are copied at once.
 const BLOCK: usize = 16;
@@ -17,9 +17,8 @@ pub(crate) fn unescape(content: &str, out: &mut String, surrogates: &mut Surroga
     // SAFETY: what is appended below are whole characters: what stands between two escapes, and
     // what escapes stand for. What is taken away is a U+FFFD that stands at the end.
     let out = unsafe { out.as_mut_vec() };
-    out.reserve(content.len() + BLOCK);
     let mut rest = content.as_bytes();
-    loop {
+    while !rest.is_empty() {
         let plain = copy_plain(rest, out);
         if plain > 0 {
             surrogates.end();
@@ -29,13 +28,7 @@ pub(crate) fn unescape(content: &str, out: &mut String, surrogates: &mut Surroga
             return;
         };
         rest = rest.get(length..).unwrap_or_default();
-        match u8::try_from(unit) {
-            Ok(byte @ 0..0x80) => {
-                surrogates.end();
-                out.push(byte);
-            }
-            _ => push(surrogates.push(unit), out),
-        }
+        push(surrogates.push(unit), out);
     }
 }
 
@@ -56,40 +49,50 @@ fn push(change: Change, out: &mut Vec<u8>) {
 /// U+FFFD
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
-/// Appends what stands before the first backslash; how much that is.
+/// Appends what stands before the first `\u`, short escapes decoded; how much of `bytes` that is.
 #[inline(always)]
 fn copy_plain(bytes: &[u8], out: &mut Vec<u8>) -> usize {
     out.reserve(bytes.len() + BLOCK);
-    let start = out.len();
-    let mut copied = 0;
-    let mut marks = 0;
-    while marks == 0
-        && let Some(block) = bytes.get(copied..).and_then(<[u8]>::first_chunk::<BLOCK>)
+    let (mut at, mut end) = (0, out.len());
+    while let Some(rest) = bytes.get(at..)
+        && !rest.is_empty()
     {
+        let (block, length) = block(rest);
         // SAFETY: SSE2 belongs to x86-64. The load takes sixteen bytes from any address, and the
-        // block has sixteen. The store goes to any address; there is room for all of `bytes` and a
-        // block behind `start`, and no more than `bytes` was copied.
-        unsafe {
+        // block has sixteen. The store goes to any address; no more than `at` bytes were written,
+        // and there is room for all of `bytes` and a block.
+        let marks = unsafe {
             let block = _mm_loadu_si128(block.as_ptr().cast::<__m128i>());
-            _mm_storeu_si128(out.as_mut_ptr().add(start + copied).cast(), block);
+            _mm_storeu_si128(out.as_mut_ptr().add(end).cast(), block);
             let backslash = _mm_set1_epi8(b'\\'.cast_signed());
-            marks = _mm_movemask_epi8(_mm_cmpeq_epi8(block, backslash));
-        }
-        copied += if marks == 0 {
-            BLOCK
-        } else {
-            marks.trailing_zeros() as usize
+            _mm_movemask_epi8(_mm_cmpeq_epi8(block, backslash))
         };
-    }
-    if marks == 0 {
-        let tail = bytes.get(copied..).unwrap_or_default();
-        for &byte in tail.iter().take_while(|&&byte| byte != b'\\') {
-            // SAFETY: there is room for all of `bytes` behind `start`.
-            unsafe { out.as_mut_ptr().add(start + copied).write(byte) };
-            copied += 1;
+        let plain = length.min(marks.trailing_zeros() as usize);
+        (at, end) = (at + plain, end + plain);
+        if marks == 0 {
+            continue;
         }
+        let Some(byte) = short(bytes.get(at + 1)) else {
+            break;
+        };
+        // SAFETY: one byte for two, so that there is room.
+        unsafe { out.as_mut_ptr().add(end).write(byte) };
+        (at, end) = (at + 2, end + 1);
     }
-    // SAFETY: so many bytes were written behind the old end, within the room.
-    unsafe { out.set_len(start + copied) };
-    copied
+    // SAFETY: all bytes up to there were written, within the room.
+    unsafe { out.set_len(end) };
+    at
+}
+
+/// The next bytes, and how many of them there are; the last ones are filled up.
+#[inline(always)]
+fn block(rest: &[u8]) -> ([u8; BLOCK], usize) {
+    if let Some(block) = rest.first_chunk() {
+        return (*block, BLOCK);
+    }
+    let mut block = [0; BLOCK];
+    if let Some(place) = block.get_mut(..rest.len()) {
+        place.copy_from_slice(rest);
+    }
+    (block, rest.len())
 }

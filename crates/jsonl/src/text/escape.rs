@@ -27,6 +27,14 @@ pub(crate) fn escape(bytes: &[u8]) -> Option<Escape> {
     })
 }
 
+/// What a letter behind a backslash stands for; none for a `u`, which needs digits.
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+#[inline(always)]
+pub(crate) fn short(letter: Option<&u8>) -> Option<u8> {
+    let letter = letter.filter(|&&letter| letter != b'u')?;
+    Some(SHORT[usize::from(letter & 0x7f)])
+}
+
 /// What a letter behind a backslash stands for: itself, but for five.
 const SHORT: [u8; 128] = {
     let mut short = [0; 128];

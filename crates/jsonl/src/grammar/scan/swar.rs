@@ -2,19 +2,24 @@
 
 use super::{is_special, special_in_tail};
 
-/// Index of the first special byte, when it is near and the input does not end before.
+/// Index of the closing quote of the string at `from` when it is near and nothing else is special
+/// before it; otherwise an index up to which nothing is special.
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
 #[inline(always)]
-pub(super) fn near_special(bytes: &[u8], from: usize) -> Option<usize> {
+pub(super) fn near_quote(bytes: &[u8], from: usize) -> Result<usize, usize> {
     let mut at = from;
     for _ in 0..5 {
-        let marks = word_at(bytes, at)?;
+        let Some(marks) = word_at(bytes, at) else {
+            break;
+        };
         if marks != 0 {
-            return Some(at + first_mark(marks));
+            at += first_mark(marks);
+            let is_quote = bytes.get(at) == Some(&b'"');
+            return if is_quote { Ok(at) } else { Err(at) };
         }
         at += 8;
     }
-    None
+    Err(at)
 }
 
 /// Index of the first quote, backslash or control character at or behind `from`; the length of
