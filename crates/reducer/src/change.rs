@@ -129,11 +129,24 @@ impl Transcript {
     ///
     /// A cursor that is too far behind, or not of this transcript, gets a reset and everything.
     pub fn changes_since(&mut self, cursor: Cursor) -> Changes<'_> {
-        let records = self.log.read(cursor).map(Iterator::collect);
+        self.changes_up_to(cursor, usize::MAX)
+    }
+
+    /// As [`changes_since`](Self::changes_since), for readers that take a bounded number at a time:
+    /// at most `most` of the changes that were logged, one at least. A reset comes whole.
+    pub fn changes_up_to(&mut self, cursor: Cursor, most: usize) -> Changes<'_> {
+        let records: Option<Vec<Record>> = self
+            .log
+            .read(cursor)
+            .map(|records| records.take(most.max(1)).collect());
         let is_reset = records.is_none();
-        let records: Vec<Record> = records.unwrap_or_else(|| self.everything());
+        let end = match &records {
+            Some(records) => Cursor::from_number(cursor.revision().number() + records.len() as u64),
+            None => Cursor::at(self.log.revision()),
+        };
+        let records = records.unwrap_or_else(|| self.everything());
         Changes {
-            cursor: Cursor::at(self.log.revision()),
+            cursor: end,
             transcript: self,
             is_reset,
             records: coalesce(records),

@@ -14,6 +14,7 @@ mod system;
 mod task;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod user;
 
 pub(crate) use draft::Draft;

@@ -20,6 +20,11 @@ pub enum HostEvent<'a> {
         /// What the user said.
         text: &'a str,
     },
+    /// No result will come of a prompt: the agent knows it from before.
+    PromptDropped {
+        /// The uuid it carries.
+        uuid: &'a str,
+    },
     /// A permission request was answered. The first answer counts.
     PermissionAnswered {
         /// The request.

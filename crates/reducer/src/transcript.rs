@@ -1,5 +1,7 @@
 //! The fold itself: lines and host events in, a transcript that can be read at any time.
 
+mod records;
+
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -9,12 +11,12 @@ use crate::arena::{Arena, Text};
 use crate::fold::{Draft, Evidence, SessionRecord, Tally, UsageRecord};
 use crate::host::Meta;
 use crate::index::{Index, Key, Kind, Uuids};
-use crate::list::{self, Walk};
-use crate::log::{Log, Revision, Slot, Stamp};
+use crate::list::Walk;
+use crate::log::{Log, Revision, Slot};
 use crate::names::Names;
 use crate::record::{
-    Beside, BlockBody, BlockId, BlockRecord, CallId, CallRecord, EntryBody, EntryId, EntryRecord,
-    MessageRecord, PermissionRecord, Stage, TaskRecord, ThreadId, ThreadRecord, ToolResultRecord,
+    BlockRecord, CallId, CallRecord, EntryBody, EntryId, EntryRecord, PermissionRecord, TaskRecord,
+    ThreadId, ThreadRecord, ToolResultRecord,
 };
 use crate::state::ErrorKind;
 use crate::store::Store;
@@ -291,179 +293,9 @@ impl Transcript {
         });
     }
 
-    // Records.
-
     pub(crate) fn error(&mut self, error: ErrorKind, text: &str, here: Here) -> EntryId {
         let text = self.arena.store(text);
         self.entry(ThreadId::MAIN, EntryBody::Error { error, text }, here)
-    }
-
-    pub(crate) fn entry(&mut self, thread: ThreadId, body: EntryBody, here: Here) -> EntryId {
-        let id = EntryId::new(self.entries.len() as u32);
-        self.entries.push(EntryRecord {
-            thread,
-            beside: Beside::default(),
-            is_removed: false,
-            at_ms: here.at_ms,
-            offset: here.offset,
-            stamp: Stamp::default(),
-            body,
-        });
-        let list = &mut self.threads[thread.at()].entries;
-        list::insert(&mut self.entries, list, id);
-        self.touch_entry(id);
-        id
-    }
-
-    pub(crate) fn remove_entry(&mut self, id: EntryId) {
-        if self.entries.get(id.at()).is_some_and(|it| !it.is_removed) {
-            self.entries[id.at()].is_removed = true;
-            self.touch_entry(id);
-        }
-    }
-
-    pub(crate) fn message(&self, entry: EntryId) -> Option<&MessageRecord> {
-        match &self.entries.get(entry.at())?.body {
-            EntryBody::Assistant(message) => Some(message),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn message_mut(&mut self, entry: EntryId) -> Option<&mut MessageRecord> {
-        match &mut self.entries.get_mut(entry.at())?.body {
-            EntryBody::Assistant(message) => Some(message),
-            _ => None,
-        }
-    }
-
-    /// Appends a block to a message.
-    pub(crate) fn block(
-        &mut self,
-        entry: EntryId,
-        index: u32,
-        body: BlockBody,
-        stage: Stage,
-    ) -> BlockId {
-        let id = BlockId::new(self.blocks.len() as u32);
-        self.blocks.push(BlockRecord {
-            entry,
-            next: None,
-            index,
-            line: 0,
-            body,
-            stage,
-            is_removed: false,
-            high: 0,
-            stamp: Stamp::default(),
-            was_text: false,
-        });
-        let before = self.message_mut(entry).and_then(|message| {
-            message.first.get_or_insert(id);
-            message.live += 1;
-            if stage != Stage::Final {
-                message.drafted += 1;
-                message.first_drafted.get_or_insert(id);
-            }
-            message.last.replace(id)
-        });
-        if let Some(before) = before {
-            self.blocks[before.at()].next = Some(id);
-        }
-        self.touch_block(id);
-        id
-    }
-
-    /// The blocks of a message, the removed ones too.
-    pub(crate) fn all_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
-        let first = self.message(entry).and_then(|message| message.first);
-        std::iter::successors(first, |id| self.blocks[id.at()].next)
-    }
-
-    /// The blocks of a message that stand.
-    pub(crate) fn live_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
-        self.all_blocks(entry)
-            .filter(|id| !self.blocks[id.at()].is_removed)
-    }
-
-    /// How many blocks of a message stand.
-    pub(crate) fn live_count(&self, entry: EntryId) -> u32 {
-        self.message(entry).map_or(0, |message| message.live)
-    }
-
-    /// The blocks of a message that stand and whose lines have not come.
-    pub(crate) fn drafted_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
-        let message = self.message(entry);
-        let first = message.and_then(|message| message.first_drafted);
-        let is_drafted = |id: &BlockId| self.blocks[id.at()].is_drafted();
-        std::iter::successors(first, |id| self.blocks[id.at()].next)
-            .filter(is_drafted)
-            .take(message.map_or(0, |message| message.drafted as usize))
-    }
-
-    /// The line of a block has come.
-    pub(crate) fn finalize(&mut self, id: BlockId) {
-        let was_drafted = self.blocks[id.at()].is_drafted();
-        let block = &mut self.blocks[id.at()];
-        block.stage = Stage::Final;
-        let entry = block.entry;
-        if was_drafted {
-            self.forget_drafted(entry);
-        }
-    }
-
-    /// Takes a block back.
-    pub(crate) fn remove_block(&mut self, id: BlockId) {
-        let was_drafted = self.blocks[id.at()].is_drafted();
-        let block = &mut self.blocks[id.at()];
-        if std::mem::replace(&mut block.is_removed, true) {
-            return;
-        }
-        let entry = block.entry;
-        if let Some(message) = self.message_mut(entry) {
-            message.live -= 1;
-        }
-        if was_drafted {
-            self.forget_drafted(entry);
-        }
-        self.touch_block(id);
-    }
-
-    /// A block of a message is no draft any more.
-    fn forget_drafted(&mut self, entry: EntryId) {
-        if let Some(message) = self.message_mut(entry) {
-            message.drafted -= 1;
-        }
-        let first = self.drafted_blocks(entry).next();
-        if let Some(message) = self.message_mut(entry) {
-            message.first_drafted = first;
-        }
-    }
-
-    pub(crate) fn touch_entry(&mut self, id: EntryId) {
-        self.change_entry(id);
-        self.log
-            .note(&mut self.entries[id.at()].stamp, Slot::Entry(id.number()));
-    }
-
-    pub(crate) fn touch_block(&mut self, id: BlockId) {
-        self.change_entry(self.blocks[id.at()].entry);
-        let block = &mut self.blocks[id.at()];
-        if std::mem::take(&mut block.was_text) {
-            block.stamp = Stamp::default();
-        }
-        self.log.note(&mut block.stamp, Slot::Block(id.number()));
-    }
-
-    /// Notes that the text of a block changed from byte `from` on. A block that is logged as a
-    /// whole since the last reading needs no more.
-    pub(crate) fn touch_text(&mut self, id: BlockId, from: u32) {
-        let block = &mut self.blocks[id.at()];
-        if block.was_text || !self.log.is_fresh(block.stamp) {
-            block.was_text = true;
-            self.log.note_text(&mut block.stamp, id.number(), from);
-        }
-        let entry = block.entry;
-        self.change_entry(entry);
     }
 
     pub(crate) fn touch_tally(&mut self) {

@@ -229,7 +229,7 @@ impl Transcript {
     /// Whether a turn is open.
     #[must_use]
     pub const fn has_open_turn(&self) -> bool {
-        self.evidence.turn_is_open
+        self.evidence.turn.is_open
     }
 
     /// Whether the stream has ended.

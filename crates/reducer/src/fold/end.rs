@@ -55,7 +55,7 @@ impl Transcript {
         for id in std::mem::take(&mut self.evidence.tasks) {
             self.set_task(id, TaskState::Lost);
         }
-        self.evidence.turn_is_open = false;
+        self.evidence.turn.close();
         self.evidence.is_interrupting = false;
     }
 

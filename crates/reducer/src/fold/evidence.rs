@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::arena::Text;
+use crate::fold::turn::Turn;
 use crate::log::{Slot, Stamp};
 use crate::record::{PermissionId, TaskId};
 use crate::state::{Outcome, Phase};
@@ -13,7 +14,7 @@ use crate::transcript::Transcript;
 pub(crate) struct Evidence {
     pub(crate) stamp: Stamp,
     pub(crate) was_heard: bool,
-    pub(crate) turn_is_open: bool,
+    pub(crate) turn: Turn,
     pub(crate) is_interrupting: bool,
     pub(crate) last_outcome: Option<Outcome>,
     pub(crate) permissions: Vec<PermissionId>,
@@ -59,7 +60,7 @@ impl Transcript {
     pub fn open_work(&self) -> OpenWork {
         OpenWork {
             was_heard: self.evidence.was_heard,
-            turn: self.evidence.turn_is_open,
+            turn: self.evidence.turn.is_open,
             calls: self.threads[0].open.len(),
             tasks: self.evidence.tasks.len(),
             permissions: self.evidence.permissions.len(),
@@ -104,7 +105,7 @@ impl Transcript {
             let tool = self.names.str(self.calls[call.at()].name);
             return Some(format!("{tool} runs").into());
         }
-        if self.evidence.turn_is_open {
+        if self.evidence.turn.is_open {
             let reason = if self.evidence.is_interrupting {
                 "an interrupt was asked for"
             } else {
@@ -125,13 +126,6 @@ impl Transcript {
     pub(crate) fn hear(&mut self) {
         if !self.evidence.was_heard {
             self.evidence.was_heard = true;
-            self.touch_status();
-        }
-    }
-
-    pub(crate) fn open_turn(&mut self) {
-        if !self.evidence.turn_is_open {
-            self.evidence.turn_is_open = true;
             self.touch_status();
         }
     }

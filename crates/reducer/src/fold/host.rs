@@ -26,12 +26,13 @@ impl Transcript {
         match event {
             HostEvent::ProcessStarted => self.process_started(),
             HostEvent::PromptSent { uuid, text } => self.prompt_sent(uuid, text, here),
+            HostEvent::PromptDropped { uuid } => self.drop_prompt(uuid),
             HostEvent::PermissionAnswered {
                 request_id,
                 decision,
             } => self.permission_answered(request_id, decision),
             HostEvent::InterruptRequested => {
-                if self.evidence.turn_is_open {
+                if self.evidence.turn.is_open {
                     self.evidence.is_interrupting = true;
                     self.touch_status();
                 }
@@ -63,6 +64,7 @@ impl Transcript {
         if self.evidence.ended.take().is_some() {
             self.rewind();
             self.evidence.was_heard = false;
+            self.evidence.turn.close();
             self.evidence.last_outcome = None;
             self.touch_status();
         }
@@ -84,7 +86,7 @@ impl Transcript {
             self.uuids
                 .note(Uuid::new(uuid), Brought::Entry(entry.number()));
         }
-        self.open_turn();
+        self.await_turn(uuid);
     }
 
     fn permission_answered(&mut self, request_id: &str, decision: HostDecision<'_>) {

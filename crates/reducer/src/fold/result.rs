@@ -3,6 +3,7 @@
 use bowline_jsonl::{Event, ModelUsage, RawJson, Str, TurnResult};
 
 use crate::arena::Text;
+use crate::fold::turn::Owner;
 use crate::index::{Brought, Uuid};
 use crate::log::{Slot, Stamp};
 use crate::names::Name;
@@ -69,7 +70,9 @@ impl Transcript {
             self.uuids
                 .note(Uuid::new(&uuid.decode()), Brought::Entry(entry.number()));
         }
-        self.close_turn(outcome, result.queued_turn_count.unwrap_or_default());
+        if self.owner_of(result) == Owner::Open {
+            self.close_turn(outcome, result.queued_turn_count.unwrap_or_default());
+        }
         self.add_usage(result);
     }
 
@@ -100,7 +103,7 @@ impl Transcript {
             Outcome::Suspended => {}
         }
         self.threads[0].rejected.clear();
-        self.evidence.turn_is_open = queued > 0;
+        self.end_turn(queued);
         self.evidence.is_interrupting = false;
         self.evidence.last_outcome = Some(outcome);
         self.touch_status();

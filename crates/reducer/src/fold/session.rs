@@ -49,7 +49,7 @@ impl Transcript {
     }
 
     pub(crate) fn init(&mut self, event: &Event<'_>, init: &Init<'_>) {
-        self.session.is_rotating = false;
+        let is_replaced = std::mem::take(&mut self.session.is_rotating);
         if let Some(id) = event.session_id {
             self.enter(id);
         }
@@ -57,7 +57,7 @@ impl Transcript {
         self.set_session(init.cwd, |it| &mut it.cwd);
         self.set_session(init.claude_code_version, |it| &mut it.cli_version);
         self.set_session(init.permission_mode, |it| &mut it.permission_mode);
-        self.open_turn();
+        self.begin_turn(init, is_replaced);
     }
 
     pub(crate) fn conversation_reset(&mut self, reset: &ConversationReset<'_>, here: Here) {
@@ -103,12 +103,6 @@ impl Transcript {
 
     pub(crate) fn touch_session(&mut self) {
         self.log.note(&mut self.session.stamp, Slot::Session);
-    }
-
-    pub(crate) fn command(&mut self, command: &bowline_jsonl::CommandLifecycle<'_>) {
-        if command.state.is_some_and(|state| state == "started") {
-            self.open_turn();
-        }
     }
 
     /// Counts a line that this version knows nothing about.

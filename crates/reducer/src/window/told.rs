@@ -21,6 +21,9 @@ pub(crate) enum What {
         uuid: Option<Box<str>>,
         text: Box<str>,
     },
+    Dropped {
+        uuid: Box<str>,
+    },
     Allowed {
         request: Box<str>,
         input: Option<Box<str>>,
@@ -58,6 +61,7 @@ impl What {
                 uuid: uuid.map(Into::into),
                 text: text.into(),
             },
+            HostEvent::PromptDropped { uuid } => Self::Dropped { uuid: uuid.into() },
             HostEvent::PermissionAnswered {
                 request_id: request,
                 decision,
@@ -104,6 +108,7 @@ impl Transcript {
                 uuid: uuid.as_deref(),
                 text,
             },
+            What::Dropped { uuid } => HostEvent::PromptDropped { uuid },
             What::Allowed { request, input } => HostEvent::PermissionAnswered {
                 request_id: request,
                 decision: HostDecision::Allow {

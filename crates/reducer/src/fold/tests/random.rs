@@ -34,7 +34,7 @@ fn step(feed: &mut Feed, dice: &mut Dice) {
     let (message, call, task) = (dice.name("m"), dice.name("t"), dice.name("k"));
     let index = dice.below(3) as u32;
     let parent = dice.parent();
-    match dice.below(26) {
+    match dice.below(29) {
         0 => feed.drafts(&message),
         1 => feed.writes(&message, index, r"a\ud83d"),
         2..6 => feed.adds(&message, index, r"\ude00b"),
@@ -62,6 +62,9 @@ fn step(feed: &mut Feed, dice: &mut Dice) {
         22 => feed.raw("noise\n"),
         23 => feed.sends(&dice.name("e"), "go"),
         24 => feed.host(HostEvent::InterruptRequested),
+        25 => feed.line(&format!(r#""type":"system","subtype":"init","user_message_uuids":["{}"]"#, dice.name("e"))),
+        26 => feed.line(&format!(r#""type":"result","is_error":true,"terminal_reason":"aborted_tools","user_message_uuid":"{}""#, dice.name("e"))),
+        27 => feed.host(HostEvent::PromptDropped { uuid: &dice.name("e") }),
         _ => feed.line(r#""type":"system","subtype":"background_tasks_changed","tasks":[]"#),
     };
 }

@@ -269,3 +269,117 @@ fn every_end_closes_what_came_behind_the_last() {
     end(&mut feed, false);
     assert_eq!(feed.transcript.revision(), revision);
 }
+
+/// A turn about these prompts.
+fn init(uuids: &[&str]) -> String {
+    format!(
+        r#""type":"system","subtype":"init","user_message_uuids":{}"#,
+        json!(uuids)
+    )
+}
+
+fn result_of(uuids: &[&str], members: &str) -> String {
+    let last = uuids.last().expect("a prompt");
+    result(&format!(
+        r#""user_message_uuid":"{last}","user_message_uuids":{},{members}"#,
+        json!(uuids)
+    ))
+}
+
+#[test]
+fn a_prompt_that_waits_keeps_a_turn_open_behind_the_result_of_another() {
+    let mut feed = Feed::new();
+    feed.sends("a", "first")
+        .line(&init(&["a"]))
+        .sends("b", "second");
+    feed.line(&result_of(&["a"], r#""is_error":false"#));
+    assert_eq!(feed.phase(), "running");
+    feed.line(&init(&["b"]));
+    feed.line(&result_of(&["b"], r#""is_error":false"#));
+    assert_eq!(feed.phase(), "idle");
+}
+
+#[test]
+fn the_late_result_of_an_interrupted_turn_closes_nothing_of_the_next() {
+    let mut feed = Feed::new();
+    feed.sends("a", "first").line(&init(&["a"]));
+    feed.host(HostEvent::InterruptRequested)
+        .sends("b", "second");
+    feed.line(&init(&["b"])).calls("null", "t1", "Bash");
+    feed.drafts("m2").writes("m2", 0, "half a");
+    let aborted = r#""is_error":true,"terminal_reason":"aborted_tools""#;
+    feed.line(&result_of(&["a"], aborted));
+    assert_eq!(feed.call("t1")["state"], "running");
+    assert_eq!(feed.transcript.status().reason, "Bash runs");
+    assert!(feed.said().contains(&"m2 streaming: half a".to_owned()));
+    assert!(feed.said().contains(&"result cancelled: -".to_owned()));
+    feed.gives("t1", "done", false, "");
+    feed.line(&result_of(&["b"], r#""is_error":false"#));
+    assert_eq!(feed.phase(), "idle");
+    assert_eq!(feed.transcript.status().reason, "the turn is completed");
+}
+
+#[test]
+fn the_result_of_a_task_notification_closes_no_turn_of_a_prompt() {
+    let mut feed = Feed::new();
+    let unasked = result(r#""is_error":false,"origin":{"kind":"task-notification"}"#);
+    feed.sends("a", "first")
+        .line(&init(&["a"]))
+        .calls("null", "t1", "Bash");
+    feed.line(&unasked);
+    assert_eq!(feed.call("t1")["state"], "running");
+    feed.gives("t1", "done", false, "");
+    feed.line(&result_of(&["a"], r#""is_error":false"#));
+    assert_eq!(feed.phase(), "idle");
+    // A turn of its own is ended by it.
+    feed.line(r#""type":"system","subtype":"init""#);
+    assert_eq!(feed.phase(), "running");
+    feed.line(&unasked);
+    assert_eq!(feed.phase(), "idle");
+}
+
+#[test]
+fn a_prompt_that_joins_a_turn_is_answered_with_it() {
+    let mut feed = Feed::new();
+    feed.sends("a", "first")
+        .line(&init(&["a"]))
+        .sends("b", "joins");
+    feed.line(&result_of(&["a", "b"], r#""is_error":false"#));
+    assert_eq!(feed.phase(), "idle");
+}
+
+#[test]
+fn a_prompt_that_comes_to_nothing_leaves_no_turn_open() {
+    for state in ["cancelled", "discarded", "refused", "completed"] {
+        let mut feed = Feed::new();
+        feed.raw("{\"type\":\"keep_alive\"}\n").sends("a", "first");
+        assert_eq!(feed.phase(), "running");
+        feed.line(&format!(
+            r#""type":"command_lifecycle","command_uuid":"a","state":"{state}""#
+        ));
+        assert_eq!(feed.phase(), "idle", "{state}");
+    }
+    let mut feed = Feed::new();
+    feed.raw("{\"type\":\"keep_alive\"}\n").sends("a", "known");
+    feed.host(HostEvent::PromptDropped { uuid: "a" });
+    assert_eq!(feed.phase(), "idle");
+}
+
+#[test]
+fn a_conversation_that_is_replaced_is_no_second_turn() {
+    let mut feed = Feed::new();
+    feed.sends("a", "/clear").line(&init(&["a"]));
+    feed.line(r#""type":"conversation_reset","new_conversation_id":"n","trigger":"clear""#);
+    feed.line(r#""type":"system","subtype":"init""#);
+    feed.line(&result_of(&["a"], r#""is_error":false"#));
+    assert_eq!(feed.phase(), "idle");
+}
+
+#[test]
+fn an_agent_that_names_no_prompts_answers_all_that_it_has() {
+    let mut feed = Feed::new();
+    feed.sends("a", "first").sends("b", "second");
+    feed.line(r#""type":"system","subtype":"init""#);
+    feed.line(&result(r#""is_error":false"#));
+    assert_eq!(feed.phase(), "idle");
+}
