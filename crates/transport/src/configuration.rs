@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::containment::Containment;
 use crate::environment::Environment;
 use crate::error::SpawnError;
@@ -104,15 +106,17 @@ pub enum PtyMode {
 }
 
 /// A terminal's size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowSize {
     /// Rows of text.
     pub rows: u16,
     /// Columns of text.
     pub cols: u16,
     /// Width in pixels, 0 if unknown.
+    #[serde(default)]
     pub width: u16,
     /// Height in pixels, 0 if unknown.
+    #[serde(default)]
     pub height: u16,
 }
 

@@ -47,6 +47,8 @@ pub enum ReconnectFailure {
     Expired,
     /// The far side cannot be reached: retry when the network is back.
     Lost,
+    /// Another host has taken the session over: retry to take it back.
+    Fenced,
 }
 
 /// Why there was no other try.
@@ -68,7 +70,7 @@ impl ReconnectFailure {
     /// Whether another try can succeed.
     #[must_use]
     pub const fn can_retry(self) -> bool {
-        matches!(self, Self::Auth | Self::Lost)
+        matches!(self, Self::Auth | Self::Lost | Self::Fenced)
     }
 }
 
@@ -80,6 +82,12 @@ impl ConnectionState {
     }
 }
 
+impl ConnectionState {
+    pub(crate) const fn is_failed(&self) -> bool {
+        matches!(self, Self::Failed(_))
+    }
+}
+
 impl fmt::Display for ReconnectFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -88,6 +96,7 @@ impl fmt::Display for ReconnectFailure {
             Self::Version => "the versions do not fit",
             Self::Expired => "the session has expired",
             Self::Lost => "the machine cannot be reached",
+            Self::Fenced => "another host has the session",
         })
     }
 }

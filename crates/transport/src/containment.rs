@@ -3,11 +3,14 @@
 use std::fmt;
 use std::io;
 
+use serde::{Deserialize, Serialize};
+
 use crate::sys;
 
 /// How tightly a session's processes are held. Each level also does what those below it do. The
 /// order is that of strength: `Group < Subreaper < Cgroup`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Containment {
     /// By evidence: parentage, process group, session, and on Linux the variable
     /// [`MARKER`](crate::MARKER) that every descendant inherits. A process that sheds all of it at

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::configuration::Configuration;
 use crate::error::SpawnError;
-use crate::local::{Local, Tap};
+use crate::local::Local;
 use crate::session::{SessionId, Terminal, TerminalSession};
+use crate::tap::Tap;
 
 /// Makes terminal sessions on this machine. Holds nothing.
 #[derive(Clone, Copy, Debug, Default)]

@@ -55,6 +55,22 @@ impl Environment {
         self
     }
 
+    /// What the child would find in a variable if it were made now.
+    #[must_use]
+    pub fn value(&self, name: impl AsRef<OsStr>) -> Option<OsString> {
+        let name = name.as_ref();
+        match self.changes.get(name) {
+            Some(changed) => changed.clone(),
+            None if self.empty || is_outer_agent(name) => None,
+            None => std::env::var_os(name),
+        }
+    }
+
+    /// Whether it begins with the host's, and what is changed about it then.
+    pub(crate) fn parts(&self) -> (bool, &BTreeMap<OsString, Option<OsString>>) {
+        (!self.empty, &self.changes)
+    }
+
     pub(crate) fn resolve(&self) -> BTreeMap<OsString, OsString> {
         let mut variables = BTreeMap::new();
         if !self.empty {
@@ -96,6 +112,22 @@ pub(crate) fn is_outer_agent(name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_is_what_the_child_will_find() {
+        let mut env = Environment::inherited();
+        env.set("CLAUDE_PID", "7").remove("HOME");
+        let resolved = env.resolve();
+        for name in ["PATH", "HOME", "CLAUDE_PID", "CLAUDECODE", "NO_SUCH"] {
+            assert_eq!(
+                env.value(name).as_ref(),
+                resolved.get(OsStr::new(name)),
+                "{name}"
+            );
+        }
+        assert!(env.value("PATH").is_some());
+        assert_eq!(Environment::empty().value("PATH"), None);
+    }
 
     #[test]
     fn an_outer_agent_is_known_by_name() {

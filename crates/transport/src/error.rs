@@ -141,8 +141,21 @@ impl SpawnError {
 
 fn what_is_missing(searched: Option<&OsStr>) -> String {
     match searched {
-        Some(path) => format!("not found in PATH ({path:?}), install it or give its full path"),
+        Some(path) => format!(
+            "not found in {}, install it or give its full path",
+            searched_folders(path)
+        ),
         None => "no such file, check the path".into(),
+    }
+}
+
+/// A search path in few words: a real one is longer than the error.
+fn searched_folders(path: &OsStr) -> String {
+    let mut folders = std::env::split_paths(path).filter(|it| !it.as_os_str().is_empty());
+    match (folders.next(), folders.count()) {
+        (None, _) => "PATH, which is empty".to_owned(),
+        (Some(only), 0) => format!("PATH, which is {only:?} alone"),
+        (Some(_), more) => format!("the {} folders of PATH", more + 1),
     }
 }
 
@@ -191,6 +204,10 @@ pub enum WriteError {
     /// its rest.
     #[error("write to the child: an earlier write was cut in its middle, terminate the session")]
     Torn,
+    /// On another machine: the link broke, and another host had the session before it was made
+    /// again. What was written may have arrived.
+    #[error("write to the child: nobody knows whether it arrived, look at what the child did")]
+    Unconfirmed,
     /// A terminal's input has no end that can be closed.
     #[error(
         "close the input: a terminal has none to close, write the end-of-file key or terminate"

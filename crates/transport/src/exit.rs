@@ -1,5 +1,7 @@
 //! How a child ended.
 
+use serde::{Deserialize, Serialize};
+
 /// How a child ended, known once and for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
@@ -14,7 +16,8 @@ pub struct Exit {
 }
 
 /// What the child left to its parent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ExitStatus {
     /// It ended by itself with this code, 0 to 255.
     Code(i32),
@@ -26,7 +29,8 @@ pub enum ExitStatus {
 }
 
 /// Whether the streams came to their own end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Drained {
     /// Every stream reached its end: nothing can be missing.
     Clean,

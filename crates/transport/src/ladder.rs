@@ -2,20 +2,26 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::containment::Containment;
 use crate::exit::Exit;
 
 /// The steps of [`terminate`](crate::TerminalSession::terminate) and how long each may take. A
 /// step of zero is left out. Every ladder ends with SIGKILL for the whole tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ladder {
     /// After the input is closed (pipes) or the terminal hangs up (SIGHUP on a PTY).
+    #[serde(rename = "eof_grace_ms", with = "crate::millis")]
     pub eof_grace: Duration,
     /// After SIGINT to the child's group, if there is to be one.
+    #[serde(rename = "interrupt_ms", default, with = "crate::millis::option")]
     pub interrupt: Option<Duration>,
     /// After SIGTERM to the child's group.
+    #[serde(rename = "term_grace_ms", with = "crate::millis")]
     pub term_grace: Duration,
     /// How long SIGKILL is repeated until nothing is left of the tree. At least one round.
+    #[serde(rename = "kill_ms", with = "crate::millis")]
     pub kill: Duration,
 }
 
@@ -67,6 +73,20 @@ pub struct TerminationReport {
     pub took: Duration,
     /// How the child ended.
     pub exit: Exit,
+}
+
+impl TerminationReport {
+    /// That of a session which was let go of: nobody was asked to end.
+    #[must_use]
+    pub const fn untouched(level: Containment, exit: Exit) -> Self {
+        Self {
+            killed: Vec::new(),
+            survivors: Vec::new(),
+            level,
+            took: Duration::ZERO,
+            exit,
+        }
+    }
 }
 
 #[cfg(test)]

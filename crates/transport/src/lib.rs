@@ -11,6 +11,7 @@
 //! | session | one child, its streams, its writer and its end: a [`TerminalSession`] |
 //! | stream | an append-only sequence of bytes, addressed by `u64` offsets from 0 |
 //! | log | the newest part of a stream in memory, 1 MiB unless said otherwise |
+//! | journal | a session's streams on disk, up to a cap: [`journal`] |
 //! | reader | a place in a log that moves on as its owner takes [`Piece`]s |
 //! | tree | the child and all that came of it, in whatever session or group it hides |
 //! | ladder | the steps from a polite request to SIGKILL: a [`Ladder`] |
@@ -44,6 +45,14 @@
 //! does not want this drops its readers, or asks for [`Overflow::DropOldest`]. Errors and the output
 //! of a PTY drop their oldest bytes instead and never hold a child back.
 //!
+//! # Other machines
+//!
+//! [`make_remote`](TerminalEngine::make_remote) and
+//! [`attach_remote`](TerminalEngine::attach_remote) give the same [`TerminalSession`] for a child
+//! that belongs to a runner. A link that breaks is made again: output goes on at its offset, what is
+//! gone is a [`Piece::Gap`], and what was written is typed once. How the link stands is a
+//! [`ConnectionState`]; what both sides say to each other is [`wire`].
+//!
 //! # What ends with a session
 //!
 //! An agent runs each tool in a session of its own, out of reach of a signal to its group. How
@@ -74,6 +83,7 @@
 //! What differs on macOS is written on documented calls and was never run by us. On Windows only
 //! [`pty_system`] has an answer, that of portable-pty; sessions are not built there.
 
+mod claim;
 mod configuration;
 mod connection;
 mod containment;
@@ -82,17 +92,22 @@ mod environment;
 mod error;
 mod exit;
 mod guard;
+pub mod journal;
 mod ladder;
 mod local;
 mod log;
 mod login;
+mod millis;
 mod program;
 mod pty_system;
+mod remote;
 mod session;
 mod signal;
 mod sys;
+mod tap;
 mod tty;
 mod vitals;
+pub mod wire;
 
 pub use configuration::{Configuration, InputLimits, LogLimits, PtyMode, Stdio, WindowSize};
 pub use connection::{ConnectionState, ReconnectFailed, ReconnectFailure, RetryError};
@@ -103,12 +118,18 @@ pub use error::{ResizeError, SignalError, SpawnError, WriteError};
 pub use exit::{Drained, Exit, ExitStatus};
 pub use guard::run_guard;
 pub use ladder::{Ladder, TerminationReport};
-pub use local::{MARKER, Tap};
+pub use local::MARKER;
 pub use log::shared::LogReader;
 pub use log::{Overflow, Piece};
 pub use login::{LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, RESOLVING};
 pub use pty_system::{HardenedPtySystem, pty_system};
+pub use remote::{
+    Address, Attachment, BadUrl, Beginning, Boxed, ByteStream, CredentialsProvider, Network,
+    NoCredentials, NoToken, Remote, RemoteError, RemoteOrder, RemoteUrl, Screen, SystemNetwork,
+    Token, TokenFile, Trust,
+};
 pub use session::{Kind, SessionId, Stream, TerminalSession};
 pub use signal::Signal;
+pub use tap::Tap;
 pub use tty::Tty;
 pub use vitals::Vitals;

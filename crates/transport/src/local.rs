@@ -1,7 +1,7 @@
 //! Sessions whose child is a child of this process.
 //!
 //! Tasks per session: one writer, one supervisor, and one pump for each stream unless the session's
-//! owner reads them itself ([`Tap`]). The supervisor alone
+//! owner reads them itself ([`Tap`](crate::Tap)). The supervisor alone
 //! owns the child and its end; the handle sends it requests and watches its answers. It does not
 //! own the handle, so the last handle's drop is itself a request.
 
@@ -36,6 +36,7 @@ use crate::log::{Log, Overflow};
 use crate::session::{Kind, Receipt, SessionId, Stream, Terminal};
 use crate::signal::Signal;
 use crate::sys;
+use crate::tap::Tap;
 use crate::tty::Tty;
 use crate::vitals::Vitals;
 use demand::Demand;
@@ -47,7 +48,7 @@ use wires::{Theirs, Wires};
 
 pub(crate) use leader::Leader;
 pub(crate) use spawn::{Born, spawn};
-pub use tap::Tap;
+pub(crate) use tap::Mouths;
 pub use tree::MARKER;
 #[cfg(target_os = "linux")]
 pub(crate) use tree::with_descendants;
@@ -115,7 +116,7 @@ impl Local {
         if errors_mouth.is_none() {
             errors.close();
         }
-        let tap = Tap::new(output_mouth, errors_mouth);
+        let tap = Tap::of_descriptors(Mouths::new(output_mouth, errors_mouth));
         let (input, writer) = Input::start(wires.input, console.is_some(), what.input);
         let (requests, asked) = watch::channel(None);
         let (exit_known, exit) = watch::channel(None);

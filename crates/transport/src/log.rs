@@ -64,7 +64,49 @@ pub(crate) enum Taken {
 #[derive(Debug)]
 struct Chunk {
     offset: u64,
-    bytes: Bytes,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Bytes(Bytes),
+    /// So many bytes were lost before they came here.
+    Gone(u64),
+}
+
+impl Chunk {
+    fn length(&self) -> u64 {
+        match &self.content {
+            Content::Bytes(bytes) => bytes.len() as u64,
+            Content::Gone(length) => *length,
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.offset + self.length()
+    }
+
+    /// What a reader at an offset inside of it is given.
+    fn piece(&self, at: u64) -> Piece {
+        match &self.content {
+            Content::Bytes(bytes) => Piece::Bytes {
+                offset: at,
+                bytes: bytes.slice((at - self.offset) as usize..),
+            },
+            Content::Gone(_) => Piece::Gap {
+                from: at,
+                to: self.end(),
+            },
+        }
+    }
+
+    fn drop_front(&mut self, length: u64) {
+        self.offset += length;
+        match &mut self.content {
+            Content::Bytes(bytes) => bytes.advance(length as usize),
+            Content::Gone(left) => *left -= length,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -158,10 +200,10 @@ impl Log {
                 Taken::Pending
             };
         };
-        let bytes = chunk.bytes.slice((at - chunk.offset) as usize..);
-        self.advance(cursor, at + bytes.len() as u64);
+        let (piece, end) = (chunk.piece(at), chunk.end());
+        self.advance(cursor, end);
         self.forget();
-        Taken::Piece(Piece::Bytes { offset: at, bytes })
+        Taken::Piece(piece)
     }
 
     /// How many bytes may be read from the child now. Zero only under [`Overflow::Block`].
@@ -181,9 +223,28 @@ impl Log {
         if bytes.is_empty() || self.closed {
             return;
         }
+        self.append(Content::Bytes(bytes));
+    }
+
+    /// Goes on at a later offset: what lies between never came.
+    pub(crate) fn skip_to(&mut self, to: u64) {
+        if to > self.end && !self.closed {
+            self.append(Content::Gone(to - self.end));
+        }
+    }
+
+    /// Begins at an offset, while nothing has come and nobody reads.
+    pub(crate) fn begin_at(&mut self, offset: u64) {
+        if self.end == 0 && self.cursors.is_empty() {
+            (self.start, self.end, self.taken) = (offset, offset, offset);
+        }
+    }
+
+    fn append(&mut self, content: Content) {
         let offset = self.end;
-        self.end += bytes.len() as u64;
-        self.chunks.push_back(Chunk { offset, bytes });
+        let chunk = Chunk { offset, content };
+        self.end = chunk.end();
+        self.chunks.push_back(chunk);
         self.evict();
     }
 
@@ -203,6 +264,11 @@ impl Log {
             self.push(bytes.clone());
         }
         Some(offset)
+    }
+
+    /// Nobody is held back any more, whatever is lost.
+    pub(crate) fn drop_oldest(&mut self) {
+        self.overflow = Overflow::DropOldest;
     }
 
     /// Makes the log larger for good, so that what the child had written before its end always
@@ -239,8 +305,7 @@ impl Log {
 
     /// Index of the chunk that contains `offset`; the number of chunks if it is the end.
     fn index_of(&self, offset: u64) -> usize {
-        self.chunks
-            .partition_point(|chunk| chunk.offset + chunk.bytes.len() as u64 <= offset)
+        self.chunks.partition_point(|chunk| chunk.end() <= offset)
     }
 
     fn evict(&mut self) {
@@ -253,8 +318,9 @@ impl Log {
         self.forget();
         while self.chunks.len() > self.most_chunks() {
             match self.chunks.front() {
-                Some(front) if front.offset + front.bytes.len() as u64 <= limit => {
-                    self.drop_front(front.bytes.len() as u64);
+                Some(front) if front.end() <= limit => {
+                    let length = front.length();
+                    self.drop_front(length);
                 }
                 _ => break,
             }
@@ -277,258 +343,15 @@ impl Log {
                 .chunks
                 .front_mut()
                 .expect("start..end is exactly what chunks hold");
-            if front.bytes.len() as u64 <= bytes {
-                bytes -= front.bytes.len() as u64;
+            if front.length() <= bytes {
+                bytes -= front.length();
                 self.chunks.pop_front();
             } else {
-                front.bytes.advance(bytes as usize);
-                front.offset += bytes;
-                return;
+                return front.drop_front(bytes);
             }
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn bytes(piece: Taken) -> (u64, Bytes) {
-        match piece {
-            Taken::Piece(Piece::Bytes { offset, bytes }) => (offset, bytes),
-            other => panic!("expected bytes, got {other:?}"),
-        }
-    }
-
-    #[test]
-    fn a_reader_is_given_the_very_chunk() {
-        let mut log = Log::new(1024, Overflow::Block);
-        let chunk = Bytes::from_static(b"hello");
-        let address = chunk.as_ptr();
-        let cursor = log.attach_oldest();
-        log.push(chunk);
-        let (offset, taken) = bytes(log.take(cursor));
-        assert_eq!((offset, taken.as_ptr()), (0, address));
-        assert_eq!(log.take(cursor), Taken::Pending);
-        log.close();
-        assert_eq!(log.take(cursor), Taken::Ended);
-    }
-
-    #[test]
-    fn block_waits_for_the_slowest_and_forgets_the_dropped() {
-        let mut log = Log::new(128, Overflow::Block);
-        let (fast, slow) = (log.attach_oldest(), log.attach_oldest());
-        log.push(Bytes::from(vec![1; 128]));
-        assert_eq!(log.room(), 0);
-        bytes(log.take(fast));
-        assert_eq!(log.room(), 0, "the slow reader still holds");
-        log.detach(slow);
-        assert_eq!(log.room(), 128);
-        log.push(Bytes::from(vec![2; 100]));
-        log.detach(fast);
-        assert_eq!(
-            log.room(),
-            28,
-            "what nobody has read is kept, read history is not"
-        );
-    }
-
-    #[test]
-    fn without_a_reader_block_fills_and_then_stops() {
-        let mut log = Log::new(100, Overflow::Block);
-        assert_eq!(log.room(), 100);
-        log.push(Bytes::from(vec![1; 100]));
-        assert_eq!(log.room(), 0);
-        log.lift(10);
-        assert_eq!(log.room(), 10);
-    }
-
-    #[test]
-    fn drop_oldest_tells_of_the_gap() {
-        let mut log = Log::new(100, Overflow::DropOldest);
-        let cursor = log.attach_oldest();
-        log.push(Bytes::from(vec![1; 100]));
-        log.push(Bytes::from(vec![2; 30]));
-        assert_eq!(
-            log.take(cursor),
-            Taken::Piece(Piece::Gap { from: 0, to: 30 })
-        );
-        let (offset, taken) = bytes(log.take(cursor));
-        assert_eq!((offset, taken.len()), (30, 70));
-        assert_eq!(bytes(log.take(cursor)), (100, Bytes::from(vec![2; 30])));
-    }
-
-    #[test]
-    fn a_chunk_larger_than_the_log_keeps_its_end() {
-        let mut log = Log::new(4, Overflow::DropOldest);
-        log.push(Bytes::from_static(b"abcdefgh"));
-        let cursor = log.attach_oldest();
-        assert_eq!(bytes(log.take(cursor)), (4, Bytes::from_static(b"efgh")));
-    }
-
-    #[test]
-    fn an_offset_that_is_gone_is_a_gap_and_one_ahead_waits() {
-        let mut log = Log::new(4, Overflow::DropOldest);
-        log.push(Bytes::from_static(b"abcdefgh"));
-        let (old, ahead) = (log.attach(1), log.attach(99));
-        assert_eq!(log.take(old), Taken::Piece(Piece::Gap { from: 1, to: 4 }));
-        assert_eq!(log.take(ahead), Taken::Pending);
-    }
-
-    #[test]
-    fn single_bytes_cannot_fill_memory_with_bookkeeping() {
-        let mut dropping = Log::new(1280, Overflow::DropOldest);
-        let mut blocking = Log::new(1280, Overflow::Block);
-        for _ in 0..20 {
-            dropping.push(Bytes::from_static(b"x"));
-            blocking.push(Bytes::from_static(b"x"));
-        }
-        assert_eq!(blocking.room(), 0);
-        dropping.push(Bytes::from_static(b"y"));
-        assert_eq!((dropping.chunks.len(), dropping.start), (20, 1));
-    }
-
-    #[test]
-    fn without_history_a_log_keeps_what_somebody_has_yet_to_read() {
-        let mut log = Log::new(128, Overflow::Block).with_history(0);
-        let (fast, slow) = (log.attach_oldest(), log.attach_oldest());
-        log.push(Bytes::from(vec![1; 100]));
-        bytes(log.take(fast));
-        assert_eq!((log.start, log.chunks.len()), (0, 1));
-        bytes(log.take(slow));
-        assert_eq!((log.start, log.chunks.len()), (100, 0));
-        log.push(Bytes::from(vec![2; 20]));
-        log.detach(slow);
-        assert_eq!(bytes(log.take(fast)), (100, Bytes::from(vec![2; 20])));
-    }
-
-    #[test]
-    fn what_is_passed_by_is_kept_for_readers_alone() {
-        let mut log = Log::new(128, Overflow::Block).with_history(0);
-        assert_eq!(log.pass(&Bytes::from(vec![1; 100])), Some(0));
-        assert_eq!((log.room(), log.chunks.len()), (128, 0));
-        let reader = log.attach(0);
-        assert_eq!(
-            log.take(reader),
-            Taken::Piece(Piece::Gap { from: 0, to: 100 })
-        );
-        assert_eq!(log.pass(&Bytes::from(vec![2; 100])), Some(100));
-        assert_eq!(
-            log.room(),
-            28,
-            "a reader holds back those who pass bytes by"
-        );
-        assert_eq!(bytes(log.take(reader)).0, 100);
-        assert_eq!((log.room(), log.start), (128, 200));
-        log.close();
-        assert_eq!(log.pass(&Bytes::from_static(b"late")), None);
-    }
-
-    #[derive(Clone, Debug)]
-    enum Step {
-        Pass(usize),
-        Push(usize),
-        Attach,
-        Take(usize),
-        Detach(usize),
-    }
-
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let step = prop_oneof![
-            2 => (1..200_usize).prop_map(Step::Push),
-            2 => (1..200_usize).prop_map(Step::Pass),
-            1 => Just(Step::Attach),
-            4 => (0..4_usize).prop_map(Step::Take),
-            1 => (0..4_usize).prop_map(Step::Detach),
-        ];
-        prop::collection::vec(step, 0..200)
-    }
-
-    /// The byte that every log of these tests has at an offset.
-    fn byte_at(offset: u64) -> u8 {
-        (offset % 251) as u8
-    }
-
-    struct Model {
-        log: Log,
-        readers: Vec<(Cursor, u64)>,
-        gaps: bool,
-    }
-
-    impl Model {
-        fn push(&mut self, length: usize) {
-            let length = length.min(self.log.room());
-            let from = self.log.end();
-            let bytes: Vec<u8> = (from..from + length as u64).map(byte_at).collect();
-            self.log.push(bytes.into());
-        }
-
-        fn pass(&mut self, length: usize) {
-            let length = length.min(self.log.room());
-            let from = self.log.end();
-            let bytes: Vec<u8> = (from..from + length as u64).map(byte_at).collect();
-            assert_eq!(self.log.pass(&bytes.into()), Some(from));
-        }
-
-        fn take(&mut self, reader: usize) {
-            let Some((cursor, seen)) = self.readers.get_mut(reader) else {
-                return;
-            };
-            match self.log.take(*cursor) {
-                Taken::Piece(Piece::Bytes { offset, bytes }) => {
-                    assert_eq!(offset, *seen);
-                    let wanted = (offset..).map(byte_at).take(bytes.len());
-                    assert!(bytes.iter().copied().eq(wanted));
-                    *seen += bytes.len() as u64;
-                }
-                Taken::Piece(Piece::Gap { from, to }) => {
-                    assert!(self.gaps && from == *seen && to > from);
-                    *seen = to;
-                }
-                Taken::Pending => assert_eq!(*seen, self.log.end()),
-                Taken::Ended => unreachable!("the model never closes the log"),
-            }
-        }
-
-        fn step(&mut self, step: &Step) {
-            match *step {
-                Step::Push(length) => self.push(length),
-                Step::Pass(length) => self.pass(length),
-                Step::Attach => {
-                    let cursor = self.log.attach_oldest();
-                    self.readers.push((cursor, self.log.start));
-                }
-                Step::Take(reader) => self.take(reader),
-                Step::Detach(reader) if reader < self.readers.len() => {
-                    let (cursor, _) = self.readers.remove(reader);
-                    self.log.detach(cursor);
-                }
-                Step::Detach(_) => {}
-            }
-            let kept: usize = self.log.chunks.iter().map(|chunk| chunk.bytes.len()).sum();
-            assert_eq!(kept as u64, self.log.end - self.log.start);
-            assert!(
-                kept <= self.log.capacity,
-                "memory stays within the capacity"
-            );
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn every_reader_sees_every_byte_once_or_is_told(
-            steps in steps(),
-            blocks in any::<bool>(),
-            history in prop_oneof![Just(0), 1..512_usize, Just(usize::MAX)],
-        ) {
-            let overflow = if blocks { Overflow::Block } else { Overflow::DropOldest };
-            let log = Log::new(512, overflow).with_history(history);
-            let mut model = Model { log, readers: Vec::new(), gaps: !blocks };
-            for step in &steps {
-                model.step(step);
-            }
-        }
-    }
-}
+mod tests;

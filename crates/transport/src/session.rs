@@ -1,9 +1,12 @@
 //! The handle that hosts hold, and the trait that every kind of session stands behind.
 
 use std::fmt;
+use std::io;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
@@ -14,18 +17,44 @@ use crate::error::{ResizeError, SignalError, WriteError};
 use crate::exit::{Drained, Exit, ExitStatus};
 use crate::ladder::{Ladder, TerminationReport};
 use crate::log::shared::{LogReader, SharedLog};
+use crate::remote::Screen;
 use crate::signal::Signal;
 use crate::tty::Tty;
 use crate::vitals::Vitals;
+use crate::wire::{BadId, Prompt, PromptStatus};
 
 /// Names one session for its whole life, across hosts. Random; not a secret, since the child
-/// carries it in its environment.
+/// carries it in its environment. As text and as JSON a UUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(Uuid);
 
 impl SessionId {
-    pub(crate) fn random() -> Self {
+    /// A fresh one.
+    #[must_use]
+    pub fn random() -> Self {
         Self(Uuid::new_v4())
+    }
+}
+
+impl FromStr for SessionId {
+    type Err = BadId;
+
+    fn from_str(text: &str) -> Result<Self, BadId> {
+        let id = Uuid::try_parse(text);
+        id.map(Self).map_err(|_| BadId { expected: "a UUID" })
+    }
+}
+
+impl Serialize for SessionId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
     }
 }
 
@@ -43,6 +72,10 @@ pub enum Kind {
     LocalPipes,
     /// A child of this process, on a terminal.
     LocalPty,
+    /// Somebody else's child, on pipes.
+    RemotePipes,
+    /// Somebody else's child, on a terminal.
+    RemotePty,
 }
 
 /// One of the child's byte streams.
@@ -78,10 +111,25 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     }
     /// The session's name is the one that its tree is marked with.
     fn vitals(&self, id: SessionId) -> Option<Vitals>;
+    fn screen(&self) -> watch::Receiver<Option<Screen>> {
+        watch::Sender::new(None).subscribe()
+    }
+    fn joined_at(&self, _: Stream) -> u64 {
+        0
+    }
+    /// Lets go of a session that is somebody else's.
+    fn detach(&self) -> bool {
+        false
+    }
+    fn prompt(&self, _: Prompt) -> Result<oneshot::Receiver<PromptStatus>, WriteError> {
+        let unsupported = io::Error::from(io::ErrorKind::Unsupported);
+        Err(unsupported.into())
+    }
 }
 
 /// A handle to one child and its streams. Cheap to clone. Dropping the last one kills the child's
-/// whole tree without a warning; [`LogReader`]s keep nothing alive.
+/// whole tree without a warning, if it is a child of this process; a remote one is let go of, and
+/// lives on. [`LogReader`]s keep nothing alive.
 #[derive(Clone, Debug)]
 pub struct TerminalSession {
     id: SessionId,
@@ -107,6 +155,11 @@ impl TerminalSession {
     /// Where the child is and what its standard streams are.
     pub fn kind(&self) -> Kind {
         self.terminal.kind()
+    }
+
+    /// Whether the child is somebody else's.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.kind(), Kind::RemotePipes | Kind::RemotePty)
     }
 
     /// How tightly the child and its descendants are held.
@@ -147,6 +200,18 @@ impl TerminalSession {
     pub async fn write(&self, bytes: Bytes) -> Result<(), WriteError> {
         let receipt = self.terminal.write(bytes)?;
         receipt.await.unwrap_or(Err(WriteError::Ended))
+    }
+
+    /// Sends a prompt, once: one with an id that the session's owner has seen is not written again.
+    /// Resolves when more is known of it than that it waits its turn. On another machine only, with
+    /// the lease to append or to write.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Ended`] after the end, [`WriteError::Io`] on this machine.
+    pub async fn prompt(&self, prompt: Prompt) -> Result<PromptStatus, WriteError> {
+        let status = self.terminal.prompt(prompt)?;
+        status.await.map_err(|_| WriteError::Ended)
     }
 
     /// Ends the child's input, after the writes that came before. On pipes the child reads a real
@@ -224,6 +289,32 @@ impl TerminalSession {
     /// the system does not tell (only Linux does).
     pub fn vitals(&self) -> Option<Vitals> {
         self.terminal.vitals(self.id)
+    }
+
+    /// Lets go of a remote session, for all of its handles: it lives on, and everything ends here as
+    /// if it had ended. Nothing is done about a child of this process, and the answer is no.
+    pub fn detach(&self) -> bool {
+        self.terminal.detach()
+    }
+
+    /// Offset up to which a stream was there already when this host joined the session; 0 for a
+    /// session that began with it. What a reader is given before is history.
+    pub fn joined_at(&self, stream: Stream) -> u64 {
+        self.terminal.joined_at(stream)
+    }
+
+    /// The newest screen that was sent in place of output that is gone, or that was not asked for.
+    /// A reader that is told of a [`Gap`](crate::Piece::Gap) up to its offset, or begins there, shows
+    /// it first. `None` on this machine, where a host has every byte.
+    pub fn screen(&self) -> Option<Screen> {
+        self.terminal.screen().borrow().clone()
+    }
+
+    /// The same, now and from now on: a screen that was asked for comes a moment after the session
+    /// was joined, and before any byte that goes on from it. Ended from the beginning on this
+    /// machine.
+    pub fn screens(&self) -> watch::Receiver<Option<Screen>> {
+        self.terminal.screen()
     }
 
     /// How the link to the child's machine stands, now and from now on.

@@ -1,8 +1,11 @@
 //! The signals that a host sends to a child.
 
+use serde::{Deserialize, Serialize};
+
 /// A signal that a host sends to a child. Delivered to the child's process group; on a PTY to the
 /// group in the foreground, as the terminal's own keys do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Signal {
     /// SIGHUP: the terminal is gone.

@@ -9,6 +9,7 @@ mod descriptor;
 #[cfg(target_os = "linux")]
 mod keeper;
 mod launch;
+mod peer;
 mod pty;
 mod reap;
 
@@ -30,6 +31,7 @@ pub(crate) use keeper::{
     ChildSignal, adopt_orphans, ended_child, ignore_polite_signals, take_extra, take_stdio,
 };
 pub(crate) use launch::{EXTRA, Image, Launched, Place, Refusal, Step, launch};
+pub(crate) use peer::{asleep, watch_peer};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use platform::{Group, Nest};
 pub(crate) use platform::{KEEPS_OUTPUT, grow_pipe, kill, open_directory, usage};

@@ -1,7 +1,5 @@
 //! The one writer of a child's input: orders wait in a queue, and are done whole, one by one.
 
-mod claim;
-
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +11,11 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::Wire;
+use crate::claim::{Claim, Claims};
 use crate::configuration::InputLimits;
 use crate::error::WriteError;
 use crate::session::Receipt;
 use crate::sys;
-use claim::{Claim, Claims};
 
 type Done = oneshot::Sender<Result<(), WriteError>>;
 

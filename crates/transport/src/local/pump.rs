@@ -13,12 +13,17 @@ use super::Wire;
 use crate::log::shared::SharedLog;
 use crate::sys::{self, Filled};
 
-/// Bytes asked for per read: the usual size of a pipe, and what a terminal gives at most.
+/// Bytes asked for per read: the usual size of a pipe.
 pub(super) const READ_BYTES: usize = 64 * 1024;
+
+/// A terminal gives a line or 4 KB a read: it is read on until so much is there, or nothing is left.
+const COALESCED_BYTES: usize = 16 * 1024;
 
 enum Got {
     Bytes,
     Nothing,
+    /// The other side of the terminal is closed, and the line discipline was empty.
+    HungUp,
     End,
 }
 
@@ -39,7 +44,7 @@ impl Mouth {
         &self.log
     }
 
-    /// What has come, by one read into `buffer`; `None` at the end. On a terminal that is EIO
+    /// What has come, read into the empty `buffer`; `None` at the end. On a terminal that is EIO
     /// (Linux) or 0 (elsewhere), never a hang-up by itself: bytes may be left behind it.
     pub(super) fn poll_bytes(
         &self,
@@ -57,9 +62,14 @@ impl Mouth {
                 return Poll::Ready(None);
             };
             match read(&mut ready, buffer, room.min(READ_BYTES), self.console) {
-                Got::Bytes => return Poll::Ready(Some(buffer.split().freeze())),
+                Got::Bytes => {
+                    if self.console {
+                        read_on(&mut ready, buffer, room.min(COALESCED_BYTES));
+                    }
+                    return Poll::Ready(Some(buffer.split().freeze()));
+                }
                 Got::Nothing => {}
-                Got::End => return Poll::Ready(None),
+                Got::HungUp | Got::End => return Poll::Ready(None),
             }
         }
     }
@@ -79,7 +89,34 @@ impl Drop for Mouth {
     }
 }
 
+/// What more a terminal has, up to `most` bytes in all. Its end and its errors are met again by the
+/// next read.
+fn read_on(ready: &mut AsyncFdReadyGuard<'_, OwnedFd>, buffer: &mut BytesMut, most: usize) {
+    while buffer.len() < most {
+        let room = most - buffer.len();
+        match ready.try_io(|wire| sys::read_into(wire.get_ref(), buffer, room)) {
+            Ok(Ok(filled)) if filled.bytes > 0 => {}
+            _ => return,
+        }
+    }
+}
+
+/// One read; on a terminal, a second one before its end is believed. Bytes that a worker of the
+/// kernel was about to move up while the first one looked come to light then: one child in a
+/// hundred thousand lost the end of its output without.
 fn read(
+    ready: &mut AsyncFdReadyGuard<'_, OwnedFd>,
+    buffer: &mut BytesMut,
+    room: usize,
+    console: bool,
+) -> Got {
+    match read_once(ready, buffer, room, console) {
+        Got::HungUp => read_once(ready, buffer, room, console),
+        got => got,
+    }
+}
+
+fn read_once(
     ready: &mut AsyncFdReadyGuard<'_, OwnedFd>,
     buffer: &mut BytesMut,
     room: usize,
@@ -97,7 +134,7 @@ fn read(
         }
         Ok(Err(error)) => match Errno::from_io_error(&error) {
             Some(Errno::INTR) => Got::Nothing,
-            Some(Errno::IO) if console => Got::End,
+            Some(Errno::IO) if console => Got::HungUp,
             _ => {
                 tracing::warn!(%error, "stream cannot be read any more");
                 Got::End

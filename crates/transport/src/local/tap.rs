@@ -1,7 +1,6 @@
-//! A session's streams, read by its owner's own task.
+//! The streams of a session on this machine, read from their descriptors by its owner's own task.
 
 use std::cell::RefCell;
-use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
@@ -20,20 +19,15 @@ thread_local! {
     static BUFFER: RefCell<BytesMut> = RefCell::new(BytesMut::new());
 }
 
-/// The streams of a session for an owner that reads them in its own task: bytes go from the
-/// descriptor to whoever polls, without a task, a buffer or a copy in between. Readers of the same
-/// streams get them from the logs as always.
-///
-/// Nothing is read while nobody polls, so that the owner must go on to; dropped, the session reads
-/// its streams by itself.
+/// The descriptors of a session. Dropped, the session reads its streams by itself.
 #[derive(Debug)]
-pub struct Tap {
+pub(crate) struct Mouths {
     output: Option<Mouth>,
     errors: Option<Mouth>,
     turn: u8,
 }
 
-impl Tap {
+impl Mouths {
     pub(super) fn new(output: Mouth, errors: Option<Mouth>) -> Self {
         Self {
             output: Some(output),
@@ -42,15 +36,11 @@ impl Tap {
         }
     }
 
-    /// What comes next: a piece of a stream, or its end; `None` after all ends. Waits while there
-    /// is nothing new, and while a reader holds the child back. Cancel safe: a dropped call takes
-    /// nothing.
-    pub async fn next(&mut self) -> Option<(Stream, Option<Piece>)> {
-        poll_fn(|cx| self.poll_next(cx)).await
-    }
-
-    /// As [`next`](Self::next), for futures written by hand.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Stream, Option<Piece>)>> {
+    /// A piece of a stream, or its end; `None` after all ends.
+    pub(crate) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<(Stream, Option<Piece>)>> {
         self.turn = (self.turn + 1) % ERRORS_FIRST;
         let order = match self.turn {
             0 => [Stream::Errors, Stream::Output],
@@ -92,7 +82,7 @@ fn poll_piece(from: &mut Option<Mouth>, cx: &mut Context<'_>) -> Poll<Option<Pie
     Poll::Ready(piece)
 }
 
-impl Drop for Tap {
+impl Drop for Mouths {
     fn drop(&mut self) {
         let left = [self.output.take(), self.errors.take()];
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -41,6 +41,16 @@ pub(crate) struct Tree {
     struck: HashSet<(i32, u64)>,
     killed: Vec<u32>,
     left: Vec<u32>,
+    outside: Outside,
+}
+
+/// Whether anybody lives outside of the control group: some tools arrange that for theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outside {
+    /// Nobody has looked since the group was killed.
+    Unknown,
+    Nobody,
+    Somebody,
 }
 
 /// What a round found.
@@ -66,6 +76,7 @@ impl Tree {
             struck: HashSet::new(),
             killed: Vec::new(),
             left: Vec::new(),
+            outside: Outside::Unknown,
         }
     }
 
@@ -73,12 +84,28 @@ impl Tree {
         self.hold.level()
     }
 
-    /// Kills every member that is alive at some time after `since`. Who has left the control group,
-    /// as some tools arrange for theirs, is found as everywhere else.
+    /// Kills every member that is alive at some time after `since`. Who has left the control group
+    /// is found as everywhere else. Whoever is in a group that was killed can do nothing any more,
+    /// so that the look for those outside is taken while the kernel buries those inside.
     pub(crate) fn strike(&mut self, since: Instant) -> Round {
-        match self.strike_group() {
-            Round::Empty => self.strike_found(since),
-            round => round,
+        match (self.strike_group(), self.outside) {
+            (Round::Empty, Outside::Nobody) => Round::Empty,
+            (Round::Empty, _) => self.strike_found(since),
+            // Killed before `since`.
+            (Round::Dying, Outside::Unknown) => {
+                self.outside = self.look_outside(since);
+                Round::Dying
+            }
+            (round, _) => round,
+        }
+    }
+
+    fn look_outside(&mut self, since: Instant) -> Outside {
+        let found = self.members(since);
+        let is_outside = |one: &Process| !self.struck.contains(&(one.pid, ANY_BIRTH));
+        match found.iter().any(is_outside) {
+            true => Outside::Somebody,
+            false => Outside::Nobody,
         }
     }
 
@@ -144,12 +171,30 @@ impl Tree {
         self.hold.group().is_none_or(sys::Group::remove)
     }
 
-    /// Who was killed, and who of them is alive all the same.
+    /// Who was killed, and who is alive all the same. Whom the last round had found may have ended
+    /// since then, the child itself above all: its end is waited for after that round.
     pub(super) fn outcome(&mut self) -> (Vec<u32>, Vec<u32>) {
+        if !self.left.is_empty() {
+            self.left = self.alive();
+        }
         (
             std::mem::take(&mut self.killed),
             std::mem::take(&mut self.left),
         )
+    }
+
+    fn alive(&mut self) -> Vec<u32> {
+        let held = self.hold.group().map(sys::Group::members);
+        let found = self.members(Instant::now());
+        let mut alive: Vec<u32> = found
+            .iter()
+            .map(|member| member.pid)
+            .chain(held.into_iter().flatten())
+            .map(i32::cast_unsigned)
+            .collect();
+        alive.sort_unstable();
+        alive.dedup();
+        alive
     }
 
     /// Every member that is alive.

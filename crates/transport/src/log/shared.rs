@@ -26,8 +26,8 @@ struct State {
 #[derive(Debug, Default)]
 struct Filler {
     waker: Option<Waker>,
-    /// Whether he waits for room, and not for the child.
-    is_held: bool,
+    /// How much room he waits for; 0 while he waits for the child.
+    needs: usize,
 }
 
 impl SharedLog {
@@ -42,6 +42,11 @@ impl SharedLog {
     /// How many bytes may be read from the child, at least one; `None` when the log was closed. The
     /// task that asks is woken when there is room, and when the log is closed.
     pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<Option<usize>> {
+        self.poll_room_of(cx, 1)
+    }
+
+    /// As [`poll_room`](Self::poll_room), for who wants so many bytes at least.
+    pub(crate) fn poll_room_of(&self, cx: &mut Context<'_>, needs: usize) -> Poll<Option<usize>> {
         let mut state = self.lock();
         if state.log.is_closed() {
             return Poll::Ready(None);
@@ -51,11 +56,28 @@ impl SharedLog {
             none => *none = Some(cx.waker().clone()),
         }
         let room = state.log.room();
-        state.filler.is_held = room == 0;
-        if room == 0 {
+        if room < needs {
+            state.filler.needs = needs;
             return Poll::Pending;
         }
+        state.filler.needs = 0;
         Poll::Ready(Some(room))
+    }
+
+    /// How many bytes there is place for now.
+    pub(crate) fn room(&self) -> usize {
+        self.lock().log.room()
+    }
+
+    /// Goes on at a later offset: what lies between never came.
+    pub(crate) fn skip_to(&self, offset: u64) {
+        self.lock().log.skip_to(offset);
+        self.grown.notify_waiters();
+    }
+
+    /// Begins at an offset, while nothing has come and nobody reads.
+    pub(crate) fn begin_at(&self, offset: u64) {
+        self.lock().log.begin_at(offset);
     }
 
     pub(crate) fn push(&self, bytes: Bytes) {
@@ -106,6 +128,11 @@ impl SharedLog {
         self.with(|log| log.lift(bytes));
     }
 
+    /// Nobody is held back any more, whatever is lost.
+    pub(crate) fn drop_oldest(&self) {
+        self.with(Log::drop_oldest);
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.lock().log.end()
     }
@@ -130,8 +157,9 @@ impl SharedLog {
     fn with<T>(&self, act: impl FnOnce(&mut Log) -> T) -> T {
         let mut state = self.lock();
         let done = act(&mut state.log);
-        let held = if state.filler.is_held && state.log.room() > 0 {
-            state.filler.is_held = false;
+        let needs = state.filler.needs;
+        let held = if needs > 0 && state.log.room() >= needs {
+            state.filler.needs = 0;
             state.filler.waker.take()
         } else {
             None

@@ -1,6 +1,7 @@
 //! Who is alive on this machine. A look at the whole process table costs milliseconds, so those who
 //! ask at the same time share one.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -61,7 +62,11 @@ pub(crate) fn census(since: Instant) -> Arc<Vec<Process>> {
 
 fn look() -> Vec<Process> {
     let oldest = OLDEST_CHILD.load(Ordering::Relaxed);
-    let mut all: Vec<Process> = platform::pids().filter_map(platform::look_up).collect();
+    let all = closed(platform::pids, platform::look_up);
+    // Parents before their children as a rule, so that a kill strikes a shell before what it waits
+    // for.
+    let mut all: Vec<Process> = all.into_values().collect();
+    all.sort_unstable_by_key(|process| process.pid);
     for process in all
         .iter_mut()
         .filter(|process| process.born >= oldest && !process.zombie)
@@ -71,9 +76,97 @@ fn look() -> Vec<Process> {
     all
 }
 
+/// Passes over the table that one look may take: each is for those who were born during the last.
+const PASSES: u32 = 16;
+
+/// The table, and whoever was born while it was read. A process that forks and ends between the
+/// listing and its own line would otherwise take its child out of sight. A parent that ended
+/// meanwhile is asked for anew, so that every line of descent leads to somebody who is listed.
+fn closed<P: Iterator<Item = i32>>(
+    list: impl Fn() -> P,
+    look_up: impl Fn(i32) -> Option<Process>,
+) -> HashMap<i32, Process> {
+    let mut all = HashMap::new();
+    let mut gone = HashSet::new();
+    for _ in 0..PASSES {
+        let mut is_closed = true;
+        for pid in list().filter(|pid| !gone.contains(pid)).collect::<Vec<_>>() {
+            let known: Option<&Process> = all.get(&pid);
+            if known.is_some_and(|known| !gone.contains(&known.parent)) {
+                continue;
+            }
+            is_closed = false;
+            match look_up(pid) {
+                Some(process) => drop(all.insert(pid, process)),
+                None => drop(gone.insert(pid)),
+            }
+        }
+        if is_closed {
+            break;
+        }
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    fn child(pid: i32, parent: i32) -> Process {
+        Process {
+            pid,
+            parent,
+            group: pid,
+            session: pid,
+            born: 0,
+            zombie: false,
+            marker: None,
+        }
+    }
+
+    #[test]
+    fn who_is_born_while_others_are_looked_at_is_seen() {
+        // 7 forks 9 and ends after it was listed and before it is looked up; 9 falls to 2.
+        let listed = Cell::new(0);
+        let list = || {
+            listed.set(listed.get() + 1);
+            let pids: &[i32] = if listed.get() == 1 {
+                &[1, 2, 7]
+            } else {
+                &[1, 2, 9]
+            };
+            pids.iter().copied()
+        };
+        let look_up = |pid| match pid {
+            1 => Some(child(1, 0)),
+            2 => Some(child(2, 1)),
+            9 => Some(child(9, 2)),
+            _ => None,
+        };
+        let mut seen: Vec<i32> = closed(list, look_up).into_keys().collect();
+        seen.sort_unstable();
+        assert_eq!(seen, [1, 2, 9]);
+    }
+
+    #[test]
+    fn who_loses_a_parent_meanwhile_is_asked_for_the_next() {
+        // 9 is looked up as a child of 11, which has ended when its own turn comes.
+        let looks = Cell::new(0);
+        let look_up = |pid| match pid {
+            1 => Some(child(1, 0)),
+            2 => Some(child(2, 1)),
+            9 => {
+                looks.set(looks.get() + 1);
+                Some(child(9, if looks.get() == 1 { 11 } else { 2 }))
+            }
+            _ => None,
+        };
+        let all = closed(|| [1, 2, 9, 11].into_iter(), look_up);
+        assert_eq!(all.get(&9).map(|one| one.parent), Some(2));
+        assert!(!all.contains_key(&11));
+    }
 
     #[test]
     fn a_census_is_shared_but_never_older_than_asked_for() {

@@ -96,7 +96,7 @@ async fn a_grandchild_that_never_falls_silent_is_cut() {
         exit.output_end
     );
     let report = within(session.terminate(Ladder::AT_ONCE)).await;
-    assert_eq!(report.survivors, []);
+    assert_eq!(report.survivors, [0_u32; 0]);
 }
 
 #[tokio::test]

@@ -112,7 +112,7 @@ async fn a_prompt_nobody_reads_blocks_nothing() {
         ..Ladder::default()
     };
     let report = within(session.terminate(ladder)).await;
-    assert_eq!(report.survivors, []);
+    assert_eq!(report.survivors, [0_u32; 0]);
     assert_eq!(report.exit.status, ExitStatus::Signal(15));
     assert!(matches!(
         within(writing).await.unwrap(),

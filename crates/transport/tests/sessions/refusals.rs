@@ -34,9 +34,21 @@ async fn a_program_that_is_not_there() {
         if program == "no-such-program" && path.as_deref() == Some("/no/such/directory".as_ref())));
     assert_eq!(
         error.to_string(),
-        "find the program \"no-such-program\": not found in PATH (\"/no/such/directory\"), install \
-         it or give its full path"
+        "find the program \"no-such-program\": not found in PATH, which is \"/no/such/directory\" \
+         alone, install it or give its full path"
     );
+    for (path, searched) in [
+        ("/no/such:/neither", "in the 2 folders of PATH,"),
+        ("", "in PATH, which is empty,"),
+    ] {
+        let mut configuration = Configuration::new("no-such-program");
+        configuration.env.set("PATH", path);
+        let error = refused(configuration).to_string();
+        assert!(
+            error.contains(searched) && !error.contains("/no/such:"),
+            "{error}"
+        );
+    }
     let error = refused(Configuration::new("/no/such/program"));
     assert!(matches!(error, SpawnError::NotFound { path: None, .. }));
     assert_eq!(

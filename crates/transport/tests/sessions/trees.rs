@@ -30,7 +30,7 @@ async fn nobody_hides_from_terminate() {
     let hidden = pids(&mut session.reader(Stream::Output), 5).await;
     assert!(hidden.iter().all(|pid| !is_gone(*pid)), "all alive before");
     let report = within(session.terminate(Ladder::AT_ONCE)).await;
-    assert_eq!(report.survivors, []);
+    assert_eq!(report.survivors, [0_u32; 0]);
     assert!(
         hidden
             .iter()
@@ -88,7 +88,7 @@ async fn a_tree_that_is_still_growing_ends() {
     let mut output = session.reader(Stream::Output);
     let mut seen = pids(&mut output, 20).await;
     let report = within(session.terminate(Ladder::AT_ONCE)).await;
-    assert_eq!(report.survivors, []);
+    assert_eq!(report.survivors, [0_u32; 0]);
     while let Some(bowline_transport::Piece::Bytes { bytes, .. }) = within(output.next()).await {
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         seen.extend(

@@ -7,23 +7,23 @@ use crate::error::WriteError;
 
 /// The bytes that wait, and how many may.
 #[derive(Debug)]
-pub(super) struct Claims {
+pub(crate) struct Claims {
     waiting: AtomicUsize,
     limit: usize,
 }
 
 impl Claims {
-    pub(super) fn new(limit: usize) -> Arc<Self> {
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
         let waiting = AtomicUsize::new(0);
         Arc::new(Self { waiting, limit })
     }
 
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
     /// Counts `bytes` in. What comes alone may be of any length.
-    pub(super) fn claim(self: &Arc<Self>, bytes: usize) -> Result<Claim, WriteError> {
+    pub(crate) fn claim(self: &Arc<Self>, bytes: usize) -> Result<Claim, WriteError> {
         let add = |waiting: usize| {
             let sum = waiting.checked_add(bytes)?;
             (waiting == 0 || sum <= self.limit).then_some(sum)
@@ -38,14 +38,14 @@ impl Claims {
 
 /// Bytes of one write that wait. Dropped, they wait no more.
 #[derive(Debug)]
-pub(super) struct Claim {
+pub(crate) struct Claim {
     claims: Arc<Claims>,
     bytes: usize,
 }
 
 impl Claim {
     /// Some of them were taken.
-    pub(super) fn shrink(&mut self, taken: usize) {
+    pub(crate) fn shrink(&mut self, taken: usize) {
         let taken = taken.min(self.bytes);
         self.bytes -= taken;
         self.claims.waiting.fetch_sub(taken, Ordering::Relaxed);

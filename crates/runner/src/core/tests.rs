@@ -1,0 +1,119 @@
+//! The core alone: tables of what is answered to what, and random schedules of several clients.
+
+mod cases;
+mod schedule;
+
+use super::connections::{CLIENTS, OUTBOX, REFUSED_CLIENTS};
+use super::*;
+use crate::wire::{
+    Attach, AttachMode, Attached, Frame, Hello, Lease, SessionState, StdioKind, VERSION,
+};
+use bowline_transport::{Drained, ExitStatus, Ladder, Signal, WindowSize};
+use bytes::Bytes;
+
+const KIB: usize = 1024;
+
+fn size() -> WindowSize {
+    WindowSize::new(24, 80)
+}
+
+fn facts(stdio: StdioKind) -> SessionFacts {
+    SessionFacts {
+        kind: crate::wire::SessionKind::Dialogue,
+        stdio,
+        pid: Some(1),
+        size: (stdio == StdioKind::Pty).then(size),
+        containment: bowline_transport::Containment::Group,
+        state: SessionState::Running,
+    }
+}
+
+fn session() -> SessionId {
+    "00000000-0000-4000-8000-000000000001".parse().unwrap()
+}
+
+/// A core with one stream of output and one of lifecycle.
+fn core(id: StreamId, policy: Policy, ring_bytes: usize) -> Core {
+    let stdio = if id == StreamId::TTY {
+        StdioKind::Pty
+    } else {
+        StdioKind::Pipes
+    };
+    let stream = |id, policy, ring_bytes| StreamConfiguration {
+        id,
+        policy,
+        ring_bytes,
+    };
+    Core::new(CoreConfiguration {
+        session: session(),
+        epoch: Epoch(7),
+        facts: facts(stdio),
+        streams: vec![
+            stream(id, policy, ring_bytes),
+            stream(StreamId::LIFECYCLE, Policy::DropOldest, 4 * KIB),
+        ],
+        has_screen: id == StreamId::TTY,
+        exit_kept: None,
+    })
+}
+
+/// What a host asks for that knows nothing.
+fn attach(lease: Lease, stream: StreamId) -> Attach {
+    Attach {
+        session: session(),
+        epoch: None,
+        cursors: BTreeMap::from([(stream, 0), (StreamId::LIFECYCLE, 0)]),
+        mode: AttachMode::Resume,
+        lease,
+        resume_generation: None,
+        size: None,
+        credit: 1 << 20,
+        client: "test".into(),
+    }
+}
+
+/// Says something under no lease.
+fn say(core: &mut Core, client: ClientId, message: Message) {
+    say_as(core, client, 0, message);
+}
+
+fn say_as(core: &mut Core, client: ClientId, generation: u64, message: Message) {
+    let now = core.now;
+    let frame = Frame::new(generation, message);
+    core.frame(client, frame, now);
+}
+
+/// A connection that has greeted.
+fn greeted(core: &mut Core) -> ClientId {
+    let client = core.connect(core.now);
+    let hello = Hello {
+        versions: (VERSION, VERSION),
+        features: Vec::new(),
+    };
+    say(core, client, Message::Hello(hello));
+    let welcome = core.next_frame(client).unwrap().message;
+    assert!(matches!(welcome, Message::Welcome(_)));
+    client
+}
+
+/// A client that was let in, and what it was told.
+fn join(core: &mut Core, attach: Attach) -> (ClientId, Attached) {
+    let client = greeted(core);
+    say(core, client, Message::Attach(attach));
+    match core.next_frame(client).unwrap().message {
+        Message::Attached(attached) => (client, attached),
+        other => panic!("not let in: {other:?}"),
+    }
+}
+
+/// Everything that a client is to be sent now.
+fn all(core: &mut Core, client: ClientId) -> Vec<Message> {
+    std::iter::from_fn(|| core.next_frame(client))
+        .map(|frame| frame.message)
+        .collect()
+}
+
+/// Everything that is to be done now.
+fn effects(core: &mut Core) -> Vec<Effect> {
+    std::iter::from_fn(|| core.next_effect()).collect()
+}

@@ -1,0 +1,191 @@
+//! Sessions that wait for their panel to come back, for a while.
+
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bowline_transport::wire::Message;
+use bowline_transport::{Ladder, SessionId};
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+use tracing::{debug, warn};
+
+use super::drive::LAST_WORD;
+use crate::serve::{Hall, Link, Standing};
+use crate::shim::SessionDir;
+
+/// The file in a session's folder that says that a panel was there: when the daemon is killed, the
+/// next one gives the panel the whole window again, and ends the session if it does not come.
+const MARK: &str = "panel";
+
+/// Sessions that wait for their panel to come back.
+#[derive(Debug, Default)]
+pub(crate) struct Parked(Mutex<HashMap<SessionId, Waiting>>);
+
+#[derive(Debug)]
+struct Waiting {
+    /// Which of several waits it is.
+    turn: u64,
+    /// Dropped when somebody has attached.
+    _cancel: oneshot::Sender<()>,
+}
+
+impl Parked {
+    /// Somebody has attached to a session: it waits no longer.
+    pub(crate) fn cancel(&self, id: SessionId) {
+        self.lock().remove(&id);
+    }
+
+    /// A session begins to wait; what comes back is closed when somebody has attached.
+    fn enter(&self, id: SessionId, turn: u64) -> oneshot::Receiver<()> {
+        let (cancel, cancelled) = oneshot::channel();
+        let waiting = Waiting {
+            turn,
+            _cancel: cancel,
+        };
+        self.lock().insert(id, waiting);
+        cancelled
+    }
+
+    /// A wait is over. Whether it was still the one that counted.
+    fn leave(&self, id: SessionId, turn: u64) -> bool {
+        let mut waiting = self.lock();
+        let counts = waiting.get(&id).is_some_and(|it| it.turn == turn);
+        if counts {
+            waiting.remove(&id);
+        }
+        counts
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Waiting>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes that a panel is at a session. Whether one was there before.
+pub(super) fn mark(session: &SessionDir) -> bool {
+    let mut create = OpenOptions::new();
+    let made = create
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(session.path().join(MARK));
+    made.is_err()
+}
+
+/// A panel has lost its connection: the session waits for it, and ends when it does not come.
+pub(super) async fn detach(mut link: Link, hall: Arc<Hall>, id: SessionId) {
+    let turn = link.generation();
+    let cancelled = hall.parked.enter(id, turn);
+    // From here on whoever attaches ends the wait. Who has attached before fences this link.
+    link.queue(Message::Detach);
+    let is_free = timeout(LAST_WORD, farewell(&mut link)).await;
+    drop(link);
+    match is_free {
+        Ok(false) => {
+            hall.parked.leave(id, turn);
+        }
+        Ok(true) | Err(_) => wait(&hall, id, turn, cancelled).await,
+    }
+}
+
+/// Reads until the shim hangs up. Whether nobody else has the lease.
+async fn farewell(link: &mut Link) -> bool {
+    loop {
+        match link.next().await {
+            Ok(Message::Fenced { .. }) => return false,
+            Ok(_) => {}
+            Err(_) => return true,
+        }
+    }
+}
+
+async fn wait(hall: &Arc<Hall>, id: SessionId, turn: u64, cancelled: oneshot::Receiver<()>) {
+    let mut life = hall.life.clone();
+    debug!(session = %id, "waits for its panel");
+    tokio::select! {
+        _ = cancelled => return,
+        // The session lives on, and so does its mark.
+        () = life.ending() => return,
+        () = sleep(hall.limits.detach_window) => {}
+    }
+    if !hall.parked.leave(id, turn) {
+        return;
+    }
+    match hall.directory.end(id, Ladder::default()).await {
+        Ok(_) => {
+            debug!(session = %id, "its panel did not come back");
+            hall.metrics.disposed.add(1);
+        }
+        Err(error) => warn!(session = %id, %error, "a session that was left is still there"),
+    }
+}
+
+/// Gives the panels of a daemon that is gone the time to come back to this one.
+pub(crate) fn take_over(hall: &Arc<Hall>) {
+    let hall = Arc::clone(hall);
+    tokio::spawn(async move {
+        let Ok(records) = hall.directory.records().await else {
+            return;
+        };
+        for record in records {
+            let was_there = record.session.path().join(MARK).exists();
+            if record.standing == Standing::Running && was_there {
+                let id = record.info.id;
+                let (hall, cancelled) = (Arc::clone(&hall), hall.parked.enter(id, 0));
+                tokio::spawn(async move { wait(&hall, id, 0, cancelled).await });
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_attaches_ends_the_wait() {
+        let (parked, id) = (Parked::default(), SessionId::random());
+        let mut cancelled = parked.enter(id, 1);
+        assert!(
+            cancelled
+                .try_recv()
+                .is_err_and(|it| it == oneshot::error::TryRecvError::Empty)
+        );
+        parked.cancel(id);
+        assert!(
+            cancelled
+                .try_recv()
+                .is_err_and(|it| it == oneshot::error::TryRecvError::Closed)
+        );
+        assert!(
+            !parked.leave(id, 1),
+            "the timer that fires now does nothing"
+        );
+    }
+
+    #[test]
+    fn only_the_last_wait_counts() {
+        let (parked, id) = (Parked::default(), SessionId::random());
+        let mut first = parked.enter(id, 1);
+        let _second = parked.enter(id, 2);
+        assert!(
+            first
+                .try_recv()
+                .is_err_and(|it| it == oneshot::error::TryRecvError::Closed)
+        );
+        assert!(!parked.leave(id, 1));
+        assert!(parked.leave(id, 2));
+    }
+
+    #[test]
+    fn a_mark_is_made_once() {
+        let scratch = tempfile::tempdir_in("/tmp").unwrap();
+        let state = crate::shim::StateDir::at(scratch.path().join("s")).unwrap();
+        let session = state.session(SessionId::random());
+        std::fs::create_dir(session.path()).unwrap();
+        assert!(!mark(&session));
+        assert!(mark(&session));
+    }
+}

@@ -1,0 +1,41 @@
+//! Terminal sessions that outlive their hosts.
+//!
+//! Each session belongs to a shim: a small process of its own that owns the child, its log and its
+//! tree. Hosts come and go, the daemon in front of the shims included; a session stays. This crate
+//! never loses a byte without saying so, and lets no stale connection do anything.
+//!
+//! # Words
+//!
+//! | word | for |
+//! |---|---|
+//! | shim | the process that owns one session |
+//! | client | one connection to a session: a cursor over its streams, never a queue |
+//! | lease | what a client may do: read, append or write |
+//! | generation | the fencing token of the write lease: older ones are ignored |
+//! | epoch | one incarnation of the child; offsets of another are void |
+
+mod client;
+mod core;
+mod doors;
+mod host;
+mod screen;
+mod serve;
+mod shim;
+
+pub use bowline_transport::wire;
+pub use bowline_transport::{Piece, Stream, TerminalSession};
+pub use client::{RunnerClient, RunnerError, RunnerProblem};
+pub use core::{
+    ClientId, Core, CoreConfiguration, Effect, Policy, ReadBack, Screen, StreamConfiguration,
+};
+pub use host::{Child, ChildEnd, ChildEvent, ChildOrder, HostState, LocalHost};
+pub use screen::{ReplayCleaner, SessionScreen, VtEngine};
+pub use serve::{
+    Certificate, Runner, ServeConfiguration, ServeError, ServeLimits, StopReport, Tls, TlsError,
+    TokenError, read_or_create_token,
+};
+pub use shim::{
+    DEFAULT_RING_BYTES, JournalSpec, RING_VARIABLE, STATE_VARIABLE, SessionDir, SessionInfo,
+    SessionPhase, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault, SpecEnvironment,
+    SpecStdio, StateDir, StateDirError, TerminalMode, run_shim, spawn_shim,
+};

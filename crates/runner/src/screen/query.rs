@@ -1,0 +1,200 @@
+//! What programs ask of a terminal: which sequences are questions, and the answers to some.
+
+use super::params::{Csi, Osc, Sequence};
+
+/// A question that has an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Query<'a> {
+    /// DA1: `CSI c`, and DECID.
+    Attributes,
+    /// DA2: `CSI > c`.
+    SecondaryAttributes,
+    /// DA3: `CSI = c`.
+    TertiaryAttributes,
+    /// XTVERSION: `CSI > q`.
+    Version,
+    /// DSR 5.
+    Status,
+    /// CPR: DSR 6, and whether in its DEC form.
+    Cursor { is_private: bool },
+    /// DECRQM: `CSI ? n $ p`, or without the `?`.
+    Mode { is_private: bool, mode: u16 },
+    /// The flags of the keyboard protocol: `CSI ? u`.
+    Keyboard,
+    /// The size in characters: `CSI 18 t`.
+    Size,
+    /// A colour of OSC 10, 11 or 12, and how the question ended.
+    Color { number: u16, end: &'static str },
+    /// DECRQSS: a setting.
+    Setting,
+    /// XTGETTCAP: a capability.
+    Capability,
+    /// One that is left without an answer. What a program would learn is a secret of the client
+    /// (its title, its clipboard), or its pixels, or what it has in memory.
+    Other(&'a [u8]),
+}
+
+/// The question that a sequence asks, if it asks one.
+pub(super) fn query<'a>(sequence: &Sequence<'a>) -> Option<Query<'a>> {
+    match sequence {
+        Sequence::Csi(parts, whole) => csi(parts, whole),
+        Sequence::Osc(parts, whole) => osc(parts, whole),
+        Sequence::Dcs(whole) => dcs(whole),
+        Sequence::Other(whole) => graphics(whole),
+        Sequence::Escape(b"\x1bZ") => Some(Query::Attributes),
+        Sequence::Escape(_) => None,
+    }
+}
+
+fn csi<'a>(csi: &Csi<'a>, whole: &'a [u8]) -> Option<Query<'a>> {
+    let query = match csi.command() {
+        (0, b"", b'c') => Query::Attributes,
+        (b'>', b"", b'c') => Query::SecondaryAttributes,
+        (b'=', b"", b'c') => Query::TertiaryAttributes,
+        (b'>', b"", b'q') => Query::Version,
+        (b'?', b"", b'u') => Query::Keyboard,
+        (marker @ (0 | b'?'), b"", b'n') => {
+            let is_private = marker == b'?';
+            match csi.param(0, 0) {
+                5 if !is_private => Query::Status,
+                6 => Query::Cursor { is_private },
+                _ => Query::Other(whole),
+            }
+        }
+        (marker @ (0 | b'?'), b"$", b'p') => {
+            let (is_private, mode) = (marker == b'?', csi.param(0, 0));
+            Query::Mode { is_private, mode }
+        }
+        (0, b"", b't') => match csi.param(0, 0) {
+            18 => Query::Size,
+            11 | 13..=16 | 19..=21 => Query::Other(whole),
+            _ => return None,
+        },
+        // DECREQTPARM, DECRQCRA and its kin, XTSMGRAPHICS, XTREPORTCOLORS, XTQMODKEYS.
+        (0, b"", b'x')
+        | (0, b"*", b'y')
+        | (0, b"&", b'u' | b'w')
+        | (0, b"$", b'w' | b'u')
+        | (b'?', b"", b'S' | b'm')
+        | (0, b"#", b'R')
+        | (0, b"\"", b'v') => Query::Other(whole),
+        _ => return None,
+    };
+    Some(query)
+}
+
+fn osc<'a>(osc: &Osc<'_>, whole: &'a [u8]) -> Option<Query<'a>> {
+    let asks = osc
+        .text
+        .split(|byte| *byte == b';')
+        .any(|part| part == b"?");
+    match osc.number {
+        10..=12 if osc.text == b"?" => {
+            let (number, end) = (osc.number, osc.end);
+            Some(Query::Color { number, end })
+        }
+        // Clipboards are asked and set with the same command.
+        4 | 5 | 10..=19 | 22 | 52 | 5522 if asks => Some(Query::Other(whole)),
+        21 if osc.text.contains(&b'?') => Some(Query::Other(whole)),
+        99 if osc.text.windows(3).any(|part| part == b"p=?") => Some(Query::Other(whole)),
+        60 | 61 => Some(Query::Other(whole)),
+        1337 if osc.text.starts_with(b"Report") || osc.text.starts_with(b"Capabilities") => {
+            Some(Query::Other(whole))
+        }
+        _ => None,
+    }
+}
+
+fn dcs(sequence: &[u8]) -> Option<Query<'_>> {
+    match sequence {
+        [0x1b, b'P', b'$', b'q', ..] => Some(Query::Setting),
+        [0x1b, b'P', b'+', b'q', ..] => Some(Query::Capability),
+        // DECRSPS and others of the kind answer nothing.
+        _ => None,
+    }
+}
+
+/// An image of kitty's protocol is confirmed unless it asks for silence.
+fn graphics(sequence: &[u8]) -> Option<Query<'_>> {
+    let control = sequence.strip_prefix(b"\x1b_G")?;
+    let control = control
+        .split(|byte| *byte == b';')
+        .next()
+        .unwrap_or_default();
+    let is_silent = control.split(|byte| *byte == b',').any(|key| key == b"q=2");
+    (!is_silent).then_some(Query::Other(sequence))
+}
+
+/// What an answer is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts<'a> {
+    pub(super) rows: u16,
+    pub(super) cols: u16,
+    /// Row and column of the cursor from 1, as the program addresses it.
+    pub(super) cursor: (u16, u16),
+    pub(super) keyboard_flags: u16,
+    /// What a mode is: set, not set, or unknown.
+    pub(super) mode: Option<bool>,
+    /// What OSC 10, 11 or 12 was set to.
+    pub(super) color: Option<&'a [u8]>,
+}
+
+/// Writes the answer to a question, if there is one.
+pub(super) fn answer(query: Query<'_>, facts: &Facts<'_>, out: &mut Vec<u8>) {
+    let Facts {
+        rows,
+        cols,
+        cursor: (row, col),
+        keyboard_flags,
+        ..
+    } = *facts;
+    let text = match query {
+        // A VT220 with colours.
+        Query::Attributes => "\x1b[?62;22c".to_owned(),
+        Query::SecondaryAttributes => "\x1b[>1;10;0c".to_owned(),
+        Query::TertiaryAttributes => "\x1bP!|00000000\x1b\\".to_owned(),
+        Query::Version => {
+            concat!("\x1bP>|bowline(", env!("CARGO_PKG_VERSION"), ")\x1b\\").to_owned()
+        }
+        Query::Status => "\x1b[0n".to_owned(),
+        Query::Cursor { is_private: false } => format!("\x1b[{row};{col}R"),
+        Query::Cursor { is_private: true } => format!("\x1b[?{row};{col};1R"),
+        Query::Mode { is_private, mode } => {
+            let marker = if is_private { "?" } else { "" };
+            let state = facts.mode.map_or(0, |on| if on { 1 } else { 2 });
+            format!("\x1b[{marker}{mode};{state}$y")
+        }
+        Query::Keyboard => format!("\x1b[?{keyboard_flags}u"),
+        Query::Size => format!("\x1b[8;{rows};{cols}t"),
+        Query::Color { number, end } => {
+            let color = facts.color.and_then(color);
+            let color = color.unwrap_or_else(|| default_color(number).to_owned());
+            format!("\x1b]{number};{color}{end}")
+        }
+        Query::Setting => "\x1bP0$r\x1b\\".to_owned(),
+        Query::Capability => "\x1bP0+r\x1b\\".to_owned(),
+        Query::Other(_) => return,
+    };
+    out.extend(text.bytes());
+}
+
+/// Text, background and cursor of a terminal that nobody looks at: light on dark.
+fn default_color(number: u16) -> &'static str {
+    if number == 11 {
+        "rgb:0000/0000/0000"
+    } else {
+        "rgb:ffff/ffff/ffff"
+    }
+}
+
+/// A colour as terminals report it, from the forms in which programs set it: `rgb:` and `#rrggbb`.
+fn color(spec: &[u8]) -> Option<String> {
+    let spec = std::str::from_utf8(spec).ok()?;
+    if spec.starts_with("rgb:") && spec.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Some(spec.to_owned());
+    }
+    let digits = spec.strip_prefix('#')?;
+    let is_hex = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let part = |at: usize| digits.get(at..at + 2).map(|part| format!("{part}{part}"));
+    is_hex.then(|| Some(format!("rgb:{}/{}/{}", part(0)?, part(2)?, part(4)?)))?
+}

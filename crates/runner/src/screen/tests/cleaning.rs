@@ -1,0 +1,139 @@
+//! What a replay leaves out.
+
+use super::SIZE;
+use crate::screen::ReplayCleaner;
+use crate::screen::tests::oracle::{Oracle, same};
+
+fn clean(output: &[u8], chunk: usize) -> Vec<u8> {
+    let (mut cleaner, mut out) = (ReplayCleaner::default(), Vec::new());
+    for chunk in output.chunks(chunk) {
+        cleaner.feed(chunk, &mut out);
+    }
+    out.extend(cleaner.rest());
+    out
+}
+
+/// Everything that a terminal answers, or does once and for all.
+const SPENT: [&[u8]; 31] = [
+    b"\x1b[\x006n",
+    b"\x1b[c",
+    b"\x1b[>c",
+    b"\x1b[=c",
+    b"\x1bZ",
+    b"\x1b[5n",
+    b"\x1b[6n",
+    b"\x1b[?6n",
+    b"\x1b[?996n",
+    b"\x1b[21t",
+    b"\x1b[14t",
+    b"\x1b[18t",
+    b"\x1b[?u",
+    b"\x1b[>q",
+    b"\x1b[?2026$p",
+    b"\x1b[4$p",
+    b"\x1b[?2026h",
+    b"\x1b[?2026l",
+    b"\x1b]4;1;?\x07",
+    b"\x1b]10;?\x1b\\",
+    b"\x1b]11;?\x07",
+    b"\x1b]12;?\x07",
+    b"\x1b]52;c;?\x07",
+    b"\x1b]52;c;c2VjcmV0\x07",
+    b"\x1b]9;done\x07",
+    b"\x1b]777;notify;a;b\x1b\\",
+    b"\x1b]1337;ReportCellSize\x07",
+    b"\x1bP+q544e\x1b\\",
+    b"\x1bP$qm\x1b\\",
+    b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",
+    b"\x05",
+];
+
+/// What stays.
+const KEPT: [&[u8]; 10] = [
+    b"plain text\r\n",
+    b"\x1b[31;1mred",
+    b"\x1b[?1049h\x1b[2J\x1b[H",
+    b"\x1b]0;title\x07",
+    b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\",
+    b"\x1b]9;4;1;50\x07",
+    b"\x1b]11;#102030\x07",
+    b"\x1b[?2004h\x1b[>1u",
+    b"\x1b[22;0t\x1b[8;24;80t",
+    "漢e\u{301}".as_bytes(),
+];
+
+#[test]
+fn questions_and_deeds_go_and_the_rest_stays() {
+    let kept = KEPT.concat();
+    let mut mixed = Vec::new();
+    for (at, spent) in SPENT.iter().enumerate() {
+        mixed.extend_from_slice(spent);
+        mixed.extend_from_slice(KEPT.get(at).copied().unwrap_or_default());
+    }
+    for chunk in [1, 2, 3, 7, 1_000_000] {
+        assert_eq!(clean(&mixed, chunk), kept, "in chunks of {chunk}");
+    }
+}
+
+#[test]
+fn long_strings_go() {
+    let long = "x".repeat(5_000);
+    for (open, close) in [
+        ("\x1bP1q", "\x1b\\"),
+        ("\x1b_", "\x1b\\"),
+        ("\x1b^", "\x1b\\"),
+        ("\x1b]0;", "\x07"),
+    ] {
+        let output = format!("a{open}{long}{close}b");
+        assert_eq!(clean(output.as_bytes(), 1_000), b"ab");
+        let output = format!("a{open}{}{close}b", long.repeat(100));
+        assert_eq!(clean(output.as_bytes(), 1_000), b"ab");
+        let output = format!("a{open}{}{close}b", "x".repeat(3_000));
+        assert_eq!(clean(output.as_bytes(), 1_000), output.as_bytes());
+    }
+}
+
+/// Ten thousand re-attaches by replay, each with its own mixture: not one reply.
+#[test]
+fn a_scrollback_full_of_questions_gets_no_reply() {
+    let mut seed = 1_u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) as usize % below
+    };
+    for round in 0..10_000 {
+        let mut output = Vec::new();
+        for _ in 0..random(12) + 1 {
+            let from: &[&[u8]] = if random(2) == 0 { &SPENT } else { &KEPT };
+            output.extend_from_slice(from[random(from.len())]);
+        }
+        // Cut within a question, which then never ends.
+        output.truncate(output.len() - random(output.len().min(4)));
+        let mut client = Oracle::new(SIZE);
+        client.feed(&clean(&output, 1 + random(40)));
+        assert_eq!(client.replies(), [""; 0], "round {round}: {output:?}");
+    }
+}
+
+#[test]
+fn the_screen_after_a_clean_replay_is_the_same() {
+    let mut direct = Oracle::new(SIZE);
+    let mut replayed = Oracle::new(SIZE);
+    for (spent, kept) in SPENT.iter().zip(KEPT.iter().cycle()) {
+        // A frame that is held back shows late and no other.
+        let output = [
+            *kept,
+            if spent.ends_with(b"2026h") {
+                b""
+            } else {
+                spent
+            },
+        ]
+        .concat();
+        direct.feed(&output);
+        replayed.feed(&clean(&output, 5));
+    }
+    same(&direct, &replayed).unwrap();
+    assert!(!direct.replies().is_empty());
+    assert_eq!(replayed.replies(), [""; 0]);
+}

@@ -1,0 +1,72 @@
+//! The screen handed over to a screen: what the other terminal does not know is known there.
+
+use super::features::FEATURES;
+use super::{DIRT, SIZE};
+use crate::screen::SessionScreen;
+
+/// Output that uses what few terminals have.
+const MORE: [(&str, &[u8]); 12] = [
+    (
+        "margins",
+        b"\x1b[?69h\x1b[5;20s\x1b[2;6r\x1b[3;6Hwords that wrap at a margin\x1b[2;2H",
+    ),
+    ("reverse video", b"\x1b[?5hlight"),
+    ("reverse wrap", b"\x1b[?45htext"),
+    (
+        "colour scheme reports",
+        b"\x1b[?2031h\x1b[?2048h\x1b[?1007l",
+    ),
+    ("modified keys", b"\x1b[>4;2m\x1b[>1;3mkeys"),
+    (
+        "keyboard flags",
+        b"\x1b[=5u\x1b[>1u\x1b[=2;2u\x1b[?1049h\x1b[>8ualt\x1b[?1049lmain",
+    ),
+    ("working directory", b"\x1b]7;file://host/some/path\x1b\\$ "),
+    (
+        "prompt marks",
+        b"\x1b]133;A\x07$ \x1b]133;B\x07ls\r\n\x1b]133;C\x07",
+    ),
+    ("progress", b"\x1b]9;4;1;40\x07working"),
+    (
+        "icon names",
+        b"\x1b]1;icon\x07\x1b]2;window\x07\x1b[22;1t\x1b]1;other\x07",
+    ),
+    (
+        "titles in titles",
+        b"\x1b]0;a\x07\x1b[22t\x1b]0;b\x07\x1b[22t\x1b]0;c\x07\x1b[23t",
+    ),
+    (
+        "blinking",
+        b"\x1b[5mslow\x1b[6mfast\x1b[25;53mover\x1b[51mframe\x1b[?12l",
+    ),
+];
+
+/// The snapshot of a screen that was handed over after so many bytes.
+fn handed_over(output: &[u8], cut: usize) -> Vec<u8> {
+    let mut first = SessionScreen::new(SIZE);
+    first.feed(0, &output[..cut]);
+    let snapshot = first.snapshot();
+    let rest = &output[snapshot.at_offset as usize..];
+    let mut second = SessionScreen::new(SIZE);
+    second.feed(0, &[DIRT, &snapshot.bytes, rest].concat());
+    second.snapshot().bytes.to_vec()
+}
+
+/// A tab stop in the first column is one nobody can tab to.
+fn text(snapshot: &[u8]) -> String {
+    String::from_utf8_lossy(snapshot).replace("\x1b[J\x1b[H\x1bH", "\x1b[J")
+}
+
+#[test]
+fn a_screen_that_was_handed_over_tells_the_same() {
+    for (feature, output) in FEATURES.iter().chain(&MORE) {
+        // Ends the character that is held back.
+        let output = [output, b".\r".as_slice()].concat();
+        // Of this one, all that was taken over is that nothing is there.
+        let wanted = handed_over(&output, 0);
+        for cut in 1..=output.len() {
+            let told = handed_over(&output, cut);
+            assert_eq!(text(&told), text(&wanted), "{feature} at {cut}");
+        }
+    }
+}

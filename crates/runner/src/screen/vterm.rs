@@ -1,0 +1,117 @@
+//! The engine that is built in: `shpool-vterm`.
+
+use std::fmt;
+
+use bowline_transport::WindowSize;
+use shpool_vterm::{ContentRegion, Size, Term};
+
+use super::VtEngine;
+use super::params::Csi;
+use super::split::{Kind, Splitter, Token};
+
+/// Lines that the engine keeps, those on the screen included. More of the past is in the journal; a
+/// thousand lines would cost eleven megabytes.
+const LINES: usize = 100;
+
+/// Cells of the largest screen: rows and columns are 1 to 1,000 (terminal notes, section 3.2).
+const LARGEST: u16 = 1_000;
+
+/// `shpool-vterm` behind the trait.
+pub(super) struct Vterm {
+    term: Term,
+}
+
+impl Vterm {
+    pub(super) fn new(size: WindowSize) -> Self {
+        let size = sane(size);
+        let term = Term::new(LINES.max(size.height), size);
+        Self { term }
+    }
+}
+
+/// Copies an SGR sequence with `4:2` in place of each 21 that is not part of a colour.
+fn rename_underline(sequence: &[u8], out: &mut Vec<u8>) {
+    let (mut of_color, mut is_kind) = (0, false);
+    for (at, part) in sequence[2..sequence.len() - 1]
+        .split(|byte| *byte == b';')
+        .enumerate()
+    {
+        out.extend(if at == 0 { b"\x1b[".as_slice() } else { b";" });
+        let is_own = of_color == 0 && !is_kind;
+        out.extend(if is_own && part == b"21" {
+            b"4:2"
+        } else {
+            part
+        });
+        of_color = match part {
+            b"5" if is_kind => 1,
+            b"2" if is_kind => 3,
+            _ => usize::saturating_sub(of_color, 1),
+        };
+        is_kind = is_own && matches!(part, b"38" | b"48" | b"58");
+    }
+    out.push(b'm');
+}
+
+fn sane(size: WindowSize) -> Size {
+    Size {
+        width: usize::from(size.cols.clamp(1, LARGEST)),
+        height: usize::from(size.rows.clamp(1, LARGEST)),
+    }
+}
+
+impl fmt::Debug for Vterm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vterm").finish_non_exhaustive()
+    }
+}
+
+impl VtEngine for Vterm {
+    fn feed(&mut self, bytes: &[u8]) {
+        self.term.process(bytes);
+    }
+
+    fn resize(&mut self, size: WindowSize) {
+        self.term.resize(sane(size));
+    }
+
+    /// The engine writes a double underline as SGR 21, which ends bold in some terminals. What it is
+    /// called beside the other underlines is understood by all that have more than one.
+    fn contents(&self) -> Vec<u8> {
+        let contents = self.term.contents(ContentRegion::All);
+        let mut out = Vec::with_capacity(contents.len());
+        Splitter::default().feed(&contents, |token| match token {
+            Token::Sequence(Kind::Csi, bytes @ [.., b'm']) => rename_underline(bytes, &mut out),
+            Token::Text(bytes) | Token::Sequence(_, bytes) | Token::Broken(bytes) => {
+                out.extend(bytes)
+            }
+            Token::Skipped => {}
+        });
+        out
+    }
+
+    /// The engine does not tell, but it has to say it in its dump: the last thing there that is
+    /// addressed is the cursor. Text behind that stands for a wrap that is pending.
+    fn cursor(&self) -> (u16, u16) {
+        let (mut cursor, mut is_pending) = ((1, 1), false);
+        Splitter::default().feed(
+            &self.term.contents(ContentRegion::Screen),
+            |token| match token {
+                Token::Sequence(Kind::Csi, sequence) => {
+                    if let Some(csi) =
+                        Csi::read(sequence).filter(|csi| csi.command() == (0, b"", b'H'))
+                    {
+                        cursor = (csi.param(0, 1), csi.param(1, 1));
+                        is_pending = false;
+                    }
+                }
+                Token::Text(_) => is_pending = true,
+                _ => {}
+            },
+        );
+        if is_pending {
+            cursor.1 = u16::try_from(self.term.size().width).unwrap_or(u16::MAX);
+        }
+        cursor
+    }
+}

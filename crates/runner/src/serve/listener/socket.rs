@@ -1,0 +1,115 @@
+//! The Unix socket: only its owner can open it, and it is gone when the daemon is.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use tokio::net::UnixListener;
+
+/// A socket's file, removed on drop unless somebody else's is in its place by then.
+#[derive(Debug)]
+pub(in crate::serve) struct Bound {
+    path: PathBuf,
+    inode: u64,
+}
+
+impl Bound {
+    pub(in crate::serve) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let is_ours = fs::metadata(&self.path).is_ok_and(|it| it.ino() == self.inode);
+        if is_ours {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Listens on a Unix socket. What a daemon that was killed left behind is replaced.
+pub(in crate::serve) fn bind(path: &Path) -> io::Result<(UnixListener, Bound)> {
+    if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+        check(folder)?;
+    }
+    if path.exists() {
+        if UnixStream::connect(path).is_ok() {
+            return Err(taken());
+        }
+        fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    let inode = fs::metadata(path)?.ino();
+    let path = path.to_owned();
+    Ok((listener, Bound { path, inode }))
+}
+
+/// Where others may write, they could put a socket of their own in our place.
+fn check(folder: &Path) -> io::Result<()> {
+    let mode = fs::metadata(folder)?.mode();
+    let is_shared = mode & 0o022 != 0 && mode & 0o1000 == 0;
+    if is_shared {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "others can write its folder, choose one of mode 0700",
+        ));
+    }
+    Ok(())
+}
+
+fn taken() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::AddrInUse,
+        "another runner listens there, use it or choose another --socket",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_socket_is_private_and_goes_with_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/runner.sock");
+        let (listener, bound) = bind(&path).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        let error = bind(&path).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        drop(listener);
+        drop(bound);
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn what_a_killed_daemon_left_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runner.sock");
+        drop(UnixListener::bind(&path).unwrap());
+        let (_listener, old) = bind(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let (_other, new) = bind(&path).unwrap();
+        drop(old);
+        assert!(path.exists(), "the newer one's file stays");
+        drop(new);
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_others_write_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+        let error = bind(&folder.path().join("runner.sock")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+    }
+}

@@ -1,0 +1,26 @@
+//! One small process for each session, which owns it and outlives whoever started it.
+//!
+//! [`spawn_shim`] starts one: the same program once more, in a session of its own, told what to run
+//! over its standard input. It calls [`run_shim`], which ends when the child has ended and somebody
+//! has acknowledged that, or after a day. What it leaves is a folder of its [`StateDir`] with a
+//! tombstone, [`SessionInfo`], and the journal.
+//!
+//! A shim that is killed takes the whole tree of its child along (see
+//! [`run_guard`](bowline_transport::run_guard), which the program must call first of all).
+
+mod handshake;
+mod info;
+mod process;
+mod spawn;
+mod spec;
+mod state_dir;
+
+pub use self::handshake::SpawnFault;
+pub use self::info::{SessionInfo, SessionPhase};
+pub use self::process::run_shim;
+pub use self::spawn::{ShimError, ShimProgram, ShimStarted, spawn_shim};
+pub use self::spec::{
+    DEFAULT_RING_BYTES, JournalSpec, RING_VARIABLE, SessionSpec, SpecEnvironment, SpecStdio,
+    TerminalMode,
+};
+pub use self::state_dir::{STATE_VARIABLE, SessionDir, StateDir, StateDirError};

@@ -1,0 +1,365 @@
+//! Sessions that are hosted in this process, under virtual time, with a child that is played.
+
+use std::time::Duration;
+
+use bowline_runner::wire::{
+    Epoch, Lease, Message, SessionFacts, SessionKind, SessionState, StdioKind, StreamId,
+};
+use bowline_runner::{
+    Child, ChildEnd, ChildEvent, ChildOrder, CoreConfiguration, LocalHost, Policy,
+    StreamConfiguration,
+};
+use bowline_transport::{Containment, Drained, ExitStatus, Piece, SessionId};
+use bytes::Bytes;
+use tokio::io::{DuplexStream, duplex};
+
+use crate::client::{Client, Memory};
+use crate::support::OUT;
+
+const RING: usize = 64 * 1024;
+
+pub(crate) fn configuration(policy: Policy) -> CoreConfiguration {
+    let stream = |id, policy| StreamConfiguration {
+        id,
+        policy,
+        ring_bytes: RING,
+    };
+    CoreConfiguration {
+        session: SessionId::random(),
+        epoch: Epoch::random(),
+        facts: SessionFacts {
+            kind: SessionKind::Dialogue,
+            stdio: StdioKind::Pipes,
+            pid: None,
+            size: None,
+            containment: Containment::Group,
+            state: SessionState::Running,
+        },
+        streams: vec![
+            stream(OUT, policy),
+            stream(StreamId::LIFECYCLE, Policy::DropOldest),
+        ],
+        has_screen: false,
+        exit_kept: None,
+    }
+}
+
+struct Rig {
+    host: LocalHost,
+    child: ChildEnd,
+    session: SessionId,
+    written: u64,
+}
+
+impl Rig {
+    fn new(policy: Policy) -> Self {
+        let configuration = configuration(policy);
+        let session = configuration.session;
+        let (child, end) = Child::channels([OUT]);
+        let host = LocalHost::start(configuration, child);
+        Self {
+            host,
+            child: end,
+            session,
+            written: 0,
+        }
+    }
+
+    async fn connect(&self) -> DuplexStream {
+        let (ours, theirs) = duplex(4 * 1024);
+        self.host.connect(theirs).await;
+        ours
+    }
+
+    async fn join(&self, lease: Lease) -> Client {
+        let memory = Memory::new(self.session, lease, &[OUT]);
+        Client::over(self.connect().await, memory).await
+    }
+
+    fn piece(&mut self, bytes: Vec<u8>) -> Piece {
+        let offset = self.written;
+        self.written += bytes.len() as u64;
+        Piece::Bytes {
+            offset,
+            bytes: bytes.into(),
+        }
+    }
+
+    async fn write(&mut self, bytes: Vec<u8>) {
+        let piece = self.piece(bytes);
+        self.child.outputs[0].1.send(piece).await.unwrap();
+    }
+
+    fn exit(&mut self) {
+        self.child.outputs.clear();
+        let status = ExitStatus::Code(0);
+        let drained = Drained::Clean;
+        self.child
+            .events
+            .send(ChildEvent::Exited { status, drained })
+            .unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_byte_the_exit_and_the_end_come_in_this_order() {
+    let mut rig = Rig::new(Policy::Block);
+    let client = rig.join(Lease::Write).await;
+    rig.write(b"hello".to_vec()).await;
+    rig.exit();
+    let memory = client.finish().await;
+    assert_eq!(memory.text(OUT), "hello");
+    let exit = memory.exit.unwrap();
+    assert_eq!((exit.status, exit.ends[&OUT]), (ExitStatus::Code(0), 5));
+    let mut state = rig.host.state();
+    state.wait_for(|state| state.is_over).await.unwrap();
+    let order = rig.child.orders.recv().await;
+    assert!(
+        matches!(order, Some(ChildOrder::Kill(_))),
+        "what is left of the tree goes too"
+    );
+    assert!(rig.child.orders.recv().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_client_of_a_blocking_stream_holds_the_child_and_misses_nothing() {
+    let mut rig = Rig::new(Policy::Block);
+    let mut memory = Memory::new(rig.session, Lease::Write, &[OUT]);
+    memory.credit = 0;
+    let mut client = Client::over(rig.connect().await, memory).await;
+    let mut sent = 0;
+    // Until the ring is full and two more pieces wait in the channel, nobody is held.
+    loop {
+        let piece = rig.piece(vec![7; 4 * 1024]);
+        let sending = rig.child.outputs[0].1.send(piece);
+        match tokio::time::timeout(Duration::from_secs(3), sending).await {
+            Ok(done) => done.unwrap(),
+            Err(_) => break,
+        }
+        sent += 4 * 1024;
+        assert!(sent <= 2 * RING, "the child is held at some point");
+    }
+    assert!(sent >= RING);
+    client
+        .send(Message::Credit {
+            stream: OUT,
+            n: 1 << 30,
+        })
+        .await;
+    client.until(|memory| memory.next(OUT) == sent as u64).await;
+    assert_eq!(client.memory.missing.get(&OUT), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_nothing_costs_a_dropping_stream_nothing() {
+    let mut rig = Rig::new(Policy::DropOldest);
+    let idle = rig.join(Lease::Read).await;
+    let mut live = rig.join(Lease::Read).await;
+    for round in 1..=200 {
+        rig.write(vec![7; 8 * 1024]).await;
+        live.until(|memory| memory.next(OUT) == round * 8 * 1024)
+            .await;
+    }
+    assert_eq!(live.memory.missing.get(&OUT), None);
+    let mut idle = idle;
+    let end = rig.written;
+    idle.until(|memory| memory.next(OUT) == end).await;
+    assert!(idle.memory.missing[&OUT] > 0, "and is told what it missed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_002_a_half_open_connection_is_given_up_after_15_seconds() {
+    let rig = Rig::new(Policy::Block);
+    let (ours, theirs) = duplex(4 * 1024);
+    rig.host.connect(theirs).await;
+    let memory = Memory::new(rig.session, Lease::Write, &[OUT]);
+    let mut client = Client::over(ours, memory).await;
+    let started = tokio::time::Instant::now();
+    // It reads, so that only its silence gives it away.
+    client.memory.lease = Lease::Read;
+    let silent = async {
+        loop {
+            let mut pings = 0;
+            match client.find(|it| Some(it.clone())).await {
+                Message::Ping { .. } => pings += 1,
+                _ => continue,
+            }
+            if pings > 100 {
+                break;
+            }
+        }
+    };
+    // This client answers pings, so it lives for a minute and more.
+    let lived = tokio::time::timeout(Duration::from_secs(60), silent).await;
+    assert!(lived.is_err() && started.elapsed() >= Duration::from_secs(60));
+    // This one says nothing, and is hung up on.
+    let (mut mute, theirs) = duplex(64 * 1024);
+    rig.host.connect(theirs).await;
+    let started = tokio::time::Instant::now();
+    let mut all = Vec::new();
+    tokio::io::AsyncReadExt::read_to_end(&mut mute, &mut all)
+        .await
+        .unwrap();
+    assert!(started.elapsed() <= Duration::from_secs(15));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_takes_nothing_and_says_nothing_is_given_up() {
+    let mut rig = Rig::new(Policy::DropOldest);
+    let mut stuck = rig.join(Lease::Write).await;
+    let mut live = rig.join(Lease::Read).await;
+    let end = 32 * 1024;
+    rig.write(vec![7; end]).await;
+    let started = tokio::time::Instant::now();
+    live.until(|memory| memory.next(OUT) == end as u64).await;
+    while started.elapsed() < Duration::from_secs(20) {
+        live.next().await;
+    }
+    // What was on its way when it was given up, and then the end.
+    let mut got = 0;
+    while let Some(message) = stuck.next().await {
+        if let Message::Data { bytes, .. } = message {
+            got += bytes.len();
+        }
+    }
+    assert!(got < end, "the host has let go of it");
+    let memory = Memory::new(rig.session, Lease::Write, &[StreamId::LIFECYCLE]);
+    let mut after = Client::over(rig.connect().await, memory).await;
+    let lines = |memory: &Memory| memory.text(StreamId::LIFECYCLE);
+    after
+        .until(|memory| lines(memory).contains(r#""event":"detached""#))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn input_reaches_the_child_once_whatever_is_cut() {
+    let mut rig = Rig::new(Policy::Block);
+    let mut taken = Vec::new();
+    let mut memory = Memory::new(rig.session, Lease::Write, &[OUT]);
+    let whole: Vec<u8> = (0..40_000_u32).map(|at| (at % 251) as u8).collect();
+    let mut round = 0_usize;
+    while taken.len() < whole.len() {
+        round += 1;
+        assert!(round < 10_000);
+        // The link takes a random number of bytes before it breaks.
+        let (ours, theirs) = duplex(1 + (round * 7919) % 5_000);
+        rig.host.connect(theirs).await;
+        let mut client = Client::over(ours, memory.clone()).await;
+        let next = client.attached.as_ref().unwrap().input_next;
+        // Some of it is repeated, as by a host that has missed an acknowledgement.
+        let next = usize::try_from(next).unwrap();
+        let from = next.saturating_sub(round % 50);
+        let to = whole.len().min(next + 1 + (round * 104_729) % 3_000);
+        let sending = client.type_in(from as u64, whole[from..to].to_vec());
+        // Cut in the middle: what the link holds by then has gone out, the rest has not.
+        let cut = Duration::from_millis(u64::from(round.is_multiple_of(3)));
+        let _ = tokio::time::timeout(cut, sending).await;
+        memory = client.cut();
+        while let Ok(order) = rig.child.orders.try_recv() {
+            let ChildOrder::Write(bytes) = order else {
+                panic!("unexpected: {order:?}");
+            };
+            taken.extend_from_slice(&bytes);
+            rig.child.events.send(ChildEvent::Written(Ok(()))).unwrap();
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(taken, whole);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bytes_come_contiguous_over_any_number_of_cuts() {
+    let mut rig = Rig::new(Policy::Block);
+    let mut memory = Memory::new(rig.session, Lease::Write, &[OUT]);
+    let mut round = 0_usize;
+    while memory.next(OUT) < 500_000 {
+        round += 1;
+        let (ours, theirs) = duplex(1 + (round * 7919) % 9_000);
+        rig.host.connect(theirs).await;
+        let mut client = Client::over(ours, memory).await;
+        let bytes: Vec<u8> = (0..5_000)
+            .map(|at| ((rig.written + at) % 251) as u8)
+            .collect();
+        if let Ok(permit) = rig.child.outputs[0].1.clone().try_reserve() {
+            permit.send(rig.piece(bytes));
+        }
+        for _ in 0..round % 7 {
+            let next = tokio::time::timeout(Duration::from_millis(10), client.next());
+            if next.await.is_err() {
+                break;
+            }
+        }
+        memory = client.cut();
+    }
+    let right = memory.streams[&OUT].iter().zip(0_u64..);
+    assert!(right.clone().all(|(byte, at)| *byte == (at % 251) as u8));
+    assert_eq!(memory.missing.get(&OUT), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bytes_that_are_no_frames_end_their_connection_alone() {
+    let mut rig = Rig::new(Policy::Block);
+    let mut client = rig.join(Lease::Write).await;
+    let mut garbage = rig.connect().await;
+    tokio::io::AsyncWriteExt::write_all(&mut garbage, &[0x5a; 64])
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    tokio::io::AsyncReadExt::read_to_end(&mut garbage, &mut answer)
+        .await
+        .unwrap();
+    assert!(!answer.is_empty(), "it is told why");
+    rig.write(b"alive".to_vec()).await;
+    client.until(|memory| memory.text(OUT) == "alive").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_chronicle_says_who_came() {
+    let rig = Rig::new(Policy::Block);
+    let memory = Memory::new(rig.session, Lease::Write, &[StreamId::LIFECYCLE]);
+    let mut client = Client::over(rig.connect().await, memory).await;
+    client
+        .until(|memory| memory.text(StreamId::LIFECYCLE).lines().count() == 2)
+        .await;
+    let text = client.memory.text(StreamId::LIFECYCLE);
+    let lines: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        (&lines[0]["event"], &lines[1]["event"]),
+        (&"started".into(), &"attached".into())
+    );
+    assert_eq!(lines[1]["generation"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopped_session_ends_its_child_and_tells_everybody() {
+    let mut rig = Rig::new(Policy::Block);
+    let client = rig.join(Lease::Read).await;
+    rig.host.stop().await;
+    let order = rig.child.orders.recv().await;
+    assert!(matches!(order, Some(ChildOrder::Kill(_))));
+    rig.exit();
+    let memory = client.finish().await;
+    assert!(memory.exit.is_some());
+}
+
+/// One hundred thousand small pieces cost the host no more than their bytes.
+#[tokio::test(start_paused = true)]
+async fn many_small_pieces_are_delivered_whole() {
+    let mut rig = Rig::new(Policy::Block);
+    let mut client = rig.join(Lease::Write).await;
+    let sender = rig.child.outputs.remove(0).1;
+    let writing = tokio::spawn(async move {
+        for at in 0..100_000_u64 {
+            let bytes = Bytes::from_static(b"x");
+            sender
+                .send(Piece::Bytes { offset: at, bytes })
+                .await
+                .unwrap();
+        }
+    });
+    client.until(|memory| memory.next(OUT) == 100_000).await;
+    writing.await.unwrap();
+}

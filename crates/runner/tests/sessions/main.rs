@@ -1,0 +1,15 @@
+//! Whole sessions: hosted in this process behind connections in memory, and in shims with real
+//! children. No test sleeps: each waits for a message, an end or a file, within a bound.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, its helpers too"
+)]
+
+mod client;
+mod hosted;
+mod reunion;
+mod screens;
+mod shims;
+mod support;
+mod trouble;

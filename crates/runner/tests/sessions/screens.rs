@@ -1,0 +1,86 @@
+//! Terminals: their screens, their questions, what is pasted into them.
+
+use bowline_runner::wire::{AttachMode, Lease, Message, Prompt, PromptMode, PromptStatus};
+
+use crate::client::{Client, Memory};
+use crate::support::{Place, TTY, on_terminal};
+
+#[tokio::test]
+async fn whoever_comes_late_begins_with_the_screen() {
+    let place = Place::new();
+    let flood = "i=0; while [ $i -lt 400 ]; do printf 'line %d of many, many lines\\r\\n' $i; i=$((i+1)); done";
+    let mut spec = on_terminal(&format!("{flood}; printf 'last words'; cat"));
+    (spec.journal.on, spec.ring_bytes) = (false, Some(4_096));
+    let shim = place.start(spec).await;
+    let mut first = Client::join(&shim.folder, Memory::new(shim.id, Lease::Write, &[TTY])).await;
+    first
+        .until(|memory| memory.text(TTY).ends_with("last words") || !memory.screen.is_empty())
+        .await;
+    for mode in [AttachMode::Snapshot, AttachMode::Resume] {
+        let mut memory = Memory::new(shim.id, Lease::Read, &[TTY]);
+        memory.mode = mode;
+        let mut late = Client::join(&shim.folder, memory).await;
+        late.find(|it| matches!(it, Message::SnapshotChunk { more: false, .. }).then_some(()))
+            .await;
+        let screen = String::from_utf8_lossy(&late.memory.screen).into_owned();
+        assert!(screen.contains("line 399 of many"), "{screen:?}");
+        assert!(!screen.contains("line 3 of many"), "only the screen");
+        assert_eq!(
+            late.memory.gaps > 0,
+            mode == AttachMode::Resume,
+            "a gap is told where asked for"
+        );
+        first.type_in(first.memory.acked, "!").await;
+        late.until(|memory| memory.text(TTY).ends_with('!')).await;
+        first.until(|memory| memory.text(TTY).ends_with('!')).await;
+    }
+}
+
+/// A program that asks where the cursor is has its answer, though nobody is there to give it.
+#[tokio::test]
+async fn while_nobody_is_there_the_session_answers() {
+    let place = Place::new();
+    let text = "printf 'ab\\033[6n'; dd bs=1 count=6 2>/dev/null | od -An -c; echo done; cat";
+    let shim = place.start(on_terminal(text)).await;
+    let reader = Memory::new(shim.id, Lease::Read, &[TTY]);
+    let mut client = Client::join(&shim.folder, reader).await;
+    client
+        .until(|memory| memory.text(TTY).contains("done"))
+        .await;
+    let told = client.memory.text(TTY);
+    assert!(told.contains("033   [   1   ;   3   R"), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_paste_is_bracketed_where_the_program_takes_it_and_refused_where_not() {
+    let place = Place::new();
+    let text = "read -r go; printf '\\033[?2004hready'; dd bs=1 count=20 2>/dev/null | od -An -c; echo done; cat";
+    let shim = place.start(on_terminal(text)).await;
+    let memory = Memory::new(shim.id, Lease::Write, &[TTY]);
+    let mut client = Client::join(&shim.folder, memory).await;
+    let paste = |id: &str| {
+        let mode = PromptMode::Paste;
+        let (id, bytes) = (id.to_owned(), "a\x1b[201~\nb".into());
+        Message::Prompt(Prompt { id, bytes, mode })
+    };
+    let settled = |message: &Message| match message {
+        Message::PromptState { state, .. } if *state != PromptStatus::Queued => Some(state.clone()),
+        _ => None,
+    };
+    client.send(paste("early")).await;
+    let state = client.find(settled).await;
+    assert!(matches!(state, PromptStatus::Refused { .. }), "{state:?}");
+    client.type_in(0, "go\n").await;
+    client
+        .until(|memory| memory.text(TTY).ends_with("ready"))
+        .await;
+    client.send(paste("late")).await;
+    assert_eq!(client.find(settled).await, PromptStatus::Written);
+    assert_eq!(client.find(settled).await, PromptStatus::Unverified);
+    client
+        .until(|memory| memory.text(TTY).contains("done"))
+        .await;
+    let told = client.memory.text(TTY);
+    let told: String = told.split_whitespace().collect();
+    assert!(told.contains("033[200~a[201~\\nb033[201~"), "{told:?}");
+}

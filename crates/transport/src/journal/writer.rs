@@ -1,0 +1,410 @@
+//! Writes a journal, segment after segment.
+//!
+//! A segment that fails, in a write or in a sync, is given up for good: what of it is not known to
+//! be safe is written once more to the next one. While there is no next one the journal is degraded,
+//! takes nothing, and tries again by the caller's clock.
+
+mod segment;
+mod shelf;
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::{Duration, Instant};
+
+use bytes::{Buf as _, Bytes};
+
+use super::fault::Degraded;
+use super::header::{Begin, Header};
+use super::record::{Body, Record};
+use super::{Disk, Kept, KeptStreams};
+use crate::wire::{Epoch, MAX_PAYLOAD, StreamId};
+
+use segment::Segment;
+use shelf::Shelf;
+
+/// How large a journal grows and how often it is made safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalLimits {
+    /// Bytes of a segment. A journal forgets in units of it.
+    pub segment_bytes: u64,
+    /// Bytes of all segments. The oldest is dropped, whole, before this is passed.
+    pub cap_bytes: u64,
+    /// A sync comes at most so long after a write …
+    pub sync_every: Duration,
+    /// … or after so many bytes.
+    pub sync_bytes: u64,
+    /// How long after a failure to try again.
+    pub retry_after: Duration,
+}
+
+impl Default for JournalLimits {
+    /// 4 MiB, 256 MiB, 1 s, 1 MiB, 250 ms.
+    fn default() -> Self {
+        Self {
+            segment_bytes: 4 << 20,
+            cap_bytes: 256 << 20,
+            sync_every: Duration::from_secs(1),
+            sync_bytes: 1 << 20,
+            retry_after: Duration::from_millis(250),
+        }
+    }
+}
+
+impl JournalLimits {
+    /// For a recording: one segment that grows as long as the disk lets it.
+    #[must_use]
+    pub fn one_segment() -> Self {
+        Self {
+            segment_bytes: u64::MAX / 2,
+            cap_bytes: u64::MAX,
+            ..Self::default()
+        }
+    }
+}
+
+/// What became of a journal, besides what was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JournalEvent {
+    /// It takes nothing until [`Recovered`](Self::Recovered).
+    Degraded(Degraded),
+    /// It takes bytes again.
+    Recovered,
+    /// The oldest bytes of a stream were dropped for the cap.
+    Dropped {
+        /// The stream.
+        stream: StreamId,
+        /// The first that is gone.
+        from: u64,
+        /// The first that is still there.
+        to: u64,
+    },
+}
+
+/// Appends to a journal. Time is an argument; every call may block as long as the disk does.
+///
+/// Acknowledged bytes have been taken by the system: they survive the end of this process at once,
+/// and that of the machine from [`Kept::durable`] on.
+#[derive(Debug)]
+pub struct JournalWriter<D: Disk> {
+    disk: D,
+    limits: JournalLimits,
+    epoch: Epoch,
+    started_ms: u64,
+    kept: KeptStreams,
+    /// None while nothing can be written.
+    current: Option<Segment<D::File>>,
+    shelf: Shelf,
+    /// What was written since the last sync, to be written again if that sync fails.
+    unsynced: Vec<Record>,
+    unsynced_bytes: u64,
+    sync_at: Option<Instant>,
+    retry_at: Option<Instant>,
+    degraded: Option<Degraded>,
+    events: VecDeque<JournalEvent>,
+}
+
+impl<D: Disk> JournalWriter<D> {
+    /// Begins a journal with its first segment. `started_ms` is the time on the wall, in
+    /// milliseconds since 1970, for people who read it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the disk: nothing was begun. A segment that is there is never written over.
+    pub fn create(
+        disk: D,
+        limits: JournalLimits,
+        epoch: Epoch,
+        started_ms: u64,
+    ) -> io::Result<Self> {
+        let mut writer = Self {
+            disk,
+            limits,
+            epoch,
+            started_ms,
+            kept: KeptStreams::new(),
+            current: None,
+            shelf: Shelf::default(),
+            unsynced: Vec::new(),
+            unsynced_bytes: 0,
+            sync_at: None,
+            retry_at: None,
+            degraded: None,
+            events: VecDeque::new(),
+        };
+        writer.current = Some(writer.new_segment()?);
+        Ok(writer)
+    }
+
+    /// What the journal holds.
+    #[must_use]
+    pub fn kept(&self) -> &KeptStreams {
+        &self.kept
+    }
+
+    /// The offset that the journal lacks next.
+    #[must_use]
+    pub fn end(&self, stream: StreamId) -> u64 {
+        self.kept.get(&stream).map_or(0, |kept| kept.end)
+    }
+
+    /// Why nothing is written, if nothing is.
+    #[must_use]
+    pub fn degraded(&self) -> Option<&Degraded> {
+        self.degraded.as_ref()
+    }
+
+    /// What happened besides; call it after every other call until it gives nothing.
+    pub fn next_event(&mut self) -> Option<JournalEvent> {
+        self.events.pop_front()
+    }
+
+    /// When [`poll`](Self::poll) is to be called next.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        if self.current.is_none() {
+            return self.retry_at;
+        }
+        self.sync_at
+    }
+
+    /// Does what is due: a sync, or another try after a failure.
+    pub fn poll(&mut self, now: Instant) {
+        // What goes wrong is an event and a state.
+        if self.ready(now).is_ok() && self.sync_at.is_some_and(|at| at <= now) {
+            let _ = self.sync(now);
+        }
+    }
+
+    /// Appends bytes of a stream. Those that the journal has already are left out; those between its
+    /// end and `offset` are recorded as a gap.
+    ///
+    /// # Errors
+    ///
+    /// The journal is degraded: nothing behind [`end`](Self::end) was taken. It is for the caller to
+    /// offer bytes again from there, as long as he has them.
+    pub fn append(
+        &mut self,
+        stream: StreamId,
+        offset: u64,
+        mut bytes: Bytes,
+        now: Instant,
+    ) -> Result<(), Degraded> {
+        self.append_gap(stream, offset, "not recorded in time", now)?;
+        let known = self.end(stream) - offset;
+        bytes.advance(usize::try_from(known).map_or(bytes.len(), |known| known.min(bytes.len())));
+        while !bytes.is_empty() {
+            let body = Body::Bytes(bytes.split_to(bytes.len().min(MAX_PAYLOAD)));
+            let offset = self.end(stream);
+            self.put(
+                Record {
+                    stream,
+                    offset,
+                    body,
+                },
+                now,
+            )?;
+        }
+        if self.unsynced_bytes >= self.limits.sync_bytes {
+            // The bytes were taken; whether they are durable is told by `kept`.
+            let _ = self.sync(now);
+        }
+        Ok(())
+    }
+
+    /// Records that the bytes from the journal's end to an offset are missing, unless it has them.
+    ///
+    /// # Errors
+    ///
+    /// The journal is degraded: the gap was not taken.
+    pub fn append_gap(
+        &mut self,
+        stream: StreamId,
+        to: u64,
+        reason: &str,
+        now: Instant,
+    ) -> Result<(), Degraded> {
+        self.ready(now)?;
+        let offset = self.end(stream);
+        if to <= offset {
+            return Ok(());
+        }
+        let reason = reason.to_owned();
+        let body = Body::Gap { to, reason };
+        self.put(
+            Record {
+                stream,
+                offset,
+                body,
+            },
+            now,
+        )
+    }
+
+    /// Makes everything that was written safe from a power failure.
+    ///
+    /// # Errors
+    ///
+    /// The disk refuses, and so does a second place on it.
+    pub fn sync(&mut self, now: Instant) -> Result<(), Degraded> {
+        self.ready(now)?;
+        if self.close_segment().is_err() {
+            return self.open_segment(now);
+        }
+        Ok(())
+    }
+
+    /// A segment is open, or one is opened now.
+    fn ready(&mut self, now: Instant) -> Result<(), Degraded> {
+        match &self.degraded {
+            Some(degraded) if self.retry_at.is_some_and(|at| now < at) => Err(degraded.clone()),
+            Some(_) => self.open_segment(now),
+            None => Ok(()),
+        }
+    }
+
+    fn put(&mut self, record: Record, now: Instant) -> Result<(), Degraded> {
+        let is_full = |segment: &Segment<D::File>| {
+            segment.has_records
+                && segment.bytes.saturating_add(record.size()) > self.limits.segment_bytes
+        };
+        if self.current.as_ref().is_none_or(is_full) {
+            self.roll(now)?;
+        }
+        let segment = self
+            .current
+            .as_mut()
+            .expect("a roll that fails has returned");
+        if let Err(error) = segment.write(&self.disk, &record) {
+            // What the segment holds is whole up to here, and is kept.
+            let _ = self.close_segment();
+            self.shelve();
+            return Err(self.degrade(Degraded::from_write(&error), now));
+        }
+        self.kept.entry(record.stream).or_default().end = record.end();
+        self.unsynced_bytes += record.size();
+        self.unsynced.push(record);
+        self.sync_at.get_or_insert(now + self.limits.sync_every);
+        Ok(())
+    }
+
+    fn roll(&mut self, now: Instant) -> Result<(), Degraded> {
+        // If it fails, what was unsafe in this segment goes along to the next.
+        let _ = self.close_segment();
+        self.shelve();
+        self.open_segment(now)
+    }
+
+    /// Makes safe what the segment holds. A segment that fails in this is given up.
+    fn close_segment(&mut self) -> Result<(), ()> {
+        let Some(segment) = &self.current else {
+            return Err(());
+        };
+        if self.unsynced.is_empty() {
+            return Ok(());
+        }
+        self.sync_at = None;
+        if let Err(error) = self.disk.sync(&segment.file) {
+            let degraded = Degraded::from_sync(&error);
+            self.events
+                .push_back(JournalEvent::Degraded(degraded.clone()));
+            self.degraded = Some(degraded);
+            self.shelve();
+            return Err(());
+        }
+        self.settle();
+        Ok(())
+    }
+
+    fn settle(&mut self) {
+        self.unsynced.clear();
+        self.unsynced_bytes = 0;
+        self.sync_at = None;
+        for kept in self.kept.values_mut() {
+            kept.durable = kept.end;
+        }
+    }
+
+    fn shelve(&mut self) {
+        if let Some(segment) = self.current.take() {
+            self.shelf.push(&segment);
+        }
+    }
+
+    fn open_segment(&mut self, now: Instant) -> Result<(), Degraded> {
+        match self.make_room().and_then(|()| self.new_segment()) {
+            Ok(segment) => {
+                self.current = Some(segment);
+                self.retry_at = None;
+                if self.degraded.take().is_some() {
+                    self.events.push_back(JournalEvent::Recovered);
+                }
+                Ok(())
+            }
+            Err(error) => Err(self.degrade(Degraded::from_write(&error), now)),
+        }
+    }
+
+    fn degrade(&mut self, degraded: Degraded, now: Instant) -> Degraded {
+        self.retry_at = Some(now + self.limits.retry_after);
+        if self.degraded.as_ref() != Some(&degraded) {
+            self.events
+                .push_back(JournalEvent::Degraded(degraded.clone()));
+        }
+        self.degraded = Some(degraded.clone());
+        degraded
+    }
+
+    /// A segment with all that the last one did not make safe, made safe itself.
+    fn new_segment(&mut self) -> io::Result<Segment<D::File>> {
+        let begin = |(&stream, kept): (&StreamId, &Kept)| {
+            let (start, begin, carried) = (kept.start, kept.durable, kept.end);
+            (
+                stream,
+                Begin {
+                    start,
+                    begin,
+                    carried,
+                },
+            )
+        };
+        let header = Header {
+            segment: self.shelf.next_number(),
+            epoch: self.epoch,
+            started_ms: self.started_ms,
+            streams: self.kept.iter().map(begin).collect(),
+        };
+        let mut segment = Segment::create(&self.disk, header)?;
+        match segment.begin(&self.disk, &self.unsynced) {
+            Ok(()) => {
+                self.settle();
+                Ok(segment)
+            }
+            Err(error) => {
+                if self.disk.remove(segment.header.segment).is_err() {
+                    self.shelf.push(&segment);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Drops the oldest segments until one more keeps within the cap.
+    fn make_room(&mut self) -> io::Result<()> {
+        let room = self
+            .limits
+            .cap_bytes
+            .saturating_sub(self.limits.segment_bytes);
+        while self.shelf.bytes() > room {
+            self.shelf.drop_oldest(&self.disk)?;
+            for (&stream, kept) in &mut self.kept {
+                let to = self.shelf.begin(stream).unwrap_or(kept.durable);
+                let from = std::mem::replace(&mut kept.start, to);
+                if from < to {
+                    let dropped = JournalEvent::Dropped { stream, from, to };
+                    self.events.push_back(dropped);
+                }
+            }
+        }
+        Ok(())
+    }
+}

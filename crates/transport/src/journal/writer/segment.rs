@@ -1,0 +1,71 @@
+//! The segment that is written to.
+
+use std::io::{self, IoSlice};
+
+use super::super::{Disk, Header, Record};
+
+/// An open segment.
+#[derive(Debug)]
+pub(super) struct Segment<F> {
+    pub(super) file: F,
+    pub(super) header: Header,
+    /// Bytes that were written whole.
+    pub(super) bytes: u64,
+    pub(super) has_records: bool,
+}
+
+impl<F> Segment<F> {
+    pub(super) fn create<D: Disk<File = F>>(disk: &D, header: Header) -> io::Result<Self> {
+        Ok(Self {
+            file: disk.create(header.segment)?,
+            header,
+            bytes: 0,
+            has_records: false,
+        })
+    }
+
+    /// Writes the header and what is carried over, and makes that safe.
+    pub(super) fn begin<D>(&mut self, disk: &D, carried: &[Record]) -> io::Result<()>
+    where
+        D: Disk<File = F>,
+    {
+        let header = self.header.encode();
+        self.write_all(disk, &header, &[])?;
+        for record in carried {
+            self.write(disk, record)?;
+        }
+        if carried.is_empty() {
+            Ok(())
+        } else {
+            disk.sync(&self.file)
+        }
+    }
+
+    pub(super) fn write<D: Disk<File = F>>(&mut self, disk: &D, record: &Record) -> io::Result<()> {
+        let (head, payload) = record.encode();
+        self.write_all(disk, &head, &payload)?;
+        self.has_records = true;
+        Ok(())
+    }
+
+    fn write_all<D: Disk<File = F>>(
+        &mut self,
+        disk: &D,
+        head: &[u8],
+        rest: &[u8],
+    ) -> io::Result<()> {
+        let mut slices = [IoSlice::new(head), IoSlice::new(rest)];
+        let mut left = &mut slices[..];
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            match disk.write(&mut self.file, left) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => IoSlice::advance_slices(&mut left, written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.bytes += (head.len() + rest.len()) as u64;
+        Ok(())
+    }
+}

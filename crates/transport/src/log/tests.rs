@@ -1,0 +1,281 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn bytes(piece: Taken) -> (u64, Bytes) {
+    match piece {
+        Taken::Piece(Piece::Bytes { offset, bytes }) => (offset, bytes),
+        other => panic!("expected bytes, got {other:?}"),
+    }
+}
+
+#[test]
+fn a_reader_is_given_the_very_chunk() {
+    let mut log = Log::new(1024, Overflow::Block);
+    let chunk = Bytes::from_static(b"hello");
+    let address = chunk.as_ptr();
+    let cursor = log.attach_oldest();
+    log.push(chunk);
+    let (offset, taken) = bytes(log.take(cursor));
+    assert_eq!((offset, taken.as_ptr()), (0, address));
+    assert_eq!(log.take(cursor), Taken::Pending);
+    log.close();
+    assert_eq!(log.take(cursor), Taken::Ended);
+}
+
+#[test]
+fn block_waits_for_the_slowest_and_forgets_the_dropped() {
+    let mut log = Log::new(128, Overflow::Block);
+    let (fast, slow) = (log.attach_oldest(), log.attach_oldest());
+    log.push(Bytes::from(vec![1; 128]));
+    assert_eq!(log.room(), 0);
+    bytes(log.take(fast));
+    assert_eq!(log.room(), 0, "the slow reader still holds");
+    log.detach(slow);
+    assert_eq!(log.room(), 128);
+    log.push(Bytes::from(vec![2; 100]));
+    log.detach(fast);
+    assert_eq!(
+        log.room(),
+        28,
+        "what nobody has read is kept, read history is not"
+    );
+}
+
+#[test]
+fn without_a_reader_block_fills_and_then_stops() {
+    let mut log = Log::new(100, Overflow::Block);
+    assert_eq!(log.room(), 100);
+    log.push(Bytes::from(vec![1; 100]));
+    assert_eq!(log.room(), 0);
+    log.lift(10);
+    assert_eq!(log.room(), 10);
+}
+
+#[test]
+fn drop_oldest_tells_of_the_gap() {
+    let mut log = Log::new(100, Overflow::DropOldest);
+    let cursor = log.attach_oldest();
+    log.push(Bytes::from(vec![1; 100]));
+    log.push(Bytes::from(vec![2; 30]));
+    assert_eq!(
+        log.take(cursor),
+        Taken::Piece(Piece::Gap { from: 0, to: 30 })
+    );
+    let (offset, taken) = bytes(log.take(cursor));
+    assert_eq!((offset, taken.len()), (30, 70));
+    assert_eq!(bytes(log.take(cursor)), (100, Bytes::from(vec![2; 30])));
+}
+
+#[test]
+fn a_chunk_larger_than_the_log_keeps_its_end() {
+    let mut log = Log::new(4, Overflow::DropOldest);
+    log.push(Bytes::from_static(b"abcdefgh"));
+    let cursor = log.attach_oldest();
+    assert_eq!(bytes(log.take(cursor)), (4, Bytes::from_static(b"efgh")));
+}
+
+#[test]
+fn an_offset_that_is_gone_is_a_gap_and_one_ahead_waits() {
+    let mut log = Log::new(4, Overflow::DropOldest);
+    log.push(Bytes::from_static(b"abcdefgh"));
+    let (old, ahead) = (log.attach(1), log.attach(99));
+    assert_eq!(log.take(old), Taken::Piece(Piece::Gap { from: 1, to: 4 }));
+    assert_eq!(log.take(ahead), Taken::Pending);
+}
+
+#[test]
+fn single_bytes_cannot_fill_memory_with_bookkeeping() {
+    let mut dropping = Log::new(1280, Overflow::DropOldest);
+    let mut blocking = Log::new(1280, Overflow::Block);
+    for _ in 0..20 {
+        dropping.push(Bytes::from_static(b"x"));
+        blocking.push(Bytes::from_static(b"x"));
+    }
+    assert_eq!(blocking.room(), 0);
+    dropping.push(Bytes::from_static(b"y"));
+    assert_eq!((dropping.chunks.len(), dropping.start), (20, 1));
+}
+
+#[test]
+fn without_history_a_log_keeps_what_somebody_has_yet_to_read() {
+    let mut log = Log::new(128, Overflow::Block).with_history(0);
+    let (fast, slow) = (log.attach_oldest(), log.attach_oldest());
+    log.push(Bytes::from(vec![1; 100]));
+    bytes(log.take(fast));
+    assert_eq!((log.start, log.chunks.len()), (0, 1));
+    bytes(log.take(slow));
+    assert_eq!((log.start, log.chunks.len()), (100, 0));
+    log.push(Bytes::from(vec![2; 20]));
+    log.detach(slow);
+    assert_eq!(bytes(log.take(fast)), (100, Bytes::from(vec![2; 20])));
+}
+
+#[test]
+fn what_is_passed_by_is_kept_for_readers_alone() {
+    let mut log = Log::new(128, Overflow::Block).with_history(0);
+    assert_eq!(log.pass(&Bytes::from(vec![1; 100])), Some(0));
+    assert_eq!((log.room(), log.chunks.len()), (128, 0));
+    let reader = log.attach(0);
+    assert_eq!(
+        log.take(reader),
+        Taken::Piece(Piece::Gap { from: 0, to: 100 })
+    );
+    assert_eq!(log.pass(&Bytes::from(vec![2; 100])), Some(100));
+    assert_eq!(
+        log.room(),
+        28,
+        "a reader holds back those who pass bytes by"
+    );
+    assert_eq!(bytes(log.take(reader)).0, 100);
+    assert_eq!((log.room(), log.start), (128, 200));
+    log.close();
+    assert_eq!(log.pass(&Bytes::from_static(b"late")), None);
+}
+
+#[test]
+fn what_never_came_is_a_gap_in_its_place() {
+    let mut log = Log::new(1000, Overflow::Block);
+    log.begin_at(10);
+    let reader = log.attach_oldest();
+    log.push(Bytes::from_static(b"ab"));
+    log.skip_to(20);
+    log.skip_to(15);
+    log.push(Bytes::from_static(b"cd"));
+    log.begin_at(99);
+    assert_eq!(bytes(log.take(reader)), (10, Bytes::from_static(b"ab")));
+    let (from, to) = (12, 20);
+    assert_eq!(log.take(reader), Taken::Piece(Piece::Gap { from, to }));
+    assert_eq!(bytes(log.take(reader)), (20, Bytes::from_static(b"cd")));
+    assert_eq!((log.take(reader), log.end()), (Taken::Pending, 22));
+    let late = log.attach(15);
+    let from = 15;
+    assert_eq!(log.take(late), Taken::Piece(Piece::Gap { from, to }));
+}
+
+#[test]
+fn a_gap_longer_than_the_log_takes_the_old_bytes_with_it() {
+    let mut log = Log::new(10, Overflow::DropOldest);
+    let reader = log.attach_oldest();
+    log.push(Bytes::from_static(b"old"));
+    log.skip_to(1 << 40);
+    log.push(Bytes::from_static(b"new"));
+    let mut at = 0;
+    while let Taken::Piece(Piece::Gap { from, to }) = log.take(reader) {
+        assert_eq!(from, at);
+        at = to;
+    }
+    assert_eq!((at, log.end()), (1 << 40, (1 << 40) + 3));
+    assert!(log.chunks.len() <= 2);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Pass(usize),
+    Push(usize),
+    Attach,
+    Take(usize),
+    Detach(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        2 => (1..200_usize).prop_map(Step::Push),
+        2 => (1..200_usize).prop_map(Step::Pass),
+        1 => Just(Step::Attach),
+        4 => (0..4_usize).prop_map(Step::Take),
+        1 => (0..4_usize).prop_map(Step::Detach),
+    ];
+    prop::collection::vec(step, 0..200)
+}
+
+/// The byte that every log of these tests has at an offset.
+fn byte_at(offset: u64) -> u8 {
+    (offset % 251) as u8
+}
+
+struct Model {
+    log: Log,
+    readers: Vec<(Cursor, u64)>,
+    gaps: bool,
+}
+
+impl Model {
+    fn push(&mut self, length: usize) {
+        let length = length.min(self.log.room());
+        let from = self.log.end();
+        let bytes: Vec<u8> = (from..from + length as u64).map(byte_at).collect();
+        self.log.push(bytes.into());
+    }
+
+    fn pass(&mut self, length: usize) {
+        let length = length.min(self.log.room());
+        let from = self.log.end();
+        let bytes: Vec<u8> = (from..from + length as u64).map(byte_at).collect();
+        assert_eq!(self.log.pass(&bytes.into()), Some(from));
+    }
+
+    fn take(&mut self, reader: usize) {
+        let Some((cursor, seen)) = self.readers.get_mut(reader) else {
+            return;
+        };
+        match self.log.take(*cursor) {
+            Taken::Piece(Piece::Bytes { offset, bytes }) => {
+                assert_eq!(offset, *seen);
+                let wanted = (offset..).map(byte_at).take(bytes.len());
+                assert!(bytes.iter().copied().eq(wanted));
+                *seen += bytes.len() as u64;
+            }
+            Taken::Piece(Piece::Gap { from, to }) => {
+                assert!(self.gaps && from == *seen && to > from);
+                *seen = to;
+            }
+            Taken::Pending => assert_eq!(*seen, self.log.end()),
+            Taken::Ended => unreachable!("the model never closes the log"),
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Push(length) => self.push(length),
+            Step::Pass(length) => self.pass(length),
+            Step::Attach => {
+                let cursor = self.log.attach_oldest();
+                self.readers.push((cursor, self.log.start));
+            }
+            Step::Take(reader) => self.take(reader),
+            Step::Detach(reader) if reader < self.readers.len() => {
+                let (cursor, _) = self.readers.remove(reader);
+                self.log.detach(cursor);
+            }
+            Step::Detach(_) => {}
+        }
+        let kept: usize = self
+            .log
+            .chunks
+            .iter()
+            .map(|chunk| chunk.length() as usize)
+            .sum();
+        assert_eq!(kept as u64, self.log.end - self.log.start);
+        assert!(
+            kept <= self.log.capacity,
+            "memory stays within the capacity"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_reader_sees_every_byte_once_or_is_told(
+        steps in steps(),
+        blocks in any::<bool>(),
+        history in prop_oneof![Just(0), 1..512_usize, Just(usize::MAX)],
+    ) {
+        let overflow = if blocks { Overflow::Block } else { Overflow::DropOldest };
+        let log = Log::new(512, overflow).with_history(history);
+        let mut model = Model { log, readers: Vec::new(), gaps: !blocks };
+        for step in &steps {
+            model.step(step);
+        }
+    }
+}

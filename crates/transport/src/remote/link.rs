@@ -1,0 +1,170 @@
+//! One connection: frames as bytes, over a socket or in the messages of a WebSocket.
+
+use std::future::poll_fn;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{Sink, Stream};
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+
+use super::network::ByteStream;
+use crate::wire::{HEADER_BYTES, MAX_PAYLOAD};
+
+/// Bytes that are read at once: as much as an owner puts into one frame.
+const READ_BYTES: usize = 64 << 10;
+
+/// The longest message that is sent: one frame of the longest, or several that are shorter.
+const BATCH_BYTES: usize = HEADER_BYTES + MAX_PAYLOAD;
+
+pub(super) enum Link {
+    /// Frame after frame.
+    Raw(Box<dyn ByteStream>),
+    /// Whole frames in each message.
+    Socket(Box<WebSocketStream<Box<dyn ByteStream>>>),
+}
+
+impl Link {
+    /// Sends what waits in `out`, and answers what has come. Cancel safe: what was not sent is
+    /// still in `out`, or in the link.
+    pub(super) async fn turn(&mut self, out: &mut BytesMut) -> Result<Bytes, String> {
+        poll_fn(|cx| self.poll_turn(cx, out)).await
+    }
+
+    /// Sends all that waits in `out`.
+    pub(super) async fn flush(&mut self, out: &mut BytesMut) -> Result<(), String> {
+        poll_fn(|cx| self.poll_send(cx, out)).await
+    }
+
+    fn poll_turn(
+        &mut self,
+        cx: &mut Context<'_>,
+        out: &mut BytesMut,
+    ) -> Poll<Result<Bytes, String>> {
+        // Even while the other side takes nothing, it may have something to say.
+        if let Poll::Ready(Err(why)) = self.poll_send(cx, out) {
+            return Poll::Ready(Err(why));
+        }
+        match self {
+            Self::Raw(stream) => poll_read(stream, cx),
+            Self::Socket(socket) => poll_message(socket, cx),
+        }
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>, out: &mut BytesMut) -> Poll<Result<(), String>> {
+        match self {
+            Self::Raw(stream) => {
+                while !out.is_empty() {
+                    let written = ready!(Pin::new(&mut *stream).poll_write(cx, out));
+                    match written {
+                        Ok(0) => return Poll::Ready(Err("it takes nothing any more".to_owned())),
+                        Ok(written) => drop(out.split_to(written)),
+                        Err(error) => return Poll::Ready(Err(error.to_string())),
+                    }
+                }
+                *out = BytesMut::new();
+                Pin::new(stream).poll_flush(cx).map_err(|it| it.to_string())
+            }
+            Self::Socket(socket) => {
+                let mut socket = Pin::new(&mut **socket);
+                while !out.is_empty() {
+                    ready!(socket.as_mut().poll_ready(cx)).map_err(|it| it.to_string())?;
+                    let message = Message::Binary(batch(out));
+                    socket
+                        .as_mut()
+                        .start_send(message)
+                        .map_err(|it| it.to_string())?;
+                }
+                socket.poll_flush(cx).map_err(|it| it.to_string())
+            }
+        }
+    }
+}
+
+fn poll_read(
+    stream: &mut Box<dyn ByteStream>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Bytes, String>> {
+    // On the stack, so that a link that rests holds no buffer.
+    let mut space = [MaybeUninit::uninit(); READ_BYTES];
+    let mut buffer = ReadBuf::uninit(&mut space);
+    match ready!(Pin::new(stream).poll_read(cx, &mut buffer)) {
+        Ok(()) if buffer.filled().is_empty() => Poll::Ready(Err("it has hung up".to_owned())),
+        Ok(()) => Poll::Ready(Ok(Bytes::copy_from_slice(buffer.filled()))),
+        Err(error) => Poll::Ready(Err(error.to_string())),
+    }
+}
+
+fn poll_message(
+    socket: &mut WebSocketStream<Box<dyn ByteStream>>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Bytes, String>> {
+    loop {
+        let message = ready!(Pin::new(&mut *socket).poll_next(cx));
+        return Poll::Ready(match message {
+            Some(Ok(Message::Binary(bytes))) => Ok(bytes),
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+            Some(Ok(Message::Close(Some(close)))) => Err(format!(
+                "it has closed the connection, {} {}",
+                close.code, close.reason
+            )),
+            Some(Ok(Message::Text(_))) => Err("it sends text and no frames".to_owned()),
+            Some(Err(error)) => Err(error.to_string()),
+            Some(Ok(_)) | None => Err("it has hung up".to_owned()),
+        });
+    }
+}
+
+/// Takes as many whole frames as fit into one message.
+fn batch(out: &mut BytesMut) -> Bytes {
+    let mut end = 0;
+    while let Some(length) = out[end..].first_chunk().map(|it| u32::from_le_bytes(*it)) {
+        let next = end + HEADER_BYTES + length as usize;
+        if next > BATCH_BYTES && end > 0 {
+            break;
+        }
+        end = next;
+    }
+    let batch = out.split_to(end).freeze();
+    if out.is_empty() {
+        // What was sent holds the old buffer.
+        *out = BytesMut::new();
+    }
+    batch
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Decoder, Frame, Message as Said, StreamId, encode};
+
+    #[test]
+    fn messages_hold_whole_frames_and_are_bounded() {
+        let mut out = BytesMut::new();
+        for offset in 0..10 {
+            let message = Said::Data {
+                stream: StreamId::STDOUT,
+                offset,
+                bytes: vec![7; 100_000].into(),
+                replay: false,
+            };
+            encode(&Frame::new(1, message), &mut out);
+        }
+        let (mut messages, mut frames) = (0, 0);
+        while !out.is_empty() {
+            let message = batch(&mut out);
+            assert!(message.len() <= BATCH_BYTES);
+            let mut decoder = Decoder::new();
+            decoder.push(message);
+            while decoder.next().unwrap().is_some() {
+                frames += 1;
+            }
+            assert!(decoder.is_empty());
+            messages += 1;
+        }
+        assert_eq!((messages, frames), (5, 10));
+    }
+}

@@ -1,0 +1,87 @@
+//! How long to wait before the next try.
+
+use std::time::Duration;
+
+/// The first try comes within this (terminal notes, section 5.4, rule 10).
+const BASE: Duration = Duration::from_millis(100);
+
+/// And no later one after more than this.
+const CAP: Duration = Duration::from_secs(5);
+
+/// Full jitter: a random part of a bound that doubles with each try, so that many hosts that lost
+/// the same runner do not come back at once.
+#[derive(Debug)]
+pub(super) struct Backoff {
+    attempt: u32,
+    random: SplitMix,
+}
+
+impl Backoff {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            attempt: 0,
+            random: SplitMix(seed),
+        }
+    }
+
+    /// The number of the try that is next or under way, from 1.
+    pub(super) fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Counts a try, and says how long to wait before it.
+    pub(super) fn next(&mut self) -> Duration {
+        let bound = BASE.saturating_mul(1 << self.attempt.min(6)).min(CAP);
+        self.attempt = self.attempt.saturating_add(1);
+        let micros = u64::try_from(bound.as_micros()).unwrap_or(u64::MAX);
+        Duration::from_micros(self.random.next() % micros)
+    }
+
+    /// The link has shown that it works, or that it may work again.
+    pub(super) fn reset(&mut self) {
+        self.attempt = 0;
+    }
+
+    /// A number that others do not come upon.
+    pub(super) fn salt(&mut self) -> u64 {
+        self.random.next()
+    }
+}
+
+/// Splitmix64 of Steele, Lea and Flood (2014): enough to spread hosts out, and no secret.
+#[derive(Debug)]
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut it = self.0;
+        it = (it ^ (it >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        it = (it ^ (it >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        it ^ (it >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_spread_over_a_bound_that_doubles_to_five_seconds() {
+        let mut longest = [Duration::ZERO; 9];
+        for seed in 0..500 {
+            let mut backoff = Backoff::new(seed);
+            for longest in &mut longest {
+                *longest = backoff.next().max(*longest);
+            }
+            assert_eq!(backoff.attempt(), 9);
+        }
+        for (attempt, longest) in longest.into_iter().enumerate() {
+            let bound = (BASE * (1 << attempt)).min(CAP);
+            assert!(
+                longest < bound && longest > bound * 9 / 10,
+                "{attempt}: {longest:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,564 @@
+mod model;
+mod schedules;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::*;
+use crate::connection::{ConnectionState, ReconnectFailed, ReconnectFailure};
+use crate::exit::{Drained, ExitStatus};
+use crate::ladder::Ladder;
+use crate::wire::{
+    Attached, Extent, Frame, KillReport, SessionFacts, SessionKind, SessionState, StdioKind, code,
+};
+use crate::{Containment, Signal};
+
+const OUT: StreamId = StreamId::STDOUT;
+const ERR: StreamId = StreamId::STDERR;
+
+fn joining() -> Joining {
+    Joining {
+        session: SessionId::random(),
+        epoch: None,
+        lease: Lease::Write,
+        mode: AttachMode::Resume,
+        cursors: [(OUT, Some(0)), (ERR, Some(0))].into(),
+        size: None,
+        window: 1000,
+        join_patience: Duration::from_secs(60),
+        patience: Duration::from_secs(600),
+        client: "test".to_owned(),
+    }
+}
+
+/// A machine and its clock; what it sends is set apart from what else it wants.
+struct Host {
+    machine: Machine,
+    now: Duration,
+    connection: Connection,
+    sent: Vec<Message>,
+}
+
+impl Host {
+    fn new(joining: Joining) -> Self {
+        Self {
+            machine: Machine::new(joining, 7),
+            now: Duration::ZERO,
+            connection: 0,
+            sent: Vec::new(),
+        }
+    }
+
+    fn give(&mut self, input: Input) -> Vec<Output> {
+        self.machine.handle(input, self.now);
+        let mut outputs = Vec::new();
+        while let Some(output) = self.machine.poll_output() {
+            match output {
+                Output::Send(frame) => self.sent.push(frame.message),
+                Output::Connect { connection, .. } => {
+                    self.connection = connection;
+                    outputs.push(output);
+                }
+                output => outputs.push(output),
+            }
+        }
+        outputs
+    }
+
+    fn hear(&mut self, message: Message) -> Vec<Output> {
+        self.give(Input::Frame(self.connection, Frame::new(1, message)))
+    }
+
+    fn break_off(&mut self, failure: ReconnectFailure) -> Vec<Output> {
+        let why = Breakage::new(failure, "test");
+        self.give(Input::Broken(self.connection, why))
+    }
+
+    /// Lets time pass up to the next deadline.
+    fn pass(&mut self) -> Vec<Output> {
+        self.now = self.machine.poll_timeout().expect("something is awaited");
+        self.give(Input::Timeout)
+    }
+
+    /// Makes the connection that is wanted.
+    fn open(&mut self) -> Vec<Output> {
+        let mut outputs = self.give(Input::Opened(self.connection));
+        outputs.extend(self.hear(attached(1, 0, 0)));
+        outputs
+    }
+
+    fn sent(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.sent)
+    }
+}
+
+fn up(joining: Joining) -> Host {
+    let mut host = Host::new(joining);
+    host.give(Input::Start);
+    host.open();
+    host.sent();
+    host
+}
+
+fn attached(generation: u64, input_next: u64, start: u64) -> Message {
+    let extent = Extent {
+        start,
+        end: 1 << 40,
+        ..Extent::default()
+    };
+    Message::Attached(Attached {
+        epoch: Epoch(5),
+        generation,
+        streams: [(OUT, extent), (ERR, extent)].into(),
+        input_next,
+        exit: None,
+        info: SessionFacts {
+            kind: SessionKind::Dialogue,
+            stdio: StdioKind::Pipes,
+            pid: Some(1),
+            size: None,
+            containment: Containment::Group,
+            state: SessionState::Running,
+        },
+    })
+}
+
+fn data(offset: u64, bytes: &'static str) -> Message {
+    Message::Data {
+        stream: OUT,
+        offset,
+        bytes: bytes.into(),
+        replay: false,
+    }
+}
+
+fn failed(outputs: &[Output]) -> Option<ReconnectFailure> {
+    outputs.iter().find_map(|output| match output {
+        Output::State(ConnectionState::Failed(ReconnectFailed { failure, .. })) => Some(*failure),
+        _ => None,
+    })
+}
+
+fn delivered(outputs: &[Output]) -> Vec<&Bytes> {
+    let bytes = outputs.iter().filter_map(|output| match output {
+        Output::Deliver(_, bytes) => Some(bytes),
+        _ => None,
+    });
+    bytes.collect()
+}
+
+#[test]
+fn a_host_says_who_it_is_and_what_it_has() {
+    let mut host = Host::new(joining());
+    host.give(Input::Start);
+    host.open();
+    let sent = host.sent();
+    assert!(matches!(&sent[0], Message::Hello(hello) if hello.versions == (1, 1)));
+    let Message::Attach(attach) = &sent[1] else {
+        panic!("{sent:?}");
+    };
+    assert_eq!((attach.resume_generation, attach.credit), (None, 1000));
+    host.hear(data(0, "abc"));
+
+    host.break_off(ReconnectFailure::Lost);
+    host.pass();
+    let outputs = host.open();
+    let state = ConnectionState::Reconnected { from: 3, gap: 0 };
+    assert!(outputs.contains(&Output::State(state)), "{outputs:?}");
+    let sent = host.sent();
+    let attach = sent.iter().find_map(|said| match said {
+        Message::Attach(attach) => Some(attach),
+        _ => None,
+    });
+    let attach = attach.unwrap();
+    assert_eq!(attach.cursors, [(OUT, 3), (ERR, 0)].into());
+    assert_eq!(attach.resume_generation, Some(1));
+    assert_eq!(attach.epoch, Some(Epoch(5)));
+}
+
+#[test]
+fn what_an_old_connection_says_changes_nothing() {
+    let mut host = up(joining());
+    let old = host.connection;
+    host.break_off(ReconnectFailure::Lost);
+    host.pass();
+    host.open();
+    let frame = |message| Input::Frame(old, Frame::new(1, message));
+    assert_eq!(host.give(frame(data(0, "old"))), []);
+    assert_eq!(host.give(frame(Message::Fenced { generation: 9 })), []);
+    let why = Breakage::lost("an old end");
+    assert_eq!(host.give(Input::Broken(old, why)), []);
+    assert_eq!(delivered(&host.hear(data(0, "new"))), ["new"]);
+}
+
+#[test]
+fn a_hole_in_the_output_is_attached_again() {
+    let mut host = up(joining());
+    let outputs = host.hear(data(5, "late"));
+    assert_eq!(outputs[0], Output::Disconnect);
+    assert!(delivered(&outputs).is_empty());
+    host.pass();
+    host.open();
+    assert_eq!(delivered(&host.hear(data(0, "early"))), ["early"]);
+}
+
+#[test]
+fn a_link_that_brings_nothing_is_asked_for_less_and_one_that_does_for_more() {
+    let mut large = joining();
+    large.window = 1 << 20;
+    let mut host = up(large);
+    let mut asked = Vec::new();
+    for _ in 0..6 {
+        host.break_off(ReconnectFailure::Lost);
+        host.pass();
+        host.open();
+        let sent = host.sent();
+        asked.extend(sent.iter().find_map(|said| match said {
+            Message::Attach(attach) => Some(attach.credit >> 10),
+            _ => None,
+        }));
+    }
+    assert_eq!(asked, [256, 64, 16, 4, 4, 4]);
+    let mut offset = 0;
+    for _ in 0..100 {
+        host.hear(Message::Data {
+            stream: OUT,
+            offset,
+            bytes: vec![0; 2 << 10].into(),
+            replay: false,
+        });
+        offset += 2 << 10;
+        host.give(Input::Room(OUT, 1 << 20));
+    }
+    let granted = host.sent().iter().fold(4 << 10, |sum, said| match said {
+        Message::Credit { stream: OUT, n } => sum + n,
+        _ => sum,
+    });
+    let under_way = (granted - offset) >> 10;
+    assert!((96..=128).contains(&under_way), "{under_way} KiB");
+}
+
+#[test]
+fn silence_is_asked_about_after_five_seconds_and_ends_after_fifteen() {
+    let mut host = up(joining());
+    let begin = host.now;
+    for ping in 1..=2 {
+        assert_eq!(host.pass(), []);
+        assert_eq!(host.now - begin, Duration::from_secs(5) * ping);
+        assert!(matches!(host.sent()[..], [Message::Ping { .. }]));
+    }
+    let outputs = host.pass();
+    assert_eq!(host.now - begin, Duration::from_secs(15));
+    assert_eq!(outputs[0], Output::Disconnect);
+}
+
+#[test]
+fn after_a_sleep_the_link_is_probed_and_not_condemned() {
+    let mut host = up(joining());
+    host.now += Duration::from_secs(3600);
+    assert_eq!(host.give(Input::Timeout), []);
+    assert!(matches!(host.sent()[..], [Message::Ping { .. }]));
+    let woke = host.now;
+    assert_eq!(host.hear(data(0, "still here")).len(), 1);
+
+    host.now += Duration::from_secs(3600);
+    host.give(Input::Timeout);
+    let outputs = host.pass();
+    assert_eq!(outputs[0], Output::Disconnect);
+    assert_eq!(host.now, woke + Duration::from_secs(3600 + 3));
+    // And one who sleeps in the middle of a wait does not wait on.
+    host.now += Duration::from_secs(3600);
+    let outputs = host.give(Input::Woke);
+    assert!(matches!(outputs[..], [Output::Connect { .. }]));
+}
+
+#[test]
+fn a_refused_token_is_replaced_once() {
+    let mut host = up(joining());
+    host.break_off(ReconnectFailure::Lost);
+    host.pass();
+    let outputs = host.break_off(ReconnectFailure::Auth);
+    assert!(
+        matches!(
+            outputs.last(),
+            Some(Output::Connect {
+                is_refused: true,
+                ..
+            })
+        ),
+        "{outputs:?}"
+    );
+    let outputs = host.break_off(ReconnectFailure::Auth);
+    assert_eq!(failed(&outputs), Some(ReconnectFailure::Auth));
+    assert_eq!(host.machine.poll_timeout(), None);
+
+    let outputs = host.give(Input::Retry);
+    assert!(matches!(
+        outputs.last(),
+        Some(Output::Connect {
+            is_refused: true,
+            ..
+        })
+    ));
+    let outputs = host.open();
+    let state = ConnectionState::Reconnected { from: 0, gap: 0 };
+    assert!(outputs.contains(&Output::State(state)));
+}
+
+#[test]
+fn each_refusal_has_its_name_and_some_are_final() {
+    let cases = [
+        (code::UNKNOWN_SESSION, ReconnectFailure::Gone, true),
+        (code::EXPIRED, ReconnectFailure::Expired, true),
+        (code::VERSION, ReconnectFailure::Version, true),
+        (code::LIMIT, ReconnectFailure::Lost, false),
+    ];
+    for (code, failure, is_final) in cases {
+        let mut host = up(joining());
+        host.break_off(ReconnectFailure::Lost);
+        host.pass();
+        host.give(Input::Opened(host.connection));
+        let outputs = host.hear(Message::Error {
+            code: code.to_owned(),
+            retryable: false,
+            after_ms: None,
+            detail: String::new(),
+        });
+        assert_eq!(failed(&outputs), Some(failure), "{code}");
+        assert_eq!(outputs.contains(&Output::Exited(None)), is_final, "{code}");
+        assert_eq!(outputs.contains(&Output::Over), is_final, "{code}");
+    }
+}
+
+#[test]
+fn a_link_that_is_lost_for_too_long_is_given_up_and_can_be_tried_again() {
+    let mut host = up(joining());
+    let begin = host.now;
+    let mut outputs = host.break_off(ReconnectFailure::Lost);
+    let mut attempts = Vec::new();
+    while failed(&outputs).is_none() {
+        let attempt = outputs.iter().find_map(|output| match output {
+            Output::State(ConnectionState::Reconnecting { attempt }) => Some(*attempt),
+            _ => None,
+        });
+        attempts.extend(attempt);
+        host.pass();
+        outputs = host.break_off(ReconnectFailure::Lost);
+    }
+    assert_eq!(failed(&outputs), Some(ReconnectFailure::Lost));
+    assert_eq!(attempts, Vec::from_iter(1..=attempts.len() as u32));
+    let took = host.now - begin;
+    assert!(
+        took >= Duration::from_secs(600) && took < Duration::from_secs(606),
+        "{took:?}"
+    );
+    assert!(attempts.len() > 150, "{}", attempts.len());
+    host.give(Input::Retry);
+    host.open();
+    assert_eq!(delivered(&host.hear(data(0, "back"))), ["back"]);
+}
+
+#[test]
+fn the_end_is_told_behind_all_output_and_acknowledged_when_the_host_lets_go() {
+    let mut host = up(joining());
+    let exit = ExitNotice {
+        status: ExitStatus::Code(3),
+        oom: false,
+        drained: Drained::Clean,
+        ends: [(OUT, 4), (ERR, 0)].into(),
+    };
+    assert_eq!(host.hear(Message::Exit(exit.clone())), []);
+    let outputs = host.hear(data(0, "last"));
+    let told = [
+        Output::Deliver(OUT, "last".into()),
+        Output::End(OUT),
+        Output::End(ERR),
+        Output::Exited(Some(exit)),
+    ];
+    assert_eq!(outputs, told);
+    assert_eq!(host.sent(), []);
+    host.give(Input::Detach);
+    let sent = host.sent();
+    let [Message::ExitAck, Message::Ping { nonce }] = sent[..] else {
+        panic!("{sent:?}");
+    };
+    // The owner has not heard it: it is told again.
+    host.break_off(ReconnectFailure::Lost);
+    host.pass();
+    host.open();
+    let sent = host.sent();
+    assert!(sent.contains(&Message::ExitAck), "{sent:?}");
+    let nonce = nonce + 2;
+    assert_eq!(
+        host.hear(Message::Pong { nonce }).last(),
+        Some(&Output::Over)
+    );
+}
+
+#[test]
+fn a_host_that_lets_go_of_a_living_session_only_detaches() {
+    let mut host = up(joining());
+    let outputs = host.give(Input::Detach);
+    assert_eq!(host.sent(), [Message::Detach]);
+    assert_eq!(outputs, [Output::Disconnect, Output::Over]);
+}
+
+#[test]
+fn a_kill_is_asked_for_until_it_is_answered() {
+    let mut host = up(joining());
+    host.break_off(ReconnectFailure::Lost);
+    host.give(Input::Kill(Ladder::default()));
+    host.pass();
+    host.open();
+    let sent = host.sent();
+    let kill = |message: &Message| matches!(message, Message::Kill { .. });
+    assert_eq!(sent.iter().filter(|it| kill(it)).count(), 1, "{sent:?}");
+    let report = KillReport {
+        killed: vec![1],
+        survivors: Vec::new(),
+        level: Containment::Group,
+        took: Duration::ZERO,
+    };
+    let id = "x".to_owned();
+    assert_eq!(host.hear(Message::Killed { id, report }), [Output::Hurry]);
+    host.sent();
+    let outputs = host.hear(Message::Exit(ExitNotice {
+        status: ExitStatus::Signal(9),
+        oom: false,
+        drained: Drained::Clean,
+        ends: [(OUT, 0), (ERR, 0)].into(),
+    }));
+    assert!(matches!(outputs.last(), Some(Output::Exited(Some(_)))));
+    let sent = host.sent();
+    let [Message::ExitAck, Message::Ping { nonce }] = sent[..] else {
+        panic!("{sent:?}");
+    };
+    let outputs = host.hear(Message::Pong { nonce });
+    let [Output::Disconnect, Output::Killed(Some(_), _), Output::Over] = outputs[..] else {
+        panic!("{outputs:?}");
+    };
+}
+
+#[test]
+fn a_kill_over_a_link_that_is_given_up_ends_the_session_here() {
+    let mut host = up(joining());
+    host.break_off(ReconnectFailure::Auth);
+    host.break_off(ReconnectFailure::Auth);
+    let outputs = host.give(Input::Kill(Ladder::AT_ONCE));
+    assert!(outputs.contains(&Output::Exited(None)), "{outputs:?}");
+    assert!(
+        outputs
+            .iter()
+            .any(|it| matches!(it, Output::Killed(None, _)))
+    );
+    assert_eq!(outputs.last(), Some(&Output::Over));
+}
+
+#[test]
+fn a_signal_is_repeated_by_its_id_until_a_pong_covers_it() {
+    let mut host = up(joining());
+    host.give(Input::Signal(Signal::Interrupt));
+    let sent = host.sent();
+    let [Message::Signal { id, .. }] = &sent[..] else {
+        panic!("{sent:?}");
+    };
+    host.break_off(ReconnectFailure::Lost);
+    host.pass();
+    host.open();
+    let again = host.sent();
+    let signal = Message::Signal {
+        id: id.clone(),
+        signal: Signal::Interrupt,
+    };
+    assert!(again.contains(&signal), "{again:?}");
+    let Some(Message::Ping { nonce }) = again.last() else {
+        panic!("{again:?}");
+    };
+    host.hear(Message::Pong { nonce: *nonce });
+    host.break_off(ReconnectFailure::Lost);
+    host.pass();
+    host.open();
+    assert!(!host.sent().contains(&signal));
+}
+
+#[test]
+fn a_fenced_host_does_nothing_until_it_is_told_to() {
+    let mut host = up(joining());
+    host.give(Input::Write("mine".into(), 1));
+    host.sent();
+    assert_eq!(failed(&host.hear(Message::Fenced { generation: 1 })), None);
+    let outputs = host.hear(Message::Fenced { generation: 2 });
+    assert_eq!(failed(&outputs), Some(ReconnectFailure::Fenced));
+    host.give(Input::Write("more".into(), 2));
+    assert_eq!(host.sent(), []);
+    host.give(Input::Retry);
+    host.give(Input::Opened(host.connection));
+    let outputs = host.hear(attached(3, 90, 0));
+    let doubt = Output::Written(1, Err(Unwritten::Unconfirmed));
+    assert!(outputs.contains(&doubt), "{outputs:?}");
+    let typed = Message::Input {
+        offset: 90,
+        bytes: "more".into(),
+    };
+    let sent = host.sent();
+    let Message::Attach(attach) = &sent[1] else {
+        panic!("{sent:?}");
+    };
+    assert_eq!(attach.resume_generation, None);
+    assert_eq!(sent.last(), Some(&typed));
+}
+
+#[test]
+fn an_owner_that_is_another_one_is_not_gone_on_with() {
+    let mut host = up(joining());
+    host.hear(data(0, "abc"));
+    host.break_off(ReconnectFailure::Lost);
+    host.pass();
+    host.give(Input::Opened(host.connection));
+    let Message::Attached(mut other) = attached(1, 0, 0) else {
+        unreachable!()
+    };
+    other.epoch = Epoch(6);
+    let outputs = host.hear(Message::Attached(other));
+    assert_eq!(failed(&outputs), Some(ReconnectFailure::Gone));
+}
+
+#[test]
+fn a_screen_stands_for_what_is_missing() {
+    let mut joining = joining();
+    joining.cursors = [(StreamId::TTY, None)].into();
+    joining.mode = AttachMode::Snapshot;
+    let mut host = Host::new(joining);
+    host.give(Input::Start);
+    host.give(Input::Opened(host.connection));
+    let Message::Attached(mut owner) = attached(1, 0, 0) else {
+        unreachable!()
+    };
+    owner.streams = [(StreamId::TTY, Extent::default())].into();
+    host.hear(Message::Attached(owner));
+    let (bytes, size) = (Bytes::from_static(b"\x1bcscreen"), WindowSize::default());
+    host.hear(Message::Snapshot {
+        at_offset: 70,
+        size,
+        hash: crc32c::crc32c(&bytes),
+        total: bytes.len() as u64,
+    });
+    let chunk = |offset, bytes| Message::SnapshotChunk {
+        offset,
+        bytes,
+        more: offset == 0,
+    };
+    assert_eq!(host.hear(chunk(0, bytes.slice(..3))), []);
+    let outputs = host.hear(chunk(3, bytes.slice(3..)));
+    let offset = 70;
+    let screen = Screen {
+        offset,
+        size,
+        bytes,
+    };
+    let begin = Output::Begin(StreamId::TTY, 70);
+    assert_eq!(outputs, [begin, Output::Screen(screen)]);
+    let outputs = host.hear(chunk(11, Bytes::new()));
+    assert_eq!(outputs[0], Output::Disconnect);
+}

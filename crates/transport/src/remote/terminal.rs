@@ -1,0 +1,207 @@
+//! What a handle of a remote session can do: everything goes to the session's driver as an order.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::machine::Screen;
+use crate::claim::{Claim, Claims};
+use crate::configuration::WindowSize;
+use crate::connection::{ConnectionState, RetryError};
+use crate::containment::Containment;
+use crate::error::{ResizeError, SignalError, WriteError};
+use crate::exit::Exit;
+use crate::ladder::{Ladder, TerminationReport};
+use crate::log::shared::SharedLog;
+use crate::session::{Kind, Receipt, SessionId, Stream, Terminal};
+use crate::signal::Signal;
+use crate::tty::Tty;
+use crate::vitals::Vitals;
+use crate::wire::{Attached, Prompt, PromptStatus, StdioKind, StreamId};
+
+/// Resolves a write.
+pub(super) type Done = oneshot::Sender<Result<(), WriteError>>;
+
+/// What a handle wants.
+pub(super) enum Order {
+    Write(Bytes, Claim, Done),
+    Close(Done),
+    Prompt(Prompt, oneshot::Sender<PromptStatus>),
+    Resize(WindowSize),
+    Signal(Signal),
+    Kill(Ladder),
+    Retry,
+    Detach,
+}
+
+/// The two logs of a session.
+#[derive(Clone, Debug)]
+pub(super) struct Logs {
+    pub(super) output: Arc<SharedLog>,
+    pub(super) errors: Arc<SharedLog>,
+}
+
+impl Logs {
+    pub(super) fn of(&self, stream: StreamId) -> &Arc<SharedLog> {
+        match stream {
+            StreamId::STDERR => &self.errors,
+            _ => &self.output,
+        }
+    }
+}
+
+/// What the driver tells the handles.
+#[derive(Clone, Debug)]
+pub(super) struct News {
+    pub(super) exit: watch::Receiver<Option<Exit>>,
+    pub(super) report: watch::Receiver<Option<TerminationReport>>,
+    pub(super) state: watch::Receiver<ConnectionState>,
+    pub(super) screen: watch::Receiver<Option<Screen>>,
+}
+
+/// A session whose child is somebody else's. The last one that goes lets go of the session, which
+/// lives on.
+pub(super) struct RemoteTerminal {
+    /// What the owner said at first.
+    pub(super) attached: Attached,
+    pub(super) logs: Logs,
+    pub(super) claims: Arc<Claims>,
+    pub(super) orders: mpsc::UnboundedSender<Order>,
+    pub(super) news: News,
+}
+
+impl RemoteTerminal {
+    fn order<E>(&self, order: Order, ended: E) -> Result<(), E> {
+        self.orders.send(order).map_err(|_| ended)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.news.exit.borrow().is_some()
+    }
+}
+
+impl fmt::Debug for RemoteTerminal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteTerminal")
+            .field("facts", &self.attached.info)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Terminal for RemoteTerminal {
+    fn pid(&self) -> Option<u32> {
+        self.attached.info.pid
+    }
+
+    fn kind(&self) -> Kind {
+        match self.attached.info.stdio {
+            StdioKind::Pipes => Kind::RemotePipes,
+            StdioKind::Pty => Kind::RemotePty,
+        }
+    }
+
+    fn containment(&self) -> Containment {
+        self.attached.info.containment
+    }
+
+    fn log(&self, stream: Stream) -> &Arc<SharedLog> {
+        match stream {
+            Stream::Output => &self.logs.output,
+            Stream::Errors => &self.logs.errors,
+        }
+    }
+
+    fn write(&self, bytes: Bytes) -> Result<Receipt, WriteError> {
+        let claim = self.claims.claim(bytes.len())?;
+        let (done, receipt) = oneshot::channel();
+        self.order(Order::Write(bytes, claim, done), WriteError::Ended)?;
+        Ok(receipt)
+    }
+
+    fn close_input(&self) -> Result<Receipt, WriteError> {
+        if self.attached.info.stdio == StdioKind::Pty {
+            return Err(WriteError::NoEndOfInput);
+        }
+        let (done, receipt) = oneshot::channel();
+        self.order(Order::Close(done), WriteError::Ended)?;
+        Ok(receipt)
+    }
+
+    fn resize(&self, size: WindowSize) -> Result<(), ResizeError> {
+        if self.attached.info.stdio == StdioKind::Pipes {
+            return Err(ResizeError::NotATerminal);
+        }
+        if self.has_ended() {
+            return Err(ResizeError::Ended);
+        }
+        self.order(Order::Resize(size), ResizeError::Ended)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), SignalError> {
+        if self.has_ended() {
+            return Err(SignalError::Ended);
+        }
+        self.order(Order::Signal(signal), SignalError::Ended)
+    }
+
+    fn tty(&self) -> Option<Tty> {
+        None
+    }
+
+    fn queued_input(&self) -> usize {
+        self.claims.waiting()
+    }
+
+    fn exit(&self) -> watch::Receiver<Option<Exit>> {
+        self.news.exit.clone()
+    }
+
+    fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>> {
+        // A driver that is gone has said already what there is to say.
+        let _ = self.orders.send(Order::Kill(ladder));
+        self.news.report.clone()
+    }
+
+    fn connection(&self) -> watch::Receiver<ConnectionState> {
+        // What it says of the past is no news.
+        let mut state = self.news.state.clone();
+        state.mark_unchanged();
+        state
+    }
+
+    fn retry(&self) -> Result<(), RetryError> {
+        if self.news.state.borrow().is_failed() {
+            self.order(Order::Retry, RetryError::NotFailed)
+        } else {
+            Err(RetryError::NotFailed)
+        }
+    }
+
+    fn vitals(&self, _: SessionId) -> Option<Vitals> {
+        None
+    }
+
+    fn prompt(&self, prompt: Prompt) -> Result<oneshot::Receiver<PromptStatus>, WriteError> {
+        let (answer, status) = oneshot::channel();
+        self.order(Order::Prompt(prompt, answer), WriteError::Ended)?;
+        Ok(status)
+    }
+
+    fn detach(&self) -> bool {
+        // A driver that is gone holds nothing.
+        let _ = self.orders.send(Order::Detach);
+        true
+    }
+
+    fn joined_at(&self, stream: Stream) -> u64 {
+        let streams = self.attached.streams.iter();
+        let mut ends = streams.filter(|(id, _)| id.output() == Some(stream));
+        ends.next().map_or(0, |(_, extent)| extent.end)
+    }
+
+    fn screen(&self) -> watch::Receiver<Option<Screen>> {
+        self.news.screen.clone()
+    }
+}

@@ -1,0 +1,63 @@
+//! What the kernel knows of the other side of a connection, and of this machine's sleep.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::net::sockopt;
+
+/// Lets the kernel look for a silent other side, and give up one that acknowledges nothing
+/// (`TCP_USER_TIMEOUT` of tcp(7), Linux alone).
+pub(crate) fn watch_peer(socket: impl AsFd, every: Duration, dead: Duration) -> io::Result<()> {
+    sockopt::set_socket_keepalive(&socket, true)?;
+    sockopt::set_tcp_keepidle(&socket, every)?;
+    sockopt::set_tcp_keepintvl(&socket, every)?;
+    give_up_after(&socket, dead)
+}
+
+#[cfg(target_os = "linux")]
+fn give_up_after(socket: impl AsFd, dead: Duration) -> io::Result<()> {
+    let millis = u32::try_from(dead.as_millis()).unwrap_or(u32::MAX);
+    Ok(sockopt::set_tcp_user_timeout(socket, millis)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_up_after(_: impl AsFd, _: Duration) -> io::Result<()> {
+    Ok(())
+}
+
+/// How long this machine has been suspended since it was started: the monotonic clock stands still
+/// meanwhile, the boot-time clock does not (clock_gettime(2)). Elsewhere nobody tells.
+#[cfg(target_os = "linux")]
+pub(crate) fn asleep() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    let clock = |id| {
+        let now = clock_gettime(id);
+        let seconds = Duration::from_secs(now.tv_sec.try_into().unwrap_or(0));
+        seconds + Duration::from_nanos(now.tv_nsec.try_into().unwrap_or(0))
+    };
+    clock(ClockId::Boottime).saturating_sub(clock(ClockId::Monotonic))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn asleep() -> Duration {
+    Duration::ZERO
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_kernel_watches_a_connection() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let (every, dead) = (Duration::from_secs(5), Duration::from_secs(15));
+        watch_peer(&stream, every, dead).unwrap();
+        assert!(sockopt::socket_keepalive(&stream).unwrap());
+        assert_eq!(sockopt::tcp_keepidle(&stream).unwrap(), every);
+        #[cfg(target_os = "linux")]
+        assert_eq!(sockopt::tcp_user_timeout(&stream).unwrap(), 15_000);
+    }
+}

@@ -1,0 +1,83 @@
+//! The 28 bytes in front of each payload.
+
+use bytes::{BufMut as _, BytesMut};
+
+use super::{HEADER_BYTES, MAX_PAYLOAD, StreamId, WireError};
+
+/// The bits of a header's flags. Those without a name are ignored.
+pub mod flags {
+    /// The bytes were sent before, to this host or to another one.
+    pub const REPLAY: u8 = 1;
+    /// A record ends with these bytes.
+    pub const EOR: u8 = 2;
+    /// The record was broken off.
+    pub const TORN: u8 = 4;
+    /// The message goes on in the next frame.
+    pub const MORE: u8 = 8;
+    /// Who does not know the type skips the frame.
+    pub const OPTIONAL: u8 = 128;
+}
+
+/// Where the checksum stands; it is over all that is before it.
+const CHECKED: usize = 24;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) length: usize,
+    pub(super) kind: u8,
+    pub(super) flags: u8,
+    pub(super) stream: StreamId,
+    pub(super) offset: u64,
+    pub(super) generation: u64,
+    pub(super) checksum: u32,
+}
+
+impl Header {
+    /// Reads the first bytes of a frame. No length is believed that no frame may have.
+    pub(super) fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Self, WireError> {
+        let length = u32::from_le_bytes(part(bytes, 0));
+        if length as usize > MAX_PAYLOAD {
+            return Err(WireError::Oversize { length });
+        }
+        Ok(Self {
+            length: length as usize,
+            kind: bytes[4],
+            flags: bytes[5],
+            stream: StreamId(u16::from_le_bytes(part(bytes, 6))),
+            offset: u64::from_le_bytes(part(bytes, 8)),
+            generation: u64::from_le_bytes(part(bytes, 16)),
+            checksum: u32::from_le_bytes(part(bytes, CHECKED)),
+        })
+    }
+
+    /// Writes a frame; length and checksum are those of the payload.
+    pub(super) fn write(&self, payload: &[u8], into: &mut BytesMut) {
+        let start = into.len();
+        into.reserve(HEADER_BYTES + payload.len());
+        into.put_u32_le(u32::try_from(payload.len()).expect("payloads are cut to their limit"));
+        into.put_u8(self.kind);
+        into.put_u8(self.flags);
+        into.put_u16_le(self.stream.0);
+        into.put_u64_le(self.offset);
+        into.put_u64_le(self.generation);
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(&into[start..]), payload);
+        into.put_u32_le(checksum);
+        into.extend_from_slice(payload);
+    }
+
+    /// Whether these are the bytes that were sent.
+    pub(super) fn check(&self, frame: &[u8]) -> Result<(), WireError> {
+        let (header, payload) = frame.split_at(HEADER_BYTES);
+        let found = crc32c::crc32c_append(crc32c::crc32c(&header[..CHECKED]), payload);
+        if found == self.checksum {
+            return Ok(());
+        }
+        let stated = self.checksum;
+        Err(WireError::Checksum { stated, found })
+    }
+}
+
+fn part<const N: usize>(bytes: &[u8; HEADER_BYTES], at: usize) -> [u8; N] {
+    let part = bytes[at..].first_chunk::<N>();
+    *part.expect("every field lies inside of the header")
+}

@@ -1,0 +1,172 @@
+//! The front of a runner with one session: HTTP, WebSocket, TLS, tokens.
+
+use std::sync::{Arc, Mutex};
+
+use bowline_transport::wire::{Decoder, encode};
+use bytes::{Bytes, BytesMut};
+use futures_util::{SinkExt as _, StreamExt as _};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio_rustls::TlsAcceptor;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::Role;
+
+use crate::owner::{AsyncStream, Owner};
+
+/// What a door lets in, and what it has heard.
+#[derive(Debug, Default)]
+pub(crate) struct Door {
+    /// The token that it wants.
+    pub(crate) token: Mutex<Option<&'static str>>,
+    /// What it answers every request with, if anything.
+    pub(crate) answer: Mutex<Option<StatusCode>>,
+    /// The requests that came, token and all.
+    pub(crate) heard: Mutex<Vec<String>>,
+    /// The orders for sessions.
+    pub(crate) orders: Mutex<Vec<serde_json::Value>>,
+    pub(crate) tls: Option<Tls>,
+}
+
+/// A certificate of its own.
+pub(crate) struct Tls {
+    pub(crate) acceptor: TlsAcceptor,
+    pub(crate) der: Vec<u8>,
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl Door {
+    pub(crate) fn serve(self: &Arc<Self>, owner: &Owner, stream: DuplexStream) {
+        let (door, owner) = (Arc::clone(self), owner.clone());
+        tokio::spawn(async move {
+            match &door.tls {
+                None => door.speak(owner, stream).await,
+                // A host that does not trust the certificate goes.
+                Some(tls) => {
+                    if let Ok(stream) = tls.acceptor.accept(stream).await {
+                        door.speak(owner, stream).await;
+                    }
+                }
+            }
+        });
+    }
+
+    async fn speak(self: &Arc<Self>, owner: Owner, stream: impl AsyncStream) {
+        let door = Arc::clone(self);
+        let service = service_fn(move |request| {
+            let (door, owner) = (Arc::clone(&door), owner.clone());
+            async move { Ok::<_, hyper::Error>(door.answer(owner, request).await) }
+        });
+        let connection = hyper::server::conn::http1::Builder::new()
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades();
+        // The network breaks when it likes.
+        let _ = connection.await;
+    }
+
+    async fn answer(&self, owner: Owner, mut request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let header = |name: &str| {
+            let value = request.headers().get(name);
+            value.map(|value| value.to_str().expect("ASCII").to_owned())
+        };
+        let shown = header("authorization").unwrap_or_default();
+        let line = format!("{} {} {shown}", request.method(), request.uri().path());
+        self.heard.lock().expect("alone").push(line);
+        if let Some(status) = *self.answer.lock().expect("alone") {
+            return reply(status, r#"{"code":"NO","detail":"no","next":"go"}"#.into());
+        }
+        let token = *self.token.lock().expect("alone");
+        if token.is_some_and(|token| shown != format!("Bearer {token}")) {
+            return reply(StatusCode::UNAUTHORIZED, "{}".into());
+        }
+        if request.method() == "POST" {
+            let body = request.body_mut().collect().await;
+            let body = body.expect("a whole order").to_bytes();
+            let order = serde_json::from_slice(&body).expect("JSON");
+            self.orders.lock().expect("alone").push(order);
+            let epoch = owner.with(|state| state.epoch);
+            let made = serde_json::json!({"id": owner.session, "epoch": epoch, "more": 1});
+            return reply(StatusCode::CREATED, made.to_string());
+        }
+        assert_eq!(
+            request.uri().path(),
+            format!("/api/sessions/{}/attach", owner.session)
+        );
+        assert_eq!(
+            header("sec-websocket-protocol").as_deref(),
+            Some("bowline.frames.v1")
+        );
+        let key = header("sec-websocket-key").expect("a key");
+        let upgrade = hyper::upgrade::on(&mut request);
+        tokio::spawn(async move {
+            if let Ok(upgraded) = upgrade.await {
+                bridge(owner, TokioIo::new(upgraded)).await;
+            }
+        });
+        Response::builder()
+            .status(StatusCode::SWITCHING_PROTOCOLS)
+            .header("connection", "Upgrade")
+            .header("upgrade", "websocket")
+            .header("sec-websocket-accept", derive_accept_key(key.as_bytes()))
+            .header("sec-websocket-protocol", "bowline.frames.v1")
+            .body(Full::default())
+            .expect("an answer")
+    }
+}
+
+fn reply(status: StatusCode, body: String) -> Response<Full<Bytes>> {
+    let mut reply = Response::new(Full::new(body.into()));
+    *reply.status_mut() = status;
+    reply
+}
+
+/// Carries whole frames between a WebSocket and the owner, and checks that they are.
+async fn bridge(owner: Owner, stream: impl AsyncStream) {
+    let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, None).await;
+    let (mut ours, theirs) = duplex(64 << 10);
+    owner.serve(theirs);
+    let (mut decoder, mut read) = (Decoder::new(), BytesMut::new());
+    loop {
+        tokio::select! {
+            message = socket.next() => match message {
+                Some(Ok(Message::Binary(bytes))) => {
+                    let mut whole = Decoder::new();
+                    whole.push(bytes.clone());
+                    while whole.next().expect("frames").is_some() {}
+                    assert!(whole.is_empty(), "a message has whole frames");
+                    if ours.write_all(&bytes).await.is_err() {
+                        return;
+                    }
+                }
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return,
+            },
+            count = ours.read_buf(&mut read) => {
+                if count.unwrap_or(0) == 0 {
+                    return;
+                }
+                decoder.push(read.split().freeze());
+                let mut out = BytesMut::new();
+                while let Some(frame) = decoder.next().expect("owners speak frames") {
+                    encode(&frame, &mut out);
+                }
+                if !out.is_empty() {
+                    let message = Message::Binary(out.freeze());
+                    if socket.send(message).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Runners behind HTTP: how hosts get in, how they are kept out, and that it makes no difference to
+//! what they hear.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use bowline_transport::wire::{SessionKind, StdioKind};
+use bowline_transport::{
+    Attachment, Boxed, Configuration, ConnectionState, CredentialsProvider, NoToken,
+    ReconnectFailed, ReconnectFailure, Remote, RemoteError, RemoteOrder, Stream, SystemNetwork,
+    TerminalEngine, TerminalSession, Token, Trust,
+};
+use bytes::Bytes;
+use hyper::StatusCode;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring::{cipher_suite, default_provider};
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+use crate::door::{Door, Tls};
+use crate::network::Chaos;
+use crate::owner::Owner;
+use crate::support::{read, soon, state};
+
+/// Gives the newest token, and counts how often it was asked after a refusal.
+#[derive(Clone, Debug)]
+struct Rotating {
+    token: Arc<Mutex<&'static str>>,
+    refusals: Arc<AtomicUsize>,
+    /// What it becomes when it is refused.
+    next: &'static str,
+}
+
+impl Rotating {
+    fn new(token: &'static str, next: &'static str) -> Self {
+        Self {
+            token: Arc::new(Mutex::new(token)),
+            refusals: Arc::default(),
+            next,
+        }
+    }
+}
+
+impl CredentialsProvider for Rotating {
+    fn token<'a>(
+        &'a self,
+        refused: Option<&'a Token>,
+    ) -> Boxed<'a, Result<Option<Token>, NoToken>> {
+        let mut token = self.token.lock().expect("alone");
+        if let Some(refused) = refused {
+            assert_eq!(*refused, Token::new(*token));
+            self.refusals.fetch_add(1, Relaxed);
+            *token = self.next;
+        }
+        Box::pin(std::future::ready(Ok(Some(Token::new(*token)))))
+    }
+}
+
+struct Rig {
+    owner: Owner,
+    door: Arc<Door>,
+    network: Arc<Chaos>,
+    remote: Remote,
+}
+
+fn rig(url: &str, reach: usize, door: Door) -> Rig {
+    let owner = Owner::new(StdioKind::Pipes);
+    let door = Arc::new(door);
+    let mut network = Chaos::new(owner.clone(), 99, reach);
+    network.door = Some(Arc::clone(&door));
+    let network = Arc::new(network);
+    let mut remote = Remote::new(url.parse().expect("a URL"));
+    remote.network = Arc::clone(&network) as _;
+    Rig {
+        owner,
+        door,
+        network,
+        remote,
+    }
+}
+
+fn order() -> RemoteOrder {
+    RemoteOrder::new(SessionKind::Dialogue, Configuration::new("claude"))
+}
+
+async fn make(rig: &Rig) -> Result<TerminalSession, RemoteError> {
+    soon(
+        "a session",
+        TerminalEngine.make_remote(&rig.remote, &order()),
+    )
+    .await
+}
+
+fn has_failed(state: &ConnectionState) -> bool {
+    matches!(state, ConnectionState::Failed(_))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_made_and_spoken_with_over_a_bad_network() {
+    let rig = rig("unix:/none", 6_000, Door::default());
+    let session = make(&rig).await.unwrap();
+    assert_eq!(session.id(), rig.owner.session);
+    assert_eq!(rig.door.orders.lock().unwrap()[0]["program"], "claude");
+    let mut output = session.reader(Stream::Output);
+    let sent: Vec<Bytes> = (0..100)
+        .map(|it| format!("{it} {}\n", "z".repeat(it * 7 % 500)).into())
+        .collect();
+    let length = sent.iter().map(Bytes::len).sum();
+    let writing = async {
+        for bytes in &sent {
+            soon("write", session.write(bytes.clone())).await.unwrap();
+        }
+    };
+    let (heard, ()) = tokio::join!(read(&mut output, length), writing);
+    assert!(heard == sent.concat());
+    rig.owner.with(|state| assert!(state.typed == heard));
+    assert!(
+        rig.network.connections.load(Relaxed) > 10,
+        "it was never cut"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_writes_and_long_outputs_go_through_in_messages_that_are_bounded() {
+    let rig = rig("unix:/none", 0, Door::default());
+    let session = make(&rig).await.unwrap();
+    let mut output = session.reader(Stream::Output);
+    let long = Bytes::from(vec![b'l'; 5 << 20]);
+    let write = session.write(long.clone());
+    let (heard, written) = tokio::join!(read(&mut output, long.len()), soon("write", write));
+    written.unwrap();
+    assert!(heard == long);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_shown_in_one_header_and_nowhere_else() {
+    let door = Door {
+        token: Mutex::new(Some("hunter2")),
+        ..Door::default()
+    };
+    let mut rig = rig("http://127.0.0.1:1", 0, door);
+    rig.remote = rig.remote.with_credentials(Token::new("hunter2"));
+    let session = make(&rig).await.unwrap();
+    let id = session.id();
+    let heard = rig.door.heard.lock().unwrap().clone();
+    assert_eq!(
+        heard,
+        [
+            "POST /api/sessions Bearer hunter2".to_owned(),
+            format!("GET /api/sessions/{id}/attach Bearer hunter2"),
+        ]
+    );
+    // The network of this test knows the token, too.
+    rig.remote.network = Arc::new(SystemNetwork);
+    let shown = format!("{:?} {session:?}", rig.remote);
+    assert!(!shown.contains("hunter2"), "{shown}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rotated_token_attaches_again_by_itself() {
+    let door = Door {
+        token: Mutex::new(Some("one")),
+        ..Door::default()
+    };
+    let mut rig = rig("http://localhost:1", 0, door);
+    let tokens = Rotating::new("one", "two");
+    rig.remote = rig.remote.with_credentials(tokens.clone());
+    let session = make(&rig).await.unwrap();
+    *rig.door.token.lock().unwrap() = Some("two");
+    rig.owner.hang_up();
+    let up = state(&session, "up", |it| {
+        matches!(it, ConnectionState::Reconnected { .. })
+    })
+    .await;
+    assert!(up.is_up());
+    assert_eq!(tokens.refusals.load(Relaxed), 1);
+    session.write("still me\n".into()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_stays_refused_fails_with_its_reason_and_can_be_retried() {
+    let door = Door {
+        token: Mutex::new(Some("one")),
+        ..Door::default()
+    };
+    let mut rig = rig("http://localhost:1", 0, door);
+    let tokens = Rotating::new("one", "wrong");
+    rig.remote = rig.remote.with_credentials(tokens.clone());
+    let session = make(&rig).await.unwrap();
+    *rig.door.token.lock().unwrap() = Some("three");
+    rig.owner.hang_up();
+    let failed = state(&session, "failed", has_failed).await;
+    let auth = ReconnectFailure::Auth;
+    assert!(
+        matches!(failed, ConnectionState::Failed(ReconnectFailed { failure, .. }) if failure == auth)
+    );
+    *rig.door.token.lock().unwrap() = Some("wrong");
+    session.retry().unwrap();
+    state(&session, "up", ConnectionState::is_up).await;
+    session.write("back\n".into()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_refusal_of_a_runner_has_its_name() {
+    for (status, failure) in [
+        (StatusCode::UNAUTHORIZED, ReconnectFailure::Auth),
+        (StatusCode::FORBIDDEN, ReconnectFailure::Auth),
+        (StatusCode::NOT_FOUND, ReconnectFailure::Gone),
+        (StatusCode::GONE, ReconnectFailure::Expired),
+        (StatusCode::UPGRADE_REQUIRED, ReconnectFailure::Version),
+        (StatusCode::SERVICE_UNAVAILABLE, ReconnectFailure::Lost),
+    ] {
+        let rig = rig("unix:/none", 0, Door::default());
+        *rig.door.answer.lock().unwrap() = Some(status);
+        let attachment = Attachment::default();
+        let joined = TerminalEngine.attach_remote(&rig.remote, rig.owner.session, attachment);
+        let refused = soon("refusal", joined).await;
+        assert!(
+            matches!(&refused, Err(RemoteError::Link { failure: it, .. }) if *it == failure),
+            "{status}: {refused:?}"
+        );
+        let made = make(&rig).await;
+        match made {
+            Err(RemoteError::Link { failure: it, .. }) => assert_eq!(it, ReconnectFailure::Auth),
+            Err(RemoteError::Refused {
+                status: it, code, ..
+            }) => {
+                assert_eq!((it, code.as_str()), (status.as_u16(), "NO"));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_token_goes_over_a_wire_that_others_can_read() {
+    let mut rig = rig("http://runner.example:1", 0, Door::default());
+    rig.remote = rig.remote.with_credentials(Token::new("hunter2"));
+    let refused = make(&rig).await;
+    assert!(refused.unwrap_err().to_string().contains("https://"));
+    assert_eq!(rig.network.connections.load(Relaxed), 0);
+    rig.remote.trust = Trust::Unprotected;
+    let made = make(&rig).await;
+    made.unwrap();
+}
+
+fn tls() -> Tls {
+    let own = rcgen::generate_simple_self_signed(["runner.example".to_owned()]).expect("a key");
+    let certificate = own.cert.der().clone();
+    let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).expect("a key");
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("TLS 1.3")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.clone()], key)
+        .expect("a certificate and its key");
+    Tls {
+        acceptor: Arc::new(config).into(),
+        der: certificate.to_vec(),
+    }
+}
+
+fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let suite = cipher_suite::TLS13_AES_128_GCM_SHA256.tls13();
+    let hash = suite.expect("TLS 1.3").common.hash_provider.hash(bytes);
+    hash.as_ref().try_into().expect("32 bytes")
+}
+
+// In real time: a handshake computes, and the clock of a test would run away meanwhile.
+#[tokio::test]
+async fn a_runner_with_a_certificate_of_its_own_is_known_by_it() {
+    let tls = tls();
+    let pin = sha256(&tls.der);
+    let door = Door {
+        tls: Some(tls),
+        ..Door::default()
+    };
+    let mut rig = rig("https://runner.example:1", 0, door);
+    let refused = make(&rig).await;
+    assert!(
+        matches!(refused, Err(RemoteError::Link { .. })),
+        "{refused:?}"
+    );
+    rig.remote.trust = Trust::Certificates(vec![[7; 32]]);
+    let refused = make(&rig).await;
+    assert!(
+        matches!(refused, Err(RemoteError::Link { .. })),
+        "{refused:?}"
+    );
+    assert!(
+        rig.door.heard.lock().unwrap().is_empty(),
+        "nothing was said to a stranger"
+    );
+    rig.remote.trust = Trust::Certificates(vec![[7; 32], pin]);
+    let session = make(&rig).await.unwrap();
+    let mut output = session.reader(Stream::Output);
+    session.write("in secret\n".into()).await.unwrap();
+    assert_eq!(read(&mut output, 10).await, b"in secret\n");
+}

@@ -1,0 +1,271 @@
+//! What becomes of links, and what hosts are told of them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use bowline_transport::wire::{Prompt, PromptMode, PromptStatus, StdioKind, StreamId, code};
+use bowline_transport::{
+    Attachment, Beginning, ConnectionState, Kind, Piece, ReconnectFailed, ReconnectFailure,
+    RemoteError, RetryError, Signal, Stream, TerminalEngine, WindowSize, WriteError,
+};
+
+use crate::network::Chaos;
+use crate::owner::Owner;
+use crate::support::{attach, read, remote, soon, state};
+
+fn calm(stdio: StdioKind) -> (Owner, Arc<Chaos>) {
+    let owner = Owner::new(stdio);
+    let network = Arc::new(Chaos::new(owner.clone(), 1, 0));
+    (owner, network)
+}
+
+fn has_failed(state: &ConnectionState) -> bool {
+    matches!(state, ConnectionState::Failed(_))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_says_what_it_is() {
+    let (owner, network) = calm(StdioKind::Pipes);
+    let session = attach(&owner, &network).await;
+    assert_eq!(
+        (session.id(), session.kind()),
+        (owner.session, Kind::RemotePipes)
+    );
+    assert_eq!(session.pid(), Some(42));
+    assert_eq!(*session.connection().borrow(), ConnectionState::Connected);
+    assert!(session.resize(WindowSize::default()).is_err());
+    assert_eq!(session.retry(), Err(RetryError::NotFailed));
+
+    let (owner, network) = calm(StdioKind::Pty);
+    let session = attach(&owner, &network).await;
+    assert_eq!(session.kind(), Kind::RemotePty);
+    let mut errors = session.reader(Stream::Errors);
+    assert_eq!(soon("errors", errors.next()).await, None);
+    assert!(matches!(
+        session.close_input().await,
+        Err(WriteError::NoEndOfInput)
+    ));
+    session.resize(WindowSize::new(50, 132)).unwrap();
+    session.signal(Signal::Interrupt).unwrap();
+    session.write("done\n".into()).await.unwrap();
+    owner.with(|state| {
+        assert_eq!(state.sizes, [(50, 132)]);
+        assert!(matches!(state.signals[..], [(_, Signal::Interrupt)]));
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn hosts_begin_where_they_like() {
+    let (owner, network) = calm(StdioKind::Pipes);
+    owner.say(StreamId::STDOUT, b"0123456789");
+    owner.with(|state| state.start = 3);
+    let cases = [
+        (Beginning::Start, 0, Some((0, 3)), "3456789!"),
+        (
+            Beginning::At {
+                output: 5,
+                errors: 0,
+            },
+            5,
+            None,
+            "56789!",
+        ),
+        (Beginning::Now, 10, None, "!"),
+    ];
+    for (beginning, offset, gap, rest) in cases {
+        let attachment = Attachment {
+            beginning,
+            ..Attachment::default()
+        };
+        let remote = remote(&network);
+        let joined = TerminalEngine.attach_remote(&remote, owner.session, attachment);
+        let session = soon("attach", joined).await.unwrap();
+        let mut output = session.reader(Stream::Output);
+        assert_eq!(output.offset(), offset, "{beginning:?}");
+        owner.with(|state| {
+            let output = state.stream(StreamId::STDOUT);
+            output.truncate(10);
+            output.push(b'!');
+        });
+        if let Some((from, to)) = gap {
+            let first = soon("gap", output.next()).await;
+            assert_eq!(first, Some(Piece::Gap { from, to }));
+        }
+        assert_eq!(read(&mut output, rest.len()).await, rest.as_bytes());
+        drop(session);
+        owner.with(|state| {
+            state
+                .streams
+                .get_mut(&StreamId::STDOUT)
+                .unwrap()
+                .truncate(10);
+        });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_that_is_down_is_told_of_and_comes_back() {
+    let (owner, network) = calm(StdioKind::Pipes);
+    let fragile = Arc::new(Chaos::new(owner.clone(), 3, 1500));
+    let session = attach(&owner, &fragile).await;
+    let mut output = session.reader(Stream::Output);
+    drop(network);
+    let mut link = session.connection();
+    link.mark_unchanged();
+    fragile.is_down.store(true, Relaxed);
+    owner.say(StreamId::STDOUT, &[b'x'; 3000]);
+    let down = state(&session, "down", |it| {
+        matches!(it, ConnectionState::Reconnecting { attempt: 3.. })
+    });
+    down.await;
+    fragile.calm();
+    fragile.is_down.store(false, Relaxed);
+    let up = state(&session, "up", |it| {
+        matches!(it, ConnectionState::Reconnected { .. })
+    })
+    .await;
+    assert!(
+        matches!(up, ConnectionState::Reconnected { gap: 0, .. }),
+        "{up:?}"
+    );
+    assert_eq!(read(&mut output, 3000).await, [b'x'; 3000]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_that_stays_down_is_given_up_and_retried_by_hand() {
+    let (owner, _) = calm(StdioKind::Pipes);
+    let network = Arc::new(Chaos::new(owner.clone(), 3, 1500));
+    let session = attach(&owner, &network).await;
+    network.is_down.store(true, Relaxed);
+    owner.say(StreamId::STDOUT, &[b'x'; 3000]);
+    let began = tokio::time::Instant::now();
+    let failed = state(&session, "given up", has_failed).await;
+    assert!(matches!(
+        failed,
+        ConnectionState::Failed(ReconnectFailed {
+            failure: ReconnectFailure::Lost,
+            ..
+        })
+    ));
+    assert!(began.elapsed() >= Duration::from_secs(600));
+    let waiting = tokio::spawn({
+        let session = session.clone();
+        async move { session.write("kept\n".into()).await }
+    });
+    network.calm();
+    network.is_down.store(false, Relaxed);
+    session.retry().unwrap();
+    soon("write", waiting).await.unwrap().unwrap();
+    owner.with(|state| assert_eq!(state.typed, b"kept\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_dies_in_silence_is_found_out_within_fifteen_seconds() {
+    let owner = Owner::new(StdioKind::Pipes);
+    let network = Arc::new(Chaos::new(owner.clone(), 9, 1200));
+    network.is_silent.store(true, Relaxed);
+    let session = attach(&owner, &network).await;
+    let mut output = session.reader(Stream::Output);
+    owner.say(StreamId::STDOUT, &[b'x'; 5000]);
+    let began = tokio::time::Instant::now();
+    let down = |it: &ConnectionState| matches!(it, ConnectionState::Reconnecting { .. });
+    state(&session, "found out", down).await;
+    assert!(
+        began.elapsed() <= Duration::from_secs(15),
+        "{:?}",
+        began.elapsed()
+    );
+    network.calm();
+    assert_eq!(read(&mut output, 5000).await.len(), 5000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_gone_ends_with_its_reason() {
+    for (code, failure) in [
+        (code::UNKNOWN_SESSION, ReconnectFailure::Gone),
+        (code::EXPIRED, ReconnectFailure::Expired),
+        (code::VERSION, ReconnectFailure::Version),
+    ] {
+        let owner = Owner::new(StdioKind::Pipes);
+        let network = Arc::new(Chaos::new(owner.clone(), 3, 1500));
+        let session = attach(&owner, &network).await;
+        owner.with(|state| state.refusal = Some(code));
+        owner.say(StreamId::STDOUT, &[b'x'; 3000]);
+        let failed = state(&session, "failed", has_failed).await;
+        let ConnectionState::Failed(failed) = failed else {
+            unreachable!()
+        };
+        assert_eq!(failed.failure, failure);
+        assert_eq!(session.retry(), Err(RetryError::Hopeless { failure }));
+        let exit = soon("exit", session.exited()).await;
+        assert_eq!(exit.status, bowline_transport::ExitStatus::Unknown);
+        assert!(matches!(
+            session.write("x".into()).await,
+            Err(WriteError::Ended)
+        ));
+        let remote = remote(&network);
+        let late = TerminalEngine.attach_remote(&remote, owner.session, Attachment::default());
+        let refused = soon("late", late).await;
+        assert!(
+            matches!(refused, Err(RemoteError::Link { failure: it, .. }) if it == failure),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runner_that_is_not_there_is_said_at_once() {
+    let (owner, network) = calm(StdioKind::Pipes);
+    network.is_down.store(true, Relaxed);
+    let began = tokio::time::Instant::now();
+    let remote = remote(&network);
+    let joined = TerminalEngine.attach_remote(&remote, owner.session, Attachment::default());
+    let refused = soon("refusal", joined).await;
+    let lost = ReconnectFailure::Lost;
+    assert!(matches!(refused, Err(RemoteError::Link { failure, .. }) if failure == lost));
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_host_fences_the_one_before() {
+    let (owner, network) = calm(StdioKind::Pipes);
+    let first = attach(&owner, &network).await;
+    first.write("first\n".into()).await.unwrap();
+    let second = attach(&owner, &network).await;
+    let failed = state(&first, "fenced", has_failed).await;
+    assert!(matches!(
+        failed,
+        ConnectionState::Failed(ReconnectFailed {
+            failure: ReconnectFailure::Fenced,
+            ..
+        })
+    ));
+    second.write("second\n".into()).await.unwrap();
+    drop(first);
+    second.write("third\n".into()).await.unwrap();
+    owner.with(|state| {
+        assert_eq!(state.typed, b"first\nsecond\nthird\n");
+        assert_eq!(state.detaches, 0, "who is fenced cannot even leave");
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_is_sent_once_by_its_id() {
+    let owner = Owner::new(StdioKind::Pipes);
+    let network = Arc::new(Chaos::new(owner.clone(), 21, 2_500));
+    let session = attach(&owner, &network).await;
+    for number in 0..40 {
+        let status = session.prompt(Prompt {
+            id: format!("p{number}"),
+            bytes: "y".repeat(200).into(),
+            mode: PromptMode::Line,
+        });
+        assert_eq!(soon("prompt", status).await.unwrap(), PromptStatus::Written);
+    }
+    owner.with(|state| assert_eq!(state.prompts.len(), 40));
+    assert!(
+        network.connections.load(Relaxed) > 3,
+        "the link was never cut"
+    );
+}
