@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_reducer::Window;
-use bowline_transport::{Configuration, Environment, Ladder, Overflow, PtyMode, Stdio, WindowSize};
+use bowline_transport::{
+    Configuration, Environment, Ladder, LoginShell, Overflow, PtyMode, Remote, Stdio, WindowSize,
+};
 
 use crate::command::{AgentMode, AgentOptions};
 use crate::error::StartError;
+use crate::manager::ResumeError;
 use crate::watchdog::WatchdogConfiguration;
 
 /// How long the agent may take to answer a control request: the default of the agent vendor's own
@@ -32,12 +35,18 @@ pub struct DialogueConfiguration {
     pub options: AgentOptions,
     /// The agent's environment.
     pub env: Environment,
+    /// Where it runs.
+    pub place: Place,
     /// The agent's working directory; the host's own when absent.
     pub cwd: Option<PathBuf>,
     /// What the agent's standard streams are.
     pub stdio: DialogueStdio,
     /// Which conversation the session is about.
     pub conversation: Conversation,
+    /// The agent's own folder, such as [`agent_folder`](crate::agent_folder) finds it. The
+    /// conversation is [verified](Conversation::verified) in it before anything is started; when
+    /// absent, the agent's first turn tells whether it is there.
+    pub agent_folder: Option<PathBuf>,
     /// The model; the agent's default when absent.
     pub model: Option<String>,
     /// The permission mode; the agent's default when absent.
@@ -68,8 +77,21 @@ pub struct DialogueConfiguration {
     /// it ends the agent and all its tools if the host is killed. Without one they outlive a
     /// SIGKILL of the host.
     pub guard: Option<PathBuf>,
-    /// A file that the agent's output is copied to, byte for byte. It must not exist yet.
+    /// A file that the agent's output is copied to, byte for byte; or, if its name ends in `.bjl`, a
+    /// journal of that, of the agent's errors and of what it is sent. It must not exist yet.
     pub record: Option<PathBuf>,
+}
+
+/// Where the agent runs.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Place {
+    /// Here, as a child of this process. It ends with its session.
+    #[default]
+    Here,
+    /// At a runner, which keeps it while hosts come and go. What the configuration says of files and
+    /// folders is about the runner's machine.
+    Runner(Remote),
 }
 
 /// What the agent's standard streams are.
@@ -110,9 +132,11 @@ impl Default for DialogueConfiguration {
             args: Vec::new(),
             options: AgentOptions::default(),
             env: Environment::inherited(),
+            place: Place::Here,
             cwd: None,
             stdio: DialogueStdio::default(),
             conversation: Conversation::default(),
+            agent_folder: None,
             model: None,
             permission_mode: None,
             allowed_tools: Vec::new(),
@@ -137,6 +161,15 @@ impl Default for DialogueConfiguration {
 const CAT_IN_FRONT: &str = r#"exec 3<&0; { cat <&3 3<&- & } | "$0" "$@" 3<&-"#;
 
 impl DialogueConfiguration {
+    /// Takes the environment that a login shell makes, in place of this process's own: for a host
+    /// that was not started from a shell, whose `PATH` has no agent. The shell is asked once for
+    /// all sessions, as [`LoginShell::environment`] has it; one that gives no answer leaves this
+    /// process's own.
+    pub async fn with_login_environment(mut self, shell: &LoginShell) -> Self {
+        self.env = shell.environment().await.environment();
+        self
+    }
+
     /// What the transport is asked to start.
     ///
     /// # Errors
@@ -153,7 +186,10 @@ impl DialogueConfiguration {
         match self.stdio {
             DialogueStdio::Pipes => configuration.args = command.args,
             DialogueStdio::Pty => {
-                let agent = configuration.find_program()?.into_os_string();
+                let agent = match self.place {
+                    Place::Here => configuration.find_program()?.into_os_string(),
+                    Place::Runner(_) => configuration.program,
+                };
                 configuration.program = "/bin/sh".into();
                 configuration.args = vec!["-c".into(), CAT_IN_FRONT.into(), agent];
                 configuration.args.extend(command.args);
@@ -167,6 +203,15 @@ impl DialogueConfiguration {
             }
         }
         Ok(configuration)
+    }
+
+    /// Looks for the conversation, where it is known where to look.
+    pub(crate) fn verified(mut self) -> Result<Self, ResumeError> {
+        if let (Some(folder), Place::Here) = (&self.agent_folder, &self.place) {
+            let cwd = self.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
+            self.conversation = self.conversation.verified(folder, &cwd)?;
+        }
+        Ok(self)
     }
 
     /// A dialogue in which the host hears of everything.

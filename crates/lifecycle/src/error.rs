@@ -1,8 +1,9 @@
 //! Why something that was asked of a session did not happen.
 
-use bowline_transport::SpawnError;
+use bowline_transport::{RemoteError, SpawnError};
 
 use crate::command::CommandError;
+use crate::manager::ResumeError;
 
 /// Why a session could not be started. Nothing is left behind.
 #[derive(Debug, thiserror::Error)]
@@ -11,9 +12,15 @@ pub enum StartError {
     /// The agent's process could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
+    /// The runner could not be reached, or did not start the agent.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     /// What the agent was to be told contradicts itself, or names what is not there.
     #[error(transparent)]
     Command(#[from] CommandError),
+    /// The conversation cannot be gone on with.
+    #[error(transparent)]
+    Resume(#[from] ResumeError),
     /// The file for the recording could not be made.
     #[error("record to {path}: {source}, name a new file in a folder that exists")]
     Record {
@@ -32,6 +39,9 @@ pub enum DialogueError {
     /// The session is over.
     #[error("reach the agent: the session has ended, start or resume one")]
     Ended,
+    /// The agent is a child of this process.
+    #[error("detach: the agent is a child of this process and nobody else's, end the session")]
+    NotKept,
     /// The agent refused.
     #[error("{request}: the agent refused, {reason}")]
     Refused {

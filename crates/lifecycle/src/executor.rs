@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_transport::Environment;
+use bowline_transport::{Environment, ExitStatus, TerminalSession};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info};
@@ -23,6 +23,7 @@ use crate::hooks::{
     HookConfiguration, HookEvent, HookKind, HookNews, HookPayload, HookQuestions, HookReport,
     HookServer, HookSubscription,
 };
+use crate::registry::{TerminalRegistry, describe};
 use crate::secret::Secret;
 use prepare::Prepared;
 use waits::Waits;
@@ -220,9 +221,12 @@ impl TerminalExecutor {
             session = self.configuration.session,
             interaction = command.interaction,
             prompt_bytes = command.prompt.as_ref().map_or(0, |it| it.expose().len()),
+            resumed = self.conversation().as_deref().unwrap_or("none"),
             "the agent is started in a terminal"
         );
         let mut run = self.terminal.start(prepared.command.clone()).await?;
+        let session = run.session();
+        let mut registration = TerminalRegistry::shared().register_command(session.as_ref());
         let ended = self.session_end(news, &command.interaction);
         let seen = waits::both(run.ended(), ended, self.waits()).await;
         let output = match seen.exit {
@@ -234,6 +238,9 @@ impl TerminalExecutor {
         };
         // The files of prompt and settings are gone from here on.
         drop(prepared);
+        if let Some(status) = exit_status(session.as_ref(), output.exit_code).await {
+            registration.end(status, true, &describe(status));
+        }
         let evidence = Evidence::of(seen.has_exited, seen.end.is_some());
         let result = CommandResult {
             stdout: output.stdout,
@@ -283,6 +290,10 @@ impl TerminalExecutor {
             if &*event.interaction == interaction
                 && let Some(reason) = self.heard(&event)
             {
+                debug!(
+                    interaction,
+                    reason, "the agent has told the end of its session"
+                );
                 return reason;
             }
         }
@@ -307,6 +318,18 @@ impl TerminalExecutor {
             }
             _ => None,
         }
+    }
+}
+
+/// How the process ended, as far as the terminal knows.
+async fn exit_status(session: Option<&TerminalSession>, code: Option<i32>) -> Option<ExitStatus> {
+    match session {
+        // It has ended by now, unless it cannot be ended.
+        Some(session) => {
+            let exited = timeout(Duration::ZERO, session.exited()).await;
+            exited.ok().map(|exit| exit.status)
+        }
+        None => code.map(ExitStatus::Code),
     }
 }
 

@@ -39,6 +39,7 @@ struct Readme;
 
 mod command;
 mod configuration;
+mod conversations;
 mod error;
 mod events;
 mod executor;
@@ -55,19 +56,24 @@ mod stderr;
 mod submit;
 mod watchdog;
 
+pub use bowline_jsonl as jsonl;
 pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Source};
 pub use bowline_reducer as reducer;
 pub use bowline_transport::{
-    ConnectionState, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus, Ladder,
-    ReconnectFailed, ReconnectFailure, RetryError, SessionId, Signal, SignalError, SpawnError,
-    TerminalSession, TerminationReport, Vitals, WindowSize, probe, run_guard,
+    BadUrl, ConnectionState, Containment, ContainmentProbe, CredentialsProvider, Drained,
+    Environment, Exit, ExitStatus, Ladder, LoginEnvironment, LoginFailure, LoginShell, LoginSource,
+    NoCredentials, NoToken, Provenance, ReconnectFailed, ReconnectFailure, Remote, RemoteError,
+    RemoteUrl, RetryError, SessionId, Signal, SignalError, SpawnError, TerminalSession,
+    TerminationReport, Token, TokenFile, Trust, Vitals, WindowSize, probe, run_guard,
 };
+pub use bowline_transport::{Piece, journal, wire::StreamId};
 pub use command::{
     AgentCommand, AgentDocument, AgentEnvironment, AgentMode, AgentOptions, AgentText,
     CommandError, Effort, PermissionPrompts, PrintFormat, SettingSource, Shell, SkipPermissions,
     Thinking,
 };
-pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio};
+pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio, Place};
+pub use conversations::agent_folder;
 pub use error::{DialogueError, StartError};
 pub use events::{DialogueEvent, DialogueEventKind, DialogueEvents, EventLimits, Heard};
 pub use executor::{
@@ -95,7 +101,7 @@ pub use registry::{
     Metrics, RegisteredTerminal, SessionPermission, TerminalRegistry, TerminalTag, Tombstone,
 };
 pub use secret::{PrivateFile, Secret};
-pub use session::{DialogueSession, Ended, InterruptScope, Interrupted, Receipt};
+pub use session::{DialogueSession, Ended, InterruptScope, Interrupted, LastActivity, Receipt};
 pub use shell::{
     SessionEvent, SessionEvents, SessionExit, SessionState, ShellConfiguration, ShellProgram,
     ShellSession,

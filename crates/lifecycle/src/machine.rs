@@ -9,6 +9,7 @@ mod input;
 mod permissions;
 mod prompts;
 mod receipts;
+mod replay;
 mod requests;
 mod tell;
 mod watch;
@@ -18,8 +19,8 @@ use std::mem;
 use std::time::Duration;
 
 use bowline_jsonl::{
-    Body, ControlRequest, Decision, Event, Framer, HostRequest, RequestBody, Str, control_error,
-    control_request, hook_output,
+    Body, ControlRequest, Decision, Event, Framer, HostRequest, RequestBody, Str, SystemBody,
+    control_error, control_request, hook_output,
 };
 use bowline_reducer::{HostDecision, HostEvent, Meta, Transcript};
 use bytes::Bytes;
@@ -30,6 +31,7 @@ pub use receipts::ReceiptState;
 use self::permissions::Permissions;
 use self::prompts::Held;
 use self::receipts::Receipts;
+use self::replay::Replay;
 use self::requests::{Answered, Requests};
 use self::tell::Lines;
 use crate::error::DialogueError;
@@ -51,6 +53,10 @@ pub(crate) struct Machine {
     guard: Guard,
     /// Whether the agent's machine cannot be reached just now.
     is_cut_off: bool,
+    /// Since when it is tried to reach it.
+    cut_since: Option<Duration>,
+    /// What the agent said before this host came, while it is heard.
+    replay: Option<Replay>,
     /// Why the watchdog has ended the agent, if it has.
     killed: Option<String>,
     stderr: HeadTail,
@@ -88,6 +94,8 @@ impl Machine {
             held: Held::default(),
             guard: Guard::new(limits.watchdog),
             is_cut_off: false,
+            cut_since: None,
+            replay: None,
             killed: None,
             stderr_line: Lines::default(),
             is_heard: false,
@@ -151,7 +159,10 @@ impl Machine {
             [self.end_by, self.exit_by, self.guard.deadline(), asked]
         };
         ends.into_iter()
-            .chain([self.requests.deadline()])
+            .chain([self
+                .requests
+                .deadline()
+                .filter(|_| self.cut_since.is_none())])
             .flatten()
             .min()
     }
@@ -300,8 +311,10 @@ impl Machine {
 /// What the agent says.
 impl Machine {
     fn output(&mut self, bytes: Bytes) {
+        let length = bytes.len() as u64;
         self.framer.push(bytes);
         self.frames();
+        self.heard_up_to(|offset| offset + length);
     }
 
     fn gap(&mut self, from: u64, to: u64) {
@@ -309,6 +322,7 @@ impl Machine {
         self.frames();
         self.host(HostEvent::Gap { from, to });
         self.tell(DialogueEventKind::Gap { from, to });
+        self.heard_up_to(|_| to);
     }
 
     fn frames(&mut self) {
@@ -339,9 +353,12 @@ impl Machine {
                 let step = self.receipts.lifecycle(line);
                 self.steps(step);
             }
+            Body::System(line) if matches!(line.body, SystemBody::Init(_)) => {
+                self.receipts.turn_begins();
+            }
             Body::User(line) if line.is_replay => {
                 if let Some(uuid) = event.uuid {
-                    self.receipt(&uuid.decode(), ReceiptState::Echoed);
+                    self.echoed(&uuid.decode());
                 }
             }
             Body::Result(line) => {
@@ -358,6 +375,8 @@ impl Machine {
             Body::ControlResponse(line) => {
                 if let Some(answered) = self.requests.answer(&line.response) {
                     self.heard_answer(answered);
+                } else if let Some(id) = line.response.request_id {
+                    self.heard_echo(&id.decode());
                 }
             }
             _ => {}
@@ -372,19 +391,17 @@ impl Machine {
         };
         match line.body() {
             RequestBody::CanUseTool(ask) => self.open_permission(&id, &ask),
-            RequestBody::HookCallback(_) => self.write(hook_output(&id, "{}"), None),
+            RequestBody::HookCallback(_) => self.answer_agent(&id, hook_output(&id, "{}")),
             RequestBody::McpMessage(message) => {
                 let server = message.server_name.unwrap_or_default();
-                self.write(
-                    control_error(&id, &format!("no MCP server {server} in this host")),
-                    None,
-                );
+                let error = format!("no MCP server {server} in this host");
+                self.answer_agent(&id, control_error(&id, &error));
             }
             // A dialog of a kind that was never declared is not to be answered.
             RequestBody::Other { subtype } if subtype == "request_user_dialog" => {}
             RequestBody::Other { subtype } => {
                 let error = format!("unsupported_request: this host does not serve {subtype}");
-                self.write(control_error(&id, &error), None);
+                self.answer_agent(&id, control_error(&id, &error));
             }
         }
     }
@@ -407,6 +424,17 @@ impl Machine {
         if let Some(ticket) = answered.ticket {
             self.reply(ticket, answered.reply);
         }
+    }
+
+    fn echoed(&mut self, uuid: &str) {
+        let step = self.receipts.echo(uuid);
+        if step
+            .as_ref()
+            .is_some_and(|(_, state)| *state == ReceiptState::Duplicate)
+        {
+            self.host(HostEvent::PromptDropped { uuid });
+        }
+        self.steps(step);
     }
 
     fn receipt(&mut self, uuid: &str, state: ReceiptState) {

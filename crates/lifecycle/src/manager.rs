@@ -1,7 +1,6 @@
 //! Many sessions of both kinds: made, listed, typed into, ended, and remembered over restarts.
 
 mod configuration;
-mod conversations;
 mod create;
 mod error;
 mod events;
@@ -31,6 +30,7 @@ pub use self::info::{EndReason, SessionEnd, SessionInfo, SessionKind};
 pub use self::shutdown::{ShutdownReport, ShutdownSignal};
 pub use self::time::Timestamp;
 
+pub(crate) use self::lease::check_id;
 use self::lease::{Lease, Leases};
 use self::store::Store;
 use self::table::{Live, Table};

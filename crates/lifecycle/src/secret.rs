@@ -4,6 +4,8 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::Duration;
 
 use tempfile::TempPath;
 
@@ -46,7 +48,8 @@ impl<T> fmt::Debug for Secret<T> {
 ///
 /// On Linux the file never has a name in any folder: its path is that of this process's own
 /// descriptor (`/proc/PID/fd/N`, proc_pid_fd(5)), and the kernel frees it with this process however
-/// that dies. Elsewhere it is a file of mode 0600 that is removed on drop; a killed host leaves it.
+/// that dies. Elsewhere it is a file of mode 0600 that is removed on drop; what a killed host has
+/// left is removed by the next process that makes one.
 /// The other process must run as the same user, on the same machine and outside of a container.
 pub struct PrivateFile {
     path: PathBuf,
@@ -97,15 +100,44 @@ impl PrivateFile {
     }
 
     fn named(contents: &[u8]) -> io::Result<Self> {
-        let mut file = tempfile::Builder::new().prefix("bowline-").tempfile()?;
+        static SWEPT: Once = Once::new();
+        SWEPT.call_once(|| sweep(&std::env::temp_dir()));
+        let mut file = tempfile::Builder::new().prefix(PREFIX).tempfile()?;
+        // Held as long as the value: whoever sweeps knows by it that somebody lives.
+        file.as_file().lock()?;
         file.write_all(contents)?;
-        let named = file.into_temp_path();
+        let (open, named) = file.into_parts();
         Ok(Self {
             path: named.to_path_buf(),
-            _open: None,
+            _open: Some(open),
             _named: Some(named),
         })
     }
+}
+
+/// How files with a name begin.
+const PREFIX: &str = "bowline-private-";
+
+/// Younger files may be about to be locked.
+const YOUNG: Duration = Duration::from_secs(60);
+
+/// Removes what killed processes have left: files that nobody holds a lock on.
+fn sweep(folder: &Path) {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let own = files.filter(|it| it.file_name().to_string_lossy().starts_with(PREFIX));
+    for path in own.map(|it| it.path()).filter(|it| is_left(it)) {
+        // Another process may sweep at the same time.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+fn is_left(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let age = file.metadata().and_then(|it| it.modified());
+    let is_old = age.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > YOUNG));
+    is_old && file.try_lock().is_ok()
 }
 
 impl fmt::Debug for PrivateFile {
@@ -146,6 +178,29 @@ mod tests {
             drop(file);
             assert!(std::fs::read(&path).is_err());
         }
+    }
+
+    #[test]
+    fn what_a_killed_process_has_left_is_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, seconds: u64| {
+            let path = folder.path().join(name);
+            let file = File::create(&path).unwrap();
+            let made = std::time::SystemTime::now() - Duration::from_secs(seconds);
+            file.set_modified(made).unwrap();
+            (path, file)
+        };
+        let (left, _) = file("bowline-private-left", 600);
+        let (held, holder) = file("bowline-private-held", 600);
+        holder.lock().unwrap();
+        let (young, _) = file("bowline-private-young", 0);
+        let (other, _) = file("somebody-else", 600);
+        sweep(folder.path());
+        let there = [&left, &held, &young, &other].map(|path| path.exists());
+        assert_eq!(there, [false, true, true, true]);
+        drop(holder);
+        sweep(folder.path());
+        assert!(!held.exists(), "its holder is gone");
     }
 
     #[cfg(target_os = "linux")]

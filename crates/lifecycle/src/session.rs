@@ -1,8 +1,12 @@
 //! The handle of a dialogue session.
 
+mod activity;
+mod control;
 mod driver;
 mod interrupt;
 mod outside;
+mod place;
+mod receipt;
 mod record;
 mod trace;
 
@@ -10,13 +14,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bowline_jsonl::{HostRequest, Prompt};
+use bowline_jsonl::Prompt;
 use bowline_reducer::{Changes, Cursor, Revision, Transcript};
 use bowline_transport::{
-    ConnectionState, Exit, RetryError, SessionId, Signal, SignalError, Tap, TerminalEngine,
-    TerminalSession, TerminationReport,
+    ConnectionState, Exit, RetryError, SessionId, Signal, SignalError, Tap, TerminalSession,
+    TerminationReport,
 };
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
@@ -28,7 +33,9 @@ use crate::permission::PermissionAnswer;
 use crate::registry::{Registration, TerminalRegistry, TerminalTag};
 use crate::stderr::StderrReport;
 
+pub use self::activity::LastActivity;
 pub use self::interrupt::{InterruptScope, Interrupted};
+pub use self::receipt::Receipt;
 
 use self::driver::{Driver, Message};
 use self::outside::Outside;
@@ -79,6 +86,7 @@ impl WeakDialogue {
 struct Final {
     end: Ended,
     machine: Mutex<Machine>,
+    start: Instant,
 }
 
 /// How a session ended.
@@ -99,20 +107,14 @@ pub struct Ended {
     pub recording_failed: Option<String>,
 }
 
-/// What becomes of one prompt.
-#[derive(Clone, Debug)]
-pub struct Receipt {
-    uuid: String,
-    state: watch::Receiver<ReceiptState>,
-}
-
 impl DialogueSession {
     /// Starts an agent. Its output is read from the first byte on; when an error comes back,
     /// nothing was started.
     ///
     /// # Errors
     ///
-    /// The agent cannot be found or run, or the recording cannot be made.
+    /// The conversation is not there, the agent cannot be found or run, or the recording cannot be
+    /// made.
     pub async fn start(configuration: DialogueConfiguration) -> Result<Self, StartError> {
         let (session, _) = Self::start_heard(configuration, None).await?;
         Ok(session)
@@ -136,19 +138,33 @@ impl DialogueSession {
         configuration: DialogueConfiguration,
         limits: Option<EventLimits>,
     ) -> Result<(Self, Option<DialogueEvents>), StartError> {
+        let configuration = configuration.verified()?;
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
-        let (terminal, tap) = match terminal(&configuration) {
+        let started = match place::start(&configuration).await {
             Ok(started) => started,
             Err(error) => {
                 Recorder::discard(recorder).await;
                 return Err(error);
             }
         };
-        let epoch = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let epoch_ms = u64::try_from(epoch.as_millis()).unwrap_or(u64::MAX);
-        let machine = Machine::new(Limits::from(&configuration), epoch_ms);
+        let machine = Machine::new(Limits::from(&configuration), now_ms());
+        Ok(Self::begin(
+            machine,
+            started,
+            &configuration,
+            recorder,
+            limits,
+        ))
+    }
+
+    /// Gives a machine a task, and the task a handle.
+    fn begin(
+        machine: Machine,
+        (terminal, tap): (TerminalSession, Tap),
+        configuration: &DialogueConfiguration,
+        recorder: Option<Recorder>,
+        limits: Option<EventLimits>,
+    ) -> (Self, Option<DialogueEvents>) {
         let (messages, inbox) = mpsc::unbounded_channel();
         let router = Router::new(terminal.id());
         let events = limits.map(|limits| router.subscribe(limits));
@@ -174,7 +190,7 @@ impl DialogueSession {
             terminal,
             router,
         };
-        Ok((session, events))
+        (session, events)
     }
 
     /// The name of the session's terminal, as the registry and every event have it.
@@ -299,51 +315,6 @@ impl DialogueSession {
         self.command(Command::Unpause).await.map(drop)
     }
 
-    /// Stops the running turn. Prompts that wait run right after it, unless `cancel_queued`.
-    ///
-    /// The turn's result comes later, as a change. Gives the agent's receipt, a JSON object.
-    ///
-    /// # Errors
-    ///
-    /// The session has ended, or the agent refused or did not answer.
-    pub async fn interrupt(&self, cancel_queued: bool) -> Result<String, DialogueError> {
-        self.request(HostRequest::Interrupt { cancel_queued }).await
-    }
-
-    /// Changes the model for the calls that follow; none for the agent's default.
-    ///
-    /// # Errors
-    ///
-    /// The session has ended, or the agent refused or did not answer.
-    pub async fn set_model(&self, model: Option<String>) -> Result<(), DialogueError> {
-        self.request(HostRequest::SetModel { model })
-            .await
-            .map(drop)
-    }
-
-    /// Changes the permission mode.
-    ///
-    /// # Errors
-    ///
-    /// The session has ended, or the agent refused or did not answer.
-    pub async fn set_permission_mode(&self, mode: impl Into<String>) -> Result<(), DialogueError> {
-        self.request(HostRequest::SetPermissionMode { mode: mode.into() })
-            .await
-            .map(drop)
-    }
-
-    /// Sends any control request and gives the agent's answer, a JSON value.
-    ///
-    /// # Errors
-    ///
-    /// The session has ended, or the agent refused or did not answer.
-    pub async fn request(&self, request: HostRequest) -> Result<String, DialogueError> {
-        match self.command(Command::Request(request)).await? {
-            Reply::Answer(json) => Ok(json),
-            Reply::Done => Ok("{}".to_owned()),
-        }
-    }
-
     /// Sends a signal to the agent. What follows from it is up to the agent.
     ///
     /// # Errors
@@ -455,12 +426,10 @@ impl DialogueSession {
     }
 }
 
-/// Starts the agent's process. What it says is folded as it comes, so that its logs keep nothing
-/// for readers that come later: they have the transcript.
-fn terminal(configuration: &DialogueConfiguration) -> Result<(TerminalSession, Tap), StartError> {
-    let mut configuration = configuration.terminal()?;
-    configuration.limits.history_bytes = 0;
-    Ok(TerminalEngine.make_tapped(configuration)?)
+/// The wall clock, in milliseconds since 1970.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Puts an agent's terminal into the list of this process.
@@ -488,36 +457,6 @@ impl fmt::Debug for DialogueSession {
         f.debug_struct("DialogueSession")
             .field("pid", &self.pid())
             .finish_non_exhaustive()
-    }
-}
-
-impl Receipt {
-    /// The prompt's uuid.
-    #[must_use]
-    pub fn uuid(&self) -> &str {
-        &self.uuid
-    }
-
-    /// How far the prompt has come.
-    #[must_use]
-    pub fn state(&self) -> ReceiptState {
-        *self.state.borrow()
-    }
-
-    /// Waits until the prompt has come at least this far, or will not come further; gives where it
-    /// stands.
-    pub async fn reached(&mut self, state: ReceiptState) -> ReceiptState {
-        let there = self
-            .state
-            .wait_for(|now| *now >= state || now.is_final())
-            .await
-            .map(|it| *it);
-        there.unwrap_or(ReceiptState::Unknown)
-    }
-
-    /// Waits until nothing more will come of the prompt.
-    pub async fn settled(&mut self) -> ReceiptState {
-        self.reached(ReceiptState::Answered).await
     }
 }
 

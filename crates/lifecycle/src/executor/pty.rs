@@ -12,7 +12,6 @@ use super::terminal::{
 };
 use super::{TerminalError, locked};
 use crate::line_buffer::LineBuffer;
-use crate::registry::{Registration, TerminalRegistry, TerminalTag, describe};
 
 /// The shell gives the file to the agent and becomes it, so that the process's end is its own.
 const FILE_AS_INPUT: &str = r#"exec "$@" <"$0""#;
@@ -50,9 +49,7 @@ impl PtyTerminal {
     fn open(&self, command: TerminalCommand) -> Result<PtyRun, TerminalError> {
         let terminal = TerminalEngine.make_session(self.configuration(&command)?)?;
         locked(&self.running).push((command.session, terminal.clone()));
-        let shared = TerminalRegistry::shared();
         Ok(PtyRun {
-            registration: shared.register(&terminal, TerminalTag::Executor, None),
             terminal,
             running: Arc::clone(&self.running),
         })
@@ -105,7 +102,6 @@ impl VisibleTerminal for PtyTerminal {
 
 /// A command on a PTY.
 struct PtyRun {
-    registration: Registration,
     terminal: TerminalSession,
     running: Running,
 }
@@ -116,19 +112,19 @@ impl TerminalRun for PtyRun {
             let exit = self.terminal.exited().await;
             // What the agent left running is not part of the command.
             self.terminal.terminate(Ladder::AT_ONCE).await;
-            self.registration
-                .end(exit.status, true, &describe(exit.status));
             Ok(self.output(exit.status))
         })
     }
 
-    fn end(mut self: Box<Self>) -> TerminalFuture<'static, TerminalOutput> {
+    fn end(self: Box<Self>) -> TerminalFuture<'static, TerminalOutput> {
         Box::pin(async move {
             let report = self.terminal.terminate(Ladder::default()).await;
-            let status = report.exit.status;
-            self.registration.end(status, true, &describe(status));
             self.output(report.exit.status)
         })
+    }
+
+    fn session(&self) -> Option<TerminalSession> {
+        Some(self.terminal.clone())
     }
 }
 

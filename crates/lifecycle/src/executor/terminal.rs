@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
 
+use bowline_transport::TerminalSession;
+
 use super::TerminalError;
 use crate::command::{AgentCommand, Shell};
 use crate::secret::Secret;
@@ -32,6 +34,12 @@ pub trait TerminalRun: Send {
 
     /// Ends the process now, and gives what it wrote.
     fn end(self: Box<Self>) -> TerminalFuture<'static, TerminalOutput>;
+
+    /// The session that it is, for a terminal of our own. The registry lists what a host supplies
+    /// without its process.
+    fn session(&self) -> Option<TerminalSession> {
+        None
+    }
 }
 
 /// What a terminal runs.

@@ -118,8 +118,11 @@ impl HookVariables {
 /// body `{session_id, interaction_id, event_type, event_data, timestamp}`, in order of arrival.
 #[derive(Clone, Debug)]
 pub struct HookBackend {
-    /// The address, `http://` only in this version: an event goes in clear text.
+    /// The address, `https://`, or `http://` where nobody listens on the way.
     pub url: String,
+    /// A PEM file with certificates that vouch for the backend's own, beside those that the web
+    /// trusts.
+    pub authorities: Option<PathBuf>,
     /// Shown as a bearer token.
     pub token: Option<Secret<String>>,
     /// The backend's name for the session.
@@ -143,6 +146,7 @@ impl HookBackend {
     pub fn new(url: impl Into<String>, session_id: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            authorities: None,
             token: None,
             session_id: session_id.into(),
             allow_clear_text: false,

@@ -41,7 +41,7 @@ pub enum HookServerError {
         /// The address.
         url: String,
         /// What is wrong, and what to do.
-        reason: &'static str,
+        reason: String,
     },
     /// The settings that hooks are to be added to are not what the agent takes.
     #[error(

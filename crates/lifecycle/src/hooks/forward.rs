@@ -3,6 +3,7 @@
 mod outgoing;
 mod target;
 mod time;
+mod tls;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

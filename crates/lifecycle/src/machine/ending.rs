@@ -30,9 +30,11 @@ impl Machine {
     }
 
     pub(super) fn timeout(&mut self) {
-        for answered in self.requests.expire(self.now, self.limits.control_timeout) {
-            self.missed(&answered);
-            self.answered(answered);
+        if self.cut_since.is_none() {
+            for answered in self.requests.expire(self.now, self.limits.control_timeout) {
+                self.missed(&answered);
+                self.answered(answered);
+            }
         }
         let now = self.now;
         let due = |by: Option<Duration>| by.is_some_and(|by| by <= now);
@@ -92,6 +94,12 @@ impl Machine {
         let (expected, reason) = self.ending();
         self.tell(DialogueEventKind::SessionEnd { expected, reason });
         self.outputs.push_back(Output::Finished);
+    }
+
+    /// The host lets go of an agent that goes on without it.
+    pub(crate) fn detach(&mut self) {
+        self.ending = Some(Ending::Terminated);
+        self.end_by = None;
     }
 
     /// An end that waits for the open turn does not expect the agent to go in the middle of it.

@@ -20,6 +20,8 @@ pub enum ReceiptState {
     Answered,
     /// It was answered together with a later one.
     Merged,
+    /// The agent knows its uuid from an earlier run: it repeats the prompt and does not answer it.
+    Duplicate,
     /// The agent gave it up unanswered.
     Cancelled,
     /// The process ended before the agent said what became of it.
@@ -37,11 +39,23 @@ impl ReceiptState {
 /// The prompts of a session, by uuid.
 #[derive(Debug, Default)]
 pub(crate) struct Receipts {
-    states: HashMap<String, ReceiptState>,
+    states: HashMap<String, Sent>,
     /// Uuids in the order of sending.
     order: Vec<String>,
     /// How many are open.
     open: usize,
+    /// Whether the agent tells the life of each prompt.
+    tells_lifecycle: bool,
+    /// Whether a turn has begun in this run.
+    has_begun: bool,
+}
+
+/// A prompt that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    state: ReceiptState,
+    /// Whether the agent has told that it takes it up.
+    is_queued: bool,
 }
 
 /// A step that a prompt has made.
@@ -53,14 +67,18 @@ impl Receipts {
     }
 
     pub(crate) fn accept(&mut self, uuid: &str) {
-        self.states.insert(uuid.to_owned(), ReceiptState::Accepted);
+        let sent = Sent {
+            state: ReceiptState::Accepted,
+            is_queued: false,
+        };
+        self.states.insert(uuid.to_owned(), sent);
         self.order.push(uuid.to_owned());
         self.open += 1;
     }
 
     /// Moves a prompt forward; nothing when it is there already or not ours.
     pub(crate) fn advance(&mut self, uuid: &str, state: ReceiptState) -> Option<Step> {
-        let current = self.states.get_mut(uuid)?;
+        let current = &mut self.states.get_mut(uuid)?.state;
         if current.is_final() || *current >= state {
             return None;
         }
@@ -71,7 +89,32 @@ impl Receipts {
         Some((uuid.to_owned(), state))
     }
 
+    /// The agent has begun a turn.
+    pub(crate) const fn turn_begins(&mut self) {
+        self.has_begun = true;
+    }
+
+    /// An echo. That of a prompt which the agent never took up is all that will come of it: its
+    /// uuid is in the conversation already (protocol, section B.2). An agent that tells nothing of
+    /// its prompts is believed to begin a turn before the first echo.
+    pub(crate) fn echo(&mut self, uuid: &str) -> Option<Step> {
+        let is_taken_up = self.states.get(uuid)?.is_queued;
+        let is_known = !is_taken_up && (self.tells_lifecycle || !self.has_begun);
+        let state = if is_known {
+            ReceiptState::Duplicate
+        } else {
+            ReceiptState::Echoed
+        };
+        self.advance(uuid, state)
+    }
+
     pub(crate) fn lifecycle(&mut self, line: &CommandLifecycle<'_>) -> Option<Step> {
+        self.tells_lifecycle = true;
+        if let Some(uuid) = line.command_uuid
+            && let Some(sent) = self.states.get_mut(&*uuid.decode())
+        {
+            sent.is_queued = true;
+        }
         let state = match &*line.state.unwrap_or_default().decode() {
             "started" => ReceiptState::Started,
             "cancelled" | "discarded" | "refused" => ReceiptState::Cancelled,
@@ -134,7 +177,11 @@ impl Receipts {
 
     /// The open prompts, the oldest first.
     fn open_ones(&self) -> impl Iterator<Item = &str> {
-        let is_open = |uuid: &&String| self.states.get(*uuid).is_some_and(|it| !it.is_final());
+        let is_open = |uuid: &&String| {
+            self.states
+                .get(*uuid)
+                .is_some_and(|it| !it.state.is_final())
+        };
         self.order.iter().filter(is_open).map(String::as_str)
     }
 }

@@ -13,6 +13,8 @@ use crate::machine::input::{Reply, Ticket};
 pub(crate) struct Requests {
     open: BTreeMap<u64, Open>,
     last: u64,
+    /// What stands in each id between those of several hosts of one agent; empty for its first.
+    salt: String,
 }
 
 #[derive(Debug)]
@@ -34,6 +36,18 @@ pub(crate) struct Answered {
 const PREFIX: &str = "bowline-";
 
 impl Requests {
+    /// From now on ids are those of one host of several.
+    pub(crate) fn set_salt(&mut self, salt: String) {
+        self.salt = format!("{salt}-");
+    }
+
+    /// Gives the agent so much more time for everything that it was asked.
+    pub(crate) fn postpone(&mut self, by: Duration) {
+        for open in self.open.values_mut() {
+            open.due += by;
+        }
+    }
+
     /// Opens a request and gives its id.
     pub(crate) fn open(&mut self, name: &str, ticket: Option<Ticket>, due: Duration) -> String {
         self.last += 1;
@@ -45,13 +59,14 @@ impl Requests {
                 due,
             },
         );
-        format!("{PREFIX}{}", self.last)
+        format!("{PREFIX}{}{}", self.salt, self.last)
     }
 
     /// Closes the request that the agent answers; none for an answer to somebody else.
     pub(crate) fn answer(&mut self, answer: &ControlAnswer<'_>) -> Option<Answered> {
         let id = answer.request_id?.decode();
-        let open = self.open.remove(&id.strip_prefix(PREFIX)?.parse().ok()?)?;
+        let ours = id.strip_prefix(PREFIX)?.strip_prefix(&self.salt)?;
+        let open = self.open.remove(&ours.parse().ok()?)?;
         let text = |it: Option<Str<'_>>| it.map(|it| it.decode().into_owned());
         let reply = if answer.subtype.is_some_and(|subtype| subtype == "error") {
             Err(DialogueError::Refused {

@@ -3,6 +3,7 @@
 mod permissions;
 mod prompts;
 mod property;
+mod replay;
 mod told;
 mod watch;
 
@@ -57,8 +58,12 @@ struct World {
 
 impl World {
     fn new(limits: Limits) -> Self {
+        Self::of(Machine::new(limits, 0))
+    }
+
+    fn of(machine: Machine) -> Self {
         let mut world = Self {
-            machine: Machine::new(limits, 0),
+            machine,
             now: Duration::ZERO,
             lines: Vec::new(),
             replies: Vec::new(),

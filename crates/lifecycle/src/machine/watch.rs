@@ -6,7 +6,7 @@ use bowline_transport::{ConnectionState, Vitals};
 
 use super::{Ending, Machine, Output};
 use crate::events::DialogueEventKind;
-use crate::watchdog::{Facts, Silence, Step, WorkPhase};
+use crate::watchdog::{Activity, Facts, Silence, Step, WorkPhase};
 
 /// A request that changes nothing (protocol, section B.4). An agent that does not know it refuses,
 /// which is a sign of life as well.
@@ -41,6 +41,14 @@ impl Machine {
         }
     }
 
+    /// The last sign of life, and what the session is busy with now.
+    pub(crate) fn last_activity(&self) -> Activity {
+        Activity {
+            phase: self.phase(),
+            ..self.guard.last()
+        }
+    }
+
     /// Arms or disarms the watchdog after an input.
     pub(super) fn watch(&mut self) {
         if self.ended || self.ending == Some(Ending::Terminated) || self.killed.is_some() {
@@ -58,6 +66,12 @@ impl Machine {
     /// The link to the agent's machine changed.
     pub(super) fn connection(&mut self, state: ConnectionState) {
         self.is_cut_off = !state.is_up();
+        // Nobody answers over a link that is down, and nobody is late meanwhile.
+        if matches!(state, ConnectionState::Reconnecting { .. }) {
+            self.cut_since.get_or_insert(self.now);
+        } else if let Some(since) = self.cut_since.take() {
+            self.requests.postpone(self.now.saturating_sub(since));
+        }
         if let ConnectionState::Failed(failed) = &state {
             let reason = failed.to_string();
             self.host(HostEvent::ReconnectFailed { reason: &reason });

@@ -2,6 +2,10 @@
 
 use std::path::PathBuf;
 
+use bowline_transport::Environment;
+
+use crate::conversations::agent_folder;
+
 /// Living sessions at once: what the remote side of the design grants one host.
 const MAX_SESSIONS: usize = 64;
 
@@ -43,10 +47,7 @@ impl ManagerConfiguration {
     }
 
     pub(super) fn agent_folder(&self) -> PathBuf {
-        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-        let named = || variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
-        let home = || PathBuf::from(variable("HOME").unwrap_or_else(|| "/".into()));
-        let found = || named().unwrap_or_else(|| home().join(".claude"));
+        let found = || agent_folder(&Environment::inherited());
         self.agent_folder.clone().unwrap_or_else(found)
     }
 }

@@ -7,7 +7,7 @@ use super::follow::{self, Expected};
 use super::table::{Follower, Live, Place, Running};
 use super::{
     Lease, ManagedId, ManagerError, ResumeError, SessionInfo, SessionKind, SessionManager,
-    Timestamp, conversations,
+    Timestamp,
 };
 use crate::configuration::{Conversation, DialogueConfiguration};
 use crate::error::StartError;
@@ -120,11 +120,11 @@ impl SessionManager {
         &self,
         place: Place,
         mut info: SessionInfo,
-        configuration: DialogueConfiguration,
+        mut configuration: DialogueConfiguration,
     ) -> Result<SessionInfo, ManagerError> {
         let (id, table) = (info.id, &self.inner.table);
         info.cwd = canonical(&info.cwd)?;
-        let (lease, expected) = self.claim(id, &info.cwd, &configuration.conversation)?;
+        let (lease, expected) = self.claim(id, &info.cwd, &mut configuration.conversation)?;
         if let Some(conversation) = &expected.conversation {
             info.conversations.retain(|known| known != conversation);
             info.conversations.push(conversation.clone());
@@ -157,27 +157,22 @@ impl SessionManager {
         &self,
         id: ManagedId,
         cwd: &Path,
-        conversation: &Conversation,
+        conversation: &mut Conversation,
     ) -> Result<(Option<Lease>, Expected), ManagerError> {
         let agent_folder = self.inner.configuration.agent_folder();
+        *conversation = std::mem::take(conversation).verified(&agent_folder, cwd)?;
         let mut expected = Expected {
             cwd: cwd.to_path_buf(),
             conversation: None,
         };
-        let wanted = match conversation {
-            Conversation::New | Conversation::Continue => return Ok((None, expected)),
-            Conversation::Resume { id, fork } => {
-                conversations::verify(&agent_folder, id, cwd)?;
-                // A fork reads the conversation and writes another.
-                if *fork {
-                    return Ok((None, expected));
-                }
-                id
+        let wanted = match &*conversation {
+            // A fork reads the conversation and writes another.
+            Conversation::New
+            | Conversation::Continue
+            | Conversation::Resume { fork: true, .. } => {
+                return Ok((None, expected));
             }
-            Conversation::NewAs(id) => {
-                conversations::verify_new(&agent_folder, id)?;
-                id
-            }
+            Conversation::Resume { id, .. } | Conversation::NewAs(id) => id,
         };
         let lease = self.inner.leases.take(wanted, id)?;
         expected.conversation = Some(wanted.clone());

@@ -97,6 +97,14 @@ pub enum ResumeError {
         /// Where it was looked for.
         looked_in: PathBuf,
     },
+    /// The directory has had no conversation yet.
+    #[error("continue in {cwd}: it has no conversation under {looked_in}, begin a new one")]
+    NothingToContinue {
+        /// The directory.
+        cwd: PathBuf,
+        /// Where one was looked for.
+        looked_in: PathBuf,
+    },
     /// The conversation belongs to another directory.
     #[error(
         "resume {conversation}: it belongs to {belongs_to} and not to {given}, use that directory"
@@ -141,6 +149,7 @@ impl ManagerError {
                 | SpawnError::CwdNotADirectory { .. }
                 | SpawnError::CwdDenied { .. },
             )) => "BAD_WORKING_DIRECTORY",
+            Self::Start(StartError::Resume(error)) => error.code(),
             Self::Start(_) => "START_FAILED",
             Self::Resume(error) => error.code(),
             Self::Dialogue(_) => "DIALOGUE",
@@ -171,6 +180,7 @@ impl ResumeError {
             Self::NotResumable { .. } => "NOT_RESUMABLE",
             Self::InvalidId { .. } => "INVALID_CONVERSATION",
             Self::NotThere { .. } => "CONVERSATION_NOT_FOUND",
+            Self::NothingToContinue { .. } => "NOTHING_TO_CONTINUE",
             Self::WrongDirectory { .. } => "WRONG_DIRECTORY",
             Self::Leased { .. } => "CONVERSATION_IN_USE",
             Self::Exists { .. } => "CONVERSATION_EXISTS",

@@ -115,7 +115,7 @@ impl Leases {
 }
 
 /// An id becomes a file's name, here and at the agent: it must not be more than a name.
-pub(super) fn check_id(conversation: &str) -> Result<(), ResumeError> {
+pub(crate) fn check_id(conversation: &str) -> Result<(), ResumeError> {
     let is_name = (1..=MAX_ID).contains(&conversation.len())
         && conversation
             .bytes()

@@ -31,12 +31,32 @@ impl TerminalRegistry {
         tag: TerminalTag,
         dialogue: Option<WeakDialogue>,
     ) -> Registration {
+        self.list_as(RegisteredTerminal::new(terminal, tag), dialogue)
+    }
+
+    /// Lists a command in a terminal of ours, or of the host's own.
+    pub(crate) fn register_command(&self, terminal: Option<&TerminalSession>) -> Registration {
+        let tag = TerminalTag::Executor;
+        let terminal = terminal.map_or_else(
+            || RegisteredTerminal::of_host(tag),
+            |terminal| RegisteredTerminal::new(terminal, tag),
+        );
+        let mut registration = self.list_as(terminal, None);
+        "the command was given up".clone_into(&mut registration.reason);
+        registration
+    }
+
+    fn list_as(
+        &self,
+        terminal: RegisteredTerminal,
+        dialogue: Option<WeakDialogue>,
+    ) -> Registration {
         let mut list = self.lock();
         list.births += 1;
         list.totals.0.started += 1;
         let at = list.births;
         let live = Live {
-            terminal: RegisteredTerminal::new(terminal, tag),
+            terminal,
             dialogue,
             permissions: Vec::new(),
         };

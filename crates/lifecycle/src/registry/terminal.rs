@@ -48,10 +48,10 @@ pub struct RegisteredTerminal {
     pub tag: TerminalTag,
     /// The child's process id on its own machine.
     pub pid: Option<u32>,
-    /// Where the child is, and what its streams are.
-    pub kind: Kind,
-    /// How tightly its processes are held.
-    pub containment: Containment,
+    /// Where the child is, and what its streams are; absent for a terminal of the host's own.
+    pub kind: Option<Kind>,
+    /// How tightly its processes are held; absent for a terminal of the host's own.
+    pub containment: Option<Containment>,
     /// When it was started.
     pub started: SystemTime,
     connection: watch::Receiver<ConnectionState>,
@@ -85,10 +85,23 @@ impl RegisteredTerminal {
             id: terminal.id(),
             tag,
             pid: terminal.pid(),
-            kind: terminal.kind(),
-            containment: terminal.containment(),
+            kind: Some(terminal.kind()),
+            containment: Some(terminal.containment()),
             started: SystemTime::now(),
             connection: terminal.connection(),
+        }
+    }
+
+    /// A terminal of the host's own, which is known by what runs in it alone.
+    pub(super) fn of_host(tag: TerminalTag) -> Self {
+        Self {
+            id: SessionId::random(),
+            tag,
+            pid: None,
+            kind: None,
+            containment: None,
+            started: SystemTime::now(),
+            connection: watch::channel(ConnectionState::Connected).1,
         }
     }
 

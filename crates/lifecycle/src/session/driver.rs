@@ -15,7 +15,7 @@ use std::time::Duration;
 use bowline_jsonl::Prompt;
 use bowline_reducer::{Revision, Transcript};
 use bowline_transport::{
-    ConnectionState, Exit, Kind, Ladder, Piece, Stream, Tap, TerminalSession, TerminationReport,
+    ConnectionState, Exit, Ladder, Piece, Stream, Tap, TerminalSession, TerminationReport,
 };
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -26,8 +26,8 @@ use tracing::debug;
 use crate::error::DialogueError;
 use crate::machine::{Command, Input, Machine, Output, ReceiptState, Reply, Ticket};
 use crate::session::outside::Outside;
-use crate::session::record::Recorder;
-use crate::session::{Ended, Final};
+use crate::session::record::{Recorder, Recording};
+use crate::session::{Ended, Final, LastActivity};
 
 /// Bytes that are folded before other sessions on this thread have their turn: a fraction of a
 /// millisecond's work.
@@ -48,6 +48,8 @@ pub(super) enum Message {
         reply: Answer,
     },
     Inspect(Box<dyn FnOnce(&mut Transcript) + Send>),
+    Activity(oneshot::Sender<LastActivity>),
+    Detach,
 }
 
 /// What is to be written, in order.
@@ -73,9 +75,11 @@ pub(super) struct Driver {
     /// The receipt of the prompt that is being taken.
     offered: Option<watch::Sender<ReceiptState>>,
     last_ticket: Ticket,
+    /// Whether the agent is to go on without this session.
+    is_detached: bool,
     /// Whether somebody can still send messages.
     has_handles: bool,
-    recorder: Option<tokio::task::JoinHandle<Option<String>>>,
+    recording: Option<Recording>,
     outside: Outside,
     /// The link to the agent's machine, if it is another one.
     link: Option<watch::Receiver<ConnectionState>>,
@@ -100,10 +104,8 @@ impl Driver {
     ) -> (Self, Watches) {
         let (revision, newest) = watch::channel(machine.transcript().revision());
         let (ended, last) = watch::channel(None);
-        let recorder =
-            recorder.map(|recorder| tokio::spawn(recorder.copy(terminal.reader(Stream::Output))));
-        let is_local = matches!(terminal.kind(), Kind::LocalPipes | Kind::LocalPty);
-        let link = (!is_local).then(|| terminal.connection());
+        let recording = recorder.map(|recorder| recorder.start(&terminal));
+        let link = terminal.is_remote().then(|| terminal.connection());
         let driver = Self {
             tap: Some(tap),
             folded: 0,
@@ -118,8 +120,9 @@ impl Driver {
             receipts: HashMap::new(),
             offered: None,
             last_ticket: 0,
+            is_detached: false,
             has_handles: true,
-            recorder,
+            recording,
             outside,
             link,
             revision,
@@ -223,6 +226,15 @@ impl Driver {
                 // Whoever has looked may wait for what comes next.
                 self.machine.transcript().seal();
             }
+            Some(Message::Activity(reply)) => {
+                // Whoever asked may be gone.
+                let _ = reply.send(LastActivity::of(&self.machine, self.start));
+            }
+            Some(Message::Detach) => {
+                self.is_detached = true;
+                self.machine.detach();
+                self.terminal.detach();
+            }
             // The last handle is gone, and the session goes with it.
             None => {
                 self.has_handles = false;
@@ -305,15 +317,23 @@ impl Driver {
                     .err()
                     .map(|_| Input::WriteFailed)
             })),
-            Some(Write::Line { line, prompt }) => Some(Box::pin(async move {
-                match terminal.write(line).await {
-                    Ok(()) => prompt.map(Input::Written),
-                    Err(error) => {
-                        debug!(%error, "a line did not reach the agent");
-                        Some(Input::WriteFailed)
+            Some(Write::Line { line, prompt }) => {
+                let notebook = self.recording.as_ref().map(Recording::notebook);
+                Some(Box::pin(async move {
+                    match terminal.write(line.clone()).await {
+                        Ok(()) => {
+                            if let Some(notebook) = notebook {
+                                notebook.sent(line);
+                            }
+                            prompt.map(Input::Written)
+                        }
+                        Err(error) => {
+                            debug!(%error, "a line did not reach the agent");
+                            Some(Input::WriteFailed)
+                        }
                     }
-                }
-            })),
+                }))
+            }
         };
     }
 
@@ -337,11 +357,13 @@ impl Driver {
             interrupt: None,
             ..self.ladder
         };
-        let report = self.terminal.terminate(rest).await;
-        let recording_failed = match self.recorder.take() {
-            Some(recorder) => recorder
-                .await
-                .unwrap_or_else(|error| Some(error.to_string())),
+        let report = if self.is_detached {
+            TerminationReport::untouched(self.terminal.containment(), exit)
+        } else {
+            self.terminal.terminate(rest).await
+        };
+        let recording_failed = match self.recording.take() {
+            Some(recording) => recording.finish(exit).await,
             None => None,
         };
         self.inbox.close();
@@ -364,6 +386,7 @@ impl Driver {
         let last = Final {
             end,
             machine: Mutex::new(self.machine),
+            start: self.start,
         };
         self.ended.send_replace(Some(Arc::new(last)));
     }

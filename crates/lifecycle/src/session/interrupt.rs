@@ -18,6 +18,8 @@ pub enum InterruptScope {
     TurnAndQueued,
     /// The running turn, and the background tasks that are open then.
     TurnAndTasks,
+    /// The running turn, the prompts that wait, and the background tasks that are open then.
+    All,
     /// One task, by its `task_id`. The turn goes on.
     Task(String),
 }
@@ -55,17 +57,15 @@ impl DialogueSession {
     ) -> Result<Interrupted, DialogueError> {
         match scope {
             InterruptScope::Turn => self.stop_turn(false).await,
-            InterruptScope::TurnAndQueued => {
-                let held = self.give_up_held().await?;
-                let mut stopped = self.stop_turn(true).await?;
-                stopped.cancelled.extend(held);
-                Ok(stopped)
-            }
+            InterruptScope::TurnAndQueued => self.stop_turn_and_queued().await,
             InterruptScope::TurnAndTasks => {
                 let mut stopped = self.stop_turn(false).await?;
-                for task in self.open_tasks().await {
-                    stopped.tasks.push(self.stop_task(task).await?);
-                }
+                stopped.tasks = self.stop_tasks().await?;
+                Ok(stopped)
+            }
+            InterruptScope::All => {
+                let mut stopped = self.stop_turn_and_queued().await?;
+                stopped.tasks = self.stop_tasks().await?;
                 Ok(stopped)
             }
             InterruptScope::Task(task) => Ok(Interrupted {
@@ -84,6 +84,21 @@ impl DialogueSession {
             cancelled: receipt.cancelled,
             tasks: Vec::new(),
         })
+    }
+
+    async fn stop_turn_and_queued(&self) -> Result<Interrupted, DialogueError> {
+        let held = self.give_up_held().await?;
+        let mut stopped = self.stop_turn(true).await?;
+        stopped.cancelled.extend(held);
+        Ok(stopped)
+    }
+
+    async fn stop_tasks(&self) -> Result<Vec<String>, DialogueError> {
+        let mut stopped = Vec::new();
+        for task in self.open_tasks().await {
+            stopped.push(self.stop_task(task).await?);
+        }
+        Ok(stopped)
     }
 
     /// Gives up the prompts that a pause has kept back.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bowline_transport::{
-    Configuration, Containment, Environment, Ladder, PtyMode, Stdio, WindowSize,
+    Configuration, Containment, Environment, Ladder, LoginShell, PtyMode, Stdio, WindowSize,
 };
 
 use crate::line_buffer::LineLimits;
@@ -13,7 +13,7 @@ use crate::line_buffer::LineLimits;
 /// The terminal that shell sessions say they are (seed 004).
 const TERM: &str = "xterm-256color";
 
-/// Where a shell is looked for when `SHELL` names none: the shells of macOS, of most Linux
+/// Where a shell is looked for when the user's own is not there: the shells of macOS, of most Linux
 /// systems, and of all.
 const SHELLS: [&str; 3] = ["/bin/zsh", "/bin/bash", "/bin/sh"];
 
@@ -49,7 +49,7 @@ pub struct ShellConfiguration {
 /// What a shell session runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ShellProgram {
-    /// The login shell of the user (`SHELL` of the host), with `-l`. On a terminal it is interactive
+    /// The login shell of the user (`SHELL` of the host, else of the user database), with `-l`. On a terminal it is interactive
     /// too, so that it reads every file that a terminal window would.
     #[default]
     Login,
@@ -75,6 +75,15 @@ impl ShellConfiguration {
             containment: None,
             guard: None,
         }
+    }
+
+    /// Takes the environment that a login shell makes, in place of this process's own: for programs
+    /// of a host that was not started from a shell. A login shell reads its files by itself. The
+    /// shell is asked once for all sessions, as [`LoginShell::environment`] has it; one that gives
+    /// no answer leaves this process's own.
+    pub async fn with_login_environment(mut self, shell: &LoginShell) -> Self {
+        self.env = shell.environment().await.environment();
+        self
     }
 
     pub(super) fn terminal(&self) -> Configuration {
@@ -106,7 +115,10 @@ impl ShellConfiguration {
 }
 
 fn login_shell() -> OsString {
-    let named = std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_file());
-    let found = || SHELLS.iter().find(|shell| Path::new(shell).is_file());
-    named.unwrap_or_else(|| found().unwrap_or(&"/bin/sh").into())
+    let own = LoginShell::of_user().shell;
+    if own.is_file() {
+        return own.into();
+    }
+    let found = SHELLS.iter().find(|shell| Path::new(shell).is_file());
+    found.unwrap_or(&"/bin/sh").into()
 }

@@ -88,14 +88,18 @@ impl From<ExitStatus> for SessionExit {
 #[derive(Debug)]
 enum Entry {
     Line(String),
-    Gap(u64),
+    Gap {
+        bytes: u64,
+        /// Bytes of all gaps up to this one.
+        lost: u64,
+    },
 }
 
 impl Entry {
     fn bytes(&self) -> usize {
         match self {
             Self::Line(line) => line.len(),
-            Self::Gap(_) => 0,
+            Self::Gap { .. } => 0,
         }
     }
 }
@@ -106,6 +110,9 @@ struct History {
     bytes: usize,
     /// Number of the first entry that is kept.
     first: u64,
+    /// Bytes of all gaps so far, and of those that are not kept any more.
+    lost: u64,
+    forgotten: u64,
     state: SessionState,
     exit: Option<SessionExit>,
 }
@@ -148,23 +155,28 @@ impl Feed {
     }
 
     pub(crate) fn line(&self, line: Line) {
-        self.push(Entry::Line(line.text));
+        self.push(self.lock(), Entry::Line(line.text));
     }
 
     pub(crate) fn gap(&self, bytes: u64) {
-        self.push(Entry::Gap(bytes));
+        let mut history = self.lock();
+        history.lost += bytes;
+        let lost = history.lost;
+        self.push(history, Entry::Gap { bytes, lost });
     }
 
-    fn push(&self, entry: Entry) {
-        let mut history = self.lock();
+    fn push(&self, mut history: MutexGuard<'_, History>, entry: Entry) {
         history.bytes += entry.bytes();
         history.entries.push_back(entry);
         while history.entries.len() > self.max_entries
             || (history.bytes > self.max_bytes && history.entries.len() > 1)
         {
-            let dropped = history.entries.pop_front().map_or(0, |entry| entry.bytes());
-            history.bytes -= dropped;
+            let dropped = history.entries.pop_front();
+            history.bytes -= dropped.as_ref().map_or(0, Entry::bytes);
             history.first += 1;
+            if let Some(Entry::Gap { lost, .. }) = dropped {
+                history.forgotten = lost;
+            }
         }
     }
 
@@ -214,6 +226,7 @@ impl Feed {
         let history = self.lock();
         SessionEvents {
             next: history.end(),
+            lost: history.lost,
             told: Some(history.state),
             is_over: false,
             feed: Arc::clone(self),
@@ -223,6 +236,7 @@ impl Feed {
     pub(crate) fn subscribe_from_start(self: &Arc<Self>) -> SessionEvents {
         SessionEvents {
             next: 0,
+            lost: 0,
             told: None,
             is_over: false,
             feed: Arc::clone(self),
@@ -239,6 +253,8 @@ impl Feed {
 pub struct SessionEvents {
     feed: Arc<Feed>,
     next: u64,
+    /// Bytes of the gaps that it was told of.
+    lost: u64,
     told: Option<SessionState>,
     is_over: bool,
 }
@@ -268,6 +284,12 @@ impl SessionEvents {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let session = self.feed.session;
+        // A gap among the entries that it has missed is no less a gap.
+        if self.lost < history.forgotten {
+            let bytes = history.forgotten - self.lost;
+            self.lost = history.forgotten;
+            return Some(SessionEvent::Gap { session, bytes });
+        }
         if self.next < history.first {
             let lines = history.first - self.next;
             self.next = history.first;
@@ -282,10 +304,13 @@ impl SessionEvents {
                     stream: "stdout",
                     line: line.clone(),
                 },
-                Entry::Gap(bytes) => SessionEvent::Gap {
-                    session,
-                    bytes: *bytes,
-                },
+                Entry::Gap { bytes, lost } => {
+                    self.lost = *lost;
+                    SessionEvent::Gap {
+                        session,
+                        bytes: *bytes,
+                    }
+                }
             });
         }
         if self.told != Some(history.state) {

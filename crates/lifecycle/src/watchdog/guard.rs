@@ -80,6 +80,10 @@ impl Guard {
         self.next
     }
 
+    pub(crate) const fn last(&self) -> Activity {
+        self.heard
+    }
+
     /// A sign of life.
     pub(crate) fn heard(&mut self, source: ActivitySource, now: Duration) {
         self.heard = Activity {

@@ -4,4 +4,5 @@ mod observed;
 mod ownership;
 mod permissions;
 mod silence;
+mod steps;
 mod support;

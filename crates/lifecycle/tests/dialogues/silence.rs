@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use bowline_lifecycle::{
-    DialogueConfiguration, DialogueEventKind, PhaseLimits, ProbeAnswer, Prompt, SilenceLimit,
-    WatchdogConfiguration, WorkPhase,
+    ActivitySource, DialogueConfiguration, DialogueEventKind, PhaseLimits, ProbeAnswer, Prompt,
+    SilenceLimit, WatchdogConfiguration, WorkPhase,
 };
 
-use super::support::{agent, start, until, within};
+use super::support::{TURN, agent, start, until, within};
 
 /// As the real one, in a hurry.
 fn hasty(script: &str) -> DialogueConfiguration {
@@ -104,4 +104,30 @@ done"#;
         assert_eq!(silence.probe, ProbeAnswer::Answered);
     }
     within("the end", session.terminate()).await;
+}
+
+#[tokio::test]
+async fn seed_001_the_last_activity_of_a_session_is_known_at_any_time() {
+    let (session, mut events) = start(agent(&TURN.replace("cat >/dev/null", "cat"))).await;
+    let first = within("an answer", session.last_activity()).await;
+    assert_eq!(
+        (first.source, first.phase),
+        (ActivitySource::Start, WorkPhase::Idle)
+    );
+    session.send(Prompt::text("go")).await.expect("it lives");
+    until(&mut events, "the turn", |kind| {
+        matches!(kind, DialogueEventKind::TurnEnd { .. })
+    })
+    .await;
+    let line = within("an answer", session.last_activity()).await;
+    assert_eq!(
+        (line.source, line.phase),
+        (ActivitySource::Event, WorkPhase::Idle)
+    );
+    let later = within("an answer", session.last_activity()).await;
+    assert!(later.age >= line.age, "time goes on");
+    within("the end", session.terminate()).await;
+    let after = within("an answer", session.last_activity()).await;
+    assert_eq!(after.source, ActivitySource::Event);
+    assert!(after.age >= later.age);
 }

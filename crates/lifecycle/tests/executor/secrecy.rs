@@ -28,7 +28,7 @@ fn variable(pid: u32, name: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn no_secret_is_in_an_argument_or_a_log() {
+async fn seed_003_what_is_executed_is_logged_and_no_secret_with_it() {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(LevelFilter::TRACE)
@@ -65,10 +65,15 @@ async fn no_secret_is_in_an_argument_or_a_log() {
         .expect("no panic")
         .expect_err("cleaned up");
     let text = log.text();
-    assert!(
-        text.contains("prompt_bytes=13"),
-        "its length is logged: {text}"
-    );
+    for told in [
+        "the agent is started in a terminal",
+        "session=\"s\"",
+        "prompt_bytes=13",
+        "resumed=\"none\"",
+        "cleaned up",
+    ] {
+        assert!(text.contains(told), "no {told}: {text}");
+    }
     for secret in [token.as_str(), "canary"] {
         assert!(
             !lines.iter().any(|line| line.contains(secret)),

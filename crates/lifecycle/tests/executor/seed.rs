@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use bowline_lifecycle::{
     AgentDocument, AgentMode, AgentOptions, CommandResult, Conversation, Evidence, ExecutorCommand,
-    ExecutorConfiguration, ExecutorError, HookBackend, HookConfiguration, HookServerError,
-    HookVariables, PrintFormat, Secret, Shell, TerminalError, TerminalExecutor, TerminalOutput,
+    ExecutorConfiguration, ExecutorError, ExitStatus, HookBackend, HookConfiguration,
+    HookServerError, HookVariables, PrintFormat, Secret, Shell, TerminalCommand, TerminalError,
+    TerminalExecutor, TerminalOutput, TerminalRegistry, TerminalTag,
 };
 use serde_json::Value;
 
@@ -65,6 +66,40 @@ async fn seed_003_a_command_runs_in_the_hosts_terminal_and_its_result_has_every_
         0,
         "the run was let go"
     );
+}
+
+/// What the host's terminal is, while its command runs, to the registry.
+fn listed(_: TerminalCommand) -> Result<TerminalOutput, TerminalError> {
+    let listed = TerminalRegistry::shared().list();
+    let own = listed
+        .iter()
+        .filter(|it| it.tag == TerminalTag::Executor && it.kind.is_none());
+    Ok(TerminalOutput {
+        stdout: own.count().to_string(),
+        exit_code: Some(77),
+        ..TerminalOutput::default()
+    })
+}
+
+#[tokio::test]
+async fn a_command_in_the_hosts_terminal_is_listed_while_it_runs() {
+    let terminal = FakeTerminal::new(listed);
+    let mut configuration = ExecutorConfiguration::new("session-1");
+    configuration.hook_grace = Duration::ZERO;
+    let executor = with(configuration, &terminal).await;
+    let result = executed(&executor, ExecutorCommand::new("i1", "hello")).await;
+    assert_ne!(result.stdout, "0");
+    let tombstones = TerminalRegistry::shared().tombstones();
+    let own = tombstones
+        .iter()
+        .find(|it| it.status == Some(ExitStatus::Code(77)));
+    let own = own.expect("a tombstone");
+    assert_eq!(
+        (own.tag, own.expected, own.reason.as_str()),
+        (TerminalTag::Executor, true, "exit code 77")
+    );
+    let listed = TerminalRegistry::shared().list();
+    assert!(!listed.iter().any(|it| it.id == own.id));
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Events on their way to a backend.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use bowline_lifecycle::{
@@ -7,7 +8,7 @@ use bowline_lifecycle::{
 };
 use serde_json::json;
 
-use crate::support::{Hook, PATIENCE, backend, within};
+use crate::support::{Hook, PATIENCE, backend, secure_backend, within};
 
 async fn server(backend: HookBackend) -> HookServer {
     let configuration = HookConfiguration {
@@ -70,6 +71,52 @@ async fn a_backend_that_fails_at_first_gets_the_event_in_the_end() {
         .expect("a report");
     assert_eq!((report.delivered, report.failed), (1, 0));
     assert_eq!(received.iter().count(), 3);
+}
+
+#[tokio::test]
+async fn a_backend_on_another_machine_is_spoken_to_in_secret() {
+    let (url, pem, received) = secure_backend(&[503, 200]);
+    let mut authorities = tempfile::NamedTempFile::new().expect("a file");
+    authorities
+        .write_all(pem.as_bytes())
+        .expect("a certificate");
+    let server = server(HookBackend {
+        authorities: Some(authorities.path().to_owned()),
+        ..to(&url)
+    })
+    .await;
+    Hook::of(&server, "i")
+        .post(r#"{"hook_event_name":"Stop"}"#)
+        .await;
+    let report = within("a stop", server.stop())
+        .await
+        .forward
+        .expect("a report");
+    assert_eq!((report.delivered, report.failed), (1, 0));
+    for _ in 0..2 {
+        let request = received.recv_timeout(PATIENCE).expect("a request");
+        assert_eq!(request.authorization, "Bearer api-token");
+        assert_eq!(request.body["event_type"], "Stop");
+    }
+}
+
+#[tokio::test]
+async fn a_backend_that_nobody_vouches_for_is_told_nothing() {
+    let (url, _, received) = secure_backend(&[200, 200, 200]);
+    let server = server(HookBackend {
+        attempts: 3,
+        ..to(&url)
+    })
+    .await;
+    Hook::of(&server, "i")
+        .post(r#"{"hook_event_name":"Stop"}"#)
+        .await;
+    let report = within("a stop", server.stop())
+        .await
+        .forward
+        .expect("a report");
+    assert_eq!((report.delivered, report.failed), (0, 1));
+    assert_eq!(received.iter().count(), 0);
 }
 
 #[tokio::test]

@@ -35,12 +35,25 @@ async fn no_secret_is_logged() {
     let token = server.token().expose().clone();
     let shown = format!("{server:?}");
     let hook = Hook::of(&server, "i");
-    hook.post(r#"{"hook_event_name":"UserPromptSubmit","prompt":"canary-prompt"}"#)
-        .await;
-    hook.post(r#"{"hook_event_name":"PreToolUse","tool_use_id":"t","tool_input":"canary-input"}"#)
-        .await;
-    assert_eq!(hook.post("canary-junk").await.0, 400);
-    assert_eq!(hook.with_token("canary-guess").post("{}").await.0, 401);
+    let mut answers = Vec::new();
+    for (event, status) in [
+        (
+            r#"{"hook_event_name":"UserPromptSubmit","prompt":"canary-prompt"}"#,
+            200,
+        ),
+        (
+            r#"{"hook_event_name":"PreToolUse","tool_use_id":"t","tool_input":"canary-input"}"#,
+            200,
+        ),
+        ("canary-junk", 400),
+    ] {
+        answers.push(hook.post(event).await);
+        assert_eq!(answers.last().expect("an answer").0, status);
+    }
+    answers.push(hook.with_token("canary-guess").post("{}").await);
+    assert_eq!(answers.last().expect("an answer").0, 401);
+    // What hooks print is what the model and the person see.
+    let answers = format!("{answers:?}");
     within("a stop", server.stop()).await;
     let text = log.text();
     for event in [
@@ -54,5 +67,6 @@ async fn no_secret_is_logged() {
     for secret in [token.as_str(), "canary"] {
         assert!(!text.contains(secret), "{secret} was logged: {text}");
         assert!(!shown.contains(secret), "{secret} is shown: {shown}");
+        assert!(!answers.contains(secret), "{secret} is answered: {answers}");
     }
 }

@@ -1,12 +1,14 @@
 //! A client of hooks, and a backend.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use bowline_lifecycle::{HookEvent, HookNews, HookServer, HookSubscription};
 use serde_json::Value;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// Longer than anything takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -100,6 +102,37 @@ pub(crate) struct Received {
 
 /// A backend that answers with these statuses in turn, and then is gone.
 pub(crate) fn backend(statuses: &'static [u16]) -> (String, mpsc::Receiver<Received>) {
+    let (address, received) = serve(statuses, Some);
+    (format!("http://{address}"), received)
+}
+
+/// As [`backend`], behind a certificate for `localhost`, which comes as PEM.
+pub(crate) fn secure_backend(
+    statuses: &'static [u16],
+) -> (String, String, mpsc::Receiver<Received>) {
+    let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
+    let own = own.expect("a certificate");
+    let key = PrivateKeyDer::Pkcs8(own.signing_key.serialize_der().into());
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let configuration = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider knows them")
+        .with_no_client_auth()
+        .with_single_cert(vec![own.cert.der().clone()], key)
+        .expect("they belong together");
+    let configuration = Arc::new(configuration);
+    let (address, received) = serve(statuses, move |stream| {
+        let connection = ServerConnection::new(Arc::clone(&configuration)).ok()?;
+        Some(StreamOwned::new(connection, stream))
+    });
+    let url = format!("https://localhost:{}", address.port());
+    (url, own.cert.pem(), received)
+}
+
+fn serve<S: Read + Write>(
+    statuses: &'static [u16],
+    wrap: impl Fn(TcpStream) -> Option<S> + Send + 'static,
+) -> (SocketAddr, mpsc::Receiver<Received>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let (requests, received) = mpsc::channel();
@@ -108,15 +141,15 @@ pub(crate) fn backend(statuses: &'static [u16]) -> (String, mpsc::Receiver<Recei
             let Ok((stream, _)) = listener.accept() else {
                 return;
             };
-            if let Some(request) = answered(stream, *status) {
+            if let Some(request) = wrap(stream).and_then(|it| answered(it, *status)) {
                 let _ = requests.send(request);
             }
         }
     });
-    (format!("http://{address}"), received)
+    (address, received)
 }
 
-fn answered(stream: TcpStream, status: u16) -> Option<Received> {
+fn answered(stream: impl Read + Write, status: u16) -> Option<Received> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
@@ -137,6 +170,7 @@ fn answered(stream: TcpStream, status: u16) -> Option<Received> {
     reader.read_exact(&mut body).ok()?;
     let answer = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
     reader.get_mut().write_all(answer.as_bytes()).ok()?;
+    reader.get_mut().flush().ok()?;
     Some(Received {
         line: line.trim().to_owned(),
         authorization,

@@ -68,6 +68,29 @@ async fn seed_004_create_gives_id_state_directory_label_and_time() {
 }
 
 #[tokio::test]
+async fn seed_004_get_and_list_give_what_is_known_of_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let manager = open(folder.path());
+    assert!(manager.list().is_empty());
+    let mut made = Vec::new();
+    for label in ["fox", "hare"] {
+        let created = manager.create_shell(sleeper(folder.path()), label).await;
+        made.push(created.unwrap());
+    }
+    let listed: Vec<_> = manager.list().iter().map(|it| it.id).collect();
+    assert_eq!(listed, [made[0].id, made[1].id], "in the order of making");
+    for info in &made {
+        let known = manager.get(info.id).unwrap();
+        assert_eq!((known.pid, &known.label), (info.pid, &info.label));
+        assert!(known.pid.is_some() && known.end.is_none());
+    }
+    manager.kill(made[0].id).await.unwrap();
+    assert!(manager.get(made[0].id).is_none());
+    assert_eq!(manager.list().len(), 1);
+    manager.shutdown().await;
+}
+
+#[tokio::test]
 async fn seed_004_a_missing_directory_makes_no_session() {
     let folder = tempfile::tempdir().unwrap();
     let manager = limited(folder.path(), 1);

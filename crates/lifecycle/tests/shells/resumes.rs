@@ -211,6 +211,11 @@ async fn what_cannot_be_resumed_is_a_typed_error_and_starts_nothing() {
         ..rig.agent("honest")
     };
     assert_eq!(code(create(taken).await), "CONVERSATION_EXISTS");
+    let nothing = DialogueConfiguration {
+        conversation: Conversation::Continue,
+        ..rig.resuming(&id, "elsewhere", false)
+    };
+    assert_eq!(code(create(nothing).await), "NOTHING_TO_CONTINUE");
     assert_eq!(rig.manager.list().len(), 1);
     let file = std::fs::read_dir(rig.path("agent/projects"))
         .unwrap()

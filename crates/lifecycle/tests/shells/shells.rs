@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bowline_lifecycle::{
-    ExitStatus, SessionEvent, SessionExit, SessionState, ShellConfiguration, ShellSession,
-    SpawnError,
+    Environment, ExitStatus, LoginShell, SessionEvent, SessionExit, SessionState,
+    ShellConfiguration, ShellProgram, ShellSession, SpawnError,
 };
 use bowline_transport::{WindowSize, WriteError};
 
@@ -37,6 +37,24 @@ async fn seed_004_the_login_shell_is_the_users_own() {
         own.is_none_or(|own| own == shell) && shell.contains("sh"),
         "{shell}"
     );
+    session.kill().await;
+}
+
+#[tokio::test]
+async fn seed_004_the_environment_of_the_host_is_inherited() {
+    let home = tempfile::tempdir().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let mut configuration = command(
+        home.path(),
+        "/bin/sh",
+        &["-c", "echo \"<$PATH $TOKEN>\"; exec cat"],
+    );
+    configuration.env.set("TOKEN", "added");
+    configuration.size = WindowSize::new(24, 4096);
+    let session = ShellSession::start(configuration).unwrap();
+    let mut events = session.subscribe_from_start();
+    let line = line_that(&mut events, |line| line.starts_with('<')).await;
+    assert_eq!(line, format!("<{path} added>"));
     session.kill().await;
 }
 
@@ -271,4 +289,41 @@ async fn a_line_in_pieces_that_the_terminal_would_cut_is_refused() {
     assert!(submitted.typed == 0, "{submitted:?}");
     within(session.write("y".repeat(95) + "\n")).await.unwrap();
     assert_eq!(line_that(&mut events, |_| true).await, "4096");
+}
+
+/// A home whose profile sets a variable, and counts how often it is read.
+fn profiled(home: &std::path::Path) -> LoginShell {
+    let profile = "echo read >> \"$HOME/count\"\nexport FROM_PROFILE=yes\n";
+    std::fs::write(home.join(".bash_profile"), profile).unwrap();
+    let mut env = Environment::inherited();
+    env.set("HOME", home);
+    LoginShell {
+        shell: "/bin/bash".into(),
+        env,
+        ..LoginShell::of_user()
+    }
+}
+
+#[tokio::test]
+async fn programs_get_the_environment_of_a_login_shell_which_is_asked_once() {
+    let home = tempfile::tempdir().unwrap();
+    let shell = profiled(home.path());
+    let line = "echo \"<$FROM_PROFILE>\"; exec cat";
+    for _ in 0..2 {
+        let configuration = ShellConfiguration {
+            program: ShellProgram::Command("sh".into(), vec!["-c".into(), line.into()]),
+            ..ShellConfiguration::new(home.path())
+        };
+        let configuration = within(configuration.with_login_environment(&shell)).await;
+        let session = ShellSession::start(configuration).unwrap();
+        let mut events = session.subscribe_from_start();
+        let line = line_that(&mut events, |line| line.starts_with('<')).await;
+        assert_eq!(line, "<yes>");
+        session.kill().await;
+    }
+    let dialogue = bowline_lifecycle::DialogueConfiguration::default();
+    let dialogue = within(dialogue.with_login_environment(&shell)).await;
+    assert_eq!(dialogue.env.value("FROM_PROFILE"), Some("yes".into()));
+    let read = std::fs::read_to_string(home.path().join("count")).unwrap();
+    assert_eq!(read, "read\n");
 }

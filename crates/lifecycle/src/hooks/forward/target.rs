@@ -9,9 +9,11 @@ use hyper::client::conn::http1;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::super::{HookBackend, HookServerError};
+use super::tls::Tls;
 
 /// Brings a body to a backend.
 pub(super) trait Post: Send + Sync + 'static {
@@ -54,6 +56,8 @@ impl fmt::Display for Failure {
 pub(super) struct Target {
     host: String,
     port: u16,
+    /// None in clear text.
+    tls: Option<Tls>,
     authority: HeaderValue,
     path: String,
     authorization: Option<HeaderValue>,
@@ -61,42 +65,59 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn of(backend: &HookBackend) -> Result<Self, HookServerError> {
-        let refuse = |reason| {
-            let url = backend.url.clone();
-            HookServerError::Backend { url, reason }
-        };
-        let uri: Uri = backend
-            .url
-            .parse()
-            .map_err(|_| refuse("it is not an address, give one such as http://127.0.0.1:4000"))?;
-        if uri.scheme_str() != Some("http") {
-            return Err(refuse(
-                "only http:// in this version: name a relay on this machine, or send events yourself",
-            ));
-        }
+        Self::taken_apart(backend).map_err(|reason| HookServerError::Backend {
+            url: backend.url.clone(),
+            reason,
+        })
+    }
+
+    fn taken_apart(backend: &HookBackend) -> Result<Self, String> {
+        let uri = backend.url.parse::<Uri>();
+        let uri =
+            uri.map_err(|_| "it is not an address, give one such as https://backend.example")?;
         let authority = uri.authority().filter(|it| !it.as_str().contains('@'));
-        let authority =
-            authority.ok_or_else(|| refuse("it has no host, or a password: leave it out"))?;
+        let authority = authority.ok_or("it has no host, or a password: leave it out")?;
         let host = authority.host().trim_matches(['[', ']']);
-        if !is_loopback(host) && !backend.allow_clear_text {
-            return Err(refuse(
-                "it is another machine and http:// hides nothing: name a relay on this machine, \
-                 or allow clear text",
-            ));
-        }
+        let (tls, port) = match uri.scheme_str() {
+            Some("https") => (Some(Tls::new(host, backend.authorities.as_deref())?), 443),
+            Some("http") if is_loopback(host) || backend.allow_clear_text => (None, 80),
+            Some("http") => {
+                return Err(
+                    "it is another machine and http:// hides nothing: use https://, or \
+                            allow clear text"
+                        .to_owned(),
+                );
+            }
+            _ => return Err("it is neither https:// nor http://".to_owned()),
+        };
         Ok(Self {
             host: host.to_owned(),
-            port: authority.port_u16().unwrap_or(80),
-            authority: header(authority.as_str()).ok_or_else(|| refuse("it is not an address"))?,
+            port: authority.port_u16().unwrap_or(port),
+            tls,
+            authority: header(authority.as_str()).ok_or("it is not an address")?,
             path: path(uri.path(), &backend.session_id),
             authorization: authorization(backend)
-                .map_err(|()| refuse("its token cannot stand in a header, check it"))?,
+                .map_err(|()| "its token cannot stand in a header, check it")?,
         })
     }
 
     async fn exchange(&self, body: Bytes) -> Result<StatusCode, Failure> {
         let stream = TcpStream::connect((self.host.as_str(), self.port));
         let stream = stream.await.map_err(link)?;
+        match &self.tls {
+            None => self.ask(stream, body).await,
+            Some(tls) => {
+                let secured = tls.connector.connect(tls.name.clone(), stream);
+                self.ask(secured.await.map_err(link)?, body).await
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        body: Bytes,
+    ) -> Result<StatusCode, Failure> {
         let (mut sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(link)?;
         let mut response = std::pin::pin!(sender.send_request(self.request(body)?));
@@ -190,11 +211,11 @@ mod tests {
     #[test]
     fn a_backend_that_would_give_secrets_away_is_refused() {
         for (url, why) in [
-            ("https://backend.invalid", "only http://"),
+            ("ftp://backend.invalid", "neither https:// nor http://"),
             ("http://backend.invalid", "another machine"),
             ("http://10.0.0.1", "another machine"),
             ("http://user:pass@localhost", "leave it out"),
-            ("localhost", "only http://"),
+            ("localhost", "neither https:// nor http://"),
             ("http://local host", "not an address"),
         ] {
             let said = target(url).unwrap_err();
@@ -204,5 +225,11 @@ mod tests {
             );
         }
         assert!(target("http://[::1]:1").is_ok());
+        let secure = target("https://backend.invalid/x").unwrap();
+        assert_eq!((secure.port, secure.tls.is_some()), (443, true));
+        let mut backend = HookBackend::new("https://backend.invalid", "s");
+        backend.authorities = Some("/no/such/file".into());
+        let said = Target::of(&backend).unwrap_err().to_string();
+        assert!(said.contains("/no/such/file cannot be used"), "{said}");
     }
 }

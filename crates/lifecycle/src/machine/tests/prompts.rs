@@ -84,6 +84,60 @@ fn the_late_result_of_an_interrupted_turn_does_not_answer_the_next_prompt() {
     assert!(world.lines.last().expect("a line").contains("end_session"));
 }
 
+/// What the agent says of a prompt in an earlier run (recorded: `same_uuid_twice`).
+fn echo(world: &mut World, uuid: &str) {
+    world.agent(&format!(
+        r#"{{"type":"user","message":{{"role":"user","content":"hello"}},"session_id":"s","isReplay":true,"uuid":"{uuid}"}}"#
+    ));
+}
+
+fn lifecycle(world: &mut World, uuid: &str, state: &str) {
+    world.agent(&format!(
+        r#"{{"type":"command_lifecycle","command_uuid":"{uuid}","state":"{state}","uuid":"{uuid}{state}"}}"#
+    ));
+}
+
+#[test]
+fn a_prompt_that_the_agent_knows_from_an_earlier_run_is_a_duplicate() {
+    let mut world = World::new(LIMITS);
+    world.send("u1");
+    echo(&mut world, "u1");
+    assert_eq!(world.states("u1").last(), Some(&ReceiptState::Duplicate));
+    assert_eq!(world.json()["status"]["phase"], "idle", "no turn will come");
+    // The next one is new.
+    world.send("u2");
+    lifecycle(&mut world, "u2", "queued");
+    lifecycle(&mut world, "u2", "started");
+    echo(&mut world, "u2");
+    assert_eq!(world.states("u2").last(), Some(&ReceiptState::Started));
+    // And a later one is known again.
+    world.send("u3");
+    echo(&mut world, "u3");
+    assert_eq!(world.states("u3").last(), Some(&ReceiptState::Duplicate));
+    assert_eq!(
+        world.json()["status"]["phase"],
+        "running",
+        "the second is not answered"
+    );
+    world.input(Input::Command(Command::End, 6));
+    assert_eq!(world.lines.len(), 3, "an end waits for the second alone");
+    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u2","uuid":"d"}"#);
+    assert!(world.lines.last().expect("a line").contains("end_session"));
+}
+
+#[test]
+fn an_echo_from_an_agent_that_tells_no_lifecycle_is_no_duplicate() {
+    let mut world = World::new(LIMITS);
+    world.send("u1");
+    world.send("u2");
+    world.agent(r#"{"type":"system","subtype":"init","session_id":"s","uuid":"i"}"#);
+    echo(&mut world, "u1");
+    world.agent(r#"{"type":"result","subtype":"success","uuid":"c"}"#);
+    echo(&mut world, "u2");
+    assert_eq!(world.states("u1").last(), Some(&ReceiptState::Answered));
+    assert_eq!(world.states("u2").last(), Some(&ReceiptState::Echoed));
+}
+
 #[test]
 fn priorities_images_and_documents_reach_the_agent() {
     let mut world = World::new(LIMITS);

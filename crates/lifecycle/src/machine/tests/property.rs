@@ -1,6 +1,6 @@
 //! Anything at any time: the machine holds what the design promises.
 
-use bowline_transport::Vitals;
+use bowline_transport::{ConnectionState, ReconnectFailed, ReconnectFailure, Vitals};
 use proptest::prelude::*;
 
 use super::*;
@@ -21,14 +21,44 @@ enum Deed {
     Gap(u16),
     Errors(String),
     Wait(u32),
+    /// What the processes have used when they are looked at next; none when they are gone.
+    Used(Option<u16>),
+    Link(Link),
+    Written(u8),
     OutputEnded,
+}
+
+/// How the link to the agent's machine stands.
+#[derive(Clone, Copy, Debug)]
+enum Link {
+    Up,
+    Down,
+    GivenUp,
+}
+
+impl Link {
+    fn state(self) -> ConnectionState {
+        match self {
+            Self::Up => ConnectionState::Reconnected { from: 0, gap: 0 },
+            Self::Down => ConnectionState::Reconnecting { attempt: 1 },
+            Self::GivenUp => ConnectionState::Failed(ReconnectFailed {
+                failure: ReconnectFailure::Gone,
+                detail: "start another one".to_owned(),
+            }),
+        }
+    }
 }
 
 fn line() -> impl Strategy<Value = String> {
     let id = 0..4_u8;
     prop_oneof![
         id.clone().prop_map(|n| format!(r#"{{"type":"user","message":{{"role":"user","content":"x"}},"isReplay":true,"uuid":"u{n}"}}"#)),
-        id.clone().prop_map(|n| format!(r#"{{"type":"command_lifecycle","command_uuid":"u{n}","state":"started","uuid":"l{n}"}}"#)),
+        (id.clone(), 0..4_usize).prop_map(|(n, at)| {
+            let state = ["queued", "started", "cancelled", "completed"][at];
+            format!(r#"{{"type":"command_lifecycle","command_uuid":"u{n}","state":"{state}","uuid":"l{n}{at}"}}"#)
+        }),
+        (id.clone(), id.clone()).prop_map(|(n, m)| format!(r#"{{"type":"system","subtype":"init","user_message_uuids":["u{n}","u{m}"],"session_id":"s","uuid":"i{n}{m}"}}"#)),
+        id.clone().prop_map(|n| format!(r#"{{"type":"result","subtype":"success","origin":{{"kind":"task-notification"}},"uuid":"o{n}"}}"#)),
         id.clone().prop_map(|n| format!(r#"{{"type":"assistant","message":{{"id":"m{n}","content":[{{"type":"tool_use","id":"t{n}","name":"Bash","input":{{}}}}]}},"uuid":"a{n}"}}"#)),
         id.clone().prop_map(|n| format!(r#"{{"type":"user","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t{n}","content":"ok"}}]}},"uuid":"r{n}"}}"#)),
         (id.clone(), id.clone()).prop_map(|(n, m)| format!(r#"{{"type":"assistant","parent_tool_use_id":"t{m}","message":{{"id":"s{n}","content":[{{"type":"text","text":"x"}}]}},"uuid":"s{n}{m}"}}"#)),
@@ -58,6 +88,9 @@ fn deed() -> impl Strategy<Value = Deed> {
         1 => (1..200_u16).prop_map(Deed::Gap),
         1 => "[a-z\n]{0,40}".prop_map(Deed::Errors),
         3 => (1..400_u32).prop_map(Deed::Wait),
+        1 => any::<Option<u16>>().prop_map(Deed::Used),
+        1 => prop_oneof![Just(Link::Up), Just(Link::Down), Just(Link::GivenUp)].prop_map(Deed::Link),
+        1 => (0..6_u8).prop_map(Deed::Written),
         1 => Just(Deed::OutputEnded),
     ]
 }
@@ -138,6 +171,16 @@ impl Trial {
             Deed::Gap(_) => {}
             Deed::Errors(text) => self.world.input(Input::Errors(text.into())),
             Deed::Wait(seconds) => self.wait(Duration::from_secs(seconds.into())),
+            Deed::Used(used) => {
+                let used = used.map(u64::from);
+                self.world.vitals = used.map(|used| Vitals {
+                    cpu: Duration::from_millis(used),
+                    io_bytes: used,
+                    ..Vitals::default()
+                });
+            }
+            Deed::Link(link) => self.world.input(Input::Connection(link.state())),
+            Deed::Written(n) => self.world.input(Input::Written(format!("u{n}"))),
             Deed::OutputEnded if !self.is_over => {
                 self.is_over = true;
                 self.world.input(Input::OutputEnded);
@@ -170,6 +213,8 @@ impl Trial {
     }
 
     fn check(&mut self) {
+        let last = self.world.machine.last_activity();
+        assert!(last.at <= self.world.now, "no sign of life is to come");
         for line in &self.world.lines {
             assert_eq!(line.matches('\n').count(), 1, "one line at a time: {line}");
             assert!(line.ends_with('\n'));
@@ -263,6 +308,9 @@ proptest! {
         for deed in deeds {
             trial.run(deed);
         }
+        // Who cannot be heard is waited for, and so is nobody who can.
+        trial.run(Deed::Link(Link::Up));
+        trial.run(Deed::Used(Some(0)));
         trial.wait(Duration::from_secs(24 * 3600));
         let phase = trial.world.machine.phase();
         let waits = matches!(

@@ -108,6 +108,29 @@ fn seed_000_events_of_a_sub_agent_name_the_calls_around_them() {
 }
 
 #[test]
+fn seed_000_nothing_of_a_sub_agent_outlives_its_process() {
+    let mut world = World::new(LIMITS);
+    let call = |id: &str, parent: &str, name: &str| {
+        format!(
+            r#"{{"type":"assistant","parent_tool_use_id":{parent},"message":{{"id":"m{id}","content":[{{"type":"tool_use","id":"{id}","name":"{name}","input":{{}}}}]}},"uuid":"u{id}"}}"#
+        )
+    };
+    world.agent(&call("outer", "null", "Agent"));
+    world.agent(&call("inner", "\"outer\"", "Agent"));
+    world.agent(&call("deep", "\"inner\"", "Bash"));
+    world.agent(r#"{"type":"system","subtype":"task_started","task_id":"k","tool_use_id":"inner","task_type":"local_agent","description":"dig","uuid":"k"}"#);
+    world.exit(0);
+    let json = world.json();
+    let outer = &json["tool_calls"]["outer"];
+    let inner = &outer["subagent"]["tool_calls"]["inner"];
+    let deep = &inner["subagent"]["tool_calls"]["deep"];
+    for call in [outer, inner, deep] {
+        assert_eq!(call["state"], "lost", "{call:#}");
+    }
+    assert_eq!(json["tasks"]["k"]["state"], "lost");
+}
+
+#[test]
 fn lines_of_standard_error_are_told_whole_and_bounded() {
     let mut world = World::new(LIMITS);
     world.input(Input::Errors("war".into()));

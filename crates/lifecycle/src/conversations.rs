@@ -1,0 +1,300 @@
+//! The agent's conversations on disk (protocol notes, section F): is it there, and is it of this
+//! directory?
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use bowline_transport::Environment;
+use serde::Deserialize;
+
+use crate::configuration::Conversation;
+use crate::manager::{ResumeError, check_id};
+
+/// How much of a conversation is read to learn its directory, in bytes. It stands in nearly every
+/// line, but the first lines may hold a whole prompt.
+const HEAD: u64 = 1 << 20;
+
+/// Longest folder name that the agent makes of a directory before it cuts it and adds a hash.
+const MAX_SLUG: usize = 200;
+
+/// The agent's own folder, as an environment says: `CLAUDE_CONFIG_DIR`, else `.claude` in `HOME`
+/// (protocol, section F).
+#[must_use]
+pub fn agent_folder(env: &Environment) -> PathBuf {
+    let variable = |name| env.value(name).filter(|value| !value.is_empty());
+    match variable("CLAUDE_CONFIG_DIR") {
+        Some(named) => named.into(),
+        None => PathBuf::from(variable("HOME").unwrap_or_else(|| "/".into())).join(".claude"),
+    }
+}
+
+impl Conversation {
+    /// Looks in the agent's folder for what is to be resumed, in the session's directory; the newest
+    /// conversation of that directory is named by its id. One that is to be new must not be there.
+    ///
+    /// The agent itself tells only with its first turn, and begins a new conversation where there is
+    /// none to continue.
+    ///
+    /// # Errors
+    ///
+    /// The conversation is not there, is of another directory, or is there already.
+    pub fn verified(self, agent_folder: &Path, cwd: &Path) -> Result<Self, ResumeError> {
+        let given = cwd;
+        let cwd = fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
+        match &self {
+            Self::New => {}
+            Self::NewAs(id) => verify_new(agent_folder, id)?,
+            Self::Resume { id, .. } => verify(agent_folder, id, &cwd)?,
+            Self::Continue => {
+                let newest = newest(agent_folder, &cwd);
+                let id = newest.ok_or_else(|| ResumeError::NothingToContinue {
+                    cwd: given.to_owned(),
+                    looked_in: agent_folder.join("projects"),
+                })?;
+                return Ok(Self::Resume { id, fork: false });
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Checks that the agent has a conversation, and that it belongs to a directory, which must be
+/// given without links.
+fn verify(agent_folder: &Path, conversation: &str, cwd: &Path) -> Result<(), ResumeError> {
+    check_id(conversation)?;
+    let found = find(agent_folder, conversation);
+    if found.iter().any(|file| belongs(file, cwd)) {
+        return Ok(());
+    }
+    let conversation = conversation.to_owned();
+    Err(match found.first() {
+        None => ResumeError::NotThere {
+            conversation,
+            looked_in: agent_folder.join("projects"),
+        },
+        Some(file) => ResumeError::WrongDirectory {
+            conversation,
+            belongs_to: recorded_cwd(file).unwrap_or_else(|| folder_name(file).into()),
+            given: cwd.to_path_buf(),
+        },
+    })
+}
+
+/// Checks that the agent has no conversation of this id yet.
+fn verify_new(agent_folder: &Path, conversation: &str) -> Result<(), ResumeError> {
+    check_id(conversation)?;
+    if find(agent_folder, conversation).is_empty() {
+        return Ok(());
+    }
+    let conversation = conversation.to_owned();
+    Err(ResumeError::Exists { conversation })
+}
+
+/// The files of a conversation.
+fn find(agent_folder: &Path, conversation: &str) -> Vec<PathBuf> {
+    let files = projects(agent_folder).map(|it| it.join(format!("{conversation}.jsonl")));
+    files.filter(|file| is_conversation(file)).collect()
+}
+
+fn projects(agent_folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let projects = fs::read_dir(agent_folder.join("projects"));
+    projects.into_iter().flatten().flatten().map(|it| it.path())
+}
+
+/// An empty one is none.
+fn is_conversation(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() > 0)
+}
+
+/// The conversation of a directory that was written to last.
+fn newest(agent_folder: &Path, cwd: &Path) -> Option<String> {
+    let files = projects(agent_folder).flat_map(|project| {
+        let files = fs::read_dir(project).into_iter().flatten().flatten();
+        files.map(|it| it.path())
+    });
+    let mut dated: Vec<_> = files
+        .filter(|file| is_conversation(file))
+        .filter_map(|file| {
+            let id = file
+                .file_name()?
+                .to_str()?
+                .strip_suffix(".jsonl")?
+                .to_owned();
+            check_id(&id).ok()?;
+            Some((fs::metadata(&file).ok()?.modified().ok()?, id, file))
+        })
+        .collect();
+    dated.sort();
+    // Whose they are stands inside, so that the newest are asked first.
+    let found = dated
+        .into_iter()
+        .rev()
+        .find(|(_, _, file)| belongs(file, cwd));
+    found.map(|(_, id, _)| id)
+}
+
+fn belongs(file: &Path, cwd: &Path) -> bool {
+    match recorded_cwd(file) {
+        Some(recorded) => fs::canonicalize(&recorded).unwrap_or(recorded) == cwd,
+        None => is_slug_of(&folder_name(file), cwd),
+    }
+}
+
+fn folder_name(file: &Path) -> String {
+    let folder = file.parent().and_then(Path::file_name);
+    folder
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// The directory that the conversation began in.
+fn recorded_cwd(file: &Path) -> Option<PathBuf> {
+    #[derive(Deserialize)]
+    struct Line {
+        cwd: Option<PathBuf>,
+    }
+    let lines = BufReader::new(File::open(file).ok()?.take(HEAD)).split(b'\n');
+    // Lines may be cut or spliced: what cannot be read says nothing.
+    let lines = lines.map_while(Result::ok);
+    lines
+        .filter_map(|line| serde_json::from_slice::<Line>(&line).ok()?.cwd)
+        .next()
+}
+
+/// Whether the agent would name a project's folder so: all but letters and digits become dashes,
+/// counted as JavaScript counts them.
+fn is_slug_of(folder: &str, cwd: &Path) -> bool {
+    let mut slug = String::new();
+    for character in cwd.to_string_lossy().chars() {
+        if character.is_ascii_alphanumeric() {
+            slug.push(character);
+        } else {
+            slug.extend(std::iter::repeat_n('-', character.len_utf16()));
+        }
+    }
+    match slug.get(..MAX_SLUG) {
+        Some(head) if slug.len() > MAX_SLUG => folder.starts_with(head),
+        _ => folder == slug,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent_with(folder: &str, contents: &str) -> tempfile::TempDir {
+        let agent = tempfile::tempdir().unwrap();
+        let project = agent.path().join("projects").join(folder);
+        fs::create_dir_all(&project).unwrap();
+        fs::write(project.join("c1.jsonl"), contents).unwrap();
+        agent
+    }
+
+    #[test]
+    fn a_conversation_is_there_and_of_its_directory_or_not_resumed() {
+        let lines = "{\"type\":\"mode\"}\n}{torn\n{\"cwd\":\"/srv/a_b\",\"type\":\"user\"}\n{\"cwd\":\"/other\"}\n";
+        let agent = agent_with("-srv-a-b", lines);
+        let check = |id: &str, cwd: &str| verify(agent.path(), id, Path::new(cwd));
+        assert_eq!(check("c1", "/srv/a_b"), Ok(()));
+        // The agent's own folder name would fit, the recorded directory does not.
+        let wrong = check("c1", "/srv/a-b").unwrap_err();
+        assert_eq!(wrong.code(), "WRONG_DIRECTORY");
+        assert!(wrong.to_string().contains("/srv/a_b"), "{wrong}");
+        assert_eq!(
+            check("c2", "/srv/a_b").unwrap_err().code(),
+            "CONVERSATION_NOT_FOUND"
+        );
+        assert_eq!(
+            check("../c1", "/srv/a_b").unwrap_err().code(),
+            "INVALID_CONVERSATION"
+        );
+        assert_eq!(
+            verify_new(agent.path(), "c1").unwrap_err().code(),
+            "CONVERSATION_EXISTS"
+        );
+        assert_eq!(verify_new(agent.path(), "c2"), Ok(()));
+    }
+
+    #[test]
+    fn the_newest_conversation_of_the_directory_is_continued() {
+        let line = |cwd: &str| format!("{{\"cwd\":\"{cwd}\"}}\n");
+        let agent = agent_with("-srv-a", &line("/srv/a"));
+        let project = agent.path().join("projects/-srv-a");
+        let aged = [
+            ("c1", 10, "/srv/a"),
+            ("c2", 30, "/srv/a"),
+            ("c3", 40, "/srv/b"),
+        ];
+        for (id, seconds, cwd) in aged {
+            let path = project.join(format!("{id}.jsonl"));
+            fs::write(&path, line(cwd)).unwrap();
+            let file = File::options().write(true).open(&path).unwrap();
+            let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            file.set_modified(at).unwrap();
+        }
+        let verified = |cwd: &str| Conversation::Continue.verified(agent.path(), Path::new(cwd));
+        let resumed = |id: &str| Conversation::Resume {
+            id: id.to_owned(),
+            fork: false,
+        };
+        assert_eq!(verified("/srv/a"), Ok(resumed("c2")));
+        assert_eq!(verified("/srv/b"), Ok(resumed("c3")));
+        let error = verified("/srv/c").unwrap_err();
+        assert_eq!(error.code(), "NOTHING_TO_CONTINUE");
+        assert!(error.to_string().contains("/srv/c"), "{error}");
+    }
+
+    #[test]
+    fn a_conversation_is_verified_by_what_is_to_be_done_with_it() {
+        let agent = agent_with("-srv-a", "{\"cwd\":\"/srv/a\"}\n");
+        let verified = |it: Conversation| it.verified(agent.path(), Path::new("/srv/a"));
+        let resume = |id: &str, fork| Conversation::Resume {
+            id: id.to_owned(),
+            fork,
+        };
+        for sound in [
+            Conversation::New,
+            Conversation::NewAs("c2".to_owned()),
+            resume("c1", false),
+            resume("c1", true),
+        ] {
+            assert_eq!(verified(sound.clone()), Ok(sound));
+        }
+        for (bad, code) in [
+            (Conversation::NewAs("c1".to_owned()), "CONVERSATION_EXISTS"),
+            (resume("c2", false), "CONVERSATION_NOT_FOUND"),
+            (resume("c2", true), "CONVERSATION_NOT_FOUND"),
+        ] {
+            assert_eq!(verified(bad).unwrap_err().code(), code);
+        }
+    }
+
+    #[test]
+    fn the_agents_folder_is_what_its_environment_says() {
+        let mut env = Environment::empty();
+        env.set("HOME", "/home/u");
+        assert_eq!(agent_folder(&env), Path::new("/home/u/.claude"));
+        env.set("CLAUDE_CONFIG_DIR", "/elsewhere");
+        assert_eq!(agent_folder(&env), Path::new("/elsewhere"));
+    }
+
+    #[test]
+    fn without_a_recorded_directory_the_folder_tells() {
+        let agent = agent_with("-srv-a-b", "{\"type\":\"summary\"}\n");
+        assert_eq!(verify(agent.path(), "c1", Path::new("/srv/a_b")), Ok(()));
+        assert!(verify(agent.path(), "c1", Path::new("/srv/ab")).is_err());
+        let empty = agent_with("-srv-a-b", "");
+        let missing = verify(empty.path(), "c1", Path::new("/srv/a_b")).unwrap_err();
+        assert_eq!(missing.code(), "CONVERSATION_NOT_FOUND");
+        assert!(
+            is_slug_of("-srv--x", Path::new("/srv/\u{1f600}x"))
+                || is_slug_of("-srv---x", Path::new("/srv/\u{1f600}x"))
+        );
+        let long = format!("/{}", "d".repeat(300));
+        assert!(is_slug_of(
+            &format!("-{}-1a2b3c", "d".repeat(199)),
+            Path::new(&long)
+        ));
+    }
+}
