@@ -1,5 +1,7 @@
 //! The command line.
 
+mod runner;
+
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -8,6 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
+pub(crate) use runner::{At, Attach, Kill, Ps, Serve};
 
 /// Runs a coding agent's session and shows it as it grows.
 #[derive(Debug, Parser)]
@@ -31,6 +34,14 @@ pub(crate) enum Command {
     Replay(Replay),
     /// Count what is in a recorded session.
     Inspect(Inspect),
+    /// Keep sessions for hosts that come and go: the runner.
+    Serve(Box<Serve>),
+    /// List the sessions of a runner.
+    Ps(Ps),
+    /// Join a session of a runner.
+    Attach(Attach),
+    /// End a session of a runner.
+    Kill(Kill),
     /// Tell what this machine can do.
     Doctor(Doctor),
 }
@@ -98,15 +109,20 @@ pub(crate) struct Run {
     /// Go on with an earlier conversation, by its session id.
     #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
-    /// Copy the agent's output to this file, which must not exist yet.
+    /// Copy the agent's output to this file, which must not exist yet; if its name ends in .bjl,
+    /// write a journal: output, errors and input, with checksums.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Hold the session on a runner instead of this machine; not in this version.
-    #[arg(long, value_name = "URL", hide = true)]
+    /// Hold the session at a runner: unix:/path, http://host:port or https://host:port. The agent
+    /// runs on its machine and lives through what happens to the network.
+    #[arg(long, value_name = "URL")]
     pub(crate) runner: Option<String>,
-    /// The file with the runner's token; not in this version.
-    #[arg(long, value_name = "PATH", hide = true)]
+    /// The file with the runner's token; not needed over a socket.
+    #[arg(long, value_name = "PATH", requires = "runner")]
     pub(crate) token_file: Option<PathBuf>,
+    /// The SHA-256 of the runner's certificate, for a certificate of its own.
+    #[arg(long, value_name = "SHA256", requires = "runner")]
+    pub(crate) fingerprint: Option<String>,
     /// What is printed: text for people, changes (one JSON object a line, as they come), or
     /// transcript (one JSON document at the end).
     #[arg(
@@ -134,7 +150,7 @@ pub(crate) enum Stdio {
 
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// A recorded stream (.jsonl, gzip too); `-` reads standard input.
+    /// A recorded stream (.jsonl or a journal, gzip too); `-` reads standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// What is printed: text for people, changes (one JSON object a line, as they come), or
@@ -151,7 +167,7 @@ pub(crate) struct Replay {
 
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
-    /// A recorded stream (.jsonl, gzip too); `-` reads standard input.
+    /// A recorded stream (.jsonl or a journal, gzip too); `-` reads standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print JSON.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
+use bowline_lifecycle::{LoginShell, LoginSource};
 use rustix::fs::{Access, access};
 use rustix::process::{Resource, getrlimit};
 use tokio::io::AsyncReadExt as _;
@@ -38,7 +39,7 @@ pub(crate) async fn doctor(options: &args::Doctor) -> Result<ExitCode, Failure> 
     say("bowline", concat!("version ", env!("CARGO_PKG_VERSION")));
     say("agent", agent.as_deref().unwrap_or("none"));
     say("containment", &containment());
-    say("login shell", &login_shell());
+    say("login shell", &login_shell().await);
     say("descriptors", &descriptors());
     say("processes", &limit(getrlimit(Resource::Nproc).current));
     say("terminals", &terminals());
@@ -130,15 +131,20 @@ fn containment() -> String {
     }
 }
 
-fn login_shell() -> String {
-    match std::env::var_os("SHELL") {
-        Some(shell) if Path::new(&shell).exists() => shell.to_string_lossy().into_owned(),
-        Some(shell) => format!(
-            "SHELL names {}, which does not exist",
-            shell.to_string_lossy()
-        ),
-        None => "SHELL is not set".to_owned(),
-    }
+/// Whether the user's own shell tells its environment, which hosts that no shell has started need.
+async fn login_shell() -> String {
+    let shell = LoginShell::of_user();
+    let path = shell.shell.display().to_string();
+    let told = shell.environment().await;
+    let (many, from) = (told.variables.len(), told.provenance);
+    let way = match (from.source, from.failures.last()) {
+        (LoginSource::Interactive, _) => "as a login and interactively",
+        (LoginSource::Login, _) => "as a login alone",
+        (LoginSource::Inherited, Some(why)) => return format!("{path} tells nothing: {why}"),
+        (LoginSource::Inherited, None) => "not asked",
+    };
+    let took = from.took.as_secs_f64();
+    format!("{path} tells {many} variables in {took:.1} s, {way}")
 }
 
 fn descriptors() -> String {

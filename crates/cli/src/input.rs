@@ -1,31 +1,35 @@
-//! Reads a recorded stream: a file or standard input, plain or gzip.
+//! Reads a recorded stream: lines or a journal, a file or standard input, plain or gzip.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal as _, Read};
+mod source;
+
+use std::io;
 use std::path::{Path, PathBuf};
 
 use bowline_jsonl::{Framer, Item};
-use bytes::Bytes;
-use flate2::bufread::MultiGzDecoder;
+use bowline_lifecycle::Piece;
 
 use crate::failure::Failure;
 
-/// How much is read at once, in bytes.
-const CHUNK: usize = 256 << 10;
+pub(crate) use source::Journal;
 
-/// The first two bytes of a gzip file (RFC 1952, section 2.3.1).
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+use source::{Source, source};
 
 /// A recorded stream.
 pub(crate) struct Recording {
     name: PathBuf,
-    source: Box<dyn Read>,
+    source: Source,
 }
 
 /// What reads a recording line by line.
 pub(crate) trait Reader {
     /// Takes the next line.
     fn line(&mut self, item: &Item<'_>);
+
+    /// Takes the news that bytes of the stream are missing.
+    fn gap(&mut self, from: u64, to: u64);
+
+    /// Takes what the journal was, at its end. Not called for a plain recording.
+    fn journal(&mut self, _journal: Journal) {}
 
     /// Nothing more is at hand at the moment: shows what there is.
     fn pause(&mut self) -> Result<(), Failure> {
@@ -34,25 +38,14 @@ pub(crate) trait Reader {
 }
 
 impl Recording {
-    /// Opens a file, or standard input for `-`.
+    /// Opens a file, a folder with a journal, or standard input for `-`.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let name = path.to_owned();
-        let raw: Box<dyn Read> = if path == Path::new("-") {
-            if io::stdin().is_terminal() {
-                return Err(Failure::usage(
-                    "nothing to read: pipe a recorded stream in, or name a file",
-                ));
-            }
-            Box::new(io::stdin())
-        } else {
-            Box::new(File::open(path).map_err(|error| cannot(&name, &error))?)
-        };
-        let mut buffered = BufReader::with_capacity(CHUNK, raw);
-        let head = buffered.fill_buf().map_err(|error| cannot(&name, &error))?;
-        let source: Box<dyn Read> = if head.starts_with(&GZIP) {
-            Box::new(MultiGzDecoder::new(buffered))
-        } else {
-            Box::new(buffered)
+        let source = source(path).map_err(|error| cannot(&name, &error))?;
+        let Some(source) = source else {
+            return Err(Failure::usage(
+                "nothing to read: pipe a recorded stream in, or name a file",
+            ));
         };
         Ok(Self { name, source })
     }
@@ -62,13 +55,18 @@ impl Recording {
         let mut framer = Framer::default();
         let (mut is_empty, mut known) = (true, false);
         loop {
-            let chunk = self.chunk()?;
-            let is_over = chunk.is_empty();
+            let piece = self.source.next();
+            let piece = piece.map_err(|error| cannot(&self.name, &error))?;
+            let is_over = piece.is_none();
             is_empty &= is_over;
-            if is_over {
-                framer.finish();
-            } else {
-                framer.push(chunk);
+            let mut gap = None;
+            match piece {
+                None => framer.finish(),
+                Some(Piece::Bytes { bytes, .. }) => framer.push(bytes),
+                Some(Piece::Gap { from, to }) => {
+                    framer.skip_to(to);
+                    gap = Some((from, to));
+                }
             }
             while let Some(frame) = framer.next_frame() {
                 for item in frame.items() {
@@ -79,12 +77,18 @@ impl Recording {
                     reader.line(&item);
                 }
             }
+            if let Some((from, to)) = gap {
+                reader.gap(from, to);
+            }
             if known {
                 reader.pause()?;
             }
             if is_over {
                 break;
             }
+        }
+        if let Some(journal) = self.source.journal() {
+            reader.journal(journal);
         }
         if known || is_empty {
             return Ok(());
@@ -93,20 +97,6 @@ impl Recording {
             "{} holds no line of stream-json: give the agent's recorded output (.jsonl)",
             self.name.display()
         )))
-    }
-
-    fn chunk(&mut self) -> Result<Bytes, Failure> {
-        let mut chunk = vec![0; CHUNK];
-        loop {
-            match self.source.read(&mut chunk) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(cannot(&self.name, &error)),
-                Ok(length) => {
-                    chunk.truncate(length);
-                    return Ok(chunk.into());
-                }
-            }
-        }
     }
 }
 

@@ -7,8 +7,9 @@ mod signals;
 use std::time::Duration;
 
 use bowline_lifecycle::{
-    DialogueConfiguration, DialogueError, DialogueSession, Ended, ExitStatus, Prompt, Receipt,
-    ReceiptState,
+    ConnectionState, DialogueConfiguration, DialogueError, DialogueEventKind, DialogueEvents,
+    DialogueSession, Ended, EventLimits, ExitStatus, Heard, InterruptScope, Interrupted, Prompt,
+    Receipt, ReceiptState, TerminalRegistry,
 };
 use bowline_reducer::{EntryKind, Outcome, Phase, Transcript};
 use tokio::task::JoinSet;
@@ -35,6 +36,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// A session and the people who watch it.
 pub(crate) struct Live<'a> {
     session: DialogueSession,
+    events: DialogueEvents,
     printer: Printer,
     screen: Screen,
     asker: Asker,
@@ -43,8 +45,10 @@ pub(crate) struct Live<'a> {
     /// How often somebody asked for an end.
     wishes: u32,
     /// Interrupts that the agent has not acknowledged yet.
-    interrupts: JoinSet<Result<String, DialogueError>>,
+    interrupts: JoinSet<Result<Interrupted, DialogueError>>,
     has_open_turn: bool,
+    /// Work in the background runs.
+    has_tasks: bool,
     was_terminated: bool,
     /// Something that ran was given up.
     was_cut: bool,
@@ -60,7 +64,7 @@ struct News {
     has_open_turn: bool,
     /// Background work that runs, by description.
     tasks: Vec<String>,
-    /// Requests that wait for an answer.
+    /// Permission requests that are open.
     pending: Vec<String>,
 }
 
@@ -70,6 +74,8 @@ pub(crate) struct Close {
     pub(crate) ended: Ended,
     pub(crate) last: Option<LastTurn>,
     pub(crate) session_id: Option<String>,
+    /// In US dollars.
+    pub(crate) cost: f64,
     /// Somebody asked for the end.
     pub(crate) was_interrupted: bool,
     /// By a signal that leaves no choice.
@@ -97,13 +103,16 @@ impl<'a> Live<'a> {
         policy: Policy,
         signals: &'a mut Signals,
     ) -> Result<Self, Failure> {
-        let session = DialogueSession::start(configuration).await;
-        let session = session.map_err(|error| Failure::failed(format!("failed to {error}")))?;
+        let limits = EventLimits::default();
+        let started = DialogueSession::start_subscribed(configuration, limits).await;
+        let (session, events) =
+            started.map_err(|error| Failure::failed(format!("failed to {error}")))?;
         signals.guard(&session);
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         Ok(Self {
             session,
+            events,
             printer: Printer::live(output),
             screen: Screen::new(output == Output::Text),
             asker: Asker::new(policy),
@@ -112,6 +121,7 @@ impl<'a> Live<'a> {
             wishes: 0,
             interrupts: JoinSet::new(),
             has_open_turn: false,
+            has_tasks: false,
             was_terminated: false,
             was_cut: false,
             is_over: false,
@@ -188,14 +198,59 @@ impl<'a> Live<'a> {
         let (printer, text, news) = self.session.inspect(look).await;
         self.printer = printer;
         self.has_open_turn = news.has_open_turn;
-        self.asker.drop_gone(&news.pending, &mut self.screen)?;
+        self.has_tasks = !news.tasks.is_empty();
+        // What is told of the transcript as it was read is in the queue by now: a question that is
+        // over goes before the text that says so.
+        while let Some(heard) = self.events.try_next() {
+            self.hear(heard)?;
+        }
         self.screen.print(&text)?;
-        self.questions(&news).await?;
+        self.questions(&news.pending).await?;
         Ok(news)
     }
 
-    async fn questions(&mut self, news: &News) -> Result<(), Failure> {
-        if !self.asker.is_idle_for(&news.pending)
+    /// Hears of what a transcript does not have, or not in time.
+    fn hear(&mut self, heard: Heard) -> Result<(), Failure> {
+        let event = match heard {
+            Heard::Event(event) => event,
+            Heard::Lagged(_) => {
+                let id = self.session.id();
+                let mut all = TerminalRegistry::shared().permissions();
+                all.retain(|it| it.session == id);
+                let records: Vec<_> = all.into_iter().map(|it| it.record).collect();
+                return self.asker.start_over(&records, &mut self.screen);
+            }
+        };
+        match &event.kind {
+            DialogueEventKind::PermissionRequest(record)
+            | DialogueEventKind::PermissionEnded(record) => {
+                self.asker.hear(record, &mut self.screen)
+            }
+            DialogueEventKind::Inquiry(silence) => self.tell_aside(&format!("{silence}, looking")),
+            DialogueEventKind::StillAlive(_) => self.tell_aside("it lives and is waited for"),
+            DialogueEventKind::Connection(state) => self.link(state),
+            _ => Ok(()),
+        }
+    }
+
+    fn link(&mut self, state: &ConnectionState) -> Result<(), Failure> {
+        match state {
+            ConnectionState::Reconnecting { attempt: 1 } => {
+                self.tell_aside("the link to the agent is lost, trying to reach it again")
+            }
+            ConnectionState::Reconnected { .. } => self.tell_aside("the agent is reached again"),
+            // A link that is given up is in the transcript.
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells people what is not part of the dialogue.
+    fn tell_aside(&mut self, text: &str) -> Result<(), Failure> {
+        self.tell_wish(&format!("bowline: {text}\n"))
+    }
+
+    async fn questions(&mut self, shown: &[String]) -> Result<(), Failure> {
+        if !self.asker.is_idle(shown)
             && let Some(renderer) = self.printer.text()
         {
             // A question never stands in the middle of a line.
@@ -203,7 +258,7 @@ impl<'a> Live<'a> {
             self.screen.print(&end)?;
         }
         self.asker
-            .look(&self.session, &news.pending, &mut self.screen)
+            .look(&self.session, shown, &mut self.screen)
             .await
     }
 
@@ -214,6 +269,9 @@ impl<'a> Live<'a> {
             return Ok(false);
         }
         if self.wishes > 0 {
+            if !self.interrupts.is_empty() {
+                return Ok(false);
+            }
             self.was_cut |= !news.tasks.is_empty();
             return Ok(true);
         }
@@ -241,8 +299,9 @@ impl<'a> Live<'a> {
         tokio::select! {
             () = self.session.newer_than(revision), if !self.session.has_ended() => {}
             _ = self.session.ended() => self.is_over = true,
+            Some(heard) = self.events.next() => self.hear(heard)?,
             wish = self.signals.next() => self.wish(wish)?,
-            Some(done) = self.interrupts.join_next() => self.refusal(done.ok())?,
+            Some(done) = self.interrupts.join_next() => self.interrupted(done.ok())?,
             line = self.asker.line() => {
                 self.asker.answer(&self.session, line, &mut self.screen).await?;
             }
@@ -268,13 +327,16 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// The first interrupt is for the turn, everything else for the session.
+    /// The first interrupt is for what runs, everything else for the session.
     fn wish(&mut self, wish: Wish) -> Result<(), Failure> {
         self.wishes += 1;
         let session = self.session.clone();
-        if wish == Wish::Interrupt && self.wishes == 1 && self.has_open_turn {
+        let is_at_work = self.has_open_turn || self.has_tasks;
+        if wish == Wish::Interrupt && self.wishes == 1 && is_at_work {
+            // The agent stops its background work with a turn, and nothing of that is told.
+            self.was_cut |= !self.has_open_turn;
             self.interrupts
-                .spawn(async move { session.interrupt(true).await });
+                .spawn(async move { session.interrupt_scope(InterruptScope::All).await });
             return self.tell_wish("interrupting, once more ends the session…\n");
         }
         self.was_terminated |= wish == Wish::Terminate;
@@ -283,11 +345,18 @@ impl<'a> Live<'a> {
         self.tell_wish("ending the session…\n")
     }
 
-    /// Tells that an interrupt came to nothing; the turn goes on.
-    fn refusal(&mut self, done: Option<Result<String, DialogueError>>) -> Result<(), Failure> {
+    /// Takes what an interrupt has stopped; tells when it came to nothing, and the turn goes on.
+    fn interrupted(
+        &mut self,
+        done: Option<Result<Interrupted, DialogueError>>,
+    ) -> Result<(), Failure> {
         match done {
+            Some(Ok(stopped)) => {
+                self.was_cut |= !stopped.tasks.is_empty();
+                Ok(())
+            }
             // The end of a session is told by itself.
-            None | Some(Ok(_) | Err(DialogueError::Ended)) => Ok(()),
+            None | Some(Err(DialogueError::Ended)) => Ok(()),
             Some(Err(error)) => self.tell_wish(&format!("bowline: failed to {error}\n")),
         }
     }
@@ -319,7 +388,7 @@ impl<'a> Live<'a> {
         };
         // The end answers what the agent has not.
         while let Some(done) = self.interrupts.join_next().await {
-            self.refusal(done.ok())?;
+            self.interrupted(done.ok())?;
         }
         self.look().await?;
         let mut printer = std::mem::replace(&mut self.printer, Printer::live(Output::Transcript));
@@ -328,15 +397,18 @@ impl<'a> Live<'a> {
             // An id that no conversation was opened with is one that the agent does not know.
             let session_id = session.model().and_then(|_| session.id());
             let session_id = session_id.map(str::to_owned);
-            (printer.last(transcript), last_turn(transcript), session_id)
+            let cost = transcript.usage().cost_usd();
+            let last = last_turn(transcript);
+            (printer.last(transcript), last, session_id, cost)
         };
-        let (text, last, session_id) = self.session.inspect(read).await;
+        let (text, last, session_id, cost) = self.session.inspect(read).await;
         self.screen.print(&text)?;
         self.screen.clear()?;
         Ok(Close {
             ended,
             last,
             session_id,
+            cost,
             was_interrupted: self.wishes > 0,
             was_terminated: self.was_terminated,
             was_cut: self.was_cut,

@@ -4,17 +4,22 @@
 //! one line on standard error that says what to do next.
 
 mod args;
+mod attach;
 mod demo;
 mod doctor;
 mod failure;
 mod hook;
 mod input;
 mod inspect;
+mod kill;
 mod live;
 mod printer;
+mod ps;
 mod replay;
 mod run;
+mod runner;
 mod screen;
+mod serve;
 mod view;
 
 use std::process::ExitCode;
@@ -28,6 +33,9 @@ const UNDERSTUDY: &str = "understudy";
 /// The hidden first argument that makes this binary carry one hook to its server.
 const HOOK: &str = "hook";
 
+/// The hidden first argument that makes this binary the owner of one session of a runner.
+const SHIM: &str = "shim";
+
 fn main() -> ExitCode {
     if let Some(code) = bowline_lifecycle::run_guard() {
         return code;
@@ -36,6 +44,7 @@ fn main() -> ExitCode {
     match words.nth(1) {
         Some(word) if word == UNDERSTUDY => return understudy::run(words),
         Some(word) if word == HOOK => return hook::run(words),
+        Some(word) if word == SHIM => return bowline_runner::run_shim(),
         _ => {}
     }
     match args::parse().and_then(carry_out) {
@@ -50,6 +59,10 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
         Command::Run(run) => hold(run::run(run)),
         Command::Replay(replay) => replay::replay(&replay),
         Command::Inspect(inspect) => inspect::inspect(&inspect),
+        Command::Serve(serve) => hold(serve::serve(*serve)),
+        Command::Ps(ps) => hold(ps::ps(ps)),
+        Command::Attach(attach) => hold(attach::attach(attach)),
+        Command::Kill(kill) => hold(kill::kill(kill)),
         Command::Doctor(doctor) => hold(doctor::doctor(&doctor)),
     }
 }

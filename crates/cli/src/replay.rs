@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use bowline_jsonl::Item;
-use bowline_reducer::{End, Meta, Transcript};
+use bowline_reducer::{End, HostEvent, Meta, Transcript};
 
 use crate::args;
 use crate::failure::Failure;
@@ -46,6 +46,12 @@ impl Reader for Replay {
     /// Reads the changes of each line by itself, so that their order is that of the stream.
     fn line(&mut self, item: &Item<'_>) {
         self.transcript.apply(item, NO_TIME);
+        self.text.push_str(&self.printer.news(&mut self.transcript));
+    }
+
+    fn gap(&mut self, from: u64, to: u64) {
+        let gap = HostEvent::Gap { from, to };
+        self.transcript.apply_host(gap, NO_TIME);
         self.text.push_str(&self.printer.news(&mut self.transcript));
     }
 

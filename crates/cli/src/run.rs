@@ -1,33 +1,59 @@
 //! `bowline run`: one dialogue with an agent.
 
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use bowline_lifecycle::{Conversation, DialogueConfiguration, DialogueStdio, ExitStatus, Prompt};
+use bowline_lifecycle::{
+    Conversation, DialogueConfiguration, DialogueStdio, Environment, ExitStatus, Place, Prompt,
+};
+use bowline_runner::RunnerClient;
 
 use crate::args::{self, Output, Stdio};
 use crate::failure::Failure;
 use crate::live::{Close, Live, Policy, Signals};
 use crate::view::{clean, tell};
 
-/// How much of the agent's standard error is shown when it failed, in lines.
+/// How much of the beginning of the agent's standard error is shown when it failed, in lines.
+const HEAD: usize = 3;
+
+/// How much of its end, in lines.
 const TAIL: usize = 5;
 
 /// Holds one dialogue and shows it.
 pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
-    if options.runner.is_some() || options.token_file.is_some() {
-        return Err(Failure::usage(
-            "this version has no client for a runner yet: leave --runner and --token-file out",
-        ));
-    }
     let prompt = prompt(&options.prompt)?;
     let policy = policy(options.output);
     let mut signals = Signals::new()?;
-    let configuration = configuration(&options);
+    let mut configuration = configuration(&options);
+    configuration.place = place(&options)?;
+    if options.runner.is_some() {
+        // Its folders are not ours.
+        configuration.agent_folder = None;
+        configuration.cwd = shared_folder(&options);
+    }
     let mut live = Live::start(configuration, options.output, policy, &mut signals).await?;
     live.turn(Prompt::text(prompt)).await?;
     let close = live.finish().await?;
     verdict(&options, &close)
+}
+
+/// Where the agent runs.
+fn place(options: &args::Run) -> Result<Place, Failure> {
+    let Some(url) = &options.runner else {
+        return Ok(Place::Here);
+    };
+    let fingerprint = options.fingerprint.as_deref();
+    let runner = RunnerClient::at(url, options.token_file.clone(), fingerprint);
+    let runner = runner.map_err(|error| Failure::usage(format!("cannot {error}")))?;
+    Ok(Place::Runner(runner.into_remote()))
+}
+
+/// A runner behind a socket has the same folders as we have.
+fn shared_folder(options: &args::Run) -> Option<PathBuf> {
+    let is_here = options.runner.as_deref()?.starts_with("unix:");
+    is_here.then(|| std::env::current_dir().ok()).flatten()
 }
 
 fn prompt(given: &str) -> Result<String, Failure> {
@@ -89,6 +115,7 @@ fn configuration(options: &args::Run) -> DialogueConfiguration {
             Stdio::Pty => DialogueStdio::Pty,
         },
         conversation,
+        agent_folder: agent_folder(&options.agent),
         model: options.model.clone(),
         permission_mode: options.permission_mode.clone(),
         allowed_tools: options
@@ -101,6 +128,14 @@ fn configuration(options: &args::Run) -> DialogueConfiguration {
         guard: std::env::current_exe().ok(),
         ..DialogueConfiguration::default()
     }
+}
+
+/// Where the agent's conversations are; another agent than this one may keep them elsewhere.
+fn agent_folder(agent: &OsStr) -> Option<PathBuf> {
+    let is_known = Path::new(agent)
+        .file_stem()
+        .is_some_and(|it| it == "claude");
+    is_known.then(|| bowline_lifecycle::agent_folder(&Environment::inherited()))
 }
 
 /// Tools are parted by spaces and commas, but not inside a rule: `Bash(git log:*) Read`.
@@ -137,7 +172,7 @@ fn verdict(options: &args::Run, close: &Close) -> Result<ExitCode, Failure> {
 
 /// How the dialogue went.
 fn course(options: &args::Run, close: &Close) -> Result<ExitCode, Failure> {
-    let hint = hint(options, close);
+    let hint = format!("{}{}", cost(close), hint(options, close));
     if close.was_terminated {
         return Err(Failure::interrupted(format!("ended by a signal{hint}")));
     }
@@ -145,7 +180,7 @@ fn course(options: &args::Run, close: &Close) -> Result<ExitCode, Failure> {
         return Err(Failure::interrupted(format!("interrupted{hint}")));
     }
     let failed = |what: String| {
-        tail(close, &what);
+        last_words(close, &what);
         Err(Failure::failed(format!("{what}{hint}")))
     };
     // An agent that cannot begin says why in a result, and exits with an error code.
@@ -161,6 +196,15 @@ fn course(options: &args::Run, close: &Close) -> Result<ExitCode, Failure> {
         None => failed("the agent gave no result".to_owned()),
         Some(last) if last.is_error => failed(format!("the turn failed: {}", last.text)),
         Some(_) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// What the conversation has cost, if it has.
+fn cost(close: &Close) -> String {
+    if close.cost > 0.0 {
+        format!(", ${:.4} so far", close.cost)
+    } else {
+        String::new()
     }
 }
 
@@ -191,14 +235,22 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// The agent's last words on standard error, without those that the verdict quotes.
-fn tail(close: &Close, verdict: &str) {
+/// How the agent's standard error began and ended, without what the verdict quotes.
+fn last_words(close: &Close, verdict: &str) {
     let text = clean(&close.ended.stderr.text);
-    let is_news = |line: &&str| !line.trim().is_empty() && !verdict.contains(line.trim());
+    let is_news = |line: &&str| !line.trim().is_empty() && !verdict.ends_with(line.trim());
     let lines: Vec<_> = text.lines().filter(is_news).collect();
-    let last = lines.iter().skip(lines.len().saturating_sub(TAIL));
-    let last: Vec<_> = last.map(|line| format!("  agent: {line}\n")).collect();
-    tell(&last.concat());
+    let said = |line: &&str| format!("  agent: {line}\n");
+    let told: String = match lines.len().checked_sub(HEAD + TAIL) {
+        None | Some(0) => lines.iter().map(said).collect(),
+        Some(more) => {
+            let (head, rest) = lines.split_at(HEAD);
+            let head: String = head.iter().map(said).collect();
+            let tail: String = rest.iter().skip(more).map(said).collect();
+            format!("{head}  … {more} lines more\n{tail}")
+        }
+    };
+    tell(&told);
 }
 
 #[cfg(test)]

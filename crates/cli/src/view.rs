@@ -16,7 +16,7 @@ mod summary;
 
 use std::io::{self, Write as _};
 
-pub(crate) use ask::{Question, allowances, arguments, questions};
+pub(crate) use ask::{Question, allowances, arguments, plan};
 pub(crate) use clean::{clean, columns, cut, one_line};
 pub(crate) use renderer::Renderer;
 pub(crate) use style::{Paint, Style};

@@ -1,12 +1,14 @@
 //! What a recorded stream holds, counted line by line.
 
+mod journal;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use bowline_jsonl::{Body, Event, Item, ParseErrorKind, Str, TurnResult};
 use serde_json::{Value, json};
 
-use crate::input::Reader;
+use crate::input::{Journal, Reader};
 use crate::view::clean;
 
 /// How many bad lines are shown.
@@ -27,6 +29,8 @@ pub(crate) struct Report {
     turns: Vec<Turn>,
     first_timestamp: Option<String>,
     last_timestamp: Option<String>,
+    missing: Vec<(u64, u64)>,
+    journal: Option<Journal>,
 }
 
 #[derive(Debug, Default)]
@@ -91,6 +95,14 @@ impl Reader for Report {
         count.bytes += bytes;
         count.longest = count.longest.max(bytes);
     }
+
+    fn gap(&mut self, from: u64, to: u64) {
+        self.missing.push((from, to));
+    }
+
+    fn journal(&mut self, journal: Journal) {
+        self.journal = Some(journal);
+    }
 }
 
 impl Report {
@@ -149,6 +161,8 @@ impl Report {
             "turns": self.turns.iter().map(Turn::json).collect::<Vec<_>>(),
             "first_timestamp": self.first_timestamp,
             "last_timestamp": self.last_timestamp,
+            "missing": self.missing,
+            "journal": self.journal.as_ref().map(journal::json),
         });
         format!("{value:#}\n")
     }
@@ -201,6 +215,10 @@ impl Report {
         if self.truncated {
             let _ = writeln!(out, "truncated      the last line is cut");
         }
+        for (from, to) in &self.missing {
+            let _ = writeln!(out, "missing        bytes {from} to {to}");
+        }
+        out.push_str(&self.journal.as_ref().map(journal::text).unwrap_or_default());
         clean(&out)
     }
 }

@@ -1,16 +1,18 @@
 //! Answers permission requests: somebody at the terminal does, or a rule.
 
-use std::collections::HashSet;
+use std::collections::VecDeque;
 use std::io::BufRead as _;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_lifecycle::{Decision, DialogueError, DialogueSession};
-use bowline_reducer::Transcript;
+use bowline_lifecycle::{
+    Decision, DialogueError, DialogueSession, PermissionAnswer, PermissionRecord, RequestState,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::Instant;
 
 use crate::failure::Failure;
-use crate::live::question::{Open, Request};
+use crate::live::question::{Open, tool};
 use crate::screen::{Screen, forget_typed};
 
 /// Who answers.
@@ -31,22 +33,29 @@ pub(crate) struct Asker {
     /// What is typed, line by line.
     typed: Option<UnboundedReceiver<String>>,
     open: Option<Open>,
-    answered: HashSet<String>,
+    /// Those that wait, the oldest first.
+    waiting: VecDeque<Arc<PermissionRecord>>,
 }
 
 impl Asker {
-    pub(crate) fn new(policy: Policy) -> Self {
+    pub(crate) const fn new(policy: Policy) -> Self {
         Self {
             policy,
             typed: None,
             open: None,
-            answered: HashSet::new(),
+            waiting: VecDeque::new(),
         }
     }
 
     /// Whether no question is open or about to be.
-    pub(crate) fn is_idle_for(&self, pending: &[String]) -> bool {
-        self.open.is_none() && pending.iter().all(|id| self.answered.contains(id))
+    pub(crate) fn is_idle(&self, shown: &[String]) -> bool {
+        self.open.is_none() && !self.has_next(shown)
+    }
+
+    /// Whether the oldest that waits can be asked: what asks for it stands above.
+    fn has_next(&self, shown: &[String]) -> bool {
+        let next = self.waiting.front();
+        next.is_some_and(|next| shown.contains(&next.request_id))
     }
 
     /// When the open question answers itself.
@@ -62,39 +71,56 @@ impl Asker {
         }
     }
 
-    /// Drops the open question when it is not asked any more.
-    pub(crate) fn drop_gone(
+    /// Hears of a request, or of what became of one.
+    pub(crate) fn hear(
         &mut self,
-        pending: &[String],
+        record: &Arc<PermissionRecord>,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
-        let is_gone = |open: &mut Open| !pending.contains(&open.request.id);
-        if self.open.take_if(is_gone).is_some() {
+        if record.state.is_open() {
+            self.waiting.push_back(Arc::clone(record));
+            return Ok(());
+        }
+        self.waiting.retain(|it| it.request_id != record.request_id);
+        let is_it = |open: &mut Open| open.record.request_id == record.request_id;
+        if self.open.take_if(is_it).is_some() {
             screen.close_question(false)?;
-            screen.tell_apart("  the agent took the question back\n");
+            screen.tell_apart(match record.state {
+                RequestState::Withdrawn => "  the agent took the question back\n",
+                _ => "  the question is not asked any more\n",
+            });
         }
         Ok(())
     }
 
-    /// Takes up the next question.
+    /// Begins again with these requests, after news were missed.
+    pub(crate) fn start_over(
+        &mut self,
+        records: &[Arc<PermissionRecord>],
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        self.waiting.clear();
+        let open = self.open.as_ref().map(|it| it.record.request_id.clone());
+        for record in records {
+            if open.as_ref() != Some(&record.request_id) || !record.state.is_open() {
+                self.hear(record, screen)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes up the next question, of those that the dialogue shows as open.
     pub(crate) async fn look(
         &mut self,
         session: &DialogueSession,
-        pending: &[String],
+        shown: &[String],
         screen: &mut Screen,
     ) -> Result<(), Failure> {
-        while self.open.is_none() {
-            let next = pending
-                .iter()
-                .find(|id| !self.answered.contains(*id))
-                .cloned();
-            let Some(id) = next else { break };
-            let read =
-                move |transcript: &mut Transcript| transcript.permission(&id).map(Request::of);
-            let Some(request) = session.inspect(read).await else {
-                break;
-            };
-            self.take_up(session, request, screen).await?;
+        while self.open.is_none()
+            && self.has_next(shown)
+            && let Some(record) = self.waiting.pop_front()
+        {
+            self.take_up(session, record, screen).await?;
         }
         Ok(())
     }
@@ -102,24 +128,24 @@ impl Asker {
     async fn take_up(
         &mut self,
         session: &DialogueSession,
-        request: Request,
+        record: Arc<PermissionRecord>,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         match self.policy {
-            Policy::Ask(patience) => self.ask(request, patience, screen),
+            Policy::Ask(patience) => self.ask(record, patience, screen),
             Policy::Allow => {
                 screen.say("  nobody to ask here, so the answer is yes\n")?;
-                self.decide_unasked(session, &request.id, Decision::allow(), screen)
+                self.decide_unasked(session, record, Decision::allow(), screen)
                     .await
             }
             Policy::Deny => {
                 screen.warn(&format!(
                     "bowline: {} was denied, there is no terminal to ask on: allow it with \
                      --allowed-tools or --permission-mode\n",
-                    request.tool()
+                    tool(&record)
                 ))?;
                 let message = "denied: this session has no terminal to ask the user on";
-                self.decide_unasked(session, &request.id, Decision::deny(message), screen)
+                self.decide_unasked(session, record, Decision::deny(message), screen)
                     .await
             }
         }
@@ -127,14 +153,14 @@ impl Asker {
 
     fn ask(
         &mut self,
-        request: Request,
+        record: Arc<PermissionRecord>,
         patience: Option<Duration>,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         let lines = self.typed.get_or_insert_with(typed_lines);
         while lines.try_recv().is_ok() {}
         forget_typed();
-        let open = Open::new(request, patience);
+        let open = Open::new(record, patience);
         screen.say(&open.details())?;
         let asked = open.put(screen);
         self.open = Some(open);
@@ -155,13 +181,11 @@ impl Asker {
         let Some(line) = line else {
             let decision = Decision::deny("nobody is there to answer any more");
             return self
-                .decide_unasked(session, &open.request.id, decision, screen)
+                .decide_unasked(session, open.record, decision, screen)
                 .await;
         };
-        if let Some(decision) = open.read(&line) {
-            return self
-                .decide(session, &open.request.id, decision, screen)
-                .await;
+        if let Some(answer) = open.read(&line) {
+            return self.decide(session, open.record, answer, screen).await;
         }
         let asked = open.put(screen);
         self.open = Some(open);
@@ -178,41 +202,53 @@ impl Asker {
         if let Some(open) = self.open.take_if(is_due) {
             screen.close_question(false)?;
             screen.say("  no answer, so it is yes\n")?;
-            self.decide_unasked(session, &open.request.id, Decision::allow(), screen)
+            self.decide_unasked(session, open.record, Decision::allow(), screen)
                 .await?;
         }
         Ok(())
     }
 
-    /// Answers. When the answer cannot be given, the question stays to be asked.
+    /// Answers. When the answer cannot be given, the question is asked again.
     async fn decide(
         &mut self,
         session: &DialogueSession,
-        id: &str,
-        decision: Decision,
+        record: Arc<PermissionRecord>,
+        answer: PermissionAnswer,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
-        match session.answer_permission(id, decision).await {
-            // An answer that comes too late is for a question that is no more asked.
-            Ok(()) | Err(DialogueError::TooLate { .. } | DialogueError::Ended) => {
-                self.answered.insert(id.to_owned());
-                Ok(())
-            }
-            Err(error) => screen.warn(&format!("bowline: failed to {error}\n")),
+        if let Some(refused) = answered(session, &record, answer).await {
+            screen.warn(&refused)?;
+            self.waiting.push_front(record);
         }
+        Ok(())
     }
 
     /// Answers for somebody who is not there, once: asking again would give the same answer.
     async fn decide_unasked(
         &mut self,
         session: &DialogueSession,
-        id: &str,
+        record: Arc<PermissionRecord>,
         decision: Decision,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
-        let done = self.decide(session, id, decision, screen).await;
-        self.answered.insert(id.to_owned());
-        done
+        match answered(session, &record, decision.into()).await {
+            Some(refused) => screen.warn(&refused),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Answers, and gives why the answer was not taken.
+async fn answered(
+    session: &DialogueSession,
+    record: &PermissionRecord,
+    answer: PermissionAnswer,
+) -> Option<String> {
+    let done = session.answer_permission(&*record.request_id, answer).await;
+    match done {
+        // An answer that comes too late is for a question that is no more asked.
+        Ok(()) | Err(DialogueError::TooLate { .. } | DialogueError::Ended) => None,
+        Err(error) => Some(format!("bowline: failed to {error}\n")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A permission request in full, for somebody who has to answer it.
 
+use bowline_lifecycle::Question as Asked;
 use serde_json::Value;
 
 use crate::view::clean::{clean, one_line};
@@ -75,26 +76,23 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    fn new(value: &Value) -> Option<Self> {
-        let text = value.get("question")?.as_str()?.to_owned();
-        let options = value.get("options").and_then(Value::as_array);
-        let (mut labels, mut lines) = (Vec::new(), format!("  {}\n", clean(&text)));
-        for option in options.into_iter().flatten() {
-            let member = |key: &str| option.get(key).and_then(Value::as_str).unwrap_or_default();
-            let label = option.as_str().unwrap_or_else(|| member("label"));
-            labels.push(label.to_owned());
-            let (label, about) = (one_line(label, 80), one_line(member("description"), 100));
-            let number = labels.len();
+    pub(crate) fn new(asked: &Asked) -> Self {
+        let mut lines = format!("  {}\n", clean(&asked.question));
+        for (at, option) in asked.options.iter().enumerate() {
+            let (label, about) = (
+                one_line(&option.label, 80),
+                one_line(&option.description, 100),
+            );
+            let number = at + 1;
             let dash = if about.is_empty() { "" } else { " - " };
             lines.push_str(&format!("    {number}. {label}{dash}{about}\n"));
         }
-        let many = value.get("multiSelect").and_then(Value::as_bool) == Some(true);
-        Some(Self {
-            text,
-            labels,
-            many,
+        Self {
+            text: asked.question.clone(),
+            labels: asked.options.iter().map(|it| it.label.clone()).collect(),
+            many: asked.multi_select,
             lines,
-        })
+        }
     }
 
     /// The question with its numbered options.
@@ -121,16 +119,11 @@ impl Question {
     }
 }
 
-/// The questions of an `AskUserQuestion`; none for every other tool.
-pub(crate) fn questions(tool: &str, input: &Value) -> Vec<Question> {
-    if tool != "AskUserQuestion" {
-        return Vec::new();
-    }
-    let list = input.get("questions").and_then(Value::as_array);
-    list.into_iter()
-        .flatten()
-        .filter_map(Question::new)
-        .collect()
+/// A plan in full, indented.
+pub(crate) fn plan(text: &str) -> String {
+    let text = clean(text.trim());
+    let lines = text.lines().map(|line| format!("    {line}\n"));
+    format!("  the plan\n{}", lines.collect::<String>())
 }
 
 #[cfg(test)]
@@ -141,18 +134,27 @@ mod tests {
 
     #[test]
     fn numbers_are_labels() {
-        let mut input = json!({"questions": [{"question": "Which?", "multiSelect": true,
-            "options": [{"label": "Red", "description": "warm"}, {"label": "Blue"}]}]});
-        let many = questions("AskUserQuestion", &input).remove(0);
+        let question = |many: bool| {
+            let asked = json!({"question": "Which?", "multiSelect": many,
+                "options": [{"label": "Red", "description": "warm"}, {"label": "Blue"}]});
+            Question::new(&serde_json::from_value(asked).unwrap())
+        };
+        let many = question(true);
         assert_eq!(many.shown(), "  Which?\n    1. Red - warm\n    2. Blue\n");
         assert_eq!(many.answer("2"), Some("Blue".into()));
         assert_eq!(many.answer("1, 2"), Some("Red, Blue".into()));
         assert_eq!(many.answer("green"), Some("green".into()));
         assert_eq!(many.answer("3"), Some("3".into()));
         assert_eq!(many.answer(" "), None);
-        input["questions"][0]["multiSelect"] = json!(false);
-        assert_eq!(questions("AskUserQuestion", &input)[0].answer("1 2"), None);
-        assert_eq!(questions("Bash", &input), []);
+        assert_eq!(question(false).answer("1 2"), None);
+    }
+
+    #[test]
+    fn a_plan_is_shown_in_full() {
+        assert_eq!(
+            plan("\n# Do\n\n1. it\u{1b}[2J\n"),
+            "  the plan\n    # Do\n    \n    1. it\n"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::view::one_line;
 
 /// Members that say most about a call, in order of preference, over all of the agent's tools.
-const TELLING: [&str; 12] = [
+const TELLING: [&str; 13] = [
     "command",
     "file_path",
     "notebook_path",
@@ -18,6 +18,7 @@ const TELLING: [&str; 12] = [
     "path",
     "message",
     "prompt",
+    "plan",
 ];
 
 /// The input of a call on one line of at most `width` columns; paths below `cwd` are shortened.

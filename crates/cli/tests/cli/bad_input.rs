@@ -94,8 +94,8 @@ fn command_lines_that_mean_nothing() {
         (&["run", ""], "the prompt is empty: say what to ask"),
         (&["run", "-"], "the prompt is empty: say what to ask"),
         (
-            &["run", "--runner", "http://x", "hi"],
-            "leave --runner and --token-file out",
+            &["run", "--runner", "ftp://x", "hi"],
+            "give unix:/path, http://host:port or https://host:port",
         ),
         (&["replay"], "<FILE>"),
         (&["inspect"], "<FILE>"),

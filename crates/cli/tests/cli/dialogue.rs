@@ -158,6 +158,73 @@ fn a_conversation_goes_on() {
     assert!(!line.contains("go on with"), "{line}");
 }
 
+/// An agent that is called as the real one, with a home of its own.
+fn at_home(scripted: &Scripted, resume: &str) -> crate::support::Done {
+    let agent = scripted.path("claude");
+    if !std::path::Path::new(&agent).exists() {
+        std::os::unix::fs::symlink(crate::support::AGENT, &agent).unwrap();
+    }
+    let scenario = format!("--scenario={}", scripted.path("scenario.toml"));
+    let line = [
+        "run",
+        "--agent",
+        &agent,
+        "--agent-arg",
+        &scenario,
+        "--resume",
+        resume,
+        "Go on.",
+    ];
+    let mut command = crate::support::command(&line);
+    let home = scripted.path("home");
+    command.env("CLAUDE_CONFIG_DIR", home);
+    command.current_dir(scripted.folder.path());
+    crate::support::finish(command.spawn().unwrap())
+}
+
+#[test]
+fn a_conversation_is_looked_for_before_the_agent_is_started() {
+    let scripted = Scripted::new(
+        "sessions = ['11111111-2222-4333-8444-555555555555']\n\
+         [[turn]]\non = 'resume'\nsteps = [ { text = 'Welcome back.' } ]",
+    );
+    let id = "11111111-2222-4333-8444-555555555555";
+    let done = at_home(&scripted, id);
+    assert_eq!(done.stdout, "", "nothing was started");
+    let line = done.failed(1);
+    let wanted = format!("bowline: failed to resume {id}: it is not under ");
+    assert!(line.starts_with(&wanted), "{line}");
+    assert!(
+        line.ends_with("/projects, begin a new conversation\n"),
+        "{line}"
+    );
+
+    let project = scripted.folder.path().join("home/projects/-srv-other");
+    std::fs::create_dir_all(&project).unwrap();
+    let write = |cwd: &str| {
+        let line = format!("{{\"cwd\":\"{cwd}\"}}\n");
+        std::fs::write(project.join(format!("{id}.jsonl")), line).unwrap();
+    };
+    write("/srv/other");
+    let line = at_home(&scripted, id).failed(1);
+    assert!(
+        line.contains("it belongs to /srv/other and not to "),
+        "{line}"
+    );
+
+    write(
+        &scripted
+            .folder
+            .path()
+            .canonicalize()
+            .unwrap()
+            .display()
+            .to_string(),
+    );
+    let text = at_home(&scripted, id).ok();
+    assert!(text.contains("\nWelcome back.\n"), "{text}");
+}
+
 #[test]
 fn a_recording_replays_to_the_same_transcript() {
     let scripted = Scripted::new(TOOL);

@@ -66,6 +66,51 @@ fn the_agent_s_last_words_are_shown() {
     assert_eq!(done.stderr, wanted);
 }
 
+/// A long story is told by how it began and how it ended.
+#[test]
+fn of_many_last_words_the_first_and_the_last_are_shown() {
+    let said: Vec<_> = (1..=20).map(|n| format!("word {n}\\n")).collect();
+    let scripted = Scripted::new(&format!(
+        "startup = {{ stderr = \"{}\", exit = 2 }}",
+        said.concat()
+    ));
+    let done = scripted.run(&["hi"]);
+    assert_eq!(done.code, Some(1));
+    let lines: Vec<_> = done.stderr.lines().collect();
+    let wanted = [
+        "  agent: word 1",
+        "  agent: word 2",
+        "  agent: word 3",
+        "  … 11 lines more",
+        "  agent: word 15",
+    ];
+    assert_eq!(lines[..5], wanted);
+    assert_eq!(lines[8], "  agent: word 19");
+    assert_eq!(
+        lines[9..],
+        ["bowline: the agent ended unexpectedly: exit code 2: word 20"]
+    );
+}
+
+#[test]
+fn what_a_failure_has_cost_is_told() {
+    let scripted = Scripted::new(
+        "[[turn]]\nresult = { cost_usd = 0.25 }\nsteps = [ { text = 'So' } ]\n\
+         [[turn]]\nresult = { cost_usd = 0.25 }\nsteps = [ { fail = { status = 400, text = 'API Error: 400 no' } } ]",
+    );
+    let first = scripted.run(&["--output", "transcript", "hi"]);
+    assert_eq!(first.code, Some(0), "{first:?}");
+    let failing = Scripted::new(
+        "[[turn]]\nresult = { cost_usd = 0.25 }\nsteps = [ { fail = { status = 400, text = 'API Error: 400 no' } } ]",
+    );
+    let line = failing.run(&["--output", "transcript", "hi"]);
+    let line = line.failed(1);
+    assert!(
+        line.starts_with("bowline: the turn failed: API Error: 400 no, $0.2500 so far, go on"),
+        "{line}"
+    );
+}
+
 #[test]
 fn a_turn_that_fails_is_a_failure() {
     let scripted = Scripted::new(
@@ -135,7 +180,8 @@ fn an_interrupt_ends_the_turn() {
     let lines: Vec<_> = done.stderr.lines().collect();
     assert_eq!(lines[0], "interrupting, once more ends the session…");
     assert!(
-        lines[1].starts_with("bowline: interrupted, go on with `bowline run"),
+        lines[1].starts_with("bowline: interrupted, ")
+            && lines[1].contains("go on with `bowline run"),
         "{lines:?}"
     );
     assert_eq!(lines.len(), 2);
@@ -225,13 +271,11 @@ fn an_interrupt_ends_the_wait_for_background_work() {
     running.signal(Signal::INT);
     let done = running.finish();
     assert_eq!(done.code, Some(130), "{done:?}");
+    let told = "interrupting, once more ends the session…\nbowline: interrupted, ";
+    assert!(done.stderr.starts_with(told), "{done:?}");
     assert!(
-        done.stderr
-            .starts_with("ending the session…\nbowline: interrupted"),
-        "{done:?}"
-    );
-    assert!(
-        done.stdout.contains("in the background: watch, "),
+        done.stdout
+            .contains("⊘ in the background: watch, stopped\n"),
         "{done:?}"
     );
 }

@@ -5,7 +5,9 @@ use crate::support::{Scripted, bowline, command, finish};
 #[test]
 fn help_is_for_standard_output() {
     let text = bowline(&["--help"]).ok();
-    for command in ["demo", "run", "replay", "inspect", "doctor"] {
+    for command in [
+        "demo", "run", "replay", "inspect", "serve", "ps", "attach", "kill", "doctor",
+    ] {
         assert!(text.contains(&format!("\n  {command} ")), "{text}");
         let text = bowline(&[command, "--help"]).ok();
         assert!(
@@ -43,6 +45,12 @@ fn the_doctor_finds_an_agent() {
             "{name}: {text}"
         );
     }
+    let shell = text.lines().find(|line| line.starts_with("login shell"));
+    let shell = shell.expect("it is there");
+    assert!(
+        shell.contains(" tells ") && shell.contains(" variables in "),
+        "{shell}"
+    );
 }
 
 #[test]

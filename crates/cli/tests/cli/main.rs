@@ -7,6 +7,8 @@ mod dialogue;
 mod endings;
 mod help;
 mod inspect;
+mod journals;
 mod recordings;
+mod runner;
 mod support;
 mod terminal;

@@ -153,6 +153,83 @@ async fn a_question_is_answered_by_number() {
     assert_eq!(status, ExitStatus::Code(0));
 }
 
+const PLAN: &str = r##"
+[[turn]]
+steps = [
+  { tool = { name = "ExitPlanMode", ask = true, result = "approved", input = { plan = "# Paint\n\n1. it red" },
+    allowed = [ { text = "I begin." } ], denied = [ { text = "I think again." } ] } },
+]
+"##;
+
+#[tokio::test]
+async fn a_plan_is_shown_and_judged() {
+    for (typed, said) in [
+        ("y\n", "I begin."),
+        ("a\n", "I begin."),
+        (
+            "n make it blue\n",
+            "the user wants another plan: make it blue",
+        ),
+    ] {
+        let scripted = Scripted::new(PLAN);
+        let mut seat = Seat::take(&scripted, &["Plan it."], &[("NO_COLOR", "1")]);
+        seat.until("[y]es, yes and [a]ccept edits, [n]o and what to change: ")
+            .await;
+        assert!(
+            seat.seen
+                .contains("  the plan\r\n    # Paint\r\n    \r\n    1. it red\r\n"),
+            "{:?}",
+            seat.seen
+        );
+        seat.type_in(typed).await;
+        let (seen, status) = seat.finish().await;
+        assert!(seen.contains(said), "{typed:?}: {seen}");
+        assert_eq!(status, ExitStatus::Code(0));
+    }
+}
+
+#[tokio::test]
+async fn a_key_twice_ends_the_session() {
+    let toml =
+        "[[turn]]\nsteps = [ { text = \"One line.\\nAnd another.\" }, { hang = { deaf = true } } ]";
+    let scripted = Scripted::new(toml);
+    let mut seat = Seat::take(&scripted, &["Wait."], &[("NO_COLOR", "1")]);
+    seat.until("One line.").await;
+    seat.type_in("\u{3}").await;
+    seat.until("once more ends the session").await;
+    seat.type_in("\u{3}").await;
+    let (seen, status) = seat.finish().await;
+    assert!(seen.contains("ending the session…"), "{seen}");
+    assert!(seen.contains("bowline: interrupted"), "{seen}");
+    assert_eq!(status, ExitStatus::Code(130));
+}
+
+#[tokio::test]
+async fn two_questions_are_asked_one_after_the_other() {
+    let ask = |id: &str| {
+        format!(
+            "{{ raw = {{ type = 'control_request', request_id = 'of {id}', request = {{ \
+             subtype = 'can_use_tool', tool_name = 'Bash', input = {{ command = '{id}' }} }} }} }}"
+        )
+    };
+    let toml = format!(
+        "[[turn]]\nsteps = [ {}, {}, {{ wait_for = 'interrupt' }} ]",
+        ask("one"),
+        ask("two")
+    );
+    let scripted = Scripted::new(&toml);
+    let mut seat = Seat::take(&scripted, &["Both."], &[("NO_COLOR", "1")]);
+    seat.until("command: one\r\n  [y]es, [n]o: ").await;
+    assert!(!seat.seen.contains("command: two"), "{}", seat.seen);
+    seat.type_in("y\n").await;
+    seat.until("command: two\r\n  [y]es, [n]o: ").await;
+    seat.type_in("n\n").await;
+    seat.until("? Bash was denied").await;
+    seat.type_in("\u{3}").await;
+    let (_, status) = seat.finish().await;
+    assert_eq!(status, ExitStatus::Code(0));
+}
+
 /// Suggestions that are no rules cannot be allowed: they are not offered, and asking for them is
 /// no answer.
 #[tokio::test]

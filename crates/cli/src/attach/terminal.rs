@@ -1,0 +1,192 @@
+//! A terminal of a runner, joined with our own.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use bowline_lifecycle::{ConnectionState, ExitStatus, SessionId, TerminalSession, WindowSize};
+use bowline_runner::{Piece, RunnerClient, Stream};
+use bytes::Bytes;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::io::AsyncReadExt as _;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::args::At;
+use crate::failure::Failure;
+use crate::runner::refused;
+use crate::view::tell;
+
+/// Leaves the session: `^]`, as in telnet(1).
+const LEAVE: u8 = 0x1d;
+
+/// What makes a terminal plain again when a program's screen is left: out of the alternate screen,
+/// no bracketed paste, no mouse, the cursor seen, soft reset.
+const PLAIN: &[u8] =
+    b"\x1b[?1049l\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?25h\x1b[!p\r\n";
+
+/// Joins a session until it ends or is left.
+pub(super) async fn join(
+    client: &RunnerClient,
+    at: &At,
+    id: SessionId,
+) -> Result<ExitCode, Failure> {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Err(Failure::usage(
+            "a terminal is joined from a terminal: run this in one, or read its log with \
+             GET /api/sessions/ID/log",
+        ));
+    }
+    let session = client.type_in(id, size()).await;
+    let session = session.map_err(|error| refused(at, error))?;
+    let raw = Raw::new()?;
+    let left = Joined::new(&session)?.run().await;
+    drop(raw);
+    match left? {
+        Left::Away => tell(&format!(
+            "left {id}, which goes on: `bowline attach {id}`\n"
+        )),
+        Left::Ended => {
+            let how = match session.exited().await.status {
+                ExitStatus::Code(code) => format!("exit code {code}"),
+                ExitStatus::Signal(signal) => format!("signal {signal}"),
+                ExitStatus::Unknown => "nobody knows how".to_owned(),
+            };
+            tell(&format!("{id} has ended: {how}\n"));
+        }
+        Left::Lost(why) => return Err(Failure::failed(format!("{id} is out of reach: {why}"))),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn size() -> Option<WindowSize> {
+    let size = tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_row > 0 && size.ws_col > 0).then(|| WindowSize::new(size.ws_row, size.ws_col))
+}
+
+/// Our terminal without echo, lines and signals. Dropped, it is as it was.
+struct Raw(Termios);
+
+impl Raw {
+    fn new() -> Result<Self, Failure> {
+        let failed = |error| Failure::failed(format!("cannot set the terminal up: {error}"));
+        let before = tcgetattr(io::stdin()).map_err(failed)?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(io::stdin(), OptionalActions::Flush, &raw).map_err(failed)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(PLAIN).and_then(|()| out.flush());
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
+    }
+}
+
+/// How a session was left.
+enum Left {
+    Away,
+    Ended,
+    Lost(String),
+}
+
+struct Joined<'a> {
+    session: &'a TerminalSession,
+    resized: Signal,
+    input: Vec<u8>,
+}
+
+impl<'a> Joined<'a> {
+    fn new(session: &'a TerminalSession) -> Result<Self, Failure> {
+        let resized = signal(SignalKind::window_change());
+        let resized = resized
+            .map_err(|error| Failure::failed(format!("cannot listen for signals: {error}")))?;
+        Ok(Self {
+            session,
+            resized,
+            input: Vec::with_capacity(4096),
+        })
+    }
+
+    async fn run(mut self) -> Result<Left, Failure> {
+        let mut output = self.session.reader(Stream::Output);
+        let mut connection = self.session.connection();
+        let mut keys = tokio::io::stdin();
+        let mut screens = self.session.screens();
+        let mut is_blank = true;
+        loop {
+            tokio::select! {
+                biased;
+                // The first screen comes before the bytes that go on from it. A later one stands in
+                // a gap, and waits for its turn there.
+                Ok(_) = screens.wait_for(Option::is_some), if is_blank => {
+                    is_blank = false;
+                    show(&self.screen())?;
+                }
+                piece = output.next() => match piece {
+                    Some(Piece::Bytes { bytes, .. }) => {
+                        is_blank = false;
+                        show(&bytes)?;
+                    }
+                    // What is missing is on the screen that came instead.
+                    Some(Piece::Gap { .. }) => show(&self.screen())?,
+                    None => return Ok(Left::Ended),
+                },
+                read = keys.read_buf(&mut self.input) => match read {
+                    Ok(0) | Err(_) => return Ok(Left::Away),
+                    Ok(_) => if self.typed().await { return Ok(Left::Away) },
+                },
+                _ = self.resized.recv() => {
+                    if let Some(size) = size() {
+                        let _ = self.session.resize(size);
+                    }
+                }
+                changed = connection.changed() => {
+                    let state = connection.borrow_and_update().clone();
+                    match (changed, state) {
+                        (_, ConnectionState::Failed(why)) => return Ok(Left::Lost(why.detail)),
+                        (Err(_), _) => return Ok(Left::Ended),
+                        (Ok(()), state) => tell_state(&state),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The screen that stands for output that is gone, in front of a clean one.
+    fn screen(&self) -> Bytes {
+        let screen = self.session.screen();
+        screen.map(|screen| screen.bytes).unwrap_or_default()
+    }
+
+    /// Passes keys on. Whether the session is to be left.
+    async fn typed(&mut self) -> bool {
+        let mut keys = std::mem::take(&mut self.input);
+        let leave = keys.iter().position(|key| *key == LEAVE);
+        if let Some(at) = leave {
+            keys.truncate(at);
+        }
+        if !keys.is_empty() {
+            // A session that takes nothing any more is about to be told as ended.
+            let _ = self.session.write(keys.into()).await;
+        }
+        leave.is_some()
+    }
+}
+
+/// A lost link is told in the title, where it disturbs no screen.
+fn tell_state(state: &ConnectionState) {
+    let title = match state {
+        ConnectionState::Reconnecting { attempt } => format!("reconnecting, try {attempt}"),
+        ConnectionState::Connected | ConnectionState::Reconnected { .. } => "connected".to_owned(),
+        ConnectionState::Failed(_) => return,
+    };
+    tell(&format!("\x1b]2;bowline: {title}\x07"));
+}
+
+fn show(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let shown = out.write_all(bytes).and_then(|()| out.flush());
+    shown.map_err(|_| Failure::unread())
+}

@@ -1,0 +1,465 @@
+//! The runner as people use it: real processes, from `serve` to `kill`.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout};
+use std::time::Instant;
+
+use bowline_transport::{Configuration, Piece, PtyMode, Stdio, Stream, TerminalEngine, WindowSize};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{BOWLINE, PATIENCE, Scripted, bowline, command, finish};
+
+const ASKS: &str = r#"
+[[turn]]
+steps = [
+  { tool = { name = "Bash", input = { command = "make" }, ask = true, result = "made",
+    allowed = [ { text = "It is made." } ], denied = [ { text = "It is not made." } ] } },
+]
+"#;
+
+/// A runner with a folder of its own. Dropped, everything of it is ended.
+struct Served {
+    folder: TempDir,
+    runner: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Served {
+    fn start() -> Self {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let (runner, out) = serve(&folder);
+        Self {
+            folder,
+            runner,
+            out,
+        }
+    }
+
+    fn state(&self) -> String {
+        self.folder.path().join("s").display().to_string()
+    }
+
+    /// Sends the runner a signal and waits for its end; what it says last.
+    fn stop(&mut self, signal: Signal) -> String {
+        kill_process(Pid::from_child(&self.runner), signal).unwrap();
+        self.runner.wait().unwrap();
+        let mut last = String::new();
+        self.out.read_to_string(&mut last).unwrap();
+        last
+    }
+
+    /// The next runner of the same folder.
+    fn again(&mut self) {
+        (self.runner, self.out) = serve(&self.folder);
+    }
+
+    /// A request over the socket; the status and the body.
+    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, String) {
+        let socket = self.folder.path().join("s/runner.sock");
+        let mut stream = UnixStream::connect(socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + &body).as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, body.to_owned())
+    }
+
+    fn json(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let (status, text) = self.ask(method, path, body);
+        assert!(
+            (200..300).contains(&status),
+            "{method} {path}: {status} {text}"
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn create(&self, spec: &Value) -> String {
+        let made = self.json("POST", "/api/sessions", Some(spec));
+        made["id"].as_str().unwrap().to_owned()
+    }
+
+    /// A dialogue with the understudy.
+    fn dialogue(&self, scenario: &str) -> String {
+        let path = self.folder.path().join("scenario.toml");
+        std::fs::write(&path, scenario).unwrap();
+        let path = path.display().to_string();
+        self.create(&json!({"kind": "dialogue", "program": BOWLINE,
+            "args": ["understudy", "--scenario", path, "-p", "--input-format", "stream-json",
+                "--output-format", "stream-json", "--verbose", "--permission-prompt-tool", "stdio"],
+            "env": {"set": {"UNDERSTUDY_PACE": "0"}}}))
+    }
+
+    fn shell(&self, script: &str) -> String {
+        self.create(
+            &json!({"kind": "terminal", "program": "/bin/sh", "args": ["-c", script],
+            "stdio": {"type": "pty"}}),
+        )
+    }
+
+    /// Asks until an answer has something; nothing but the answer tells when it will.
+    fn until(&self, path: &str, has: impl Fn(&Value) -> bool) -> Value {
+        let started = Instant::now();
+        loop {
+            let answer = self.json("GET", path, None);
+            if has(&answer) {
+                return answer;
+            }
+            assert!(started.elapsed() < PATIENCE, "{path}: {answer}");
+        }
+    }
+
+    fn bowline(&self, args: &[&str]) -> crate::support::Done {
+        let mut command = command(args);
+        command.env("BOWLINE_STATE_DIR", self.state());
+        finish(command.spawn().unwrap())
+    }
+
+    fn end_sessions(&self) {
+        let sessions = PathBuf::from(self.state()).join("sessions");
+        let folders = std::fs::read_dir(sessions).into_iter().flatten().flatten();
+        for folder in folders {
+            let text = std::fs::read_to_string(folder.path().join("info.json"));
+            let info: Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
+            let pid = info["shim_pid"]
+                .as_i64()
+                .and_then(|it| Pid::from_raw(it as i32));
+            if let Some(pid) = pid.filter(|_| info["phase"] != "buried") {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.end_sessions();
+        let _ = self.runner.kill();
+        let _ = self.runner.wait();
+    }
+}
+
+fn serve(folder: &TempDir) -> (Child, BufReader<ChildStdout>) {
+    let state = folder.path().join("s").display().to_string();
+    let args = ["serve", "--state-dir", &state, "--listen", "127.0.0.1:0"];
+    let mut runner = command(&args).spawn().unwrap();
+    let mut out = BufReader::new(runner.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("token in ") {
+        line.clear();
+        assert!(
+            out.read_line(&mut line).unwrap() > 0,
+            "it ended: {:?}",
+            runner.wait()
+        );
+    }
+    (runner, out)
+}
+
+#[test]
+fn a_dialogue_is_held_over_rest() {
+    let served = Served::start();
+    let id = served.dialogue(ASKS);
+    let at = format!("/api/sessions/{id}");
+    let prompt = json!({"text": "make it", "id": "6b1b36cb-9a4e-4d5c-8a35-7f1d7f5f0a01"});
+    let taken = served.json("POST", &format!("{at}/prompt"), Some(&prompt));
+    assert_eq!(taken["id"], prompt["id"]);
+    // The same id again is not written again.
+    served.json("POST", &format!("{at}/prompt"), Some(&prompt));
+    let asked = served.until(&format!("{at}/permissions"), |it| {
+        it["permissions"][0].is_object()
+    });
+    let permission = &asked["permissions"][0];
+    assert_eq!(
+        (&permission["tool_name"], &permission["state"]),
+        (&json!("Bash"), &json!("open"))
+    );
+    assert_eq!(permission["input"]["command"], "make");
+    let answer = json!({"request_id": permission["request_id"], "decision": "allow"});
+    served.json("POST", &format!("{at}/permissions"), Some(&answer));
+    let transcript = served.until(&format!("{at}/transcript"), |it| {
+        it["status"]["phase"] == "idle"
+    });
+    let text = transcript.to_string();
+    assert!(
+        text.contains("It is made.") && !text.contains("not made"),
+        "{text}"
+    );
+    assert_eq!(
+        transcript["entries"].as_array().unwrap().len(),
+        3,
+        "one turn: {text}"
+    );
+    let nobody = json!({"request_id": "nobody", "decision": "deny"});
+    let (status, problem) = served.ask("POST", &format!("{at}/permissions"), Some(&nobody));
+    assert!(
+        status == 404 && problem.contains("PERMISSION_NOT_FOUND"),
+        "{problem}"
+    );
+    let (_, log) = served.ask(
+        "GET",
+        &format!("{at}/log?stream=stdout&from=0&max=16"),
+        None,
+    );
+    assert_eq!(log.len(), 16);
+    served.json("DELETE", &at, None);
+    assert_eq!(served.ask("GET", &at, None).0, 404);
+}
+
+#[test]
+fn a_dialogue_is_interrupted_over_rest() {
+    let served = Served::start();
+    let id = served.dialogue(ASKS);
+    let at = format!("/api/sessions/{id}");
+    served.json(
+        "POST",
+        &format!("{at}/prompt"),
+        Some(&json!({"text": "make it"})),
+    );
+    served.until(&format!("{at}/permissions"), |it| {
+        it["permissions"][0].is_object()
+    });
+    served.json("POST", &format!("{at}/interrupt"), Some(&json!({})));
+    let transcript = served.until(&format!("{at}/transcript"), |it| {
+        it["status"]["phase"] == "idle"
+    });
+    assert!(
+        transcript.to_string().contains("\"cancelled\""),
+        "{transcript}"
+    );
+}
+
+#[test]
+fn a_killed_runner_loses_nothing() {
+    const SESSIONS: usize = 4;
+    let mut served = Served::start();
+    let count =
+        "i=0; while :; do i=$((i+1)); echo line $i; done | head -n 200000; echo end; read x";
+    let ids: Vec<_> = (0..SESSIONS).map(|_| served.shell(count)).collect();
+    for _ in 0..5 {
+        served.stop(Signal::KILL);
+        served.again();
+        let sessions = served.json("GET", "/api/sessions", None);
+        let sessions = sessions["sessions"].as_array().unwrap();
+        assert_eq!(sessions.len(), SESSIONS);
+        assert!(
+            sessions.iter().all(|it| it["state"] == "running"),
+            "{sessions:?}"
+        );
+    }
+    for id in &ids {
+        assert_eq!(whole(&served, id), expected(), "{id}");
+    }
+}
+
+fn expected() -> String {
+    let lines = (1..=200_000).map(|n| format!("line {n}\r\n"));
+    lines.collect::<String>() + "end\r\n"
+}
+
+/// The whole log, read in parts until its last line.
+fn whole(served: &Served, id: &str) -> String {
+    let (mut log, started) = (String::new(), Instant::now());
+    while !log.ends_with("end\r\n") {
+        let path = format!("/api/sessions/{id}/log?from={}", log.len());
+        let (status, part) = served.ask("GET", &path, None);
+        assert_eq!(status, 200, "{part}");
+        log.push_str(&part);
+        assert!(started.elapsed() < PATIENCE, "{} bytes", log.len());
+    }
+    log
+}
+
+#[test]
+fn a_runner_that_is_asked_to_end_says_what_goes_on() {
+    let mut served = Served::start();
+    let id = served.shell("read x");
+    let last = served.stop(Signal::TERM);
+    assert_eq!(
+        last,
+        "stopped; 1 session goes on, `bowline serve` finds it again\n"
+    );
+    let line = served.bowline(&["ps"]).failed(1);
+    assert!(line.contains("start one with `bowline serve`"), "{line}");
+    served.again();
+    let text = served.bowline(&["ps"]).ok();
+    assert!(text.contains(&id) && text.contains("running"), "{text}");
+}
+
+#[test]
+fn sessions_are_listed_joined_and_killed() {
+    let served = Served::start();
+    assert_eq!(served.bowline(&["ps"]).ok(), "no sessions\n");
+    let id = served.dialogue("[[turn]]\nsteps = [ { text = \"Hello there.\" } ]\n");
+    let prompt = json!({"text": "hello"});
+    served.json("POST", &format!("/api/sessions/{id}/prompt"), Some(&prompt));
+    let path = format!("/api/sessions/{id}/transcript");
+    served.until(&path, |it| it["status"]["phase"] == "idle");
+    let line = served.bowline(&["kill", "nobody"]).failed(1);
+    assert!(line.contains("bowline ps"), "{line}");
+    let first = id.split('-').next().unwrap();
+    let text = served.bowline(&["kill", first]).ok();
+    assert!(text.starts_with(&format!("ended {id}: ")), "{text}");
+    let text = served.bowline(&["ps"]).ok();
+    assert!(text.contains("exited 0"), "{text}");
+    let text = served.bowline(&["attach", &id]).ok();
+    assert!(text.contains("Hello there."), "{text}");
+    served.bowline(&["kill", "--remove", &id]).ok();
+    assert_eq!(served.bowline(&["ps"]).ok(), "no sessions\n");
+}
+
+#[test]
+fn a_token_opens_the_network_and_nothing_else_does() {
+    let served = Served::start();
+    let token = format!("{}/token", served.state());
+    let (_, metrics) = served.ask("GET", "/metrics", None);
+    assert!(metrics.contains("bowline_sessions"), "{metrics}");
+    let url = format!("unix:{}/runner.sock", served.state());
+    assert_eq!(bowline(&["ps", "--runner", &url]).ok(), "no sessions\n");
+    assert_eq!(
+        bowline(&["ps", "--runner", &url, "--token-file", &token]).ok(),
+        "no sessions\n"
+    );
+    let line = bowline(&[
+        "serve",
+        "--listen",
+        "0.0.0.0:0",
+        "--state-dir",
+        &served.state(),
+        "--socket",
+        &format!("{}/other.sock", served.state()),
+    ]);
+    let line = line.failed(1);
+    assert!(line.contains("TLS"), "{line}");
+    let line = bowline(&["serve", "--state-dir", &served.state()]).failed(1);
+    assert!(line.contains("another runner"), "{line}");
+    let line = bowline(&["ps", "--runner", "ftp://x"]).failed(2);
+    assert!(line.contains("unix:/path"), "{line}");
+}
+
+const STORY: &str = r#"
+[[turn]]
+steps = [ { text = "One." }, { tool = { name = "Read", input = { file_path = "a" }, result = "x" } },
+  { delay_ms = 400 }, { text = "Two." }, { delay_ms = 400 }, { text = "Three." } ]
+"#;
+
+#[test]
+fn a_dialogue_at_a_runner_reads_as_one_here_whatever_becomes_of_the_runner() {
+    let mut served = Served::start();
+    let scripted = Scripted::new(STORY);
+    let here = scripted.run(&["--output", "transcript", "go"]).ok();
+    let url = format!("unix:{}/runner.sock", served.state());
+    let away = ["--runner", &url, "--output", "transcript", "go"];
+    let child = scripted.command(&away).spawn().unwrap();
+    served.until("/api/sessions", |it| it["sessions"][0].is_object());
+    for _ in 0..3 {
+        served.stop(Signal::KILL);
+        served.again();
+    }
+    let away = finish(child).ok();
+    let words = |text: &str| {
+        let transcript: Value = serde_json::from_str(text).unwrap();
+        let entries = transcript["entries"].as_array().unwrap().clone();
+        let blocks = entries
+            .iter()
+            .flat_map(|it| it["blocks"].as_array().cloned());
+        let texts = blocks.flatten().map(|it| it["text"].clone());
+        (entries.len(), texts.collect::<Vec<_>>())
+    };
+    assert_eq!(words(&here), words(&away));
+}
+
+#[test]
+fn a_runner_with_a_certificate_of_its_own_is_known_by_its_fingerprint() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let state = folder.path().join("s").display().to_string();
+    let args = [
+        "serve",
+        "--state-dir",
+        &state,
+        "--listen",
+        "127.0.0.1:0",
+        "--tls-own",
+    ];
+    let mut runner = command(&args).spawn().unwrap();
+    let mut out = BufReader::new(runner.stdout.take().unwrap());
+    let mut read = |begin: &str| loop {
+        let mut line = String::new();
+        assert!(
+            out.read_line(&mut line).unwrap() > 0,
+            "it ended before {begin}"
+        );
+        if let Some(rest) = line.strip_prefix(begin) {
+            break rest.trim().to_owned();
+        }
+    };
+    let url = read("listening on https://");
+    let url = format!("https://{url}");
+    let token = read("token in ");
+    let fingerprint = read("certificate ");
+    let ask = |fingerprint: &str| {
+        bowline(&[
+            "ps",
+            "--runner",
+            &url,
+            "--token-file",
+            &token,
+            "--fingerprint",
+            fingerprint,
+        ])
+    };
+    assert_eq!(ask(&fingerprint).ok(), "no sessions\n");
+    ask(&"0".repeat(64)).failed(1);
+    bowline(&["ps", "--runner", &url, "--token-file", &token]).failed(1);
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+}
+
+#[tokio::test]
+async fn a_terminal_is_joined_and_left() {
+    let served = Served::start();
+    let id = served.shell("stty -echo; echo welcome; while read x; do echo \"got $x\"; done");
+    for word in ["one", "two"] {
+        let mut configuration = Configuration::new(BOWLINE);
+        configuration.args = ["attach", &id].into_iter().map(Into::into).collect();
+        configuration.env.set("BOWLINE_STATE_DIR", served.state());
+        configuration.stdio = Stdio::Pty {
+            size: WindowSize::new(24, 80),
+            mode: PtyMode::Cooked,
+        };
+        let seat = TerminalEngine.make_session(configuration).unwrap();
+        let mut reader = seat.reader(Stream::Output);
+        let mut seen = String::new();
+        let mut until = async |wanted: &str| {
+            while !seen.contains(wanted) {
+                let next = tokio::time::timeout(PATIENCE, reader.next());
+                let next = next.await;
+                match next.unwrap_or_else(|_| panic!("no {wanted:?} in {seen:?}")) {
+                    Some(Piece::Bytes { bytes, .. }) => {
+                        seen.push_str(&String::from_utf8_lossy(&bytes));
+                    }
+                    other => panic!("{other:?} before {wanted:?} in {seen:?}"),
+                }
+            }
+        };
+        // A screen is handed over with its last character apart.
+        until("welcom").await;
+        seat.write(format!("{word}\n").into()).await.unwrap();
+        until(&format!("got {word}")).await;
+        seat.write("\u{1d}".into()).await.unwrap();
+        until("which goes on").await;
+    }
+    let text = served.bowline(&["ps"]).ok();
+    assert!(text.contains("running"), "{text}");
+}
