@@ -1,0 +1,70 @@
+package dev.bowline
+
+import java.nio.file.Files
+import java.nio.file.Path
+import kotlin.time.Duration.Companion.milliseconds
+import kotlinx.coroutines.cancelAndJoin
+import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.launch
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+
+class LeakTest {
+    /** 2,000 in a campaign (`-Dbowline.cycles=2000`), fewer each day. */
+    private val cycles = Integer.getInteger("bowline.cycles", 40)
+
+    private fun status(field: String): Long {
+        val line = Files.readAllLines(Path.of("/proc/self/status")).first { it.startsWith("$field:") }
+        return line.filter(Char::isDigit).toLong()
+    }
+
+    private fun atRest(): Boolean = Bowline.counters().let { it == LiveCounters(0u, 0u, 0u, 0u, 0u, 0u, 0u, 0u, 0u, 0u, 0u, 0u) }
+
+    private suspend fun cycle() {
+        session { session ->
+            session.say("hello").use { it.settled() }
+            session.until { it.results().isNotEmpty() }
+        }
+    }
+
+    @Test
+    fun `a cancelled reader stops inside within 100 ms`() = live {
+        session { session ->
+            session.say("hello").use { it.settled() }
+            repeat(20) {
+                val reader = launch { session.batches().collect { } }
+                eventually("a reader waits") { Bowline.counters().pulls == 1uL }
+                reader.cancelAndJoin()
+                eventually("no reader waits", 100.milliseconds) { Bowline.counters().pulls == 0uL }
+            }
+            eventually("no stream is left") { Bowline.counters().streams == 0uL }
+        }
+        eventually("nothing is left") { atRest() }
+    }
+
+    @Test
+    fun `nothing grows with the number of sessions`() = kotlinx.coroutines.runBlocking {
+        repeat(20) { cycle() }
+        eventually("nothing is left") { atRest() }
+        System.gc()
+        val (memory, threads) = status("VmRSS") to status("Threads")
+        repeat(cycles) { cycle() }
+        eventually("nothing is left") { atRest() }
+        System.gc()
+        val grown = status("VmRSS") - memory
+        println("after $cycles sessions: ${grown} KiB more, ${status("Threads") - threads} threads more")
+        assertTrue(grown < 48 * 1024, "$grown KiB more")
+        assertTrue(status("Threads") <= threads + 4, "${status("Threads")} threads, $threads before")
+    }
+
+    @Test
+    fun `what a host forgets is let go by the collector`() = live {
+        val session = engine.start(configuration())
+        val stream = session.changes()
+        stream.next(0u, 10u, 0u)
+        // Closing the handle is what the collector does.
+        session.close()
+        stream.close()
+        eventually("nothing is left") { atRest() }
+    }
+}

@@ -1,0 +1,122 @@
+// Tests: Recording, ChangeStream, TranscriptSnapshot
+package dev.bowline
+
+import java.nio.file.Files
+import java.nio.file.Path
+import kotlin.io.path.name
+import kotlinx.coroutines.flow.collect
+import kotlinx.coroutines.flow.last
+import kotlinx.coroutines.flow.take
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
+import org.junit.jupiter.api.Assertions.assertNotNull
+import org.junit.jupiter.api.Assertions.assertNull
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+
+class RecordingTest {
+    /** What `bowline replay --output transcript` gives for each fixture, as `.ci/sums` has written it. */
+    private val sums: Map<String, String> by lazy {
+        val lines = Files.readAllLines(programs.resolve("fixtures.sha256"))
+        lines.associate { it.substringAfter("  ") to it.substringBefore("  ") }
+    }
+
+    private fun recordings(): List<Path> = Files.list(fixtures).use { files ->
+        files.filter { it.name.endsWith(".jsonl") || it.name.endsWith(".jsonl.gz") }.sorted().toList()
+    }
+
+    private suspend fun <T> recording(file: Path, body: suspend (Recording) -> T): T =
+        engine.openRecording(file.toString()).use { body(it) }
+
+    private suspend fun everyFixture(fold: suspend (Recording) -> Transcript) {
+        val files = recordings()
+        assertTrue(files.size > 50)
+        for (file in files) {
+            val transcript = recording(file) { fold(it) }
+            assertEquals(sums.getValue(file.name), sha256(transcript.toJson()), file.name)
+        }
+    }
+
+    private suspend fun pulled(recording: Recording, most: UInt): Transcript =
+        Transcript().also { transcript -> recording.batches(most = most).collect(transcript::apply) }
+
+    @Test
+    fun `every fixture gives the same transcript as in Rust, change by change`() =
+        live { everyFixture { pulled(it, 1u) } }
+
+    @Test
+    fun `every fixture gives the same transcript as in Rust, in batches of 64`() =
+        live { everyFixture { pulled(it, 64u) } }
+
+    @Test
+    fun `every fixture gives the same transcript as in Rust, in batches of 10,000`() =
+        live { everyFixture { pulled(it, 10_000u) } }
+
+    @Test
+    fun `a reader that was cancelled in the middle goes on by its cursor`() = live {
+        everyFixture { recording ->
+            val transcript = Transcript()
+            recording.batches(most = 7u).take(5).collect(transcript::apply)
+            // What was pulled and not used is pulled again.
+            recording.batches(from = transcript.cursor, most = 3u).take(1).collect { }
+            recording.batches(from = transcript.cursor, most = 64u).collect(transcript::apply)
+            transcript
+        }
+    }
+
+    @Test
+    fun `a stream is read by its cursor`() = live {
+        recording(fixtures.resolve("partial.jsonl")) { recording ->
+            recording.changes().use { stream ->
+                val first = stream.next(0u, 5u, 0u)!!
+                assertTrue(first.isReset)
+                assertEquals(first, stream.nextBlocking(0u, 5u, 0u, 10_000u))
+                val second = stream.next(first.cursor, 5u, 0u)!!
+                assertFalse(second.isReset)
+                assertTrue(second.cursor > first.cursor)
+                refused<BowlineException.Invalid> { stream.next(0u, 0u, 0u) }
+                stream.stop()
+                assertNull(stream.next(0u, 5u, 0u))
+                stream.stop()
+            }
+        }
+    }
+
+    @Test
+    fun `a snapshot is paged from its end`() = live {
+        recording(fixtures.resolve("sub_par_fg_partial.jsonl")) { recording ->
+            recording.snapshot().use { snapshot ->
+                val transcript = pulled(recording, 10_000u)
+                assertEquals(transcript.toJson(), snapshot.json())
+                assertEquals(transcript.cursor, snapshot.cursor())
+                assertEquals(transcript.entries.size.toULong(), snapshot.entryCount(null))
+                val seen = ArrayDeque<UInt>()
+                var before: UInt? = null
+                do {
+                    val page = snapshot.page(before = before, most = 2u)
+                    val entries = page.changes.filterIsInstance<Change.Entry>().map { it.entry }
+                    seen.addAll(0, entries)
+                    before = page.first
+                } while (page.hasOlder)
+                assertEquals(transcript.entries.map { it.number }, seen.toList())
+                val call = transcript.toolCalls().first { it.subagent != null }
+                assertEquals(transcript.entries(call.id).size.toULong(), snapshot.entryCount(call.id))
+                assertTrue(snapshot.page(thread = call.id).changes.isNotEmpty())
+                assertEquals(call, (snapshot.toolCall(call.id) as Change.ToolCall).value)
+                refused<BowlineException.NotFound> { snapshot.toolCall("none") }
+                refused<BowlineException.NotFound> { snapshot.entryCount("none") }
+            }
+        }
+    }
+
+    @Test
+    fun `transcripts come as they grow`() = live {
+        recording(fixtures.resolve("partial.jsonl")) { recording ->
+            val last = recording.transcripts().last()
+            assertEquals(Phase.ENDED, last.phase)
+            assertNotNull(last.usage)
+        }
+        refused<BowlineException.NotFound> { engine.openRecording("/no/such/file.jsonl") }
+        refused<BowlineException.Io> { engine.openRecording(fixtures.toString()) }
+    }
+}

@@ -1,0 +1,105 @@
+// What crossing the border costs, as ratios: `cargo bench-bindings`.
+import Bowline
+import Foundation
+
+@main
+struct Bench {
+    static let deltas = 1_000
+
+    static func main() async throws {
+        let understudy = CommandLine.arguments.dropFirst().first ?? "understudy"
+        let engine = try Engine.make(program: understudy)
+        try await coalesced(engine)
+        try await sixtyHertz(engine)
+    }
+
+    static func stream() throws -> String {
+        let meta = #""session_id":"s","parent_tool_use_id":null"#
+        var lines = [
+            #"{"type":"stream_event","event":{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"x","content":[]}},"uuid":"a",\#(meta)}"#,
+            #"{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}},"uuid":"b",\#(meta)}"#,
+        ]
+        for number in 0..<deltas {
+            lines.append(
+                #"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}},"uuid":"c\#(number)",\#(meta)}"#
+            )
+        }
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("deltas.jsonl")
+        try (lines.joined(separator: "\n") + "\n").write(to: file, atomically: true, encoding: .utf8)
+        return file.path
+    }
+
+    static func millis(_ body: () async throws -> Void) async rethrows -> Double {
+        let clock = ContinuousClock()
+        let start = clock.now
+        try await body()
+        let took = start.duration(to: clock.now).components
+        return Double(took.seconds) * 1e3 + Double(took.attoseconds) / 1e15
+    }
+
+    static func best(_ times: Int, _ body: () async throws -> Double) async rethrows -> Double {
+        var best = Double.infinity
+        for _ in 0..<times { best = min(best, try await body()) }
+        return best
+    }
+
+    static func coalesced(_ engine: Engine) async throws {
+        let path = try stream()
+        let single = try await best(7) {
+            let recording = try await engine.openRecording(path: path)
+            return try await millis { for try await _ in try recording.batches(most: 1) {} }
+        }
+        let fold = try await best(7) {
+            let recording = try await engine.openRecording(path: path)
+            return try await millis { _ = try await recording.snapshot() }
+        }
+        let batch = try await best(50) {
+            let recording = try await engine.openRecording(path: path)
+            _ = try await recording.snapshot()
+            return try await millis { for try await _ in try recording.batches() {} }
+        }
+        let text = String(
+            format: "%.2f ms, as one batch %.3f ms (folding them takes %.2f ms): %.0f times",
+            single - fold, batch, fold, (single - fold) / batch)
+        print("swift: \(deltas) deltas one by one \(text)")
+    }
+
+    /// Time on processors of this process, in milliseconds. POSIX counts it in millionths of a second.
+    static func cpu() -> Double {
+        Double(clock()) / 1e3
+    }
+
+    static func share(_ engine: Engine, reads: Bool) async throws -> Double {
+        let folder = FileManager.default.temporaryDirectory
+        let file = folder.appendingPathComponent("talk.toml")
+        let toml = """
+            [[turn]]
+            repeat = true
+            steps = [ { text = { text = "{{fill:60000}}", delta = 5, delta_ms = 1 } } ]
+            """
+        try toml.write(to: file, atomically: true, encoding: .utf8)
+        let session = try await engine.start(
+            configuration: DialogueConfiguration(args: ["--scenario", file.path], cwd: folder.path))
+        let reader = Task {
+            if reads { for try await _ in try session.transcripts() {} }
+        }
+        try await session.say("talk")
+        try await Task.sleep(for: .seconds(2))
+        let (before, watch) = (cpu(), ContinuousClock())
+        let start = watch.now
+        try await Task.sleep(for: .seconds(8))
+        let took = start.duration(to: watch.now).components
+        let share = (cpu() - before) / (Double(took.seconds) * 1e3 + Double(took.attoseconds) / 1e15)
+        reader.cancel()
+        _ = try await session.terminate()
+        return share * 100
+    }
+
+    static func sixtyHertz(_ engine: Engine) async throws {
+        let alone = try await share(engine, reads: false)
+        let both = try await share(engine, reads: true)
+        let text = String(
+            format: "%.1f %% of a core, of which %.1f %% without a reader", both, alone)
+        print("swift: 1,000 deltas a second at 60 Hz: \(text)")
+    }
+}

@@ -1,0 +1,277 @@
+// Tests: DialogueSession, DialogueEventStream, Receipt, Engine
+import Bowline
+import XCTest
+
+final class DialogueSessionTests: XCTestCase {
+    func testAPromptIsAnsweredWhileItStreams() async throws {
+        try await withSession(configuration()) { session in
+            XCTAssertNotNil(try session.pid())
+            XCTAssertEqual(try session.id().count, 36)
+            XCTAssertFalse(try session.hasEnded())
+            XCTAssertEqual(try session.connection(), .connected)
+            let uuid = "0f0e0d0c-0b0a-4908-8706-050403020100"
+            let receipt = try await session.say("hello", uuid: uuid)
+            XCTAssertEqual(try receipt.uuid(), uuid)
+            let settled = try await receipt.settled()
+            XCTAssertEqual(settled, .answered)
+            XCTAssertEqual(try receipt.state(), .answered)
+            let reached = try await receipt.reached(state: .echoed)
+            XCTAssertEqual(reached, .answered)
+            let transcript = try await session.until { !$0.results.isEmpty }
+            XCTAssertFalse(transcript.said.isEmpty)
+            XCTAssertEqual(transcript.results, [.completed])
+            let phase = try await session.phase()
+            XCTAssertEqual(phase, .idle)
+            let activity = try await session.lastActivity()
+            XCTAssertLessThan(activity.ageMs, 60_000)
+            let snapshot = try await session.snapshot()
+            XCTAssertEqual(try snapshot.json(), transcript.json())
+            let end = try await session.end()
+            XCTAssertTrue(end.isExpected, end.reason)
+            XCTAssertTrue(try session.hasEnded())
+            let ended = try await session.ended()
+            XCTAssertEqual(end, ended)
+        }
+    }
+
+    func testAToolRunsWhenItIsAllowedAndNotWhenItIsDenied() async throws {
+        try await withSession(configuration()) { session in
+            let first = try await session.say("/ask make test")
+            let request = try await session.asked()
+            XCTAssertEqual(request.toolName, "Bash")
+            try await session.allow(request.requestId)
+            try await session.allow(request.requestId)
+            _ = try await first.settled()
+            let second = try await session.say("/ask rm -rf build")
+            let other = try await session.asked()
+            let no = PermissionAnswer.deny(reason: "not now", interrupt: false)
+            try await session.respond(requestId: other.requestId, answer: no, by: "a test")
+            _ = try await second.settled()
+            let transcript = try await session.until { $0.results.count == 2 }
+            XCTAssertEqual(transcript.toolCalls().map(\.state), [.succeeded, .failed])
+            XCTAssertEqual(transcript.permissions.map(\.state), [.allowed, .denied])
+            let late = await refused { try await session.deny(request.requestId, because: "late") }
+            XCTAssertEqual(late, "TooLate")
+        }
+    }
+
+    func testQuestionsAndPlansAreAnsweredInTheirOwnShape() async throws {
+        let folder = try temporary()
+        let file = folder.appendingPathComponent("scenario.toml")
+        let scenario = """
+            [[turn]]
+            steps = [
+              { tool = { name = "AskUserQuestion", ask = true, result = "{{input.answers}}", input = { questions = [
+                { question = "Which colour?", header = "Colour", multiSelect = false, options = [
+                  { label = "red", description = "warm" }, { label = "blue", description = "cold" } ] } ] } } },
+              { tool = { name = "ExitPlanMode", ask = true, result = "go", input = { plan = "1. Begin" } } },
+            ]
+            """
+        try scenario.write(to: file, atomically: true, encoding: .utf8)
+        try await withSession(configuration("--scenario", file.path, folder: folder)) { session in
+            try await session.say("begin")
+            let question = try await session.asked()
+            guard case .questions(let questions) = question.kind else { return XCTFail("\(question)") }
+            XCTAssertEqual(questions[0].options.map(\.label), ["red", "blue"])
+            let wrong = await refused {
+                try await session.respond(
+                    requestId: question.requestId, answer: .approvePlan(mode: nil))
+            }
+            XCTAssertEqual(wrong, "Invalid")
+            let blue = QuestionAnswer(question: "Which colour?", answer: "blue")
+            try await session.respond(
+                requestId: question.requestId, answer: .answers(answers: [blue]))
+            try await session.until { $0.permissions.count == 2 && $0.phase == .awaitingPermission }
+            let plan = try await session.asked()
+            XCTAssertEqual(plan.kind, .plan(plan: "1. Begin"))
+            try await session.respond(
+                requestId: plan.requestId, answer: .approvePlan(mode: "acceptEdits"))
+            let transcript = try await session.until { !$0.results.isEmpty }
+            XCTAssertTrue(transcript.toolCalls()[0].result?.text.contains("blue") == true)
+        }
+    }
+
+    func testAnInterruptEndsTheTurnAndNotTheSession() async throws {
+        try await withSession(configuration("--pace", "1")) { session in
+            try await session.say("/sleep 600")
+            try await session.until { $0.toolCalls().contains { $0.state == .running } }
+            _ = try await session.interrupt(scope: .turnAndQueued)
+            let transcript = try await session.until { !$0.results.isEmpty }
+            XCTAssertEqual(transcript.results, [.cancelled])
+            _ = try await session.say("hello").settled()
+        }
+    }
+
+    func testModelModeAndOtherRequestsReachTheAgent() async throws {
+        try await withSession(configuration()) { session in
+            _ = try await session.say("hello").settled()
+            try await session.setModel(model: "claude-other")
+            try await session.setPermissionMode(mode: "plan")
+            try await session.until { $0.session?.permissionMode == "plan" }
+            let answer = try await session.request(
+                subtype: "set_max_thinking_tokens", fields: #"{"max_thinking_tokens":null}"#)
+            XCTAssertTrue(answer.hasPrefix("{"), answer)
+            let broken = await refused { _ = try await session.request(subtype: "x", fields: "[") }
+            XCTAssertEqual(broken, "Invalid")
+            let unknown = await refused { _ = try await session.request(subtype: "no_such_request") }
+            XCTAssertEqual(unknown, "Refused")
+        }
+    }
+
+    func testAPauseKeepsPromptsBack() async throws {
+        try await withSession(configuration()) { session in
+            _ = try await session.say("hello").settled()
+            try await session.paused()
+            try await session.pause()
+            let held = try await session.say("held")
+            XCTAssertEqual(try held.state(), .accepted)
+            try await session.unpause()
+            let settled = try await held.settled()
+            XCTAssertEqual(settled, .answered)
+        }
+    }
+
+    func testAnAgentThatEndsUnaskedLeavesItsReasonInTheTranscript() async throws {
+        try await withSession(configuration()) { session in
+            try await session.say("/exit 3")
+            let end = try await session.untilEnded()
+            XCTAssertFalse(end.isExpected)
+            XCTAssertEqual(end.exit.code, 3)
+            var transcript = Transcript()
+            for try await batch in try session.batches() { transcript.apply(batch) }
+            XCTAssertEqual(transcript.phase, .ended)
+            let errors = transcript.entries().compactMap {
+                if case .error(let kind, _) = $0.value { kind } else { nil }
+            }
+            XCTAssertEqual(errors, [.unexpectedExit])
+            let gone = await refused { try await session.say("anybody?") }
+            XCTAssertEqual(gone, "Ended")
+        }
+    }
+
+    func testASignalReachesTheAgent() async throws {
+        try await withSession(configuration()) { session in
+            _ = try await session.say("hello").settled()
+            try session.signal(signal: .kill)
+            let end = try await session.untilEnded()
+            XCTAssertEqual(end.exit.signal, 9)
+            let late = await refused { try session.signal(signal: .interrupt) }
+            XCTAssertEqual(late, "Ended")
+            let retry = await refused { try session.retry() }
+            XCTAssertEqual(retry, "Invalid")
+        }
+    }
+
+    func testEventsTellWhatHappens() async throws {
+        let heard = try await engine().startHeard(configuration: configuration())
+        let session = heard.session
+        let plain = try session.events()
+        plain.stop()
+        let none = try await plain.next(cursor: 0, most: 1, lingerMs: 0)
+        XCTAssertNil(none)
+        try await session.say("hello")
+        for try await batch in try session.happenings() where batch.events.contains(where: isTurnEnd) {
+            break
+        }
+        _ = try await session.end()
+        var kinds: [DialogueEventKind] = []
+        var cursor: UInt64 = 0
+        while let batch = try await heard.events.next(cursor: cursor, most: 100, lingerMs: 0) {
+            cursor = batch.cursor
+            kinds += batch.events.compactMap { if case .event(let event) = $0 { event.kind } else { nil } }
+        }
+        XCTAssertTrue(kinds.contains { if case .delta = $0 { true } else { false } })
+        guard case .sessionEnd(let isExpected, _) = kinds.last else { return XCTFail("no end") }
+        XCTAssertTrue(isExpected)
+    }
+
+    func testStreamsOfASessionAreReadByTheirCursors() async throws {
+        try await withSession(configuration()) { session in
+            let prompt = Prompt(parts: [.text(text: "hello")])
+            _ = try await session.send(prompt: prompt).settled()
+            XCTAssertTrue(try session.permissions().isEmpty)
+            let changes = try session.changes()
+            let first = try await changes.next(cursor: 0, most: 1, lingerMs: 0)
+            XCTAssertEqual(first?.isReset, true)
+            let again = try await changes.next(cursor: 0, most: 1, lingerMs: 0)
+            XCTAssertEqual(first?.cursor, again?.cursor)
+            let end = try await session.terminate()
+            XCTAssertTrue(end.isExpected)
+            let kept = await refused { _ = try await session.detach() }
+            XCTAssertEqual(kept, "Invalid")
+        }
+    }
+
+    func testARunnerThatCannotBeHadIsAnError() async throws {
+        final class Thrower: TokenProvider {
+            struct None: Error {}
+
+            func token(wasRefused: Bool) throws -> String? { throw None() }
+        }
+        let id = "11111111-2222-4333-8444-555555555555"
+        let (engine, plain) = (try engine(), try configuration())
+        let nobody = RunnerConfiguration(url: "http://127.0.0.1:1", patienceMs: 1)
+        let thrower = RunnerConfiguration(url: "http://127.0.0.1:1", tokens: Thrower(), patienceMs: 1)
+        for runner in [nobody, thrower] {
+            let kind = await refused {
+                _ = try await engine.attach(runner: runner, session: id, configuration: plain)
+            }
+            XCTAssertEqual(kind, "Start")
+        }
+        let wrong = await refused {
+            _ = try await engine.attach(runner: nobody, session: "no id", configuration: plain)
+        }
+        XCTAssertEqual(wrong, "Configuration")
+    }
+
+    private func isTurnEnd(_ heard: HeardDialogueEvent) -> Bool {
+        if case .event(let event) = heard, case .turnEnd = event.kind { true } else { false }
+    }
+
+    func testAConversationIsResumed() async throws {
+        let folder = try temporary()
+        let id = "11111111-2222-4333-8444-555555555555"
+        try await withSession(configuration(folder: folder, conversation: .newAs(id: id))) { session in
+            _ = try await session.say("hello").settled()
+            _ = try await session.end()
+        }
+        let again = Conversation.resume(id: id, fork: false)
+        try await withSession(configuration(folder: folder, conversation: again)) { session in
+            _ = try await session.say("again").settled()
+            let transcript = try await session.until { !$0.results.isEmpty }
+            XCTAssertEqual(transcript.session?.sessionId, id)
+        }
+        var looked = try configuration(
+            folder: folder,
+            conversation: .resume(id: "99999999-2222-4333-8444-555555555555", fork: true))
+        looked.agentFolder = folder.appendingPathComponent("agent").path
+        let configuration = looked
+        let missing = await refused { _ = try await engine().start(configuration: configuration) }
+        XCTAssertEqual(missing, "Resume")
+    }
+
+    func testTheEngineListsWhatLivesAndWhatHasEnded() async throws {
+        let engine = try engine()
+        let before = try engine.metrics()
+        let id = try await withSession(configuration()) { session in
+            let id = try session.id()
+            try await session.say("/ask make")
+            let request = try await session.asked()
+            XCTAssertEqual(try engine.terminals().first { $0.id == id }?.tag, "agent-dialogue")
+            let open = try engine.openPermissions().first { $0.session == id }
+            XCTAssertEqual(open?.record.requestId, request.requestId)
+            let yes = PermissionAnswer.allow(updatedInput: nil, updatedPermissions: nil)
+            try await engine.respond(
+                session: id, requestId: request.requestId, answer: yes, by: "the list")
+            try await session.until { !$0.results.isEmpty }
+            return id
+        }
+        XCTAssertEqual(try engine.tombstones().first { $0.id == id }?.isExpected, true)
+        XCTAssertGreaterThan(try engine.metrics().turns, before.turns)
+        var nobody = try configuration()
+        nobody.program = "no-such-agent-anywhere"
+        let configuration = nobody
+        let missing = await refused { _ = try await engine.start(configuration: configuration) }
+        XCTAssertEqual(missing, "Start")
+    }
+}

@@ -1,0 +1,143 @@
+// Tests: HookServer, HookStream, HookQuestionStream, TerminalExecutor, HostTerminal
+import Bowline
+import XCTest
+
+final class HooksTests: XCTestCase {
+    func testAHookIsToldAndItsQuestionAnswered() async throws {
+        XCTAssertTrue(commonHookKinds().contains("PreToolUse"))
+        let gate = HookGate(kinds: ["PreToolUse"], deadlineMs: 30_000, fallback: .nothing)
+        let server = try await engine().startHooks(configuration: HookConfiguration(gate: gate))
+        XCTAssertTrue(try server.url(interaction: "i1").hasPrefix("http://127.0.0.1:"))
+        XCTAssertGreaterThanOrEqual(try server.token().count, 32)
+        let told = try server.events()
+        let questions = try server.questions()
+        let second = await refused { _ = try server.asked() }
+        XCTAssertEqual(second, "Busy")
+        _ = try server.happenings()
+        let settings = AgentDocument.private(json: try server.settings(interaction: "i1"))
+        let hooked = try configuration(
+            options: AgentOptions(settings: settings), set: server.environment(interaction: "i1"))
+        try await withSession(hooked) { session in
+            try await session.say("/tool ls")
+            let asked = try await questions.next(cursor: 0, most: 1, lingerMs: 0)
+            let question = try XCTUnwrap(asked?.events.first)
+            XCTAssertEqual(question.event.kind, "PreToolUse")
+            let broken = await refused {
+                try server.answer(question: question.question, reply: .raw(json: "["))
+            }
+            XCTAssertEqual(broken, "Invalid")
+            let allow = HookReply.tool(verdict: .allow, reason: nil, updatedInput: nil, context: nil)
+            try server.answer(question: question.question, reply: allow)
+            let again = await refused {
+                try server.answer(question: question.question, reply: .nothing)
+            }
+            XCTAssertEqual(again, "NotFound")
+            try await session.until { !$0.results.isEmpty }
+        }
+        let news = try await told.next(cursor: 0, most: 100, lingerMs: 0)
+        XCTAssertFalse(news?.events.isEmpty ?? true)
+        told.stop()
+        questions.stop()
+        XCTAssertGreaterThan(try server.report().events, 0)
+        let report = try await server.stop()
+        XCTAssertGreaterThan(report.events, 0)
+        let stopped = await refused { _ = try server.report() }
+        XCTAssertEqual(stopped, "Ended")
+    }
+
+    private func command(_ interaction: String) throws -> ExecutorCommand {
+        ExecutorCommand(
+            interaction: interaction, prompt: "hello", isPrint: true,
+            options: AgentOptions(trailingArgs: ["--pace", "0", "--input-format", "text"]),
+            cwd: try temporary().path)
+    }
+
+    func testACommandRunsInATerminalOfTheLibrary() async throws {
+        let configuration = ExecutorConfiguration(session: "session-1", hookGraceMs: 500)
+        let executor = try await engine().startExecutor(configuration: configuration)
+        let hooks = try executor.hooks()
+        let outcome = try await executor.run(command("i1"))
+        XCTAssertEqual(outcome.exitCode, 0, outcome.stdout)
+        XCTAssertEqual(outcome.evidence, .complete)
+        XCTAssertEqual(try executor.conversation(), outcome.conversation)
+        let news = try await hooks.next(cursor: 0, most: 1, lingerMs: 0)
+        XCTAssertNotNil(news)
+        let typed = await refused { try await executor.typeText(text: "x") }
+        XCTAssertEqual(typed, "NotFound")
+        _ = try await executor.cleanup()
+        let late = await refused { _ = try await executor.execute(command: command("i2")) }
+        XCTAssertEqual(late, "Ended")
+    }
+
+    private final class Terminal: HostTerminal {
+        let calls = Shared<String>()
+        let start: @Sendable (HostTerminalCommand) throws -> Void
+
+        init(start: @escaping @Sendable (HostTerminalCommand) throws -> Void) {
+            self.start = start
+        }
+
+        func startCommand(command: HostTerminalCommand) throws {
+            calls.add("start \(command.interaction)")
+            try start(command)
+        }
+
+        func endCommand(run: UInt64) throws {
+            calls.add("end")
+        }
+
+        func cleanup(session: String) throws {
+            calls.add("cleanup \(session)")
+        }
+    }
+
+    private final class Box: @unchecked Sendable {
+        var executor: TerminalExecutor?
+    }
+
+    func testACommandRunsInATerminalOfTheHost() async throws {
+        let box = Box()
+        let terminal = Terminal { command in
+            XCTAssertTrue(command.line?.contains("cat ") == true)
+            let prompt = try String(contentsOfFile: command.input ?? "", encoding: .utf8)
+            try box.executor?.commandEnded(
+                run: command.run, output: TerminalOutput(stdout: prompt, exitCode: 5))
+        }
+        let configuration = ExecutorConfiguration(session: "session-1", hookGraceMs: 200)
+        let executor = try await engine().startExecutor(
+            configuration: configuration, terminal: terminal)
+        box.executor = executor
+        let outcome = try await executor.run(command("i1"))
+        XCTAssertEqual(outcome.stdout, "hello")
+        XCTAssertEqual(outcome.exitCode, 5)
+        XCTAssertEqual(outcome.evidence, .noSessionEnd)
+        _ = try await executor.cleanup()
+        XCTAssertEqual(terminal.calls.all, ["start i1", "cleanup session-1"])
+        box.executor = nil
+    }
+
+    func testATerminalThatThrowsFailsTheCommandAndNothingElse() async throws {
+        struct Gone: Error {}
+        let terminal = Terminal { _ in throw Gone() }
+        let configuration = ExecutorConfiguration(session: "session-1")
+        let executor = try await engine().startExecutor(
+            configuration: configuration, terminal: terminal)
+        let failed = await refused { _ = try await executor.run(command("i1")) }
+        XCTAssertEqual(failed, "Host")
+        _ = try await executor.cleanup()
+    }
+
+    func testACommandIsGivenUpWithItsTask() async throws {
+        let terminal = Terminal { _ in }
+        let configuration = ExecutorConfiguration(session: "session-1")
+        let executor = try await engine().startExecutor(
+            configuration: configuration, terminal: terminal)
+        let command = try command("i1")
+        let waiting = Task { try await executor.run(command) }
+        try await eventually("the command runs") { !terminal.calls.all.isEmpty }
+        waiting.cancel()
+        _ = await waiting.result
+        try await eventually("the host was told") { terminal.calls.all.contains("end") }
+        _ = try await executor.cleanup()
+    }
+}

@@ -1,0 +1,124 @@
+// Tests: Recording, ChangeStream, TranscriptSnapshot
+import Bowline
+import XCTest
+
+final class RecordingTests: XCTestCase {
+    /// What the parser and the reducer give for each fixture, as `.ci/sums` has written it.
+    private func sums() throws -> [String: String] {
+        let file = programs.appendingPathComponent("fixtures.sha256")
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+        return Dictionary(
+            uniqueKeysWithValues: lines.map { line in
+                let parts = line.split(separator: " ", omittingEmptySubsequences: true)
+                return (String(parts[1]), String(parts[0]))
+            })
+    }
+
+    private func recording(_ name: String) async throws -> Recording {
+        try await engine().openRecording(path: fixtures.appendingPathComponent(name).path)
+    }
+
+    private func pulled(_ recording: Recording, most: UInt32) async throws -> Transcript {
+        var transcript = Transcript()
+        for try await batch in try recording.batches(most: most) { transcript.apply(batch) }
+        return transcript
+    }
+
+    private func everyFixture(_ fold: (Recording) async throws -> Transcript) async throws {
+        let sums = try sums()
+        XCTAssertGreaterThan(sums.count, 50)
+        for (name, sum) in sums {
+            let transcript = try await fold(recording(name))
+            XCTAssertEqual(sha256(transcript.json()), sum, name)
+        }
+    }
+
+    func testEveryFixtureChangeByChange() async throws {
+        try await everyFixture { try await pulled($0, most: 1) }
+    }
+
+    func testEveryFixtureInBatchesOf64() async throws {
+        try await everyFixture { try await pulled($0, most: 64) }
+    }
+
+    func testEveryFixtureInBatchesOf10000() async throws {
+        try await everyFixture { try await pulled($0, most: 10_000) }
+    }
+
+    func testAReaderThatWasCancelledInTheMiddleGoesOnByItsCursor() async throws {
+        try await everyFixture { recording in
+            let first = Task {
+                var transcript = Transcript()
+                var batches = 0
+                for try await batch in try recording.batches(most: 7) {
+                    transcript.apply(batch)
+                    batches += 1
+                    if batches == 5 { withUnsafeCurrentTask { $0?.cancel() } }
+                }
+                return transcript
+            }
+            var transcript = try await first.value
+            for try await batch in try recording.batches(from: transcript.cursor, most: 64) {
+                transcript.apply(batch)
+            }
+            return transcript
+        }
+    }
+
+    func testAStreamIsReadByItsCursor() async throws {
+        let stream = try await recording("partial.jsonl").changes()
+        let first = try await stream.next(cursor: 0, most: 5, lingerMs: 0)
+        XCTAssertEqual(first?.isReset, true)
+        let again = try stream.nextBlocking(cursor: 0, most: 5, lingerMs: 0, timeoutMs: 10_000)
+        XCTAssertEqual(first?.cursor, again?.cursor)
+        let second = try await stream.next(cursor: first?.cursor ?? 0, most: 5, lingerMs: 0)
+        XCTAssertEqual(second?.isReset, false)
+        let zero = await refused { _ = try await stream.next(cursor: 0, most: 0, lingerMs: 0) }
+        XCTAssertEqual(zero, "Invalid")
+        stream.stop()
+        let none = try await stream.next(cursor: 0, most: 5, lingerMs: 0)
+        XCTAssertNil(none)
+    }
+
+    func testASnapshotIsPagedFromItsEnd() async throws {
+        let recording = try await recording("sub_par_fg_partial.jsonl")
+        let snapshot = try await recording.snapshot()
+        let transcript = try await pulled(recording, most: 10_000)
+        XCTAssertEqual(try snapshot.json(), transcript.json())
+        XCTAssertEqual(try snapshot.cursor(), transcript.cursor)
+        XCTAssertEqual(try snapshot.entryCount(thread: nil), UInt64(transcript.entries().count))
+        var seen: [UInt32] = []
+        var before: UInt32?
+        var hasOlder = true
+        while hasOlder {
+            let page = try snapshot.page(before: before, most: 2)
+            let entries = page.changes.compactMap {
+                if case .entry(let entry, _, _, _) = $0 { entry } else { nil }
+            }
+            seen = entries + seen
+            (before, hasOlder) = (page.first, page.hasOlder)
+        }
+        XCTAssertEqual(seen, transcript.entries().map(\.id))
+        let call = try XCTUnwrap(transcript.toolCalls().first { $0.subagent != nil })
+        XCTAssertFalse(try snapshot.page(thread: call.id).changes.isEmpty)
+        guard case .toolCall(_, _, let value) = try snapshot.toolCall(toolUseId: call.id) else {
+            return XCTFail("no call")
+        }
+        XCTAssertEqual(value.id, call.id)
+        let missing = await refused { _ = try snapshot.toolCall(toolUseId: "none") }
+        XCTAssertEqual(missing, "NotFound")
+    }
+
+    func testAStoreFollowsARecording() async throws {
+        let store = TranscriptStore()
+        try await store.follow(recording("partial.jsonl"))
+        let transcript = await store.transcript
+        XCTAssertEqual(transcript.phase, .ended)
+        XCTAssertNotNil(transcript.usage)
+        var last = Transcript()
+        for try await grown in try await recording("partial.jsonl").transcripts() { last = grown }
+        XCTAssertEqual(last.json(), transcript.json())
+        let missing = await refused { _ = try await engine().openRecording(path: "/no/such/file") }
+        XCTAssertEqual(missing, "NotFound")
+    }
+}

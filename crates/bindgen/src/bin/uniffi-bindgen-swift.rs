@@ -1,0 +1,5 @@
+//! UniFFI's generator for Swift.
+
+fn main() {
+    uniffi::uniffi_bindgen_swift();
+}

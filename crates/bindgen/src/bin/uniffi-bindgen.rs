@@ -1,0 +1,5 @@
+//! UniFFI's generator for Kotlin.
+
+fn main() {
+    uniffi::uniffi_bindgen_main();
+}

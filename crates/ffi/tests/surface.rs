@@ -1,0 +1,130 @@
+//! The surface as a host meets it, without the languages: recordings, cursors, faults.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_ffi::{
+    BowlineError, Change, DialogueConfiguration, Engine, PanicPlace, force_panic, live_counters,
+};
+use bowline_lifecycle::jsonl::Framer;
+use bowline_lifecycle::reducer::{End, Meta, Transcript};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/fixtures")
+        .join(name)
+}
+
+fn engine() -> Arc<Engine> {
+    Engine::new(None)
+}
+
+fn folded(name: &str) -> String {
+    let bytes = std::fs::read(fixture(name)).expect("the fixture is there");
+    let mut framer = Framer::default();
+    framer.push(bytes.into());
+    framer.finish();
+    let mut transcript = Transcript::new();
+    while let Some(frame) = framer.next_frame() {
+        for item in frame.items() {
+            transcript.apply(&item, Meta { at_ms: 0 });
+        }
+    }
+    transcript.end(End::Recording, Meta { at_ms: 0 });
+    transcript.to_json()
+}
+
+fn configuration() -> DialogueConfiguration {
+    DialogueConfiguration {
+        program: Some("no-such-agent-anywhere".to_owned()),
+        runner: None,
+        leading_args: Vec::new(),
+        args: Vec::new(),
+        options: None,
+        environment: None,
+        cwd: None,
+        agent_folder: None,
+        stdio: None,
+        conversation: None,
+        model: None,
+        permission_mode: None,
+        allowed_tools: Vec::new(),
+        partial_messages: true,
+        ask_permissions: true,
+        initialize: true,
+        max_line: None,
+        window: None,
+        stderr_bytes: 65536,
+        control_timeout_ms: 60000,
+        end_grace_ms: 30000,
+        watchdog: None,
+        ladder: None,
+        guard: None,
+        record: None,
+    }
+}
+
+#[tokio::test]
+async fn a_recording_gives_the_transcript_that_its_lines_give() {
+    for name in ["plain.jsonl", "sub_par_fg_partial.jsonl", "interrupt.jsonl"] {
+        let path = fixture(name).to_string_lossy().into_owned();
+        let recording = engine().open_recording(path).await.expect("it is there");
+        let snapshot = recording.snapshot().await.expect("it can be read");
+        assert_eq!(snapshot.json().expect("no fault"), folded(name), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_takes_nothing_away() {
+    let path = fixture("partial.jsonl").to_string_lossy().into_owned();
+    let recording = engine().open_recording(path).await.expect("it is there");
+    let stream = recording.changes().expect("no fault");
+    let mut cursor = 0;
+    let mut batches = 0;
+    while let Some(batch) = stream.next(cursor, 1, 0).await.expect("it can be read") {
+        assert_eq!(batch.is_reset, cursor == 0);
+        assert_eq!(batch.changes.len(), 1);
+        assert!(batch.cursor > cursor);
+        cursor = batch.cursor;
+        batches += 1;
+    }
+    assert!(batches > 100, "each line by itself, {batches}");
+    let again = stream.next(0, 10_000, 0).await.expect("it can be read");
+    let again = again.expect("all of it");
+    assert_eq!((again.cursor, again.is_reset), (cursor, true));
+    assert!(again.changes.len() < batches, "coalesced");
+    assert!(matches!(
+        again.changes.first(),
+        Some(Change::Session { .. })
+    ));
+    stream.stop();
+    assert!(stream.next(0, 1, 0).await.expect("no fault").is_none());
+    let none = stream.next(0, 0, 0).await;
+    assert!(matches!(none, Err(BowlineError::Invalid { .. })));
+}
+
+#[tokio::test]
+async fn a_fault_inside_is_an_error() {
+    for place in [PanicPlace::Call, PanicPlace::Task] {
+        let Err(BowlineError::Internal { reason }) = force_panic(place).await else {
+            panic!("{place:?} did not fail");
+        };
+        assert!(reason.contains("forced by the host"), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_what_could_not_be_started() {
+    let error = engine().start(configuration()).await.expect_err("no agent");
+    assert!(matches!(error, BowlineError::Start { .. }), "{error}");
+    let missing = engine().open_recording("no-such-file".to_owned()).await;
+    assert!(matches!(missing, Err(BowlineError::NotFound { .. })));
+    let calm = async {
+        while live_counters().expect("no fault").sessions > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let calm = tokio::time::timeout(Duration::from_secs(5), calm).await;
+    calm.expect("no session is left");
+}
