@@ -11,6 +11,7 @@ mod idle_sessions;
 mod prompts;
 mod random;
 mod rc_files;
+mod simulation;
 mod strangers;
 mod support;
 mod trees;
@@ -132,6 +133,14 @@ pub static ALL: &[Campaign] = &[
         first: 200,
         second: 10_000,
         run: prompts::run,
+    },
+    Campaign {
+        name: "simulation",
+        what: "a schedule of five hosts, partitions, kills and cuts breaks \"one piece, in order, \
+               typed once\"",
+        first: 500,
+        second: 10_000,
+        run: simulation::run,
     },
     Campaign {
         name: "idle-sessions",

@@ -1,5 +1,6 @@
 //! Support code of the integration tests.
 
 pub mod campaign;
+pub mod chaos;
 pub mod real_agent;
 pub mod session;

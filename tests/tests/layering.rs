@@ -27,7 +27,7 @@ const RULES: [Rule; 10] = [
     Rule {
         package: "bowline-transport",
         may_import: &[],
-        never: &["nom", "uniffi", "serde_json"],
+        never: &["nom", "uniffi"],
     },
     Rule {
         package: "bowline-lifecycle",

@@ -26,6 +26,11 @@ fn fast_exits() {
 }
 
 #[test]
+fn simulation() {
+    survives("simulation");
+}
+
+#[test]
 fn trees() {
     survives("trees");
 }

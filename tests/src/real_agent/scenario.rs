@@ -232,6 +232,53 @@ pub fn long_tool() -> Scenario {
     Scenario::new(Lanes::main(replies), "run something long", BASH_ALLOWED)
 }
 
+/// A foreground sub-agent whose `Bash` call waits at [`TOOL_GATE`].
+///
+/// Needs `--allowedTools Bash`. Interrupt while the gate holds; then send the second prompt.
+#[must_use]
+pub fn agent_in_a_tool() -> Scenario {
+    let script = Lanes::main([
+        foreground(AGENT_CALL, INNER_PROMPT),
+        Reply::text(PLAIN_TEXT),
+    ])
+    .agent(
+        INNER_PROMPT,
+        [bash(AGENT_BASH_CALL, &wait_at_gate(TOOL_GATE))],
+    );
+    Scenario {
+        prompts: vec!["survey the project", "and now say something"],
+        ..Scenario::new(script, "survey the project", FORWARD)
+    }
+}
+
+/// Questions to the user, then a plan that wants approval.
+///
+/// Needs `--permission-prompt-tool stdio`, and `--permission-mode plan` for the plan. The ids are
+/// [`TOOL_CALL`] for `AskUserQuestion` and [`AGENT_BASH_CALL`] for `ExitPlanMode`.
+#[must_use]
+pub fn questions_and_a_plan() -> Scenario {
+    let question = json!({"questions": [{
+        "question": "Which colour?", "header": "Colour", "multiSelect": false,
+        "options": [
+            {"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"},
+        ],
+    }]});
+    let replies = [
+        Reply::tool(TOOL_CALL, "AskUserQuestion", question),
+        Reply::tool(
+            AGENT_BASH_CALL,
+            "ExitPlanMode",
+            json!({"plan": "1. Paint it."}),
+        ),
+        Reply::text("Both were answered."),
+    ];
+    Scenario::new(
+        Lanes::main(replies),
+        "paint it",
+        &["--permission-prompt-tool", "stdio"],
+    )
+}
+
 /// A shell command that reaches the named gate and prints `opened` once the test opens it.
 ///
 /// It asks the scripted server over bash's own `/dev/tcp`, so nothing sleeps and nothing polls.

@@ -128,7 +128,7 @@ fn a_cut_anywhere_gives_the_same_transcript() {
 }
 
 #[test]
-fn a_prefix_and_any_overlapping_replay_give_the_same_transcript() {
+fn seed_000_a_prefix_and_any_overlapping_replay_give_the_same_transcript() {
     for fixture in fixtures() {
         let bytes = &fixture.bytes;
         let whole = to_value(&fold(bytes));

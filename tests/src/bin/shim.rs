@@ -1,0 +1,8 @@
+//! The process that owns one session of a runner, as a binary of this package, so that its tests
+//! can name it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bowline_transport::run_guard().unwrap_or_else(bowline_runner::run_shim)
+}

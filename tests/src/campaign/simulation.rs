@@ -1,0 +1,192 @@
+//! Hosts of one session that come and go over a network at its worst, in virtual time.
+//!
+//! The session's owner and the hosts are the real ones; the child, the network and time are played.
+//! Every choice of a schedule comes from its seed, and one thread runs it, so that a seed that found
+//! something finds it again. What is promised, and checked for every schedule:
+//!
+//! * what a host reads is one piece of what the child wrote, or a gap says what is missing;
+//! * a host that holds the write lease all the time misses nothing, whatever its links do;
+//! * what was confirmed was typed, what was not was typed once at most, whole, and in its order;
+//! * every host that is there at the end hears of the end, behind the last byte.
+
+mod child;
+mod client;
+mod sea;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_runner::wire::{Epoch, SessionFacts, SessionKind, SessionState, StdioKind, StreamId};
+use bowline_runner::{Child, CoreConfiguration, LocalHost, Policy, StreamConfiguration};
+use bowline_transport::{Containment, SessionId};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use self::child::Played;
+use self::client::{Client, Role, Told};
+use self::sea::Weather;
+use super::{Job, Random, Report};
+
+/// Hosts of each session.
+const HOSTS: u64 = 5;
+
+/// Bytes of output that are kept in memory: small, so that who is away misses some.
+const RING_BYTES: usize = 32 << 10;
+
+/// Each part of a schedule takes some minutes, of virtual time.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
+
+/// What a schedule has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    /// Everything can happen.
+    Storm,
+    /// The network is good, hosts come back and stay.
+    Calm,
+}
+
+pub(super) fn run(job: &Job) -> Report {
+    let mut report = Report::default();
+    let mut sums = Sums::default();
+    for number in 0..job.count {
+        let seed = job.seed.wrapping_add(number);
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_time().start_paused(true).build();
+        let runtime = runtime.expect("a runtime can be made");
+        report.one(match runtime.block_on(schedule(seed)) {
+            Ok(more) => {
+                sums.add(more);
+                Ok(())
+            }
+            Err(why) => Err(format!("seed {seed}: {why}")),
+        });
+    }
+    report.note(format!("{sums}"));
+    report
+}
+
+/// What happened, to show that something did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    connections: u64,
+    lives: u64,
+    gaps: u64,
+    lines: u64,
+    bytes: u64,
+}
+
+impl Sums {
+    fn add(&mut self, more: Self) {
+        self.connections += more.connections;
+        self.lives += more.lives;
+        self.gaps += more.gaps;
+        self.lines += more.lines;
+        self.bytes += more.bytes;
+    }
+}
+
+impl std::fmt::Display for Sums {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            connections,
+            lives,
+            gaps,
+            lines,
+            bytes,
+        } = self;
+        write!(
+            f,
+            "{connections} connections of {lives} hosts, {lines} lines typed, {bytes} bytes read, \
+             {gaps} gaps told"
+        )
+    }
+}
+
+async fn schedule(seed: u64) -> Result<Sums, String> {
+    let mut random = Random::new(seed);
+    let session = SessionId::random();
+    let (child, end) = Child::channels([StreamId::STDOUT]);
+    let host = LocalHost::start(configuration(session), child);
+    let played = Played::begin(end, Random::new(random.draw()));
+    let weather = Arc::new(Weather::new(host, random.draw()));
+    let act = watch::Sender::new(Act::Storm);
+    // Two that want the lease take it from each other; one alone must never miss a thing.
+    let is_contested = random.below(2) == 0;
+    let mut hosts = JoinSet::new();
+    for number in 0..HOSTS {
+        let role = match number {
+            0 if is_contested => Role::Rival,
+            1 if is_contested => Role::Rival,
+            0 => Role::Owner,
+            _ => Role::Reader,
+        };
+        let client = Client::new(number, role, session, &weather, Random::new(random.draw()));
+        hosts.spawn(client.live(act.subscribe(), played.arrivals()));
+    }
+    let storms = tokio::spawn(Arc::clone(&weather).rage(Random::new(random.draw())));
+    unless_one_fails(&mut hosts, "the child cannot write", played.wrote_all()).await?;
+    storms.abort();
+    weather.calm();
+    act.send_replace(Act::Calm);
+    let ended = played.end_when_all_are_there(HOSTS);
+    unless_one_fails(&mut hosts, "a host does not come back", ended).await?;
+    let mut sums = Sums {
+        connections: weather.connections(),
+        ..Sums::default()
+    };
+    let mut sent = Vec::new();
+    while let Some(done) = in_time("a host hears of no end", hosts.join_next()).await? {
+        let told = done.map_err(|error| error.to_string())??;
+        sums.add(told.sums);
+        sent.extend(told.sent);
+    }
+    sums.lines = played.check(&sent)?;
+    Ok(sums)
+}
+
+/// Waits for a part of the schedule while every host is at its work.
+async fn unless_one_fails(
+    hosts: &mut JoinSet<Result<Told, String>>,
+    what: &str,
+    part: impl Future<Output = ()>,
+) -> Result<(), String> {
+    tokio::select! {
+        biased;
+        Some(done) = hosts.join_next() => match done.map_err(|error| error.to_string())? {
+            Ok(_) => Err("a host saw the end before there was one".into()),
+            Err(why) => Err(why),
+        },
+        done = in_time(what, part) => done,
+    }
+}
+
+async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> Result<T, String> {
+    let done = tokio::time::timeout(LONGEST, future).await;
+    done.map_err(|_| format!("{what}, within {LONGEST:?}"))
+}
+
+fn configuration(session: SessionId) -> CoreConfiguration {
+    let stream = |id, policy| StreamConfiguration {
+        id,
+        policy,
+        ring_bytes: RING_BYTES,
+    };
+    CoreConfiguration {
+        session,
+        epoch: Epoch::random(),
+        facts: SessionFacts {
+            kind: SessionKind::Dialogue,
+            stdio: StdioKind::Pipes,
+            pid: None,
+            size: None,
+            containment: Containment::Group,
+            state: SessionState::Running,
+        },
+        streams: vec![
+            stream(StreamId::STDOUT, Policy::Block),
+            stream(StreamId::LIFECYCLE, Policy::DropOldest),
+        ],
+        has_screen: false,
+        exit_kept: None,
+    }
+}

@@ -1,0 +1,288 @@
+//! A host: it reads and checks, it types, and now and then it is killed or leaves, and comes back
+//! with what it had written down.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bowline_runner::wire::Lease;
+use bowline_transport::{
+    Attachment, Beginning, LogLimits, Piece, Remote, RemoteUrl, SessionId, Stream, TerminalEngine,
+    TerminalSession,
+};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::child::{STATUS, byte_at};
+use super::sea::{Sea, Weather};
+use super::{Act, Sums};
+use crate::campaign::Random;
+
+/// Lines that a host types in one life.
+const LINES: u64 = 30;
+
+/// What a host is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It has the write lease from the beginning to the end, and never lets go of its session.
+    Owner,
+    /// It takes the write lease from another, dies, and comes back.
+    Rival,
+    /// It reads, dies, and comes back.
+    Reader,
+}
+
+/// A line that was given away to be typed.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) host: u64,
+    pub(super) number: u64,
+    pub(super) line: Vec<u8>,
+    pub(super) is_confirmed: bool,
+}
+
+/// What a host has seen and done.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) sums: Sums,
+    pub(super) sent: Vec<Sent>,
+}
+
+#[derive(Debug)]
+pub(super) struct Client {
+    number: u64,
+    role: Role,
+    session: SessionId,
+    weather: Arc<Weather>,
+    random: Random,
+    /// The next offset that it wants; not known before the first byte of one that began late.
+    at: Option<u64>,
+    next_line: u64,
+    told: Told,
+}
+
+/// Why a life was over.
+enum End {
+    /// The session ended.
+    Natural,
+    /// It was time to go.
+    Gone,
+}
+
+impl Client {
+    pub(super) fn new(
+        number: u64,
+        role: Role,
+        session: SessionId,
+        weather: &Arc<Weather>,
+        mut random: Random,
+    ) -> Self {
+        let is_late = role == Role::Reader && random.below(3) == 0;
+        Self {
+            number,
+            role,
+            session,
+            weather: Arc::clone(weather),
+            random,
+            at: (!is_late).then_some(0),
+            next_line: 0,
+            told: Told::default(),
+        }
+    }
+
+    /// Life after life, until one sees the end of the session.
+    pub(super) async fn live(
+        mut self,
+        mut act: watch::Receiver<Act>,
+        arrivals: watch::Sender<u64>,
+    ) -> Result<Told, String> {
+        let (number, role) = (self.number, self.role);
+        let name = |why: String| format!("host {number} ({role:?}): {why}");
+        if self.role == Role::Reader {
+            sleep(Duration::from_millis(self.random.below(3_000))).await;
+        }
+        let mut has_arrived = false;
+        loop {
+            let sea = Arc::new(Sea::new(&self.weather));
+            // It is the last life if it begins in the calm.
+            let is_last = *act.borrow_and_update() == Act::Calm;
+            let lease = self.lease(is_last);
+            let session = match self.attach(&sea, lease).await {
+                Ok(session) => session,
+                Err(_) if !is_last => continue,
+                Err(why) => return Err(name(format!("cannot come back: {why}"))),
+            };
+            self.told.sums.lives += 1;
+            if is_last && !has_arrived {
+                has_arrived = true;
+                arrivals.send_modify(|here| *here += 1);
+            }
+            let stays = self.role == Role::Owner;
+            let arrive = (stays && !has_arrived).then(|| arrivals.clone());
+            has_arrived |= stays;
+            let end = self
+                .one_life(&session, lease, &mut act, is_last || stays, arrive)
+                .await;
+            match end.map_err(name)? {
+                End::Natural => return Ok(self.told),
+                End::Gone if self.random.below(2) == 0 => sea.kill(),
+                End::Gone => {}
+            }
+            drop(session);
+            sleep(Duration::from_millis(self.random.below(5_000))).await;
+        }
+    }
+
+    /// Rivals make peace in the end, so that each of them sees it.
+    fn lease(&self, is_last: bool) -> Lease {
+        match self.role {
+            Role::Owner => Lease::Write,
+            Role::Rival if !is_last => Lease::Write,
+            _ => Lease::Read,
+        }
+    }
+
+    async fn attach(&self, sea: &Arc<Sea>, lease: Lease) -> Result<TerminalSession, String> {
+        let mut remote = Remote::new(RemoteUrl::Shim("/none".into()));
+        remote.network = Arc::clone(sea) as _;
+        remote.patience = Duration::from_secs(3_600);
+        let attachment = Attachment {
+            lease,
+            beginning: match self.at {
+                Some(output) => Beginning::At { output, errors: 0 },
+                None => Beginning::Now,
+            },
+            limits: LogLimits {
+                output_bytes: 16 << 10,
+                ..LogLimits::default()
+            },
+            patience: Duration::from_secs(600),
+            ..Attachment::default()
+        };
+        let joined = TerminalEngine
+            .attach_remote(&remote, self.session, attachment)
+            .await;
+        joined.map_err(|error| error.to_string())
+    }
+
+    async fn one_life(
+        &mut self,
+        session: &TerminalSession,
+        lease: Lease,
+        act: &mut watch::Receiver<Act>,
+        stays: bool,
+        arrive: Option<watch::Sender<u64>>,
+    ) -> Result<End, String> {
+        let mut output = session.reader(Stream::Output);
+        let dies = Instant::now() + Duration::from_millis(self.random.below(20_000));
+        let sent = Mutex::new(Vec::new());
+        let random = Random::new(self.random.draw());
+        let mut typing =
+            std::pin::pin!(typing(session, self.number, self.next_line, random, &sent));
+        let mut types = lease == Lease::Write;
+        let mut arrive = arrive;
+        let end = loop {
+            tokio::select! {
+                piece = output.next() => match piece {
+                    Some(piece) => self.look(piece)?,
+                    None => break End::Natural,
+                },
+                () = &mut typing, if types => types = false,
+                () = sleep_until(dies), if !stays => break End::Gone,
+                // Whoever lives on into the calm goes once more, and comes back to stay.
+                _ = act.wait_for(|act| *act == Act::Calm), if !stays || arrive.is_some() => {
+                    match arrive.take() {
+                        Some(arrive) => arrive.send_modify(|here| *here += 1),
+                        None => break End::Gone,
+                    }
+                }
+            }
+        };
+        // What was under way when it died was sent, and nobody knows more.
+        let sent = std::mem::take(&mut *locked(&sent));
+        self.next_line += sent.len() as u64;
+        self.told.sent.extend(sent);
+        if matches!(end, End::Natural) {
+            self.look_at_the_end(session).await?;
+        }
+        Ok(end)
+    }
+
+    fn look(&mut self, piece: Piece) -> Result<(), String> {
+        match piece {
+            Piece::Bytes { offset, bytes } => {
+                let at = *self.at.get_or_insert(offset);
+                if offset != at {
+                    return Err(format!("bytes of {offset} where {at} is next"));
+                }
+                let is_true = (offset..)
+                    .zip(&bytes)
+                    .all(|(at, byte)| byte_at(at) == *byte);
+                if !is_true {
+                    return Err(format!("other bytes at {offset}"));
+                }
+                self.at = Some(at + bytes.len() as u64);
+                self.told.sums.bytes += bytes.len() as u64;
+            }
+            Piece::Gap { from, to } => {
+                let at = *self.at.get_or_insert(from);
+                if from != at || to <= from {
+                    return Err(format!("a gap {from}..{to} where {at} is next"));
+                }
+                // What was before it came is gone for it, too.
+                if self.role == Role::Owner && self.told.sums.bytes > 0 {
+                    return Err(format!("a gap {from}..{to} for the one that never left"));
+                }
+                self.at = Some(to);
+                self.told.sums.gaps += 1;
+            }
+        }
+        Ok(())
+    }
+
+    async fn look_at_the_end(&self, session: &TerminalSession) -> Result<(), String> {
+        let exit = session.exited().await;
+        if exit.status != STATUS {
+            return Err(format!("it ended otherwise: {exit:?}"));
+        }
+        match self.at {
+            Some(at) if at != exit.output_end => Err(format!(
+                "the end is at {}, and {at} was read",
+                exit.output_end
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Types lines until it is through, or its host is fenced, or the session ends. Each is written down
+/// before it is sent.
+async fn typing(
+    session: &TerminalSession,
+    host: u64,
+    first: u64,
+    mut random: Random,
+    sent: &Mutex<Vec<Sent>>,
+) {
+    for number in first..first + LINES {
+        sleep(Duration::from_millis(random.below(1_500))).await;
+        let length = random.below(1_200) as usize;
+        let line = format!("{host} {number} {}\n", "x".repeat(length)).into_bytes();
+        let one = Sent {
+            host,
+            number,
+            line: line.clone(),
+            is_confirmed: false,
+        };
+        locked(sent).push(one);
+        if session.write(line.into()).await.is_err() {
+            return;
+        }
+        if let Some(last) = locked(sent).last_mut() {
+            last.is_confirmed = true;
+        }
+    }
+}
+
+fn locked<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,144 @@
+//! The network between hosts and the owner of their session.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bowline_runner::LocalHost;
+use bowline_transport::{Address, Boxed, ByteStream, Network};
+use tokio::io::duplex;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::campaign::Random;
+use crate::chaos::{Fault, Faults, Plan, carry};
+
+/// Bytes that are under way in each direction of each half of a connection.
+const PIPE_BYTES: usize = 8 << 10;
+
+/// What all links of a schedule have in common.
+#[derive(Debug)]
+pub(super) struct Weather {
+    host: LocalHost,
+    seed: u64,
+    connections: AtomicU64,
+    is_calm: AtomicBool,
+    /// Whether the owner's side is out of reach for everybody.
+    is_down: AtomicBool,
+    cut: watch::Sender<u64>,
+}
+
+impl Weather {
+    pub(super) fn new(host: LocalHost, seed: u64) -> Self {
+        Self {
+            host,
+            seed,
+            connections: AtomicU64::new(0),
+            is_calm: AtomicBool::new(false),
+            is_down: AtomicBool::new(false),
+            cut: watch::Sender::new(0),
+        }
+    }
+
+    pub(super) fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Everything works from now on.
+    pub(super) fn calm(&self) {
+        self.is_calm.store(true, Ordering::Relaxed);
+        self.is_down.store(false, Ordering::Relaxed);
+        // Links that met their fault in silence would be found out only by the pings.
+        self.cut.send_modify(|cut| *cut += 1);
+    }
+
+    /// Partitions, as a runner's restart makes them: all links at once.
+    pub(super) async fn rage(self: Arc<Self>, mut random: Random) {
+        loop {
+            sleep(Duration::from_millis(random.below(20_000))).await;
+            self.cut.send_modify(|cut| *cut += 1);
+            if random.below(2) == 0 {
+                self.is_down.store(true, Ordering::Relaxed);
+                sleep(Duration::from_millis(random.below(30_000))).await;
+                self.is_down.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// What happens to a link of this simulation.
+fn faults() -> Faults {
+    Faults {
+        kinds: vec![
+            Fault::Cut,
+            Fault::HalfClose,
+            // Longer than a link may be silent (15 s).
+            Fault::Stall(Duration::from_secs(20)),
+            Fault::Delay(Duration::from_secs(2)),
+            Fault::Delay(Duration::from_millis(200)),
+            Fault::Corrupt,
+        ],
+        after: 0..48 << 10,
+    }
+}
+
+/// One host's way to the owner.
+#[derive(Debug)]
+pub(super) struct Sea {
+    weather: Arc<Weather>,
+    /// Set when the host is killed: nothing that it still wants to say gets through.
+    is_dead: AtomicBool,
+    cut: watch::Sender<u64>,
+}
+
+impl Sea {
+    pub(super) fn new(weather: &Arc<Weather>) -> Self {
+        Self {
+            weather: Arc::clone(weather),
+            is_dead: AtomicBool::new(false),
+            cut: watch::Sender::new(0),
+        }
+    }
+
+    /// The host is gone without a word.
+    pub(super) fn kill(&self) {
+        self.is_dead.store(true, Ordering::Relaxed);
+        self.cut.send_modify(|cut| *cut += 1);
+    }
+
+    async fn sail(&self) -> io::Result<Box<dyn ByteStream>> {
+        let weather = &self.weather;
+        let number = weather.connections.fetch_add(1, Ordering::Relaxed);
+        let mut random = Random::new(weather.seed ^ number);
+        sleep(Duration::from_millis(random.below(200))).await;
+        let is_out =
+            || weather.is_down.load(Ordering::Relaxed) || self.is_dead.load(Ordering::Relaxed);
+        if is_out() {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        let is_calm = weather.is_calm.load(Ordering::Relaxed);
+        let plan = (!is_calm).then(|| Plan::of(weather.seed, number, &faults()));
+        let (ours, near) = duplex(PIPE_BYTES);
+        let (far, theirs) = duplex(PIPE_BYTES);
+        let (mut all, mut own) = (weather.cut.subscribe(), self.cut.subscribe());
+        let (either, cut) = watch::channel(0);
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = all.changed() => {}
+                _ = own.changed() => {}
+                () = either.closed() => {}
+            }
+            either.send_replace(1);
+        });
+        tokio::spawn(carry(near, far, plan, cut));
+        weather.host.connect(theirs).await;
+        Ok(Box::new(ours))
+    }
+}
+
+impl Network for Sea {
+    fn connect<'a>(&'a self, _: Address<'a>) -> Boxed<'a, io::Result<Box<dyn ByteStream>>> {
+        Box::pin(self.sail())
+    }
+}

@@ -1,0 +1,58 @@
+//! The understudy, and a scenario for it.
+
+use std::fs;
+use std::time::Duration;
+
+use bowline_lifecycle::{DialogueConfiguration, DialogueSession, Ladder, Prompt, Receipt};
+use bowline_tests::session::within;
+
+/// A scenario in a file of its own, and the configuration that plays it.
+pub(crate) struct Play {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) configuration: DialogueConfiguration,
+}
+
+impl Play {
+    pub(crate) fn new(scenario: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("scenario.toml");
+        fs::write(&file, scenario).expect("the scenario is written");
+        let args = [
+            "--scenario".into(),
+            file.into_os_string(),
+            "--pace".into(),
+            "0".into(),
+        ];
+        let configuration = DialogueConfiguration {
+            program: env!("CARGO_BIN_EXE_stand-in").into(),
+            args: args.into(),
+            // Impatient, because some of these agents never do what they are asked.
+            ladder: Ladder {
+                eof_grace: Duration::from_millis(200),
+                term_grace: Duration::from_millis(200),
+                ..Ladder::default()
+            },
+            ..DialogueConfiguration::default()
+        };
+        Self {
+            folder,
+            configuration,
+        }
+    }
+
+    pub(crate) async fn start(&self) -> DialogueSession {
+        let started = within(
+            "a start",
+            DialogueSession::start(self.configuration.clone()),
+        )
+        .await;
+        started.expect("the understudy starts")
+    }
+}
+
+pub(crate) async fn say(session: &DialogueSession, text: &str) -> Receipt {
+    session
+        .send(Prompt::text(text))
+        .await
+        .expect("the prompt is sent")
+}

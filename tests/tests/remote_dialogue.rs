@@ -1,0 +1,138 @@
+//! Dialogues at a real runner: the same transcript as here, whatever becomes of links, hosts and the
+//! runner.
+
+#[path = "remote_dialogue/links.rs"]
+mod links;
+#[path = "remote_dialogue/rig.rs"]
+mod rig;
+
+use bowline_lifecycle::{
+    DialogueError, DialogueSession, ExitStatus, Place, Prompt, ReconnectFailure, RemoteError,
+    SessionId, StartError,
+};
+use bowline_tests::session::{answered, entries, kinds, terminate, transcript, until, within};
+
+use rig::{Rig, converse, faceless, same, told};
+
+#[tokio::test]
+async fn a_dialogue_at_a_runner_is_the_one_here() {
+    let rig = Rig::new().await;
+    let mut here = rig.configuration();
+    here.place = Place::Here;
+    let expected = told(DialogueSession::start(here).await).await;
+    let heard = told(DialogueSession::start(rig.configuration()).await).await;
+    same(&heard, &expected, "transcript");
+}
+
+#[tokio::test]
+async fn a_dialogue_ends_as_its_agent_does() {
+    let rig = Rig::new().await;
+    let session = rig.start().await;
+    answered(&session, "hello").await;
+    let end = within("the end", session.end()).await;
+    assert_eq!((end.exit.status, end.expected), (ExitStatus::Code(0), true));
+
+    let session = rig.start().await;
+    let receipt = session.send(Prompt::text("/exit 3"));
+    receipt.await.expect("it is sent");
+    let end = within("the end", session.ended()).await;
+    assert_eq!(
+        (end.exit.status, end.expected),
+        (ExitStatus::Code(3), false)
+    );
+    let left = transcript(&session).await;
+    let errors = entries(&left, "error");
+    assert_eq!(errors[0]["error"], "unexpected_exit", "{left:#}");
+}
+
+#[tokio::test]
+async fn a_host_that_was_killed_is_replaced_by_another() {
+    let rig = Rig::new().await;
+    // A runtime of its own, so that it can be taken away in the middle of everything.
+    let configuration = rig.configuration();
+    let (tell, told) = std::sync::mpsc::channel();
+    let host = tokio::runtime::Runtime::new().expect("a runtime");
+    host.spawn(async move {
+        let session = DialogueSession::start(configuration)
+            .await
+            .expect("it starts");
+        converse(&session).await;
+        tell.send((session.id(), faceless(transcript(&session).await)))
+            .expect("the test listens");
+        // The host never lets go of it.
+        std::future::pending::<()>().await;
+    });
+    let wait = tokio::task::spawn_blocking(move || told.recv().expect("the host speaks"));
+    let (id, before) = within("a conversation", wait).await.expect("no panic");
+    host.shutdown_background();
+
+    let session = rig.attach(id).await.expect("it is there");
+    let after = until(&session, "the history", |now| {
+        faceless(now.clone()) == before
+    })
+    .await;
+    same(&faceless(after), &before, "transcript");
+    answered(&session, "are you still there?").await;
+    terminate(&session).await;
+}
+
+#[tokio::test]
+async fn a_dialogue_that_was_let_go_of_goes_on() {
+    let rig = Rig::new().await;
+    let session = rig.start().await;
+    answered(&session, "one").await;
+    let id = session.id();
+    let end = within("a farewell", session.detach())
+        .await
+        .expect("it is remote");
+    assert!(end.expected && end.report.killed.is_empty());
+    assert!(matches!(
+        session.send(Prompt::text("late")).await,
+        Err(DialogueError::Ended)
+    ));
+
+    let session = rig.attach(id).await.expect("it is there");
+    answered(&session, "two").await;
+    let now = transcript(&session).await;
+    assert_eq!(entries(&now, "result").len(), 2);
+    terminate(&session).await;
+    let mut here = rig.configuration();
+    here.place = Place::Here;
+    let local = DialogueSession::start(here).await.expect("it starts");
+    assert!(matches!(local.detach().await, Err(DialogueError::NotKept)));
+}
+
+#[tokio::test]
+async fn a_runner_that_comes_back_finds_everything_as_it_was() {
+    let mut rig = Rig::new().await;
+    let session = rig.start().await;
+    answered(&session, "before").await;
+    rig.restart().await;
+    answered(&session, "after").await;
+    let now = transcript(&session).await;
+    assert_eq!(
+        kinds(&now),
+        ["user", "assistant", "result", "user", "assistant", "result"]
+    );
+    terminate(&session).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_had_is_said_by_name() {
+    let rig = Rig::new().await;
+    let mut missing = rig.configuration();
+    missing.program = "no-such-agent-anywhere".into();
+    let refused = DialogueSession::start(missing).await;
+    let Err(StartError::Remote(RemoteError::Refused { detail, .. })) = &refused else {
+        panic!("{refused:?}");
+    };
+    assert!(detail.contains("no-such-agent-anywhere"), "{detail}");
+
+    let id = SessionId::random();
+    let refused = rig.attach(id).await;
+    let gone = ReconnectFailure::Gone;
+    assert!(
+        matches!(&refused, Err(StartError::Remote(RemoteError::Link { failure, .. })) if *failure == gone),
+        "{refused:?}"
+    );
+}

@@ -1,0 +1,138 @@
+//! Links that break at random bytes, between a host and a real runner.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use bowline_lifecycle::{DialogueSession, Place};
+use bowline_transport::{Address, Boxed, ByteStream, Network, SystemNetwork};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::rig::{Rig, same, told};
+
+/// Connections of this machine that break within so many bytes each way.
+#[derive(Debug)]
+struct Breaking {
+    random: Mutex<u64>,
+    reach: u64,
+    connections: AtomicUsize,
+}
+
+impl Breaking {
+    fn new(seed: u64, reach: u64) -> Self {
+        Self {
+            random: Mutex::new(seed | 1),
+            reach,
+            connections: AtomicUsize::new(0),
+        }
+    }
+
+    fn distance(&self) -> usize {
+        let mut random = self.random.lock().expect("nobody panics with it");
+        *random ^= *random << 13;
+        *random ^= *random >> 7;
+        *random ^= *random << 17;
+        usize::try_from(*random % self.reach).expect("it is small")
+    }
+}
+
+impl Network for Breaking {
+    fn connect<'a>(&'a self, to: Address<'a>) -> Boxed<'a, io::Result<Box<dyn ByteStream>>> {
+        Box::pin(async move {
+            let number = self.connections.fetch_add(1, Relaxed);
+            let inner = SystemNetwork.connect(to).await?;
+            // The order for the session is not repeated, so it is let through.
+            let whole = number == 0;
+            let stream: Box<dyn ByteStream> = Box::new(Fragile {
+                inner: Some(inner),
+                reads: if whole { usize::MAX } else { self.distance() },
+                writes: if whole { usize::MAX } else { self.distance() },
+            });
+            Ok(stream)
+        })
+    }
+}
+
+/// A connection that carries so many bytes each way, and then nothing any more.
+struct Fragile {
+    inner: Option<Box<dyn ByteStream>>,
+    reads: usize,
+    writes: usize,
+}
+
+impl Fragile {
+    fn broken<T>(&mut self) -> Poll<io::Result<T>> {
+        self.inner = None;
+        Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()))
+    }
+}
+
+impl AsyncRead for Fragile {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let left = self.reads;
+        let Some(inner) = self.inner.as_mut().filter(|_| left > 0) else {
+            return self.broken();
+        };
+        let mut space = vec![0; left.min(buffer.remaining())];
+        let mut part = ReadBuf::new(&mut space);
+        let read = Pin::new(inner).poll_read(cx, &mut part);
+        buffer.put_slice(part.filled());
+        let count = part.filled().len();
+        self.reads -= count;
+        read
+    }
+}
+
+impl AsyncWrite for Fragile {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let left = self.writes.min(bytes.len());
+        let Some(inner) = self.inner.as_mut().filter(|_| left > 0) else {
+            return self.broken();
+        };
+        let written = Pin::new(inner).poll_write(cx, &bytes[..left]);
+        if let Poll::Ready(Ok(count)) = written {
+            self.writes -= count;
+        }
+        written
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.inner.as_mut() {
+            Some(inner) => Pin::new(inner).poll_flush(cx),
+            None => self.broken(),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.inner = None;
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[tokio::test]
+async fn a_transcript_is_the_same_over_links_that_break_at_random_bytes() {
+    let rig = Rig::new().await;
+    let expected = told(DialogueSession::start(rig.configuration()).await).await;
+    let mut cuts = 0;
+    for seed in 1..=3 {
+        let network = Arc::new(Breaking::new(seed * 123_457, 100_000));
+        let mut remote = rig.remote();
+        remote.network = Arc::clone(&network) as _;
+        let mut configuration = rig.configuration();
+        configuration.place = Place::Runner(remote);
+        let heard = told(DialogueSession::start(configuration).await).await;
+        same(&heard, &expected, &format!("seed {seed}"));
+        cuts += network.connections.load(Relaxed) - 2;
+    }
+    assert!(cuts >= 40, "only {cuts} links were cut");
+}
