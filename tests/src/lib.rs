@@ -4,3 +4,4 @@ pub mod campaign;
 pub mod chaos;
 pub mod real_agent;
 pub mod session;
+pub mod stress;

@@ -1,0 +1,63 @@
+//! The roof over the campaigns, from its command line.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use bowline_tests::stress::Summary;
+
+fn stress(line: &str, file: &Path) -> Output {
+    let mut stress = Command::new(env!("CARGO_BIN_EXE_stress"));
+    stress.args(line.split(' ')).arg(file);
+    stress.output().expect("it can be run")
+}
+
+fn read(file: &Path) -> Summary {
+    let text = std::fs::read(file).expect("it was written");
+    serde_json::from_slice(&text).expect("it is a summary")
+}
+
+#[test]
+fn a_run_goes_on_where_another_stopped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kept = folder.path().join("kept.json");
+    let first = stress("simulation --seed 5 --count 2 --resume", &kept);
+    assert!(first.status.success(), "{first:?}");
+    assert_eq!(read(&kept).campaigns[0].done, 2);
+
+    let second = stress("simulation --count 5 --resume", &kept);
+    assert!(second.status.success(), "{second:?}");
+    let Summary {
+        seed, campaigns, ..
+    } = read(&kept);
+    let simulation = &campaigns[0];
+    assert_eq!((seed, simulation.done, simulation.batches), (5, 5, 2));
+    let said = String::from_utf8_lossy(&second.stdout);
+    assert!(said.contains("seed 5, count 5, violations 0,"), "{said}");
+
+    // There is nothing left to do, and it says the same.
+    let third = stress("simulation --count 5 --resume", &kept);
+    assert_eq!(third.stdout, second.stdout);
+    let other = stress("simulation --seed 6 --resume", &kept);
+    assert_eq!(other.status.code(), Some(2), "{other:?}");
+}
+
+#[test]
+fn time_is_a_bound_as_well() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("summary.json");
+    let line = "simulation exec-failures --minutes 0 --seed 3 --json";
+    let output = stress(line, &file);
+    assert!(output.status.success(), "{output:?}");
+    let summary = read(&file);
+    assert_eq!((summary.seed, summary.campaigns.len()), (3, 2));
+    assert!(summary.campaigns.iter().all(|one| one.done == 0));
+}
+
+#[test]
+fn who_calls_it_wrongly_is_told() {
+    for line in ["walk --json", "simulation --minutes soon --json", "--json"] {
+        let output = stress(line, Path::new("never"));
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(!output.stderr.is_empty(), "{output:?}");
+    }
+}
