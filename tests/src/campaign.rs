@@ -8,6 +8,7 @@ mod fast_exits;
 pub mod hidden;
 mod host_killed;
 mod idle_sessions;
+mod machine;
 mod prompts;
 mod random;
 mod rc_files;
@@ -148,5 +149,34 @@ pub static ALL: &[Campaign] = &[
         first: 1_000,
         second: 1_000,
         run: idle_sessions::run,
+    },
+    Campaign {
+        name: "runner-killed",
+        what: "a byte or a session is lost when the runner is killed, or a host is back late",
+        first: 30,
+        second: 1_000,
+        run: machine::runner_killed,
+    },
+    Campaign {
+        name: "upgrade",
+        what: "a byte or a session is lost when the runner's program is replaced",
+        first: 5,
+        second: 500,
+        run: machine::upgrade,
+    },
+    Campaign {
+        name: "shim-killed",
+        what: "a killed shim leaves a process for 250 ms, a journal that is no prefix, or a host \
+               that is not told",
+        first: 50,
+        second: 1_000,
+        run: machine::shim_killed,
+    },
+    Campaign {
+        name: "journals",
+        what: "a journal that was cut or flipped makes a panic, a wrong record, or too short a prefix",
+        first: 2_000,
+        second: 10_000,
+        run: machine::journals,
     },
 ];

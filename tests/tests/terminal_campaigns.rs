@@ -73,7 +73,11 @@ fn idle_sessions() {
 
 #[test]
 fn every_campaign_is_run_by_a_test() {
-    let tests = include_str!("terminal_campaigns.rs");
+    let tests = [
+        include_str!("terminal_campaigns.rs"),
+        include_str!("machine_campaigns.rs"),
+    ]
+    .concat();
     for campaign in ALL {
         let call = format!("survives(\"{}\")", campaign.name);
         assert!(tests.contains(&call), "{call} is missing");

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use bowline_transport::{Containment, PtyMode, Stream};
 
 use super::support::{on_pty, own, runtime, start};
-use super::{Random, prompts, trees};
+use super::{Random, machine, prompts, trees};
 
 /// Writes random bytes and ends: seed, count, code.
 pub(super) const EMIT: &str = "--emit";
@@ -24,7 +24,7 @@ pub fn run(args: &[String]) -> Option<ExitCode> {
         DESCRIPTORS => Some(descriptors()),
         prompts::program::MODE => Some(prompts::program::run(args.get(1)?)),
         HOST => Some(host(number(1)?, args.get(2)?, args.get(3)?)),
-        _ => None,
+        _ => machine::hidden(args),
     }
 }
 

@@ -128,6 +128,13 @@ pub(super) fn left_after(patience: Duration, token: &str) -> BTreeSet<u32> {
     }
 }
 
+/// Whether a process is there, and no zombie.
+pub(super) fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+    state.is_some_and(|state| !state.starts_with(['Z', 'X']))
+}
+
 /// What each of some processes is, for people.
 pub(super) fn describe(pids: &BTreeSet<u32>) -> String {
     let one = |pid: &u32| {

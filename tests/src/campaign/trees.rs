@@ -12,7 +12,7 @@ use super::{Job, Random, Report};
 
 /// Ways to stay: `@` stands for an argument by which the process can be found. All end by
 /// themselves after a while, should they get away.
-const WAYS: [&str; 10] = [
+pub(super) const WAYS: [&str; 10] = [
     "sleep @ &",
     "setsid sleep @ &",
     "(setsid sh -c 'trap \"\" TERM HUP INT; while :; do sleep @; done' &)",
@@ -26,7 +26,7 @@ const WAYS: [&str; 10] = [
 ];
 
 /// Sheds everything that evidence could find: only a cgroup or a guard holds it.
-const SHEDS_ALL: &str = "(setsid env -i sh -c '(setsid sleep @ &) ; exit' &)";
+pub(super) const SHEDS_ALL: &str = "(setsid env -i sh -c '(setsid sleep @ &) ; exit' &)";
 
 /// A script that makes such a tree, says so, and stays too.
 pub(super) fn tree(random: &mut Random, token: &str, is_held: bool) -> Configuration {

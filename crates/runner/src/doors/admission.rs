@@ -9,7 +9,7 @@ use tokio::net::UnixStream;
 use super::frames::Rights;
 use super::metrics;
 use super::problem::Problem;
-use crate::serve::{Grant, Hall, Pass};
+use crate::serve::{Grant, Hall, Pass, State};
 
 /// A way in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,11 @@ impl Admission {
         let session = session.ok_or_else(Problem::no_session)?;
         match session.connect().await {
             Ok(shim) => Ok((shim, Rights::new(self.session, lease))),
-            Err(error) if is_gone(&error) => Err(Problem::ended()),
+            // Who was told nothing of an end must not take a kill for one.
+            Err(error) if is_gone(&error) => match hall.directory.record(self.session).await {
+                Some(record) if record.state() == State::Lost => Err(Problem::killed()),
+                _ => Err(Problem::ended()),
+            },
             Err(error) => Err(Problem::internal(error)),
         }
     }

@@ -56,6 +56,13 @@ impl Problem {
         Self::new(StatusCode::GONE, "SESSION_ENDED", detail, next)
     }
 
+    /// There is a folder of the session, and nothing that could be attached to.
+    pub(crate) fn killed() -> Self {
+        let detail = "the session's process was killed, and everything of it with it";
+        let next = "read its log, which has all it wrote, or create another session";
+        Self::new(StatusCode::NOT_FOUND, "SESSION_KILLED", detail, next)
+    }
+
     pub(crate) fn bad_request(detail: impl ToString) -> Self {
         let next = "see /openapi.json for what this address takes";
         Self::new(StatusCode::BAD_REQUEST, "BAD_REQUEST", detail, next)

@@ -4,7 +4,7 @@ use bowline_runner::wire::{Lease, Message, code};
 use bowline_transport::Ladder;
 use serde_json::json;
 
-use crate::support::{Frames, Served};
+use crate::support::{Frames, Served, soon};
 
 const ECHO: &str = "stty -echo; echo ready; while read line; do echo \"got $line\"; done";
 
@@ -129,6 +129,20 @@ async fn what_is_not_there_is_told_before_the_upgrade() {
         Frames::open(&served, &id, served.token()).await.err(),
         Some(410)
     );
+}
+
+#[tokio::test]
+async fn a_killed_shim_is_told_as_a_loss_and_not_as_an_end() {
+    let served = Served::start().await;
+    let id = served.shell(ECHO).await;
+    let folder = served.folder(&id);
+    let pid = folder.info().unwrap().unwrap().shim_pid.cast_signed();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let gone = async { while folder.connect().await.is_ok() {} };
+    soon("the shim's end", gone).await;
+    let opened = Frames::open(&served, &id, served.token()).await;
+    assert_eq!(opened.err(), Some(404));
 }
 
 #[tokio::test]

@@ -1,0 +1,24 @@
+//! What a machine does to a session: it kills runners and shims, stops processes, fills disks, runs
+//! out of memory, descriptors and terminals, and steps its clocks.
+//!
+//! Everything is real but the child, which says what everybody knows beforehand, so that each byte
+//! can be told from every other one.
+
+mod host;
+mod journals;
+mod outage;
+mod program;
+mod shim_killed;
+mod speech;
+mod station;
+
+use std::process::ExitCode;
+
+pub(super) use journals::run as journals;
+pub(super) use outage::{run_killed as runner_killed, run_upgraded as upgrade};
+pub(super) use shim_killed::run as shim_killed;
+
+/// Does what a hidden mode says; `None` if the arguments name none of these.
+pub(super) fn hidden(args: &[String]) -> Option<ExitCode> {
+    program::run(args)
+}

@@ -1,0 +1,211 @@
+//! Journals that are cut or flipped at every byte.
+//!
+//! What must be read is known: a segment's records up to the first byte that is not as it was, and
+//! not one further.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bowline_runner::wire::{Epoch, StreamId};
+use bowline_transport::Piece;
+use bowline_transport::journal::{
+    Folder, JournalLimits, JournalReader, JournalWriter, Scan, recover,
+};
+use bytes::Bytes;
+
+use crate::campaign::{Job, Random, Report};
+
+/// Harms of one journal before another one is made.
+const HARMS: u64 = 500;
+
+const STREAMS: [StreamId; 3] = [StreamId::STDOUT, StreamId::STDERR, StreamId::INPUT];
+
+/// A journal as it was written.
+struct Written {
+    segments: BTreeMap<u32, Vec<u8>>,
+    /// What each stream was given.
+    streams: BTreeMap<StreamId, Vec<u8>>,
+}
+
+/// What is done to one segment.
+#[derive(Clone, Copy, Debug)]
+enum Harm {
+    Cut,
+    Flip(u8),
+    /// A run of other bytes, as a sector that was never written.
+    Blank(u64),
+}
+
+pub(crate) fn run(job: &Job) -> Report {
+    let mut report = Report::default();
+    let mut random = Random::new(job.seed);
+    let mut bytes = 0;
+    while report.done < job.count {
+        let seed = random.draw();
+        let written = match write(seed) {
+            Ok(written) => written,
+            Err(error) => {
+                report.violation(error);
+                return report;
+            }
+        };
+        for _ in 0..HARMS.min(job.count - report.done) {
+            let harm = random.draw();
+            let tried = catch_unwind(AssertUnwindSafe(|| one(&written, report.done, harm)));
+            let outcome = tried.unwrap_or_else(|_| Err("it panics".to_owned()));
+            bytes += outcome.as_ref().copied().unwrap_or_default();
+            report.one(outcome.map(drop).map_err(|why| {
+                format!("journal {seed}, harm {harm} of byte {}: {why}", report.done)
+            }));
+        }
+    }
+    report.note(format!("{bytes} bytes were read back, all of them right"));
+    report
+}
+
+/// A journal of some segments and three streams, written as sessions do.
+fn write(seed: u64) -> Result<Written, String> {
+    let mut random = Random::new(seed);
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let limits = JournalLimits {
+        segment_bytes: 600 + random.below(3_000),
+        sync_every: Duration::from_secs(3_600),
+        sync_bytes: u64::MAX,
+        ..JournalLimits::default()
+    };
+    let disk = Folder::make(folder.path().join("journal")).map_err(|error| error.to_string())?;
+    let writer = JournalWriter::create(disk, limits, Epoch(u128::from(seed)), 0);
+    let mut writer = writer.map_err(|error| error.to_string())?;
+    let mut streams: BTreeMap<StreamId, Vec<u8>> = BTreeMap::new();
+    let now = Instant::now();
+    for _ in 0..random.below(60) + 4 {
+        let stream = STREAMS[random.below(3) as usize];
+        let kept = streams.entry(stream).or_default();
+        let length = 1 << random.below(9);
+        let more = random.bytes(length as usize);
+        let taken = writer.append(stream, kept.len() as u64, more.clone().into(), now);
+        taken.map_err(|error| error.to_string())?;
+        kept.extend(more);
+    }
+    let segments = read_files(&folder.path().join("journal")).map_err(|error| error.to_string())?;
+    Ok(Written { segments, streams })
+}
+
+fn read_files(folder: &Path) -> std::io::Result<BTreeMap<u32, Vec<u8>>> {
+    let mut segments = BTreeMap::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let number = name
+            .to_str()
+            .and_then(|name| name.split('.').next()?.parse().ok());
+        if let Some(number) = number {
+            segments.insert(number, std::fs::read(entry.path())?);
+        }
+    }
+    Ok(segments)
+}
+
+/// Harms one byte of one segment; answers how many bytes were read back.
+fn one(written: &Written, number: u64, harm: u64) -> Result<u64, String> {
+    let mut random = Random::new(harm);
+    let all: u64 = written.segments.values().map(|it| it.len() as u64).sum();
+    // One byte after the other, over all segments.
+    let mut at = number % all;
+    let mut which = 0;
+    for (segment, content) in &written.segments {
+        if at < content.len() as u64 {
+            which = *segment;
+            break;
+        }
+        at -= content.len() as u64;
+    }
+    let at = at as usize;
+    let harm = match random.below(5) {
+        0 | 1 => Harm::Cut,
+        2 => Harm::Blank(1 + random.below(64)),
+        _ => Harm::Flip(1 << random.below(8)),
+    };
+    let original = &written.segments[&which];
+    let harmed = apply(original, at, harm);
+    let first = first_difference(original, &harmed);
+    check_segment(original, &harmed, first)?;
+    check_folder(written, which, &harmed)
+}
+
+fn apply(original: &[u8], at: usize, harm: Harm) -> Vec<u8> {
+    let mut harmed = original.to_vec();
+    match harm {
+        Harm::Cut => harmed.truncate(at),
+        Harm::Flip(bit) => harmed
+            .iter_mut()
+            .skip(at)
+            .take(1)
+            .for_each(|byte| *byte ^= bit),
+        Harm::Blank(count) => {
+            let run = harmed.iter_mut().skip(at).take(count as usize);
+            run.for_each(|byte| *byte = 0);
+        }
+    }
+    harmed
+}
+
+fn first_difference(original: &[u8], harmed: &[u8]) -> usize {
+    let same = original.iter().zip(harmed).take_while(|(a, b)| a == b);
+    same.count()
+}
+
+/// The records are those that end before the first wrong byte: no more, and no fewer.
+fn check_segment(original: &[u8], harmed: &[u8], first: usize) -> Result<(), String> {
+    let found = recover(&Bytes::copy_from_slice(harmed));
+    let mut whole = Scan::default();
+    whole.push(original);
+    let mut expected = Vec::new();
+    while let Some(record) = whole.next_record() {
+        if whole.valid_bytes() > first as u64 {
+            break;
+        }
+        expected.push(record);
+    }
+    if found.records != expected {
+        let (found, expected) = (found.records.len(), expected.len());
+        return Err(format!("{found} records where {expected} are whole"));
+    }
+    Ok(())
+}
+
+/// Whatever a reader gives out of the folder was put in, at that place.
+fn check_folder(written: &Written, which: u32, harmed: &[u8]) -> Result<u64, String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    for (segment, content) in &written.segments {
+        let content = if *segment == which { harmed } else { content };
+        let path = folder.path().join(format!("{segment:08}.bjl"));
+        std::fs::write(path, content).map_err(|error| error.to_string())?;
+    }
+    let reader = JournalReader::open(Folder::at(folder.path()));
+    let mut reader = reader.map_err(|error| error.to_string())?;
+    let mut read = 0;
+    for (stream, right) in &written.streams {
+        let mut at = 0;
+        while let Some(piece) = reader
+            .read(*stream, at, 1 << 16)
+            .map_err(|error| error.to_string())?
+        {
+            match piece {
+                Piece::Bytes { offset, bytes } => {
+                    let from = usize::try_from(offset).unwrap_or(usize::MAX);
+                    if offset != at || right.get(from..from + bytes.len()) != Some(&bytes[..]) {
+                        return Err(format!("stream {stream}: other bytes at {offset}"));
+                    }
+                    at += bytes.len() as u64;
+                    read += bytes.len() as u64;
+                }
+                Piece::Gap { from, to } if from == at && to > from => at = to,
+                gap => return Err(format!("stream {stream} at {at}: {gap:?}")),
+            }
+        }
+    }
+    Ok(read)
+}

@@ -1,0 +1,121 @@
+//! The campaigns' program as runner, shim and child.
+
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir, run_shim};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::io::AsyncReadExt as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::speech::{Speech, Typed};
+
+/// Serves the sessions of a folder until it is told to end, or who started it is gone.
+pub(super) const RUNNER: &str = "--runner";
+/// Owns a session.
+pub(super) const SHIM: &str = "--shim";
+/// Says the bytes of a seed, a block every so many milliseconds, until its input ends: seed, pause.
+pub(super) const SPEAK: &str = "--speak";
+
+/// What a runner says when it serves.
+pub(super) const READY: &str = "ready";
+
+pub(super) fn run(args: &[String]) -> Option<ExitCode> {
+    let number = |index: usize| args.get(index).and_then(|text| text.parse::<u64>().ok());
+    match args.first()?.as_str() {
+        RUNNER => Some(serve(args.get(1)?.as_ref(), args.get(2)?.as_ref())),
+        SHIM => Some(run_shim()),
+        SPEAK => Some(speak(number(1)?, number(2)?)),
+        _ => None,
+    }
+}
+
+/// The socket of a runner in a folder.
+pub(super) fn socket(folder: &Path) -> PathBuf {
+    folder.join("runner.sock")
+}
+
+/// Where a runner in a folder keeps its sessions.
+pub(super) fn state(folder: &Path) -> Result<StateDir, String> {
+    StateDir::at(folder.join("state")).map_err(|error| error.to_string())
+}
+
+pub(super) fn configuration(folder: &Path, program: &Path) -> Result<ServeConfiguration, String> {
+    Ok(ServeConfiguration {
+        state: state(folder)?,
+        shim: ShimProgram {
+            path: program.into(),
+            args: vec![SHIM.into()],
+        },
+        socket: Some(socket(folder)),
+        listen: Vec::new(),
+        token_file: folder.join("token"),
+        hosts: Vec::new(),
+        origins: Vec::new(),
+        tls: None,
+        limits: ServeLimits {
+            sessions: 2_000,
+            // Links are cut more often here than anywhere else.
+            attaches_per_second: 10_000,
+            ..ServeLimits::default()
+        },
+    })
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn serve(folder: &Path, program: &Path) -> ExitCode {
+    let Ok(configuration) = configuration(folder, program) else {
+        return ExitCode::from(3);
+    };
+    let (Ok(mut polite), Ok(runner)) = (
+        signal(SignalKind::terminate()),
+        Runner::start(configuration).await,
+    ) else {
+        return ExitCode::from(4);
+    };
+    if writeln!(std::io::stdout(), "{READY}").is_err() {
+        return ExitCode::from(5);
+    }
+    let mut byte = [0];
+    let mut input = tokio::io::stdin();
+    tokio::select! {
+        _ = polite.recv() => {}
+        _ = input.read(&mut byte) => {}
+    }
+    runner.stop().await;
+    // The thread that waits for input does not end by itself.
+    std::process::exit(0)
+}
+
+/// Says at the end, on its standard error, what was typed.
+fn speak(seed: u64, pause_ms: u64) -> ExitCode {
+    let mut speech = Speech::new(seed);
+    let mut typed = Typed::default();
+    let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
+    let mut buffer = vec![0; 64 << 10];
+    let pause = Timespec {
+        tv_sec: 0,
+        tv_nsec: (pause_ms * 1_000_000).cast_signed(),
+    };
+    loop {
+        if output
+            .write_all(&speech.block())
+            .and_then(|()| output.flush())
+            .is_err()
+        {
+            return ExitCode::from(9);
+        }
+        let stdin = rustix::stdio::stdin();
+        let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut fds, Some(&pause)) {
+            Ok(0) | Err(_) => {}
+            Ok(_) => match input.read(&mut buffer) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => typed.add(buffer.get(..count).unwrap_or_default()),
+            },
+        }
+    }
+    let said = writeln!(std::io::stderr(), "{typed}");
+    said.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
+}

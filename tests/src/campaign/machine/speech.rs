@@ -1,0 +1,96 @@
+//! What the children of these campaigns say: bytes that a seed gives, so that whoever knows the seed
+//! knows each of them.
+
+use bowline_transport::Piece;
+
+use crate::campaign::Random;
+
+/// Bytes that are said at a time, in whole numbers of the generator's.
+pub(super) const BLOCK: usize = 1 << 10;
+
+/// The bytes of a seed, in order.
+#[derive(Clone, Debug)]
+pub(super) struct Speech {
+    random: Random,
+    block: Vec<u8>,
+    at: usize,
+    offset: u64,
+}
+
+impl Speech {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            random: Random::new(seed),
+            block: Vec::new(),
+            at: 0,
+            offset: 0,
+        }
+    }
+
+    /// The next block.
+    pub(super) fn block(&mut self) -> Vec<u8> {
+        self.offset += BLOCK as u64;
+        self.random.bytes(BLOCK)
+    }
+
+    /// Compares what was heard with what comes next. Answers the offset behind it.
+    pub(super) fn hear(&mut self, piece: Piece) -> Result<u64, String> {
+        match piece {
+            Piece::Gap { from, to } => Err(format!("bytes {from}..{to} are lost")),
+            Piece::Bytes { offset, .. } if offset != self.offset => {
+                Err(format!("bytes of {offset} where {} is next", self.offset))
+            }
+            Piece::Bytes { bytes, .. } => self.hear_bytes(&bytes),
+        }
+    }
+
+    /// The same for bytes that come next.
+    pub(super) fn hear_bytes(&mut self, mut bytes: &[u8]) -> Result<u64, String> {
+        while !bytes.is_empty() {
+            if self.at == self.block.len() {
+                self.block = self.random.bytes(BLOCK);
+                self.at = 0;
+            }
+            let count = bytes.len().min(self.block.len() - self.at);
+            let (now, later) = bytes.split_at(count);
+            if self.block.get(self.at..self.at + count) != Some(now) {
+                return Err(format!("other bytes than were said at {}", self.offset));
+            }
+            self.at += count;
+            self.offset += count as u64;
+            bytes = later;
+        }
+        Ok(self.offset)
+    }
+}
+
+/// What was typed, in short: how many bytes, and a sum of them and their order (FNV-1a).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Typed {
+    count: u64,
+    sum: u64,
+}
+
+impl Default for Typed {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            sum: 0xcbf2_9ce4_8422_2325,
+        }
+    }
+}
+
+impl Typed {
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.sum = (self.sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        self.count += bytes.len() as u64;
+    }
+}
+
+impl std::fmt::Display for Typed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "typed {} {:016x}", self.count, self.sum)
+    }
+}

@@ -1,0 +1,145 @@
+//! A runner in a process of its own, in a folder of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Instant;
+
+use bowline_runner::StateDir;
+use bowline_runner::wire::SessionKind;
+use bowline_transport::{Configuration, Remote, RemoteOrder, RemoteUrl};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use super::program::{self, READY, RUNNER, SPEAK};
+use crate::campaign::support::{own, within};
+
+/// Dropping it ends the runner and every session.
+#[derive(Debug)]
+pub(super) struct Station {
+    folder: TempDir,
+    /// What the runner and the shims are started from.
+    program: PathBuf,
+    runner: Option<Child>,
+}
+
+impl Station {
+    /// A folder, and a runner that serves.
+    pub(super) async fn new() -> Result<Self, String> {
+        let mut station = Self::at(own())?;
+        station.start().await?;
+        Ok(station)
+    }
+
+    /// The same with a copy of the program, to be replaced later; nothing runs yet.
+    pub(super) fn with_copy() -> Result<Self, String> {
+        let mut station = Self::at(own())?;
+        station.program = station.folder.path().join("program");
+        station.replace_program()?;
+        Ok(station)
+    }
+
+    fn at(program: PathBuf) -> Result<Self, String> {
+        // A socket's path is short.
+        let folder = tempfile::Builder::new().prefix("bw").tempdir_in("/tmp");
+        Ok(Self {
+            folder: folder.map_err(|error| error.to_string())?,
+            program,
+            runner: None,
+        })
+    }
+
+    /// Puts a fresh file in place of the program's, as an installer does.
+    pub(super) fn replace_program(&self) -> Result<(), String> {
+        let fresh = self.folder.path().join("fresh");
+        std::fs::copy(own(), &fresh).map_err(|error| error.to_string())?;
+        std::fs::rename(fresh, &self.program).map_err(|error| error.to_string())
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(super) fn state(&self) -> Result<StateDir, String> {
+        program::state(self.folder())
+    }
+
+    /// Starts a runner, and answers when it served.
+    pub(super) async fn start(&mut self) -> Result<Instant, String> {
+        self.start_by(Command::new(&self.program)).await
+    }
+
+    /// Starts a runner by a command that has yet to get its arguments.
+    pub(super) async fn start_by(&mut self, mut command: Command) -> Result<Instant, String> {
+        command.arg(RUNNER).arg(self.folder()).arg(&self.program);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let spawned = command.kill_on_drop(true).spawn();
+        let mut runner = spawned.map_err(|error| error.to_string())?;
+        let stdout = runner.stdout.take().ok_or("no output of the runner")?;
+        let mut lines = BufReader::new(stdout).lines();
+        let said = within("a runner", lines.next_line()).await?;
+        self.runner = Some(runner);
+        match said {
+            Ok(Some(said)) if said == READY => Ok(Instant::now()),
+            other => Err(format!("the runner does not serve: {other:?}")),
+        }
+    }
+
+    /// The runner's process.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.runner.as_ref().and_then(Child::id)
+    }
+
+    /// Ends the runner by a signal, and waits until it is gone.
+    pub(super) async fn end_runner(&mut self, signal: Signal) -> Result<(), String> {
+        let Some(mut runner) = self.runner.take() else {
+            return Ok(());
+        };
+        send(runner.id(), signal);
+        let ended = within("the runner's end", runner.wait()).await?;
+        ended.map(drop).map_err(|error| error.to_string())
+    }
+
+    pub(super) fn remote(&self) -> Remote {
+        Remote::new(RemoteUrl::Unix(program::socket(self.folder())))
+    }
+
+    /// An order for a session of this program in a hidden mode.
+    pub(super) fn order(&self, args: &[String]) -> RemoteOrder {
+        let mut configuration = Configuration::new(own());
+        configuration.args = args.iter().map(Into::into).collect();
+        RemoteOrder::new(SessionKind::Dialogue, configuration)
+    }
+
+    /// An order for one that speaks.
+    pub(super) fn speaker(&self, seed: u64, pause_ms: u64) -> RemoteOrder {
+        self.order(&[SPEAK.into(), seed.to_string(), pause_ms.to_string()])
+    }
+}
+
+impl Drop for Station {
+    fn drop(&mut self) {
+        send(self.pid(), Signal::KILL);
+        let state = self.state();
+        let sessions = state.iter().flat_map(|state| {
+            let ids = state.sessions().unwrap_or_default().into_iter();
+            ids.map(|id| state.session(id))
+        });
+        for session in sessions {
+            if let Ok(Some(info)) = session.info()
+                && crate::campaign::support::is_alive(info.shim_pid)
+            {
+                send(Some(info.shim_pid), Signal::KILL);
+            }
+        }
+    }
+}
+
+/// Sends a signal to a process that is ours, if there is one.
+pub(super) fn send(pid: Option<u32>, signal: Signal) {
+    if let Some(pid) = pid.and_then(|pid| Pid::from_raw(pid.cast_signed())) {
+        // It may have gone by itself.
+        let _ = kill_process(pid, signal);
+    }
+}
