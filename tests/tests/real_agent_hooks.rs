@@ -9,5 +9,7 @@ mod decisions;
 mod dialogue;
 #[path = "real_agent_hooks/executor.rs"]
 mod executor;
+#[path = "real_agent_hooks/kinds.rs"]
+mod kinds;
 #[path = "real_agent_hooks/rig.rs"]
 mod rig;

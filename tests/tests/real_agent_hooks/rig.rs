@@ -61,8 +61,18 @@ pub(crate) fn environment(home: &Home, api: &MessagesApi) -> Environment {
 impl Rig {
     /// None where the real agent is left out by name.
     pub(crate) async fn start(scenario: Scenario, server: &HookServer) -> Option<Self> {
+        Self::start_in(scenario, server, |_| {}).await
+    }
+
+    /// The same in a home that was prepared.
+    pub(crate) async fn start_in(
+        scenario: Scenario,
+        server: &HookServer,
+        prepare: impl FnOnce(&Home),
+    ) -> Option<Self> {
         let agent = Agent::for_test()?;
         let home = Home::new().expect("a temporary home");
+        prepare(&home);
         let news = server.subscribe();
         let api = MessagesApi::start(scenario.script).expect("a scripted API");
         let mut env = environment(&home, &api);
@@ -93,6 +103,25 @@ impl Rig {
     pub(crate) async fn ask(&self) -> bowline_lifecycle::Receipt {
         let sent = self.session.send(Prompt::text(self.prompt)).await;
         sent.expect("the prompt is sent")
+    }
+
+    /// Every event up to the first of this kind, which is the last of them.
+    pub(crate) async fn heard(&mut self, kind: HookKind) -> Vec<HookEvent> {
+        let mut events = Vec::new();
+        within("a hook", async {
+            while events
+                .last()
+                .is_none_or(|event: &HookEvent| event.kind != kind)
+            {
+                match self.news.next().await {
+                    Some(HookNews::Event(event)) => events.push(*event),
+                    Some(_) => {}
+                    None => panic!("no {kind:?} in {:?}", names(&events)),
+                }
+            }
+        })
+        .await;
+        events
     }
 
     /// Asks, waits for the answer, ends the session, and gives the transcript and every event.

@@ -372,7 +372,8 @@ hooks! {
         /// The id of the question.
         elicitation_id: Text,
     }
-    /// A worktree is to be made; the hook makes it.
+    /// A worktree is to be made; the hook makes it, and the agent's tool fails when its answer
+    /// names no path: ask for this event only to answer it.
     WorktreeCreate {
         /// Its name.
         name: Text,

@@ -1,0 +1,153 @@
+//! Events that an ordinary turn does not have: each is provoked.
+//!
+//! Not here, because nothing that was tried makes the agent alone tell them: `TeammateIdle` (teams),
+//! `TaskCreated` and `TaskCompleted` (tools that are switched off here), `Elicitation` and its
+//! result (an MCP server that asks), `PermissionDenied` (the classifier of the mode `auto`),
+//! `Setup`, `FileChanged`, `DirectoryAdded`, `WorktreeRemove`.
+
+use std::fs;
+
+use bowline_lifecycle::{
+    Decision, HookConfiguration, HookEvent, HookKind, HookPayload, HookServer, Prompt,
+};
+use bowline_tests::real_agent::{Block, Home, Lanes, Reply, Scenario};
+use bowline_tests::session::{until, within};
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, hooks, names, server};
+
+fn all() -> HookConfiguration {
+    HookConfiguration {
+        kinds: HookKind::ALL.to_vec(),
+        ..hooks()
+    }
+}
+
+fn bash(command: &str) -> Reply {
+    let id = format!("toolu_{}", command.len());
+    let input = json!({"command": command, "description": "Run a scripted command"});
+    Reply::new([Block::tool(&id, "Bash", input)])
+}
+
+/// An agent with every event asked for, and the server that hears them.
+async fn rig(replies: Vec<Reply>, prepare: impl FnOnce(&Home)) -> Option<(HookServer, Rig)> {
+    let server = server(all()).await;
+    let scenario = Scenario {
+        script: Lanes::main(replies),
+        prompts: vec!["go"],
+        args: vec!["--allowedTools", "Bash"],
+    };
+    let rig = Rig::start_in(scenario, &server, prepare).await?;
+    Some((server, rig))
+}
+
+/// Sends the prompts one after the other, each when the one before was answered.
+async fn answered(rig: &Rig, prompts: &[&str]) {
+    for prompt in prompts {
+        let sent = rig.session.send(Prompt::text(*prompt)).await;
+        let mut receipt = sent.expect("the prompt is sent");
+        within("an answer", receipt.settled()).await;
+    }
+}
+
+/// The payload of the first event of this name.
+fn payload(events: &[HookEvent], name: &str) -> Value {
+    let found = events.iter().find(|event| event.kind.name() == name);
+    let event = found.unwrap_or_else(|| panic!("no {name} in {:?}", names(events)));
+    assert_ne!(event.payload, HookPayload::Other, "{}", event.raw());
+    serde_json::from_str(event.raw()).expect("a payload is JSON")
+}
+
+#[tokio::test]
+async fn tools_that_move_fail_and_configure_are_told() {
+    let replies = vec![
+        bash("mkdir -p below && cd below"),
+        bash("false"),
+        bash("cd .. && mkdir -p .claude && echo '{\"env\":{\"A\":\"B\"}}' > .claude/settings.json"),
+        Reply::text("Done."),
+    ];
+    let Some((_server, mut rig)) = rig(replies, |_| {}).await else {
+        return;
+    };
+    answered(&rig, &["go"]).await;
+    // The agent tells it when the file has rested for a while.
+    let events = rig.heard(HookKind::ConfigChange).await;
+    let moved = payload(&events, "CwdChanged");
+    let path = moved["new_cwd"].as_str().expect("a path");
+    assert!(path.ends_with("/below"), "{moved}");
+    let failed = payload(&events, "PostToolUseFailure");
+    assert_eq!(failed["tool_input"]["command"], "false");
+    let changed = payload(&events, "ConfigChange");
+    assert_eq!(changed["source"], "project_settings");
+    rig.finish().await;
+}
+
+#[tokio::test]
+async fn commands_instructions_summaries_and_models_are_told() {
+    let replies = vec![
+        Reply::text("Hello."),
+        Reply::text("A summary."),
+        Reply::text("Still here."),
+    ];
+    let prompts = ["/hello you", "/compact", "/model claude-sonnet-4-5", "and?"];
+    let prepare = |home: &Home| {
+        let commands = home.project().join(".claude/commands");
+        fs::create_dir_all(&commands).expect("a folder");
+        fs::write(commands.join("hello.md"), "Say hello to $ARGUMENTS").expect("a file");
+        fs::write(home.project().join("CLAUDE.md"), "Be brief.").expect("a file");
+    };
+    let Some((_server, rig)) = rig(replies, prepare).await else {
+        return;
+    };
+    answered(&rig, &prompts).await;
+    let (_, events) = rig.finish().await;
+    let expanded = payload(&events, "UserPromptExpansion");
+    assert_eq!(
+        (&expanded["command_name"], &expanded["command_args"]),
+        (&json!("hello"), &json!("you"))
+    );
+    let read = payload(&events, "InstructionsLoaded");
+    let path = read["file_path"].as_str().expect("a path");
+    assert!(path.ends_with("/CLAUDE.md"), "{read}");
+    assert_eq!(payload(&events, "PreCompact")["trigger"], "manual");
+    let summary = &payload(&events, "PostCompact")["compact_summary"];
+    assert_eq!(*summary, "A summary.");
+    for name in ["PreModelSwitch", "PostModelSwitch"] {
+        assert_eq!(payload(&events, name)["to_model"], "claude-sonnet-4-5");
+    }
+}
+
+/// The agent tells it some seconds after it asked, and only of a request that still waits.
+#[tokio::test]
+async fn a_permission_that_waits_is_notified() {
+    let write = json!({"file_path": "permitted.txt", "content": "permitted"});
+    let replies = vec![
+        Reply::tool("toolu_write", "Write", write),
+        bash("git init -q ."),
+        Reply::tool("toolu_enter", "EnterWorktree", json!({"name": "tree"})),
+        Reply::text("Done."),
+    ];
+    let Some((_server, mut rig)) = rig(replies, |_| {}).await else {
+        return;
+    };
+    let mut receipt = rig.ask().await;
+    let events = rig.heard(HookKind::Notification).await;
+    let asked = payload(&events, "PermissionRequest");
+    assert_eq!(asked["tool_name"], "Write");
+    let notified = payload(&events, "Notification");
+    assert_eq!(notified["notification_type"], "permission_prompt");
+    let now = until(&rig.session, "a permission request", |it| {
+        !it["permissions"].as_array().is_none_or(Vec::is_empty)
+    })
+    .await;
+    let request = now["permissions"][0]["request_id"].as_str().expect("an id");
+    let allow = Decision::Allow {
+        updated_input: None,
+        updated_permissions: None,
+    };
+    let answer = rig.session.answer_permission(request, allow).await;
+    answer.expect("the answer counts");
+    within("an answer", receipt.settled()).await;
+    let (_, events) = rig.finish().await;
+    assert_eq!(payload(&events, "WorktreeCreate")["name"], "tree");
+}
