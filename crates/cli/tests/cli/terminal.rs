@@ -1,6 +1,8 @@
 //! On a terminal: questions in place, colour, the line at the bottom.
 
+use std::ffi::OsString;
 use std::future::Future;
+use std::path::PathBuf;
 
 use bowline_transport::{
     Configuration, ExitStatus, LogReader, Piece, PtyMode, Stdio, Stream, TerminalEngine,
@@ -28,7 +30,7 @@ steps = [
 "#;
 
 /// The command on a terminal of its own.
-struct Seat {
+pub(crate) struct Seat {
     terminal: TerminalSession,
     reader: LogReader,
     seen: String,
@@ -42,8 +44,19 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
 
 impl Seat {
     fn take(scripted: &Scripted, more: &[&str], set: &[(&str, &str)]) -> Self {
+        let set = set.iter().map(|&(name, value)| (name.into(), value.into()));
+        Self::at(scripted.line(more), set.collect(), None)
+    }
+
+    /// The command with these arguments and, beside what is inherited, these variables.
+    pub(crate) fn at(
+        line: Vec<String>,
+        set: Vec<(OsString, OsString)>,
+        cwd: Option<PathBuf>,
+    ) -> Self {
         let mut configuration = Configuration::new(BOWLINE);
-        configuration.args = scripted.line(more).into_iter().map(Into::into).collect();
+        configuration.args = line.into_iter().map(Into::into).collect();
+        configuration.cwd = cwd;
         configuration.stdio = Stdio::Pty {
             size: WindowSize::new(24, 60),
             mode: PtyMode::Cooked,
@@ -54,7 +67,7 @@ impl Seat {
             .set("TERM", "xterm")
             .remove("NO_COLOR");
         for (name, value) in set {
-            configuration.env.set(*name, *value);
+            configuration.env.set(name, value);
         }
         let terminal = TerminalEngine.make_session(configuration).unwrap();
         let reader = terminal.reader(Stream::Output);
@@ -65,7 +78,12 @@ impl Seat {
         }
     }
 
-    async fn until(&mut self, wanted: &str) {
+    /// Forgets what was printed so far.
+    pub(crate) fn forget(&mut self) {
+        self.seen.clear();
+    }
+
+    pub(crate) async fn until(&mut self, wanted: &str) {
         within(async {
             while !self.seen.contains(wanted) {
                 assert!(self.read().await, "no {wanted:?} in {:?}", self.seen);
@@ -85,12 +103,12 @@ impl Seat {
         true
     }
 
-    async fn type_in(&self, keys: &'static str) {
+    pub(crate) async fn type_in(&self, keys: &'static str) {
         within(self.terminal.write(keys.into())).await.unwrap();
     }
 
     /// Everything that was printed, and the exit code.
-    async fn finish(mut self) -> (String, ExitStatus) {
+    pub(crate) async fn finish(mut self) -> (String, ExitStatus) {
         within(async { while self.read().await {} }).await;
         let exit = within(self.terminal.exited()).await;
         (self.seen, exit.status)
