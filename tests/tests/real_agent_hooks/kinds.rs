@@ -1,9 +1,8 @@
 //! Events that an ordinary turn does not have: each is provoked.
 //!
 //! Not here, because nothing that was tried makes the agent alone tell them: `TeammateIdle` (teams),
-//! `TaskCreated` and `TaskCompleted` (tools that are switched off here), `Elicitation` and its
-//! result (an MCP server that asks), `PermissionDenied` (the classifier of the mode `auto`),
-//! `Setup`, `FileChanged`, `DirectoryAdded`, `WorktreeRemove`.
+//! `TaskCreated` and `TaskCompleted` (tools that are switched off here), `PermissionDenied` (the
+//! classifier of the mode `auto`), `Setup`, `FileChanged`, `DirectoryAdded`, `WorktreeRemove`.
 
 use std::fs;
 
@@ -150,4 +149,57 @@ async fn a_permission_that_waits_is_notified() {
     within("an answer", receipt.settled()).await;
     let (_, events) = rig.finish().await;
     assert_eq!(payload(&events, "WorktreeCreate")["name"], "tree");
+}
+
+/// An MCP server with one tool, which asks the user for something and repeats the answer.
+const ASKER: &str = r#"
+say() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+  *'"initialize"'*)
+    version=$(printf '%s' "$line" | sed -n 's/.*"protocolVersion":"\([^"]*\)".*/\1/p')
+    say "\"id\":$id,\"result\":{\"protocolVersion\":\"$version\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"asker\",\"version\":\"1\"}}" ;;
+  *'"tools/list"'*)
+    say "\"id\":$id,\"result\":{\"tools\":[{\"name\":\"ask\",\"description\":\"asks\",\"inputSchema\":{\"type\":\"object\"}}]}" ;;
+  *'"tools/call"'*)
+    call=$id
+    say '"id":"colour","method":"elicitation/create","params":{"message":"Which colour?","requestedSchema":{"type":"object","properties":{"colour":{"type":"string"}}}}' ;;
+  *'"id":"colour"'*)
+    say "\"id\":$call,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"was told\"}]}" ;;
+  *'"id"'*) say "\"id\":$id,\"result\":{}" ;;
+  esac
+done
+"#;
+
+/// The dialogue knows no way to ask a person for a server and says so; the agent gives up.
+#[tokio::test]
+async fn a_server_that_asks_is_told_with_its_answer() {
+    let replies = vec![
+        Reply::tool("toolu_ask", "mcp__asker__ask", json!({})),
+        Reply::text("Done."),
+    ];
+    let prepare = |home: &Home| {
+        let server = json!({"mcpServers": {"asker": {"command": "sh", "args": ["asker.sh"]}}});
+        let settings = json!({
+            "enableAllProjectMcpServers": true, "permissions": {"allow": ["mcp__asker"]},
+        });
+        let files = [
+            (home.project().join("asker.sh"), ASKER.to_owned()),
+            (home.project().join(".mcp.json"), server.to_string()),
+            (home.config().join("settings.json"), settings.to_string()),
+        ];
+        for (path, text) in files {
+            fs::write(path, text).expect("a file");
+        }
+    };
+    let Some((_server, rig)) = rig(replies, prepare).await else {
+        return;
+    };
+    answered(&rig, &["go"]).await;
+    let (transcript, events) = rig.finish().await;
+    assert_eq!(payload(&events, "Elicitation")["message"], "Which colour?");
+    let answer = payload(&events, "ElicitationResult");
+    assert_eq!(answer["action"], "cancel");
+    assert_eq!(transcript["tool_calls"]["toolu_ask"]["state"], "succeeded");
 }
