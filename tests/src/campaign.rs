@@ -12,6 +12,7 @@ mod machine;
 mod prompts;
 mod random;
 mod rc_files;
+mod remote;
 mod simulation;
 mod strangers;
 mod support;
@@ -142,6 +143,20 @@ pub static ALL: &[Campaign] = &[
         first: 500,
         second: 10_000,
         run: simulation::run,
+    },
+    Campaign {
+        name: "cuts",
+        what: "a byte of a session over cut links is lost, repeated or moved, or its end is",
+        first: 5_000,
+        second: 100_000,
+        run: remote::cuts::run,
+    },
+    Campaign {
+        name: "frames",
+        what: "a damaged frame is accepted",
+        first: 20_000,
+        second: 1_000_000,
+        run: remote::frames::run,
     },
     Campaign {
         name: "idle-sessions",

@@ -2,6 +2,8 @@
 
 pub mod campaign;
 pub mod chaos;
+pub mod faceless;
+pub mod grpc;
 pub mod real_agent;
 pub mod session;
 pub mod stress;

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use bowline_lifecycle::{DialogueSession, Ended, Prompt, ReceiptState};
+use bowline_lifecycle::{Decision, DialogueSession, Ended, Prompt, ReceiptState};
 use serde_json::Value;
 
 /// Longer than anything that a test waits for takes on a busy machine.
@@ -67,6 +67,39 @@ pub async fn answered(session: &DialogueSession, text: &str) {
         within("an answer", receipt.settled()).await,
         ReceiptState::Answered
     );
+}
+
+/// Talks about everything: tools, a sub-agent of a sub-agent, a permission, a failure, much text.
+///
+/// # Panics
+///
+/// It is not answered.
+pub async fn converse(session: &DialogueSession) {
+    for text in [
+        "hello",
+        "/tool ls",
+        "/fail ls",
+        "/agent look around",
+        "/lines 300",
+        "/error",
+    ] {
+        answered(session, text).await;
+    }
+    let sent = session.send(Prompt::text("/ask rm")).await;
+    let mut receipt = sent.expect("the prompt is sent");
+    let asked = until(session, "a question", |now| {
+        now["permissions"]
+            .as_array()
+            .is_some_and(|all| !all.is_empty())
+    })
+    .await;
+    let id = asked["permissions"][0]["request_id"]
+        .as_str()
+        .expect("an id");
+    let answer = session.answer_permission(id, Decision::allow()).await;
+    answer.expect("it is open");
+    within("an answer", receipt.settled()).await;
+    answered(session, "/big 300000").await;
 }
 
 /// Terminates a session and checks that nothing survives.

@@ -10,9 +10,12 @@ use bowline_lifecycle::{
     DialogueError, DialogueSession, ExitStatus, Place, Prompt, ReconnectFailure, RemoteError,
     SessionId, StartError,
 };
-use bowline_tests::session::{answered, entries, kinds, terminate, transcript, until, within};
+use bowline_tests::session::{
+    answered, converse, entries, kinds, terminate, transcript, until, within,
+};
 
-use rig::{Rig, converse, faceless, same, told};
+use bowline_tests::faceless::{faceless, same};
+use rig::{Rig, told};
 
 #[tokio::test]
 async fn a_dialogue_at_a_runner_is_the_one_here() {

@@ -1,25 +1,10 @@
 //! Every campaign at its first number and from one seed, each in a process of its own.
 
-use std::process::Command;
+#[path = "campaigns/survives.rs"]
+mod survives;
 
 use bowline_tests::campaign::ALL;
-
-#[expect(clippy::print_stdout, reason = "what was measured, with --nocapture")]
-fn survives(name: &str) {
-    let campaign = ALL
-        .iter()
-        .find(|one| one.name == name)
-        .expect("in the list");
-    let mut stress = Command::new(env!("CARGO_BIN_EXE_stress"));
-    let count = campaign.first.to_string();
-    stress.args([name, "--seed", "8", "--count", &count]);
-    let output = stress.output().expect("it can be run");
-    let said = String::from_utf8_lossy(&output.stdout);
-    println!("{said}");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}{errors}");
-    assert!(said.contains("violations 0,"), "{said}{errors}");
-}
+use survives::survives;
 
 #[test]
 fn fast_exits() {
@@ -73,11 +58,13 @@ fn idle_sessions() {
 
 #[test]
 fn every_campaign_is_run_by_a_test() {
-    let tests = [
-        include_str!("terminal_campaigns.rs"),
-        include_str!("machine_campaigns.rs"),
-    ]
-    .concat();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    let files = std::fs::read_dir(folder).expect("this file is in it");
+    let files = files.map(|file| file.expect("an entry").path());
+    let files = files.filter(|path| path.to_string_lossy().ends_with("_campaigns.rs"));
+    let tests: String = files
+        .map(|path| std::fs::read_to_string(path).expect("text"))
+        .collect();
     for campaign in ALL {
         let call = format!("survives(\"{}\")", campaign.name);
         assert!(tests.contains(&call), "{call} is missing");

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use bowline_transport::{Containment, PtyMode, Stream};
 
+use super::remote::{daemon, parrot};
 use super::support::{on_pty, own, runtime, start};
 use super::{Random, machine, prompts, trees};
 
@@ -15,6 +16,8 @@ pub(super) const EMIT: &str = "--emit";
 pub(super) const DESCRIPTORS: &str = "--descriptors";
 /// Starts sessions and waits to be killed: seed, level, token.
 pub(super) const HOST: &str = "--host";
+/// Is the scripted agent.
+pub(super) const AGENT: &str = "--understudy";
 
 /// Does what a hidden mode says; `None` if the arguments name none.
 pub fn run(args: &[String]) -> Option<ExitCode> {
@@ -23,6 +26,17 @@ pub fn run(args: &[String]) -> Option<ExitCode> {
         EMIT => Some(emit(number(1)?, number(2)?, number(3)?)),
         DESCRIPTORS => Some(descriptors()),
         prompts::program::MODE => Some(prompts::program::run(args.get(1)?)),
+        AGENT => Some(understudy::run(std::env::args_os().skip(2))),
+        daemon::MODE => {
+            let attaches = number(2)?.try_into().ok()?;
+            Some(daemon::run(
+                args.get(1)?,
+                attaches,
+                args.get(3)?.parse().ok()?,
+            ))
+        }
+        daemon::SHIM => Some(bowline_runner::run_shim()),
+        parrot::MODE => Some(parrot::run(number(1)?)),
         HOST => Some(host(number(1)?, args.get(2)?, args.get(3)?)),
         _ => machine::hidden(args),
     }

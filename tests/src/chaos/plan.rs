@@ -33,6 +33,14 @@ pub enum Fault {
     Corrupt,
 }
 
+impl Fault {
+    /// Whether the connection does not live on.
+    #[must_use]
+    pub const fn ends_it(self) -> bool {
+        !matches!(self, Self::Delay(_) | Self::Corrupt)
+    }
+}
+
 /// Which faults there are.
 #[derive(Clone, Debug)]
 pub struct Faults {

@@ -72,6 +72,7 @@ struct Shared {
     kind: AtomicBool,
     accepted: AtomicU64,
     met: Mutex<Vec<Met>>,
+    severed: AtomicU64,
     /// A new value cuts every connection of now.
     cut: watch::Sender<u64>,
 }
@@ -92,6 +93,7 @@ impl ChaosProxy {
             kind: AtomicBool::new(false),
             accepted: AtomicU64::new(0),
             met: Mutex::new(Vec::new()),
+            severed: AtomicU64::new(0),
             cut: watch::Sender::new(0),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared))).abort_handle();
@@ -113,6 +115,12 @@ impl ChaosProxy {
         self.shared.kind.store(true, Ordering::Relaxed);
     }
 
+    /// Whether nothing bad happens to new connections.
+    #[must_use]
+    pub fn is_kind(&self) -> bool {
+        self.shared.kind.load(Ordering::Relaxed)
+    }
+
     /// Cuts every connection of now.
     pub fn cut_all(&self) {
         self.shared.cut.send_modify(|generation| *generation += 1);
@@ -126,6 +134,12 @@ impl ChaosProxy {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Connections that this proxy has ended, by their fault or with all of them at once.
+    #[must_use]
+    pub fn severed(&self) -> u64 {
+        self.shared.severed.load(Ordering::Relaxed)
     }
 
     /// Connections that met their fault.
@@ -150,21 +164,25 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             let plan = Plan::of(shared.seed, number, &shared.faults);
             let cut = shared.cut.subscribe();
             let plan_now = (!shared.kind.load(Ordering::Relaxed)).then_some(plan);
-            let happened = match shared.to.clone() {
+            let over = match shared.to.clone() {
                 Address::Tcp(to) => match TcpStream::connect(to).await {
                     Ok(server) => link(Ends::tcp(client, server), plan_now, cut).await,
-                    Err(_) => false,
+                    Err(_) => Over::default(),
                 },
                 Address::Unix(to) => match UnixStream::connect(to).await {
                     Ok(server) => link(Ends::unix(client, server), plan_now, cut).await,
-                    Err(_) => false,
+                    Err(_) => Over::default(),
                 },
             };
             let met = Met {
                 number,
                 plan,
-                happened,
+                happened: over.happened,
             };
+            let is_severed = over.is_cut || over.happened && plan.fault.ends_it();
+            shared
+                .severed
+                .fetch_add(u64::from(is_severed), Ordering::Relaxed);
             shared
                 .met
                 .lock()
@@ -189,7 +207,16 @@ pub async fn carry(
         down: (Box::new(from_server), Box::new(to_client)),
         reset: Box::new(|| {}),
     };
-    link(ends, plan, cut).await
+    link(ends, plan, cut).await.happened
+}
+
+/// How a connection came to its end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Over {
+    /// Whether it met its fault.
+    happened: bool,
+    /// Whether it was cut with all others.
+    is_cut: bool,
 }
 
 /// Both ends of a connection, by direction.
@@ -242,23 +269,23 @@ fn linger_none(stream: &std::os::fd::OwnedFd) {
     let _ = rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO));
 }
 
-/// Carries bytes until an end, a cut or the fault; answers whether the fault happened.
-async fn link(ends: Ends, plan: Option<Plan>, mut cut: watch::Receiver<u64>) -> bool {
+/// Carries bytes until an end, a cut or the fault.
+async fn link(ends: Ends, plan: Option<Plan>, mut cut: watch::Receiver<u64>) -> Over {
     let Ends { up, down, reset } = ends;
     let (held, hold) = watch::channel(false);
     let of = |way| plan.filter(|plan| plan.way == way);
     let piece = plan.map_or(READ_BYTES, |plan| plan.piece);
     let happened = AtomicBool::new(false);
-    tokio::select! {
-        () = pump(up, of(Way::Up), piece, &held, hold.clone(), &happened) => {}
-        () = pump(down, of(Way::Down), piece, &held, hold, &happened) => {}
-        _ = cut.changed() => {}
-    }
+    let is_cut = tokio::select! {
+        () = pump(up, of(Way::Up), piece, &held, hold.clone(), &happened) => false,
+        () = pump(down, of(Way::Down), piece, &held, hold, &happened) => false,
+        _ = cut.changed() => true,
+    };
     let happened = happened.into_inner();
     if happened && plan.is_some_and(|plan| plan.fault == Fault::Reset) {
         reset();
     }
-    happened
+    Over { happened, is_cut }
 }
 
 /// One direction. It returns when the whole connection is over, and says at once that its fault

@@ -10,7 +10,9 @@ use bowline_lifecycle::{DialogueSession, Place};
 use bowline_transport::{Address, Boxed, ByteStream, Network, SystemNetwork};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::rig::{Rig, same, told};
+use bowline_tests::faceless::same;
+
+use crate::rig::{Rig, told};
 
 /// Connections of this machine that break within so many bytes each way.
 #[derive(Debug)]

@@ -234,6 +234,9 @@ impl Machine {
                 self.over();
             }
             Link::Leaving { .. } | Link::Over => {}
+            // An owner that is never told keeps the session for a day.
+            Link::Waiting { .. } | Link::Opening { .. } | Link::Joining { .. }
+                if self.exit_is_told => {}
             _ => self.over(),
         }
     }

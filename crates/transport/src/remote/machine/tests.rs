@@ -397,6 +397,31 @@ fn the_end_is_told_behind_all_output_and_acknowledged_when_the_host_lets_go() {
 }
 
 #[test]
+fn an_end_that_was_heard_is_acknowledged_though_the_host_lets_go_while_the_link_is_down() {
+    let mut host = up(joining());
+    host.hear(Message::Exit(ExitNotice {
+        status: ExitStatus::Code(0),
+        oom: false,
+        drained: Drained::Clean,
+        ends: [(OUT, 0), (ERR, 0)].into(),
+    }));
+    host.break_off(ReconnectFailure::Lost);
+    assert_eq!(host.give(Input::Detach), []);
+    host.pass();
+    host.open();
+    let sent = host.sent();
+    assert!(sent.contains(&Message::ExitAck), "{sent:?}");
+    // An owner that cannot be reached is not tried for ever.
+    while !host
+        .break_off(ReconnectFailure::Lost)
+        .contains(&Output::Over)
+    {
+        host.pass();
+    }
+    assert!(host.now < Duration::from_secs(60), "{:?}", host.now);
+}
+
+#[test]
 fn a_host_that_lets_go_of_a_living_session_only_detaches() {
     let mut host = up(joining());
     let outputs = host.give(Input::Detach);

@@ -1,0 +1,93 @@
+//! A whole conversation with the understudy behind a proxy: its transcript is the one of a
+//! conversation on this machine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_lifecycle::{DialogueConfiguration, DialogueSession, Ladder, Place};
+use bowline_transport::{Address, Boxed, ByteStream, Network};
+use serde_json::Value;
+
+use super::super::super::hidden;
+use super::super::super::support::{own, within};
+use super::super::daemon::Daemon;
+use super::super::network::Detour;
+use super::{Storm, Tally};
+use crate::faceless::{difference, faceless};
+use crate::session::{converse, terminate, transcript};
+
+/// The transcript of a conversation on this machine.
+pub(super) async fn expected() -> Result<Value, String> {
+    told(configuration(Place::Here), || {}).await
+}
+
+pub(super) async fn run(
+    daemon: &Daemon,
+    storm: &Storm<'_>,
+    expected: &Value,
+) -> Result<Tally, String> {
+    let network = BehindTheFirst {
+        runner: Detour(daemon.address()),
+        proxy: Detour(storm.proxy.address()),
+        is_made: false.into(),
+    };
+    let remote = daemon.remote_over(Arc::new(network));
+    let heard = told(configuration(Place::Runner(remote)), || storm.calm()).await?;
+    match difference(&heard, expected, "transcript") {
+        Some(difference) => Err(difference),
+        None => Ok(Tally {
+            dialogues: 1,
+            ..Tally::default()
+        }),
+    }
+}
+
+fn configuration(place: Place) -> DialogueConfiguration {
+    DialogueConfiguration {
+        program: own().into(),
+        leading_args: vec![hidden::AGENT.into()],
+        args: vec!["--pace".into(), "0".into()],
+        place,
+        ladder: Ladder {
+            eof_grace: Duration::from_millis(200),
+            term_grace: Duration::from_millis(200),
+            ..Ladder::default()
+        },
+        ..DialogueConfiguration::default()
+    }
+}
+
+async fn told(
+    configuration: DialogueConfiguration,
+    at_its_end: impl Fn(),
+) -> Result<Value, String> {
+    let session = within("a start", DialogueSession::start(configuration)).await?;
+    let session = session.map_err(|error| error.to_string())?;
+    converse(&session).await;
+    let told = faceless(transcript(&session).await);
+    at_its_end();
+    terminate(&session).await;
+    Ok(told)
+}
+
+/// The order for the session is not repeated, so it goes to the runner itself; everything behind it
+/// meets the proxy.
+#[derive(Debug)]
+struct BehindTheFirst {
+    runner: Detour,
+    proxy: Detour,
+    is_made: std::sync::atomic::AtomicBool,
+}
+
+impl Network for BehindTheFirst {
+    fn connect<'a>(&'a self, to: Address<'a>) -> Boxed<'a, std::io::Result<Box<dyn ByteStream>>> {
+        if self
+            .is_made
+            .swap(true, std::sync::atomic::Ordering::Relaxed)
+        {
+            self.proxy.connect(to)
+        } else {
+            self.runner.connect(to)
+        }
+    }
+}

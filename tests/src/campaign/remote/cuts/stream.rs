@@ -1,0 +1,144 @@
+//! A child that answers each line, behind a proxy: what comes is what the lines make of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_transport::{
+    Attachment, ExitStatus, Piece, PtyMode, Stream, TerminalEngine, TerminalSession, WriteError,
+};
+use bytes::Bytes;
+
+use super::super::super::Random;
+use super::super::super::support::{hidden, on_pty, within};
+use super::super::daemon::Daemon;
+use super::super::network::Detour;
+use super::super::parrot::{self, Parrot};
+use super::{Storm, Tally};
+use crate::grpc::GrpcNetwork;
+
+/// The most lines of a session.
+const LINES: u64 = 160;
+
+/// The most bytes of a line.
+const LINE: u64 = 1_500;
+
+/// How long a host tries to join for.
+const JOIN: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Terminal,
+    Pipes,
+    TerminalOverGrpc,
+    PipesOverGrpc,
+}
+
+pub(super) async fn run(
+    daemon: &Daemon,
+    storm: &Storm<'_>,
+    seed: u64,
+    kind: Kind,
+) -> Result<Tally, String> {
+    let mut what = hidden(parrot::MODE, &[seed.to_string()]);
+    if matches!(kind, Kind::Terminal | Kind::TerminalOverGrpc) {
+        what = on_pty(what, PtyMode::Raw);
+    }
+    let id = daemon.leave(what).await?;
+    let remote = match kind {
+        Kind::Terminal | Kind::Pipes => daemon.remote_over(Arc::new(Detour(storm.proxy.address()))),
+        Kind::TerminalOverGrpc | Kind::PipesOverGrpc => GrpcNetwork {
+            via: storm.proxy.address(),
+            runner: daemon.address(),
+            token: daemon.token().to_owned(),
+            session: id,
+        }
+        .remote(),
+    };
+    let attachment = Attachment {
+        patience: JOIN,
+        ..Attachment::default()
+    };
+    let joined = TerminalEngine.attach_remote(&remote, id, attachment);
+    let session = within("an attach", joined).await?;
+    let session = session.map_err(|error| error.to_string())?;
+    let (lines, mut parrot) = (lines(seed), Parrot::new(seed));
+    let expected: Vec<u8> = lines.iter().flat_map(|line| parrot.hear(line)).collect();
+    let (heard, typed) = tokio::join!(read(&session, &expected), write(&session, &lines));
+    heard.and(typed)?;
+    let exit = within("the exit", session.exited()).await?;
+    storm.calm();
+    let code = ExitStatus::Code(parrot.code());
+    if exit.status != code || exit.output_end != expected.len() as u64 {
+        let length = expected.len();
+        return Err(format!("{exit:?} after {length} bytes, not {code:?}"));
+    }
+    // Who has heard of the end lets go of the session, which is over then.
+    drop(session);
+    daemon.buried(id).await?;
+    // Nobody is told of the end a second time.
+    let runner = daemon.remote();
+    let again = TerminalEngine.attach_remote(&runner, id, Attachment::default());
+    if within("a refusal", again).await?.is_ok() {
+        return Err("a session that was taken leave of can be joined".to_owned());
+    }
+    Ok(Tally {
+        sessions: 1,
+        bytes: expected.len() as u64,
+        lines: lines.len() as u64,
+        ..Tally::default()
+    })
+}
+
+/// What is typed, as a function of the seed.
+fn lines(seed: u64) -> Vec<Bytes> {
+    let mut random = Random::new(seed ^ 0x11);
+    let count = LINES / 4 + random.below(LINES);
+    let mut lines: Vec<Bytes> = (0..count)
+        .map(|number| {
+            let length = random.below(LINE) as usize;
+            let filling = "x".repeat(length);
+            format!("{number} {} {filling}\n", random.draw()).into()
+        })
+        .collect();
+    lines.push(parrot::LAST.into());
+    lines
+}
+
+/// Reads to the end of the output. A byte that is not the expected one ends it.
+async fn read(session: &TerminalSession, expected: &[u8]) -> Result<(), String> {
+    let mut output = session.reader(Stream::Output);
+    let mut at = 0;
+    loop {
+        let piece = within("output", output.next()).await;
+        match piece.map_err(|why| format!("{why}, at {at} of {}", expected.len()))? {
+            Some(Piece::Bytes { offset, bytes }) => {
+                if offset != at as u64 {
+                    return Err(format!("output goes on at {offset}, and {at} was next"));
+                }
+                let end = at + bytes.len();
+                if expected.get(at..end) != Some(&bytes[..]) {
+                    return Err(format!("output differs in {at}..{end}"));
+                }
+                at = end;
+            }
+            Some(other) => return Err(format!("{other:?} at {at}")),
+            None if at == expected.len() => return Ok(()),
+            None => return Err(format!("output ends at {at} of {}", expected.len())),
+        }
+    }
+}
+
+/// Types everything, some lines at once.
+async fn write(session: &TerminalSession, lines: &[Bytes]) -> Result<(), String> {
+    let (last, lines) = lines.split_last().ok_or("no lines")?;
+    for some in lines.chunks(7) {
+        let all = some.concat().into();
+        let written = within("a write", session.write(all)).await?;
+        written.map_err(|error| error.to_string())?;
+    }
+    match within("the last write", session.write(last.clone())).await? {
+        // The child ends on it, and its end may come before the word that it was written.
+        Ok(()) | Err(WriteError::Ended) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}

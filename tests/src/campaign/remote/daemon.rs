@@ -1,0 +1,219 @@
+//! A runner in a process of its own, so that its memory can be told from ours, and the shims of its
+//! sessions: all of them this very program.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_runner::wire::SessionKind;
+use bowline_runner::{Runner, SessionInfo, SessionPhase, ShimProgram, StateDir};
+use bowline_runner::{ServeConfiguration, ServeLimits};
+use bowline_transport::{
+    Configuration, Network, Remote, RemoteOrder, SessionId, TerminalEngine, TerminalSession, Token,
+};
+
+use super::super::support::{own, within};
+
+/// Serves until its standard input ends: folder, attaches a second, address.
+pub(in crate::campaign) const MODE: &str = "--daemon";
+/// Owns one session.
+pub(in crate::campaign) const SHIM: &str = "--daemon-shim";
+
+/// The page that may ask.
+pub(in crate::campaign) const ORIGIN: &str = "https://panel.example";
+
+/// How often a folder is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A runner on a loopback port. Dropped, it is killed with all its sessions.
+#[derive(Debug)]
+pub(super) struct Daemon {
+    folder: tempfile::TempDir,
+    process: Child,
+    address: SocketAddr,
+    token: String,
+}
+
+impl Daemon {
+    /// Starts one on a port of its own.
+    pub(super) fn start() -> Result<Self, String> {
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+        Self::serve(loopback, 1_000_000)
+    }
+
+    /// Starts one that takes so many attaches a second to each session.
+    pub(super) fn serve(address: SocketAddr, attaches: u32) -> Result<Self, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let mut command = Command::new(own());
+        command.arg(MODE).arg(folder.path());
+        command.args([attaches.to_string(), address.to_string()]);
+        Self::run(command, folder)
+    }
+
+    /// Runs a command that ends up as a runner.
+    pub(super) fn run(mut command: Command, folder: tempfile::TempDir) -> Result<Self, String> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().map_err(|error| error.to_string())?;
+        let mut line = String::new();
+        let stdout = process.stdout.take().ok_or("no stdout")?;
+        let read = BufReader::new(stdout).read_line(&mut line);
+        read.map_err(|error| error.to_string())?;
+        let address = line.trim().parse();
+        let address = address.map_err(|_| format!("the runner does not start: {line:?}"))?;
+        let token = std::fs::read_to_string(token_file(folder.path()));
+        let token = token.map_err(|error| error.to_string())?.trim().to_owned();
+        Ok(Self {
+            folder,
+            process,
+            address,
+            token,
+        })
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// The runner as hosts know it.
+    pub(super) fn remote(&self) -> Remote {
+        let url = format!("http://{}", self.address).parse();
+        let url = url.expect("an address makes a URL");
+        Remote::new(url).with_credentials(Token::new(&self.token))
+    }
+
+    /// The same, reached over another network.
+    pub(super) fn remote_over(&self, network: Arc<dyn Network>) -> Remote {
+        let mut remote = self.remote();
+        remote.network = network;
+        remote
+    }
+
+    /// Starts a session and joins it.
+    pub(super) async fn make(&self, what: Configuration) -> Result<TerminalSession, String> {
+        let order = RemoteOrder::new(SessionKind::Terminal, what);
+        self.make_with(&order).await
+    }
+
+    /// Starts a session and joins it.
+    pub(super) async fn make_with(&self, order: &RemoteOrder) -> Result<TerminalSession, String> {
+        let remote = self.remote();
+        let made = within("a session", TerminalEngine.make_remote(&remote, order)).await?;
+        made.map_err(|error| error.to_string())
+    }
+
+    /// Starts a session that nobody joins.
+    pub(super) async fn leave(&self, what: Configuration) -> Result<SessionId, String> {
+        let session = self.make(what).await?;
+        session.detach();
+        Ok(session.id())
+    }
+
+    /// What its folder says of a session.
+    pub(super) fn info(&self, session: SessionId) -> Option<SessionInfo> {
+        let state = StateDir::at(state_folder(self.folder.path())).ok()?;
+        state.session(session).info().ok().flatten()
+    }
+
+    /// Waits until a session's shim has ended, which it does when its exit was taken.
+    pub(super) async fn buried(&self, session: SessionId) -> Result<(), String> {
+        let look = async {
+            let is_buried = |it: SessionInfo| it.phase == SessionPhase::Buried;
+            while !self.info(session).is_some_and(is_buried) {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        within("the end of a shim", look).await
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // Nothing of it is to be left, whatever state it is in.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let Ok(state) = StateDir::at(state_folder(self.folder.path())) else {
+            return;
+        };
+        for id in state.sessions().unwrap_or_default() {
+            let info = state.session(id).info().ok().flatten();
+            let info = info.filter(|it| it.phase != SessionPhase::Buried);
+            let pid = info.and_then(|it| rustix::process::Pid::from_raw(it.shim_pid as i32));
+            if let Some(pid) = pid.filter(|pid| is_shim(pid.as_raw_nonzero().get())) {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        }
+    }
+}
+
+/// Whether a number is still that of one of our shims.
+fn is_shim(pid: i32) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0)
+        .any(|word| word == SHIM.as_bytes())
+}
+
+fn state_folder(folder: &Path) -> PathBuf {
+    folder.join("s")
+}
+
+fn token_file(folder: &Path) -> PathBuf {
+    folder.join("token")
+}
+
+/// Serves until the standard input ends.
+pub(in crate::campaign) fn run(folder: &str, attaches: u32, address: SocketAddr) -> ExitCode {
+    let folder = Path::new(folder);
+    let runtime = super::super::support::runtime();
+    let served = runtime.block_on(async {
+        let runner = Runner::start(configuration(folder, attaches, address)?).await;
+        let runner = runner.map_err(|error| error.to_string())?;
+        let address = runner.addresses().first().copied().ok_or("no address")?;
+        let said = writeln!(io::stdout().lock(), "{address}");
+        said.map_err(|error| error.to_string())?;
+        let end = tokio::task::spawn_blocking(|| io::stdin().read(&mut [0]));
+        let _ = end.await;
+        runner.stop().await;
+        Ok::<_, String>(())
+    });
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr().lock(), "failed to serve: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn configuration(
+    folder: &Path,
+    attaches: u32,
+    address: SocketAddr,
+) -> Result<ServeConfiguration, String> {
+    let state = StateDir::at(state_folder(folder)).map_err(|error| error.to_string())?;
+    let shim = ShimProgram {
+        path: own(),
+        args: vec![SHIM.into()],
+    };
+    Ok(ServeConfiguration {
+        state,
+        shim,
+        socket: None,
+        listen: vec![address],
+        token_file: token_file(folder),
+        hosts: Vec::new(),
+        origins: vec![ORIGIN.to_owned()],
+        tls: None,
+        limits: ServeLimits {
+            attaches_per_second: attaches,
+            goodbye: Duration::from_millis(200),
+            ..ServeLimits::default()
+        },
+    })
+}

@@ -1,0 +1,94 @@
+//! A child whose whole output follows from its input: what came of it tells whether every byte in
+//! both directions arrived once and in its place.
+
+use std::io::{self, BufRead as _, Write as _};
+use std::process::ExitCode;
+
+use sha2::{Digest as _, Sha256};
+
+use super::super::Random;
+
+/// Reads lines and answers each: seed.
+pub(in crate::campaign) const MODE: &str = "--parrot";
+
+/// The line that ends it.
+pub(super) const LAST: &str = "last\n";
+
+/// The most bytes of a record.
+const RECORD: u64 = 1_000;
+
+/// What a child says, as a function of what it hears.
+#[derive(Debug)]
+pub(super) struct Parrot {
+    random: Random,
+    hash: Sha256,
+    heard: u64,
+    said: u64,
+    is_over: bool,
+}
+
+impl Parrot {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            random: Random::new(seed),
+            hash: Sha256::new(),
+            heard: 0,
+            said: 0,
+            is_over: false,
+        }
+    }
+
+    /// The answer to one line: the hash of all lines so far, and numbered records of noise.
+    pub(super) fn hear(&mut self, line: &[u8]) -> Vec<u8> {
+        self.heard += 1;
+        self.hash.update(line);
+        let hash = hex(&self.hash.clone().finalize());
+        let mut answer = format!("echo {} {hash}\n", self.heard).into_bytes();
+        // Now and then more than a link can hold.
+        let records = match self.random.below(64) {
+            0 => self.random.below(120),
+            _ => self.random.below(6),
+        };
+        for _ in 0..records {
+            self.said += 1;
+            let length = self.random.below(RECORD) as usize;
+            let noise = hex(&self.random.bytes(length / 2));
+            answer.extend_from_slice(format!("record {} {noise}\n", self.said).as_bytes());
+        }
+        self.is_over = line == LAST.as_bytes();
+        answer
+    }
+
+    /// What it leaves to its parent.
+    pub(super) fn code(&mut self) -> i32 {
+        (self.random.below(200) + 1) as i32
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|digit| char::from(DIGITS[usize::from(digit)]));
+    digits.collect()
+}
+
+/// Is that child.
+pub(in crate::campaign) fn run(seed: u64) -> ExitCode {
+    let mut parrot = Parrot::new(seed);
+    let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+    let mut line = Vec::new();
+    while !parrot.is_over {
+        line.clear();
+        let read = input.read_until(b'\n', &mut line);
+        if !read.is_ok_and(|count| count > 0) {
+            return ExitCode::from(250);
+        }
+        let said = output.write_all(&parrot.hear(&line));
+        if said.and_then(|()| output.flush()).is_err() {
+            return ExitCode::from(251);
+        }
+    }
+    ExitCode::from(parrot.code() as u8)
+}

@@ -1,0 +1,22 @@
+//! One campaign at its first number and from one seed, in a process of its own.
+
+use std::process::Command;
+
+use bowline_tests::campaign::ALL;
+
+#[expect(clippy::print_stdout, reason = "what was measured, with --nocapture")]
+pub(crate) fn survives(name: &str) {
+    let campaign = ALL
+        .iter()
+        .find(|one| one.name == name)
+        .expect("in the list");
+    let mut stress = Command::new(env!("CARGO_BIN_EXE_stress"));
+    let count = campaign.first.to_string();
+    stress.args([name, "--seed", "8", "--count", &count]);
+    let output = stress.output().expect("it can be run");
+    let said = String::from_utf8_lossy(&output.stdout);
+    println!("{said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{errors}");
+    assert!(said.contains("violations 0,"), "{said}{errors}");
+}

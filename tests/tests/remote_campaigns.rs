@@ -1,0 +1,16 @@
+//! Every campaign over the network at its first number, each in a process of its own.
+
+#[path = "campaigns/survives.rs"]
+mod survives;
+
+use survives::survives;
+
+#[test]
+fn cuts() {
+    survives("cuts");
+}
+
+#[test]
+fn frames() {
+    survives("frames");
+}
