@@ -13,6 +13,7 @@ mod prompts;
 mod random;
 mod rc_files;
 mod remote;
+mod screens;
 mod simulation;
 mod strangers;
 mod support;
@@ -157,6 +158,20 @@ pub static ALL: &[Campaign] = &[
         first: 20_000,
         second: 1_000_000,
         run: remote::frames::run,
+    },
+    Campaign {
+        name: "screens",
+        what: "more than one of 1,000 screens that are handed over differs from the one that was",
+        first: 100,
+        second: 100_000,
+        run: screens::run,
+    },
+    Campaign {
+        name: "queries",
+        what: "a terminal answers what was asked before it came, or nobody or two answer a question",
+        first: 500,
+        second: 10_000,
+        run: screens::queries::run,
     },
     Campaign {
         name: "idle-sessions",

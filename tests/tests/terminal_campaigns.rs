@@ -52,6 +52,16 @@ fn prompts() {
 }
 
 #[test]
+fn screens() {
+    survives("screens");
+}
+
+#[test]
+fn queries() {
+    survives("queries");
+}
+
+#[test]
 fn idle_sessions() {
     survives("idle-sessions");
 }

@@ -1,0 +1,357 @@
+//! Questions in the scrollback: each is answered once, by whoever is there when it is asked.
+//!
+//! A program asks and draws while nobody is there, and the session answers. Then a host attaches: by
+//! the screen, or by a replay from anywhere, which it cleans as a host does. Nothing of what it is
+//! given may make its terminal answer, and the session has no word to say any more. What is asked
+//! then, the host's terminal answers, once, also if the question had begun before the host came.
+
+use std::time::Duration;
+
+use bowline_runner::wire::{
+    Attach, AttachMode, Decoder, Epoch, Frame, Hello, Lease, Message, SessionFacts, SessionKind,
+    SessionState, StdioKind, StreamId, VERSION, encode,
+};
+use bowline_runner::{
+    Child, ChildEnd, ChildEvent, ChildOrder, CoreConfiguration, LocalHost, Policy, ReplayCleaner,
+    StreamConfiguration,
+};
+use bowline_transport::{Containment, Piece, SessionId, WindowSize};
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use super::handover::DIRT;
+use super::oracle::Oracle;
+use super::spent::{KEPT, SPENT};
+use crate::campaign::{Job, Random, Report};
+
+const SIZE: WindowSize = WindowSize::new(8, 30);
+
+/// Bytes of output that are kept: few, so that a replay may have to begin with the screen.
+const RING_BYTES: usize = 2 << 10;
+
+/// Times that a host comes to one session.
+const VISITS: u64 = 10;
+
+/// A question that every terminal answers.
+const QUESTION: &[u8] = b"\x1b[6n";
+
+/// Time is virtual: behind so much of it, everybody has done all that there is to do.
+const UNTIL_ALL_IS_DONE: Duration = Duration::from_millis(1);
+
+pub(in crate::campaign) fn run(job: &Job) -> Report {
+    let mut report = Report::default();
+    let mut number = 0;
+    while report.done < job.count {
+        let seed = job.seed.wrapping_add(number);
+        number += 1;
+        let visits = VISITS.min(job.count - report.done);
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_time().start_paused(true).build();
+        let runtime = runtime.expect("a runtime can be made");
+        let held = runtime.block_on(session(seed, visits));
+        let named = |why| format!("session {seed}: {why}");
+        report.violations.extend(held.err().map(named));
+        report.done += visits;
+    }
+    report.note(format!("{} re-attaches to {number} sessions", report.done));
+    report
+}
+
+async fn session(seed: u64, visits: u64) -> Result<(), String> {
+    let mut random = Random::new(seed);
+    let id = SessionId::random();
+    let (child, end) = Child::channels([StreamId::TTY]);
+    let host = LocalHost::start(configuration(id), child);
+    let mut program = Program::new(end);
+    for visit in 0..visits {
+        let named = |why: String| format!("visit {visit}: {why}");
+        program.talks_alone(&mut random).await.map_err(named)?;
+        let mode = [AttachMode::Snapshot, AttachMode::Resume][random.below(2) as usize];
+        let cursor = random.below(program.end() + 1);
+        let shown = &program.written[..cursor as usize];
+        let mut visitor = Visitor::come(&host, id, mode, shown).await;
+        let came = visitor.reads(program.end()).await;
+        let came = came.and_then(|()| program.is_silent("while a host came"));
+        let asked = match came {
+            Ok(()) => program.asks_the_host(&mut visitor).await,
+            Err(why) => Err(why),
+        };
+        asked.map_err(|why| named(format!("{mode:?} from {cursor}: {why}")))?;
+        // The session is its own again when the host is gone.
+        drop(visitor);
+        sleep(UNTIL_ALL_IS_DONE).await;
+    }
+    host.stop().await;
+    Ok(())
+}
+
+/// What plays the program.
+struct Program {
+    output: mpsc::Sender<Piece>,
+    /// What was typed into it.
+    typed: mpsc::UnboundedReceiver<Bytes>,
+    written: Vec<u8>,
+    /// The rest of a question that it is in the middle of.
+    rest: &'static [u8],
+}
+
+impl Program {
+    fn new(end: ChildEnd) -> Self {
+        let ChildEnd {
+            mut outputs,
+            events,
+            mut orders,
+        } = end;
+        let (_, output) = outputs.pop().expect("it was asked for");
+        let (type_in, typed) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Some(order) = orders.recv().await {
+                if let ChildOrder::Write(bytes) = order {
+                    let _ = type_in.send(bytes);
+                    let _ = events.send(ChildEvent::Written(Ok(())));
+                }
+            }
+        });
+        Self {
+            output,
+            typed,
+            written: Vec::new(),
+            rest: b"",
+        }
+    }
+
+    /// Offset behind the last byte.
+    fn end(&self) -> u64 {
+        self.written.len() as u64
+    }
+
+    async fn writes(&mut self, bytes: &[u8]) {
+        let offset = self.end();
+        self.written.extend_from_slice(bytes);
+        let bytes = Bytes::copy_from_slice(bytes);
+        // A session that is over reads nothing.
+        let _ = self.output.send(Piece::Bytes { offset, bytes }).await;
+    }
+
+    /// Asks and draws; the session answers. It ends with a question, or in the middle of one.
+    async fn talks_alone(&mut self, random: &mut Random) -> Result<(), String> {
+        for _ in 0..random.below(40) {
+            let from: &[&[u8]] = if random.below(2) == 0 { &SPENT } else { &KEPT };
+            self.writes(from[random.below(from.len() as u64) as usize])
+                .await;
+        }
+        // Whatever string is open ends here.
+        self.writes(b"\x18\x1b\\").await;
+        sleep(UNTIL_ALL_IS_DONE).await;
+        while self.typed.try_recv().is_ok() {}
+        self.writes(QUESTION).await;
+        sleep(UNTIL_ALL_IS_DONE).await;
+        let answer = self.typed.try_recv();
+        let answer = answer.map_err(|_| "the session does not answer while it is alone")?;
+        if !answer.ends_with(b"R") {
+            return Err(format!("the session answers {:?}", answer.escape_ascii()));
+        }
+        let (begun, rest) = QUESTION.split_at(random.below(QUESTION.len() as u64) as usize);
+        self.rest = rest;
+        self.writes(begun).await;
+        sleep(UNTIL_ALL_IS_DONE).await;
+        self.is_silent("in the middle of a question")
+    }
+
+    /// Puts its question to the host.
+    async fn asks_the_host(&mut self, visitor: &mut Visitor) -> Result<(), String> {
+        let rest = self.rest;
+        self.writes(rest).await;
+        visitor.goes_live();
+        let read = visitor.reads_on(self.end()).await;
+        read.and_then(|()| self.is_silent("with a host to answer"))?;
+        match visitor.terminal.replies().as_slice() {
+            [reply] if reply.ends_with('R') => Ok(()),
+            replies => Err(format!("one question, and the host answers {replies:?}")),
+        }
+    }
+
+    fn is_silent(&mut self, when: &str) -> Result<(), String> {
+        match self.typed.try_recv() {
+            Err(_) => Ok(()),
+            Ok(bytes) => Err(format!("{when} it is typed {:?}", bytes.escape_ascii())),
+        }
+    }
+}
+
+/// A host with a terminal.
+struct Visitor {
+    link: DuplexStream,
+    decoder: Decoder,
+    terminal: Oracle,
+    cleaner: ReplayCleaner,
+    /// The next offset of the output.
+    next: u64,
+}
+
+impl Visitor {
+    /// Comes with what it has shown already: all that was written up to there. Who begins with the
+    /// screen has shown something else.
+    async fn come(host: &LocalHost, session: SessionId, mode: AttachMode, shown: &[u8]) -> Self {
+        let (link, other) = tokio::io::duplex(64 << 10);
+        host.connect(other).await;
+        let cursor = shown.len() as u64;
+        let mut visitor = Self {
+            link,
+            decoder: Decoder::new(),
+            terminal: Oracle::new(SIZE),
+            cleaner: ReplayCleaner::default(),
+            next: 0,
+        };
+        match mode {
+            AttachMode::Snapshot => visitor.terminal.feed(DIRT),
+            _ => visitor.shows(0, shown, true),
+        }
+        visitor.next = cursor;
+        let versions = (VERSION, VERSION);
+        let features = Vec::new();
+        visitor
+            .says(Message::Hello(Hello { versions, features }))
+            .await;
+        let attach = Attach {
+            session,
+            epoch: None,
+            cursors: [(StreamId::TTY, cursor)].into(),
+            mode,
+            lease: Lease::Write,
+            resume_generation: None,
+            size: None,
+            credit: 1 << 20,
+            client: "visitor".to_owned(),
+        };
+        visitor.says(Message::Attach(attach)).await;
+        visitor
+    }
+
+    async fn says(&mut self, message: Message) {
+        let mut bytes = BytesMut::new();
+        encode(&Frame::new(0, message), &mut bytes);
+        // A session that has hung up is noticed when it is listened to.
+        let _ = self.link.write_all(&bytes).await;
+    }
+
+    /// Reads what was there before it came, and answers none of it.
+    async fn reads(&mut self, end: u64) -> Result<(), String> {
+        self.reads_on(end).await?;
+        let replies = self.terminal.replies();
+        if replies.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "the host answers what was asked before: {replies:?}"
+        ))
+    }
+
+    /// Reads up to an offset.
+    async fn reads_on(&mut self, end: u64) -> Result<(), String> {
+        let mut screen = None;
+        while self.next < end || screen.is_some() || self.has_not_heard().await? {
+            match self.hears().await? {
+                Message::Snapshot { at_offset, .. } => {
+                    // What was begun before has no end.
+                    self.cleaner = ReplayCleaner::default();
+                    screen = Some(at_offset);
+                }
+                Message::SnapshotChunk { bytes, more, .. } => {
+                    self.terminal.feed(&bytes);
+                    if !more {
+                        self.next = screen.take().unwrap_or(self.next);
+                    }
+                }
+                Message::Gap { to, .. } => self.next = self.next.max(to),
+                Message::Data {
+                    offset,
+                    bytes,
+                    replay,
+                    ..
+                } => self.shows(offset, &bytes, replay),
+                Message::Error { detail, .. } => return Err(detail),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether anything waits to be heard once all is done.
+    async fn has_not_heard(&mut self) -> Result<bool, String> {
+        if !self.decoder.is_empty() {
+            return Ok(true);
+        }
+        let read = tokio::time::timeout(UNTIL_ALL_IS_DONE, self.receives()).await;
+        Ok(match read {
+            Ok(received) => received.map(|()| true)?,
+            Err(_) => false,
+        })
+    }
+
+    fn shows(&mut self, offset: u64, bytes: &[u8], is_replay: bool) {
+        let known = usize::try_from(self.next.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let fresh = bytes.get(known..).unwrap_or_default();
+        self.next = self.next.max(offset + bytes.len() as u64);
+        if is_replay {
+            let mut clean = Vec::new();
+            self.cleaner.feed(fresh, &mut clean);
+            self.terminal.feed(&clean);
+        } else {
+            self.terminal.feed(fresh);
+        }
+    }
+
+    /// What comes from now on is shown as it is, behind what the replay has ended in.
+    fn goes_live(&mut self) {
+        let rest = std::mem::take(&mut self.cleaner).rest();
+        self.terminal.feed(&rest);
+    }
+
+    async fn hears(&mut self) -> Result<Message, String> {
+        loop {
+            let frame = self.decoder.next().map_err(|error| error.to_string())?;
+            match frame {
+                Some(frame) => return Ok(frame.message),
+                None => self.receives().await?,
+            }
+        }
+    }
+
+    async fn receives(&mut self) -> Result<(), String> {
+        let mut bytes = BytesMut::with_capacity(8 << 10);
+        match self.link.read_buf(&mut bytes).await {
+            Ok(0) => Err("the session has hung up".to_owned()),
+            Ok(_) => {
+                self.decoder.push(bytes.freeze());
+                Ok(())
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+fn configuration(session: SessionId) -> CoreConfiguration {
+    let stream = |id| StreamConfiguration {
+        id,
+        policy: Policy::DropOldest,
+        ring_bytes: RING_BYTES,
+    };
+    CoreConfiguration {
+        session,
+        epoch: Epoch::random(),
+        facts: SessionFacts {
+            kind: SessionKind::Terminal,
+            stdio: StdioKind::Pty,
+            pid: None,
+            size: Some(SIZE),
+            containment: Containment::Group,
+            state: SessionState::Running,
+        },
+        streams: vec![stream(StreamId::TTY), stream(StreamId::LIFECYCLE)],
+        has_screen: true,
+        exit_kept: None,
+    }
+}
