@@ -209,4 +209,12 @@ pub static ALL: &[Campaign] = &[
         second: 10_000,
         run: machine::journals,
     },
+    Campaign {
+        name: "oom",
+        what: "a child that memory runs out for is not told as that within 1 s, or another process \
+               goes in its place",
+        first: 10,
+        second: 100,
+        run: machine::oom,
+    },
 ];

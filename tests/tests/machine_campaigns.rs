@@ -12,7 +12,8 @@ fn survives(name: &str) {
         .find(|one| one.name == name)
         .expect("in the list");
     let mut stress = Command::new(env!("CARGO_BIN_EXE_stress"));
-    stress.args([name, "--count", &campaign.first.to_string()]);
+    let count = campaign.first.to_string();
+    stress.args([name, "--seed", "8", "--count", &count]);
     let output = stress.output().expect("it can be run");
     let said = String::from_utf8_lossy(&output.stdout);
     println!("{said}");
@@ -39,4 +40,9 @@ fn shim_killed() {
 #[test]
 fn journals() {
     survives("journals");
+}
+
+#[test]
+fn oom() {
+    survives("oom");
 }

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 pub struct Exit {
     /// What the child left to its parent.
     pub status: ExitStatus,
+    /// Whether memory had run out: it was killed, none of us killed it, and the system has counted a
+    /// kill for want of memory in its control group (or, without one, on the machine) since it was
+    /// born. Linux.
+    pub oom: bool,
     /// Whether the streams came to their own end.
     pub drained: Drained,
     /// Offset behind the last byte of output.

@@ -134,6 +134,7 @@ impl Local {
             demand: Demand::new(asked),
             exit: exit_known,
             report: report_known,
+            memory: sys::OomCount::of(pid.as_raw_nonzero().get()),
             swept: false,
         };
         tokio::spawn(supervisor.run());

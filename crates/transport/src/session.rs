@@ -344,6 +344,7 @@ impl TerminalSession {
     fn lost(&self) -> Exit {
         Exit {
             status: ExitStatus::Unknown,
+            oom: false,
             drained: Drained::Timeout,
             output_end: self.terminal.log(Stream::Output).end(),
             errors_end: self.terminal.log(Stream::Errors).end(),

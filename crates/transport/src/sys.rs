@@ -9,6 +9,8 @@ mod descriptor;
 #[cfg(target_os = "linux")]
 mod keeper;
 mod launch;
+#[cfg(target_os = "linux")]
+mod oom;
 mod peer;
 mod pty;
 mod reap;
@@ -31,9 +33,11 @@ pub(crate) use keeper::{
     ChildSignal, adopt_orphans, ended_child, ignore_polite_signals, take_extra, take_stdio,
 };
 pub(crate) use launch::{EXTRA, Image, Launched, Place, Refusal, Step, launch};
+#[cfg(target_os = "linux")]
+pub(crate) use oom::{OomCount, score_of_child};
 pub(crate) use peer::{asleep, watch_peer};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use platform::{Group, Nest};
+pub(crate) use platform::{Group, Nest, OomCount, score_of_child};
 pub(crate) use platform::{KEEPS_OUTPUT, grow_pipe, kill, open_directory, usage};
 pub(crate) use pty::{line_limit, open_pty, resize, tty, window_size};
 pub(crate) use reap::{await_end, has_ended, reap, wait};

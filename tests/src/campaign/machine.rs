@@ -6,6 +6,8 @@
 
 mod host;
 mod journals;
+mod memory_group;
+mod oom;
 mod outage;
 mod program;
 mod shim_killed;
@@ -15,6 +17,7 @@ mod station;
 use std::process::ExitCode;
 
 pub(super) use journals::run as journals;
+pub(super) use oom::run as oom;
 pub(super) use outage::{run_killed as runner_killed, run_upgraded as upgrade};
 pub(super) use shim_killed::run as shim_killed;
 

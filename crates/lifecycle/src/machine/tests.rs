@@ -126,6 +126,7 @@ impl World {
         let status = ExitStatus::Code(code);
         let exit = Exit {
             status,
+            oom: false,
             drained: Drained::Clean,
             output_end: 0,
             errors_end: 0,

@@ -44,6 +44,8 @@ pub enum ChildEvent {
     Exited {
         /// What it left to its parent.
         status: ExitStatus,
+        /// Whether that was for want of memory.
+        oom: bool,
         /// Whether its streams came to their own end.
         drained: Drained,
     },
@@ -126,6 +128,7 @@ async fn exited(session: TerminalSession, events: mpsc::UnboundedSender<ChildEve
     };
     let _ = events.send(ChildEvent::Exited {
         status: exit.status,
+        oom: exit.oom,
         drained: exit.drained,
     });
 }

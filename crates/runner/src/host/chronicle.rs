@@ -43,6 +43,7 @@ pub(super) enum Line<'a> {
 #[derive(Debug, Serialize)]
 pub(super) struct ExitLine<'a> {
     pub(super) status: &'a bowline_transport::ExitStatus,
+    pub(super) oom: bool,
     pub(super) drained: &'a bowline_transport::Drained,
 }
 

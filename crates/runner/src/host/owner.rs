@@ -56,8 +56,8 @@ pub(super) struct Owner {
     heard: mpsc::UnboundedSender<(ClientId, Heard)>,
     hearing: mpsc::UnboundedReceiver<(ClientId, Heard)>,
     started: Instant,
-    /// The child's end, which comes behind its streams.
-    ended: Option<(ExitStatus, Drained)>,
+    /// The child's end, and whether it was for want of memory; it comes behind the streams.
+    ended: Option<(ExitStatus, bool, Drained)>,
     stopping: bool,
     told: watch::Sender<HostState>,
 }
@@ -242,8 +242,12 @@ impl Owner {
         match event {
             ChildEvent::Written(outcome) => self.core.written(outcome, now),
             ChildEvent::Killed(report) => self.core.killed(report),
-            ChildEvent::Exited { status, drained } => {
-                self.ended = Some((status, drained));
+            ChildEvent::Exited {
+                status,
+                oom,
+                drained,
+            } => {
+                self.ended = Some((status, oom, drained));
                 self.exit_if_over();
             }
         }
@@ -254,15 +258,16 @@ impl Owner {
         if !self.child.outputs.is_empty() {
             return;
         }
-        let Some((status, drained)) = self.ended.take() else {
+        let Some((status, oom, drained)) = self.ended.take() else {
             return;
         };
         self.chronicle(&Line::Exited(&ExitLine {
             status: &status,
+            oom,
             drained: &drained,
         }));
         let now = self.now();
-        self.core.exited(status, false, drained, now);
+        self.core.exited(status, oom, drained, now);
         if self.stopping {
             self.core.release(now);
         }

@@ -96,7 +96,11 @@ impl Rig {
         let drained = Drained::Clean;
         self.child
             .events
-            .send(ChildEvent::Exited { status, drained })
+            .send(ChildEvent::Exited {
+                status,
+                oom: false,
+                drained,
+            })
             .unwrap();
     }
 }

@@ -223,7 +223,11 @@ async fn play(mut end: ChildEnd, mut dice: Dice) -> Vec<u8> {
     let status = ExitStatus::Code(7);
     let drained = Drained::Clean;
     end.events
-        .send(ChildEvent::Exited { status, drained })
+        .send(ChildEvent::Exited {
+            status,
+            oom: false,
+            drained,
+        })
         .unwrap();
     taken
 }

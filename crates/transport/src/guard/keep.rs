@@ -59,6 +59,7 @@ fn start(program: &Program, tty: bool) -> io::Result<Result<Pid, Refusal>> {
         cwd: None,
         tty,
         dies_with_us: true,
+        oom_score: sys::score_of_child(),
     };
     let launched = sys::launch(&image, place, None);
     rustix::process::chdir("/")?;

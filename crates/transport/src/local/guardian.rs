@@ -130,5 +130,6 @@ pub(super) fn nowhere() -> io::Result<Place> {
         cwd: Some(sys::open_directory(&PathBuf::from("/")).map_err(io::Error::from)?),
         tty: false,
         dies_with_us: false,
+        oom_score: None,
     })
 }

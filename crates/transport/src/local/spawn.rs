@@ -55,6 +55,7 @@ fn place(theirs: Theirs, cwd: Option<OwnedFd>, tty: bool) -> Place {
         cwd,
         tty,
         dies_with_us: false,
+        oom_score: sys::score_of_child(),
     }
 }
 
@@ -90,6 +91,8 @@ fn by_guard(what: &Configuration, program: Program, place: Place) -> Result<Born
     let guard = what.guard.as_deref().unwrap_or_else(|| "".as_ref());
     let place = Place {
         tty: false,
+        // The guard has to stay, and gives it to the child itself.
+        oom_score: None,
         ..place
     };
     let has_nul = |text: &OsStr| text.as_encoded_bytes().contains(&0);

@@ -14,7 +14,7 @@ use super::leader::Leader;
 use super::streams::Streams;
 use super::tree::{Round, Tree};
 use crate::containment::Containment;
-use crate::exit::{Drained, Exit};
+use crate::exit::{Drained, Exit, ExitStatus};
 use crate::ladder::{Ladder, TerminationReport};
 use crate::log::shared::SharedLog;
 use crate::session::SessionId;
@@ -66,6 +66,8 @@ pub(super) struct Supervisor {
     pub(super) demand: Demand,
     pub(super) exit: watch::Sender<Option<Exit>>,
     pub(super) report: watch::Sender<Option<TerminationReport>>,
+    /// What the kernel counts when it kills for want of memory.
+    pub(super) memory: Option<sys::OomCount>,
     /// Whether the tree is gone, so that a drop has nothing to kill.
     pub(super) swept: bool,
 }
@@ -189,10 +191,12 @@ impl Supervisor {
             self.remember().await;
         }
         let status = self.leader.reap();
+        let oom = self.is_for_memory(status);
         self.end.let_go();
         let (output_end, errors_end) = (self.output.end(), self.errors.end());
         let exit = Exit {
             status,
+            oom,
             drained,
             output_end,
             errors_end,
@@ -200,6 +204,13 @@ impl Supervisor {
         tracing::debug!(session = %self.id, ?exit, "child ended");
         self.exit.send_replace(Some(exit));
         exit
+    }
+
+    /// Whether a kill that was none of ours was for want of memory.
+    fn is_for_memory(&self, status: ExitStatus) -> bool {
+        let was_killed = status == ExitStatus::Signal(Signal::KILL.as_raw());
+        let memory = self.memory.as_ref();
+        was_killed && !self.swept && memory.is_some_and(sys::OomCount::has_grown)
     }
 
     /// Before the child is reaped: who would be left of its tree, and out of reach by its number.

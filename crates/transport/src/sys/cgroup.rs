@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::launch;
 use folder::Folder;
+pub(super) use folder::mounted;
 
 /// How often an emptied directory is tried, and with what pauses: the kernel may hold the dead in it
 /// until somebody has reaped them.

@@ -90,6 +90,7 @@ mod tests {
             cwd: None,
             tty: false,
             dies_with_us: false,
+            oom_score: None,
         };
         let pid = launch(&image, place, None).unwrap().pid;
         let watch = ExitWatch {

@@ -80,6 +80,9 @@ pub(crate) struct Place {
     /// Whether it is killed when the *thread* that calls [`launch`] ends: for callers that have but
     /// one thread (`PR_SET_PDEATHSIG`, prctl(2)). Linux only.
     pub(crate) dies_with_us: bool,
+    /// How near it is to being killed when memory runs out, for the system; `None` is as near as
+    /// this process.
+    pub(crate) oom_score: Option<Vec<u8>>,
 }
 
 impl Place {
@@ -285,6 +288,9 @@ unsafe fn enter(image: &Image, place: &Place, reply: RawFd, group: &io::Result<(
             give_up(reply, Step::Group, error.raw_os_error().unwrap_or_default());
         }
         reset_signals();
+        if let Some(score) = &place.oom_score {
+            platform::set_oom_score(score);
+        }
         if let Err(errno) = settle(place) {
             give_up(reply, Step::Session, errno);
         }

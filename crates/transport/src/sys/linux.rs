@@ -79,6 +79,22 @@ pub(super) fn die_with_parent() {
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
 }
 
+/// Moves this process nearer to being killed when memory runs out. Runs between fork and exec; that
+/// it may fail changes nothing else.
+#[expect(unsafe_code, reason = "rustix's calls may allocate for the path")]
+pub(super) fn set_oom_score(score: &[u8]) {
+    // SAFETY: the path ends with a zero, the bytes are as many as said, and all calls are
+    // async-signal-safe.
+    unsafe {
+        let path = c"/proc/self/oom_score_adj".as_ptr();
+        let file = libc::open(path, libc::O_WRONLY | libc::O_CLOEXEC);
+        if file >= 0 {
+            libc::write(file, score.as_ptr().cast(), score.len());
+            libc::close(file);
+        }
+    }
+}
+
 /// Forks, into a control group if one is given. In the child, only async-signal-safe calls may
 /// follow.
 ///

@@ -105,6 +105,26 @@ impl Group {
     }
 }
 
+/// Not told here.
+#[derive(Debug)]
+pub(crate) enum OomCount {}
+
+impl OomCount {
+    pub(crate) fn of(_pid: i32) -> Option<Self> {
+        None
+    }
+
+    pub(crate) fn has_grown(&self) -> bool {
+        match *self {}
+    }
+}
+
+pub(crate) fn score_of_child() -> Option<Vec<u8>> {
+    None
+}
+
+pub(super) fn set_oom_score(_score: &[u8]) {}
+
 /// # Safety
 ///
 /// As fork(2) in a process with threads: see signal-safety(7).

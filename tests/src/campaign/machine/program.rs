@@ -18,6 +18,9 @@ pub(super) const SHIM: &str = "--shim";
 /// Says the bytes of a seed, a block every so many milliseconds, until its input ends: seed, pause.
 pub(super) const SPEAK: &str = "--speak";
 
+/// Takes memory until there is none.
+pub(super) const HOG: &str = "--hog";
+
 /// What a runner says when it serves.
 pub(super) const READY: &str = "ready";
 
@@ -27,6 +30,7 @@ pub(super) fn run(args: &[String]) -> Option<ExitCode> {
         RUNNER => Some(serve(args.get(1)?.as_ref(), args.get(2)?.as_ref())),
         SHIM => Some(run_shim()),
         SPEAK => Some(speak(number(1)?, number(2)?)),
+        HOG => Some(hog()),
         _ => None,
     }
 }
@@ -118,4 +122,13 @@ fn speak(seed: u64, pause_ms: u64) -> ExitCode {
     }
     let said = writeln!(std::io::stderr(), "{typed}");
     said.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
+}
+
+/// Ends by itself only if there is far more memory than it was promised.
+fn hog() -> ExitCode {
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    for _ in 0..4_096 {
+        taken.push(vec![1; 1 << 20]);
+    }
+    ExitCode::from(u8::from(taken.is_empty()))
 }

@@ -57,6 +57,11 @@ impl Station {
         std::fs::rename(fresh, &self.program).map_err(|error| error.to_string())
     }
 
+    /// What the runner and the shims are started from.
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }

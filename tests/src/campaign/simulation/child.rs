@@ -171,6 +171,7 @@ async fn write(
     drop(outputs);
     let _ = events.send(ChildEvent::Exited {
         status: STATUS,
+        oom: false,
         drained: Drained::Clean,
     });
 }

@@ -132,6 +132,7 @@ impl Told {
     fn exited(&mut self, notice: Option<&ExitNotice>, logs: &Logs) {
         let exit = Exit {
             status: notice.map_or(ExitStatus::Unknown, |it| it.status),
+            oom: notice.is_some_and(|it| it.oom),
             drained: notice.map_or(Drained::Timeout, |it| it.drained),
             output_end: logs.output.end(),
             errors_end: logs.errors.end(),

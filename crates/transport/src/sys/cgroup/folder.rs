@@ -138,14 +138,24 @@ pub(super) fn own() -> io::Result<PathBuf> {
 /// Reads proc_pid_cgroup(5) (`0::/path` is version 2) and proc_pid_mountinfo(5).
 fn find(groups: &str, mounts: &str) -> Option<PathBuf> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    mounted(own, mounts, |system| system.starts_with("cgroup2 "))
+}
+
+/// Where a group can be seen, on a file system that is wanted by what mountinfo says of it: its
+/// type, its source and its options.
+pub(in crate::sys) fn mounted(
+    group: &str,
+    mounts: &str,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (mount, system) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(3);
         let (root, point) = (mount.next()?, mount.next()?);
-        if !system.starts_with("cgroup2 ") {
+        if !is_wanted(system) {
             return None;
         }
-        let inside = Path::new(own).strip_prefix(root).ok()?;
+        let inside = Path::new(group).strip_prefix(root).ok()?;
         Some(Path::new(&plain(point)).join(inside))
     })
 }

@@ -1,0 +1,118 @@
+//! Children that memory runs out for, in a group that their shim and the runner are in, too.
+
+use std::time::{Duration, Instant};
+
+use bowline_transport::{ExitStatus, TerminalEngine};
+use tokio::process::Command;
+use tokio::time::sleep;
+
+use super::host::Host;
+use super::memory_group::MemoryGroup;
+use super::program::HOG;
+use super::station::Station;
+use crate::campaign::support::{is_alive, percentiles, runtime, within};
+use crate::campaign::{Job, Random, Report};
+
+/// What all of them may have together.
+const BYTES: u64 = 192 << 20;
+
+/// How long after the kill a host may not know of it.
+const TOLD: Duration = Duration::from_secs(1);
+
+/// What the system calls a kill.
+const SIGKILL: i32 = 9;
+
+pub(crate) fn run(job: &Job) -> Report {
+    let mut report = Report::default();
+    let group = match MemoryGroup::make(BYTES) {
+        Ok(group) => group,
+        Err(error) => {
+            report.note(format!(
+                "skipped: no group with a limit can be made: {error}"
+            ));
+            return report;
+        }
+    };
+    if let Err(error) = runtime().block_on(campaign(job, &group, &mut report)) {
+        report.violation(error);
+    }
+    report
+}
+
+async fn campaign(job: &Job, group: &MemoryGroup, report: &mut Report) -> Result<(), String> {
+    let mut random = Random::new(job.seed);
+    let mut station = Station::with_copy()?;
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
+    command.arg(group.members()).arg(station.program());
+    station.start_by(command).await?;
+    let seed = random.draw();
+    let bystander = Host::start(&station.remote(), &station.speaker(seed, 20), seed).await?;
+    let mut told = Vec::new();
+    for number in 0..job.count {
+        let outcome = one(&station, group).await;
+        report.one(
+            outcome
+                .map(|took| told.push(took))
+                .map_err(|why| format!("{number}: {why}")),
+        );
+    }
+    let runner = station.pid();
+    if !runner.is_some_and(is_alive) {
+        report.violation("the runner was killed");
+    }
+    if let Err(error) = bystander.finish().await {
+        report.violation(format!("another session: {error}"));
+    }
+    report.note(format!("hosts told {} after the kill", percentiles(told)));
+    Ok(())
+}
+
+async fn one(station: &Station, group: &MemoryGroup) -> Result<Duration, String> {
+    let before = group.kills().map_err(|error| error.to_string())?;
+    let (remote, order) = (station.remote(), station.order(&[HOG.into()]));
+    let session = within("a session", TerminalEngine.make_remote(&remote, &order)).await?;
+    let session = session.map_err(|error| error.to_string())?;
+    let folder = station.state()?.session(session.id());
+    let info = folder.info().map_err(|error| error.to_string())?;
+    let info = info.ok_or("no info of the session")?;
+    check_scores(station.pid(), info.shim_pid, info.pid)?;
+    let killed = within("a kill for want of memory", async {
+        while group.kills().is_ok_and(|now| now == before) {
+            sleep(Duration::from_millis(1)).await;
+        }
+        Instant::now()
+    });
+    let killed = killed.await?;
+    let exit = within("the exit", session.exited()).await?;
+    let took = killed.elapsed();
+    if exit.status != ExitStatus::Signal(SIGKILL) || !exit.oom {
+        return Err(format!("told otherwise: {exit:?}"));
+    }
+    if took > TOLD {
+        return Err(format!("told after {took:?}"));
+    }
+    Ok(took)
+}
+
+/// Both the runner and the shim are farther from being killed than the child.
+fn check_scores(runner: Option<u32>, shim: u32, child: Option<u32>) -> Result<(), String> {
+    let score = |pid: u32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).ok()?;
+        text.trim().parse::<i32>().ok()
+    };
+    // A child that is gone by now cannot be asked.
+    let Some(child) = child.and_then(score) else {
+        return Ok(());
+    };
+    let others = [runner.and_then(score), score(shim)];
+    match others
+        .iter()
+        .all(|other| other.is_some_and(|it| it < child))
+    {
+        true => Ok(()),
+        false => Err(format!(
+            "the child's score is {child}, the others' {others:?}"
+        )),
+    }
+}
