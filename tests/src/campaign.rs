@@ -217,4 +217,12 @@ pub static ALL: &[Campaign] = &[
         second: 100,
         run: machine::oom,
     },
+    Campaign {
+        name: "disk",
+        what: "a failing disk ends a session, is not told within 100 ms, or loses what was said to \
+               be safe",
+        first: 240,
+        second: 1_920,
+        run: machine::disk,
+    },
 ];

@@ -46,3 +46,8 @@ fn journals() {
 fn oom() {
     survives("oom");
 }
+
+#[test]
+fn disk() {
+    survives("disk");
+}

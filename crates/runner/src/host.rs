@@ -9,10 +9,13 @@ mod child;
 mod chronicle;
 mod connection;
 mod display;
+mod on_disk;
 mod owner;
 
+use std::io;
 use std::sync::Arc;
 
+use bowline_transport::journal::{Disk, JournalLimits};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 
@@ -56,6 +59,24 @@ impl LocalHost {
     /// Hosts a child in a task of its own. To be called inside a tokio runtime with time enabled.
     pub fn start(configuration: CoreConfiguration, child: Child) -> Self {
         Self::with_archive(configuration, child, None)
+    }
+
+    /// The same, with a journal on a disk.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be begun; nothing is hosted then.
+    pub fn with_journal<D>(
+        configuration: CoreConfiguration,
+        child: Child,
+        disk: D,
+        limits: JournalLimits,
+    ) -> io::Result<Self>
+    where
+        D: Disk<File: Send> + Clone + Send + 'static,
+    {
+        let archive = Archive::on(disk, limits, configuration.epoch, wall_ms())?;
+        Ok(Self::with_archive(configuration, child, Some(archive)))
     }
 
     /// The same, with a journal.

@@ -4,6 +4,9 @@
 //! Everything is real but the child, which says what everybody knows beforehand, so that each byte
 //! can be told from every other one.
 
+mod disk;
+mod faulty;
+mod frames;
 mod host;
 mod journals;
 mod memory_group;
@@ -13,9 +16,11 @@ mod program;
 mod shim_killed;
 mod speech;
 mod station;
+mod tmpfs;
 
 use std::process::ExitCode;
 
+pub(super) use disk::run as disk;
 pub(super) use journals::run as journals;
 pub(super) use oom::run as oom;
 pub(super) use outage::{run_killed as runner_killed, run_upgraded as upgrade};

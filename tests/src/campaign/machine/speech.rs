@@ -33,6 +33,22 @@ impl Speech {
         self.random.bytes(BLOCK)
     }
 
+    /// Passes over bytes that cannot be had any more. Answers where it is then.
+    pub(super) fn skip(&mut self, to: u64) -> u64 {
+        let mut left = to.saturating_sub(self.offset) as usize;
+        while left > 0 {
+            if self.at == self.block.len() {
+                self.block = self.random.bytes(BLOCK);
+                self.at = 0;
+            }
+            let count = left.min(self.block.len() - self.at);
+            self.at += count;
+            self.offset += count as u64;
+            left -= count;
+        }
+        self.offset
+    }
+
     /// Compares what was heard with what comes next. Answers the offset behind it.
     pub(super) fn hear(&mut self, piece: Piece) -> Result<u64, String> {
         match piece {

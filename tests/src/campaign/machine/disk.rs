@@ -1,0 +1,299 @@
+//! Disks that are full, broken or short at any call of a session's journal.
+//!
+//! The child is played, so that one session takes a moment, and everything else is what a shim is
+//! made of. Then some real shims on a file system of one mebibyte.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bowline_runner::wire::{
+    Durability, Epoch, Lease, Message, SessionFacts, SessionKind, SessionState, StdioKind, StreamId,
+};
+use bowline_runner::{Child, ChildEnd, CoreConfiguration, LocalHost, Policy, StreamConfiguration};
+use bowline_transport::journal::{Folder, JournalLimits, JournalReader};
+use bowline_transport::{Containment, Piece, SessionId};
+use tokio::io::{DuplexStream, duplex};
+
+use super::faulty::{Fault, Faulty, Plan};
+use super::frames::Frames;
+use super::speech::{BLOCK, Speech};
+use super::tmpfs;
+use crate::campaign::support::{in_lanes, percentiles, within};
+use crate::campaign::{Job, Random, Report};
+
+/// How long after a failure nobody may be told of it.
+const TOLD: Duration = Duration::from_millis(100);
+
+/// Sessions at a time.
+const LANES: u64 = 4;
+
+/// Blocks that a child says in one session.
+const BLOCKS: u64 = 60;
+
+/// Calls of a session's journal that are worth a failure.
+const CALLS: u64 = 160;
+
+const OUT: StreamId = StreamId::STDOUT;
+
+pub(crate) fn run(job: &Job) -> Report {
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let mut report = in_lanes(job, LANES, |number, random| {
+        let seen = Arc::clone(&seen);
+        async move {
+            let plan = plan(number);
+            let outcome = point(plan, random, &seen).await;
+            outcome.map_err(|why| format!("{plan:?}: {why}"))
+        }
+    });
+    let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+    report.note(format!(
+        "{} sessions met a fault and told it {}; {} times all was said to be safe, and was",
+        seen.told.len(),
+        percentiles(seen.told),
+        seen.safe
+    ));
+    report.merge(tmpfs::run(job));
+    report
+}
+
+/// Every call is hit by every fault, once and for some calls on end.
+fn plan(number: u64) -> Plan {
+    let fault = Fault::ALL[(number % 4) as usize];
+    let count = [1, 3, 12][(number / 4 % 3) as usize];
+    // The first two calls begin the journal, and without one there is no session.
+    let from = 2 + (number / 4 * 7) % CALLS;
+    Plan { fault, from, count }
+}
+
+fn limits() -> JournalLimits {
+    JournalLimits {
+        segment_bytes: 8 << 10,
+        cap_bytes: 32 << 10,
+        sync_every: Duration::from_millis(5),
+        sync_bytes: 3 << 10,
+        retry_after: Duration::from_millis(10),
+    }
+}
+
+fn configuration(session: SessionId) -> CoreConfiguration {
+    let stream = |id| StreamConfiguration {
+        id,
+        policy: Policy::Block,
+        ring_bytes: 16 << 10,
+    };
+    CoreConfiguration {
+        session,
+        epoch: Epoch::random(),
+        facts: SessionFacts {
+            kind: SessionKind::Dialogue,
+            stdio: StdioKind::Pipes,
+            pid: None,
+            size: None,
+            containment: Containment::Group,
+            state: SessionState::Running,
+        },
+        streams: vec![stream(OUT), stream(StreamId::LIFECYCLE)],
+        has_screen: false,
+        exit_kept: None,
+    }
+}
+
+/// What came of all of them.
+#[derive(Debug, Default)]
+struct Seen {
+    told: Vec<Duration>,
+    safe: u64,
+}
+
+/// A session whose disk fails.
+struct Point {
+    host: LocalHost,
+    child: ChildEnd,
+    session: SessionId,
+    disk: Faulty,
+    folder: tempfile::TempDir,
+    speech: Speech,
+    said: u64,
+    degraded: Option<Instant>,
+    events: String,
+}
+
+async fn point(plan: Plan, mut random: Random, seen: &Mutex<Seen>) -> Result<(), String> {
+    let text = |error: std::io::Error| error.to_string();
+    let folder = tempfile::tempdir().map_err(text)?;
+    let disk = Faulty::new(&folder.path().join("journal"), Some(plan)).map_err(text)?;
+    let session = SessionId::random();
+    let (child, end) = Child::channels([OUT]);
+    let host = LocalHost::with_journal(configuration(session), child, disk.clone(), limits());
+    let seed = random.draw();
+    let mut point = Point {
+        host: host.map_err(text)?,
+        child: end,
+        session,
+        disk,
+        folder,
+        speech: Speech::new(seed),
+        said: 0,
+        degraded: None,
+        events: String::new(),
+    };
+    let mut client = point.join(0).await?;
+    let mut heard = Speech::new(seed);
+    let mut safe = 0;
+    for number in 0..BLOCKS {
+        point.say().await?;
+        point.hear(&mut client, &mut heard).await?;
+        if number % 16 == 15 {
+            safe += point.check_safe(seed).await?;
+        }
+    }
+    let told = point.recover(&mut client, &mut heard).await?;
+    safe += point.check_safe(seed).await?;
+    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    seen.told.extend(told);
+    seen.safe += safe;
+    Ok(())
+}
+
+impl Point {
+    async fn join(&self, at: u64) -> Result<Frames<DuplexStream>, String> {
+        let (ours, theirs) = duplex(64 << 10);
+        self.host.connect(theirs).await;
+        let cursors = BTreeMap::from([(OUT, at), (StreamId::LIFECYCLE, 0)]);
+        let joined = within(
+            "an attach",
+            Frames::join(ours, self.session, Lease::Write, cursors),
+        );
+        Ok(joined.await??.0)
+    }
+
+    /// The child says a block. It is never held: its reader takes all that it says.
+    async fn say(&mut self) -> Result<(), String> {
+        let piece = Piece::Bytes {
+            offset: self.said,
+            bytes: self.speech.block().into(),
+        };
+        self.said += BLOCK as u64;
+        let output = &self.child.outputs.first().ok_or("no output")?.1;
+        let sent = within("the child to be read from", output.send(piece)).await?;
+        sent.map_err(|_| "the child was let go of".to_owned())
+    }
+
+    /// Reads all that was said.
+    async fn hear(
+        &mut self,
+        client: &mut Frames<DuplexStream>,
+        heard: &mut Speech,
+    ) -> Result<(), String> {
+        let mut at = self.said - BLOCK as u64;
+        while at < self.said {
+            if let Some(now) = self.one(client, heard).await? {
+                at = now;
+            }
+        }
+        Ok(())
+    }
+
+    async fn one(
+        &mut self,
+        client: &mut Frames<DuplexStream>,
+        heard: &mut Speech,
+    ) -> Result<Option<u64>, String> {
+        match within("a message", client.next()).await?? {
+            Message::Data { stream, bytes, .. } if stream == OUT => {
+                return heard.hear_bytes(&bytes).map(Some);
+            }
+            Message::Data { bytes, .. } => {
+                self.events += &String::from_utf8_lossy(&bytes);
+            }
+            Message::Degraded { .. } => {
+                self.degraded.get_or_insert_with(Instant::now);
+            }
+            Message::Gap { from, to, .. } => return Err(format!("{from}..{to} is lost")),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Goes on until the disk has failed as planned and the journal has come back from it.
+    async fn recover(
+        &mut self,
+        client: &mut Frames<DuplexStream>,
+        heard: &mut Speech,
+    ) -> Result<Option<Duration>, String> {
+        let Some(failed) = self.disk.failed() else {
+            return Ok(None);
+        };
+        while self.degraded.is_none() || self.last("degraded") >= self.last("recovered") {
+            self.one(client, heard).await?;
+        }
+        let took = self
+            .degraded
+            .map_or(TOLD, |at| at.saturating_duration_since(failed));
+        if took > TOLD {
+            return Err(format!("told after {took:?}"));
+        }
+        self.say().await?;
+        self.hear(client, heard).await?;
+        Ok(Some(took))
+    }
+
+    /// Where in the chronicle an event was last.
+    fn last(&self, event: &str) -> Option<usize> {
+        self.events.rfind(&format!("\"event\":\"{event}\""))
+    }
+
+    /// What a client is told to survive a loss of power does.
+    /// Answers how often it was told.
+    async fn check_safe(&self, seed: u64) -> Result<u64, String> {
+        let (ours, theirs) = duplex(64 << 10);
+        self.host.connect(theirs).await;
+        let joining = Frames::join(ours, self.session, Lease::Read, BTreeMap::new());
+        let (_client, attached) = within("an attach", joining).await??;
+        let known = attached.streams.get(&OUT).ok_or("no output")?;
+        if known.durable != Durability::Power {
+            return Ok(0);
+        }
+        let safe = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let whole = self.folder.path().join("journal");
+        let copied = self.disk.copy_safe(&whole, safe.path());
+        copied.map_err(|error| error.to_string())?;
+        // What was not recorded for want of a disk is a gap in both.
+        let (whole, safe) = (ranges(&whole, seed)?, ranges(safe.path(), seed)?);
+        let reached = whole.last().map_or(0, |last| last.1);
+        if whole != safe || reached < known.end {
+            let end = known.end;
+            return Err(format!(
+                "safe up to {end}: {whole:?}, after a power cut {safe:?}"
+            ));
+        }
+        Ok(1)
+    }
+}
+
+/// The parts of the output that a journal has, all of them right.
+fn ranges(folder: &Path, seed: u64) -> Result<Vec<(u64, u64)>, String> {
+    let reader = JournalReader::open(Folder::at(folder));
+    let mut reader = reader.map_err(|error| error.to_string())?;
+    let mut speech = Speech::new(seed);
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    let mut at = 0;
+    while let Some(piece) = reader
+        .read(OUT, at, 1 << 16)
+        .map_err(|error| error.to_string())?
+    {
+        if let Piece::Gap { to, .. } = piece {
+            at = speech.skip(to);
+            continue;
+        }
+        let from = at;
+        at = speech.hear(piece)?;
+        match ranges.last_mut().filter(|last| last.1 == from) {
+            Some(last) => last.1 = at,
+            None => ranges.push((from, at)),
+        }
+    }
+    Ok(ranges)
+}
