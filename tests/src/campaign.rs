@@ -225,4 +225,20 @@ pub static ALL: &[Campaign] = &[
         second: 1_920,
         run: machine::disk,
     },
+    Campaign {
+        name: "stopped",
+        what: "a byte is lost or typed twice when a host, the runner, a shim or a child is stopped \
+               for a while",
+        first: 40,
+        second: 1_000,
+        run: machine::stopped,
+    },
+    Campaign {
+        name: "descriptors",
+        what: "without descriptors or terminals a runner spins, falls, or forgets its sessions; or \
+               hosts that went leave some open",
+        first: 1_000,
+        second: 10_000,
+        run: machine::descriptors,
+    },
 ];

@@ -51,3 +51,13 @@ fn oom() {
 fn disk() {
     survives("disk");
 }
+
+#[test]
+fn stopped() {
+    survives("stopped");
+}
+
+#[test]
+fn descriptors() {
+    survives("descriptors");
+}

@@ -121,7 +121,8 @@ impl SpawnError {
     /// Sorts a failure to open a terminal.
     pub(crate) fn terminal(error: io::Error) -> Self {
         match error.raw_os_error() {
-            Some(libc::ENOSPC) => Self::TooManyTerminals,
+            // The kernel says the first, rustix makes the second of it, as POSIX has it.
+            Some(libc::ENOSPC | libc::EAGAIN) => Self::TooManyTerminals,
             _ => Self::io("open a terminal", error),
         }
     }
@@ -243,4 +244,17 @@ pub enum ResizeError {
     /// Any other failure of the system.
     #[error("resize: {0}, terminate the session")]
     Io(#[from] io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminals_that_run_out_are_not_taken_for_processes() {
+        for errno in [libc::ENOSPC, libc::EAGAIN] {
+            let error = SpawnError::terminal(io::Error::from_raw_os_error(errno));
+            assert!(matches!(error, SpawnError::TooManyTerminals), "{error}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! Everything is real but the child, which says what everybody knows beforehand, so that each byte
 //! can be told from every other one.
 
+mod descriptors;
 mod disk;
 mod faulty;
 mod frames;
@@ -16,15 +17,18 @@ mod program;
 mod shim_killed;
 mod speech;
 mod station;
+mod stopped;
 mod tmpfs;
 
 use std::process::ExitCode;
 
+pub(super) use descriptors::run as descriptors;
 pub(super) use disk::run as disk;
 pub(super) use journals::run as journals;
 pub(super) use oom::run as oom;
 pub(super) use outage::{run_killed as runner_killed, run_upgraded as upgrade};
 pub(super) use shim_killed::run as shim_killed;
+pub(super) use stopped::run as stopped;
 
 /// Does what a hidden mode says; `None` if the arguments name none of these.
 pub(super) fn hidden(args: &[String]) -> Option<ExitCode> {

@@ -21,6 +21,9 @@ pub(super) const SPEAK: &str = "--speak";
 /// Takes memory until there is none.
 pub(super) const HOG: &str = "--hog";
 
+/// Reads a session and checks it: socket, session, seed.
+pub(super) const FOLLOW: &str = "--follow";
+
 /// What a runner says when it serves.
 pub(super) const READY: &str = "ready";
 
@@ -31,6 +34,7 @@ pub(super) fn run(args: &[String]) -> Option<ExitCode> {
         SHIM => Some(run_shim()),
         SPEAK => Some(speak(number(1)?, number(2)?)),
         HOG => Some(hog()),
+        FOLLOW => Some(follow(args.get(1)?, args.get(2)?, number(3)?)),
         _ => None,
     }
 }
@@ -90,6 +94,19 @@ async fn serve(folder: &Path, program: &Path) -> ExitCode {
     runner.stop().await;
     // The thread that waits for input does not end by itself.
     std::process::exit(0)
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn follow(socket: &str, id: &str, seed: u64) -> ExitCode {
+    let Ok(id) = id.parse() else {
+        return ExitCode::from(2);
+    };
+    let followed = super::stopped::follow(socket, id, seed).await;
+    if let Err(why) = &followed {
+        let _ = writeln!(std::io::stderr(), "{why}");
+    }
+    // The thread that waits for input does not end by itself.
+    std::process::exit(i32::from(followed.is_err()))
 }
 
 /// Says at the end, on its standard error, what was typed.

@@ -68,7 +68,13 @@ async fn one(
     station: Arc<Station>,
     times: Arc<Mutex<Times>>,
 ) -> Result<(), String> {
-    let (seed, token) = (random.draw(), format!("{:020}", random.draw()));
+    let seed = random.draw();
+    // Of this process alone: other campaigns draw the same numbers from the same seed.
+    let token = format!(
+        "{:010}{:010}",
+        std::process::id(),
+        random.below(10_000_000_000)
+    );
     let order = order(&mut random, &station, seed, &token);
     let remote = station.remote();
     let making = TerminalEngine.make_remote(&remote, &order);

@@ -1,0 +1,180 @@
+//! Many sessions on one runner: what they cost.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use bowline_runner::wire::Lease;
+use bowline_transport::{
+    Attachment, Ladder, PtyMode, Stdio, TerminalEngine, TerminalSession, WindowSize,
+};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::station::Station;
+use crate::campaign::support::{percentiles, runtime, within};
+use crate::campaign::{Job, Random, Report};
+
+/// Sessions that are asked for at the same time.
+const AT_ONCE: usize = 8;
+
+/// For how long the idle ones are watched.
+const WINDOW: Duration = Duration::from_secs(3);
+
+/// Descriptors that a session may cost its runner.
+const MOST_DESCRIPTORS: f64 = 8.0;
+
+/// The release's goals, of which a loaded machine or a plain build may fall short: they are printed,
+/// and held only of a thousand sessions of an optimised program.
+const GOALS: &str = "goals at 1,000: 4 s, 6 MiB, 2 % of a core, 8 descriptors, 50 ms";
+
+pub(crate) fn run(job: &Job) -> Report {
+    let mut report = Report::default();
+    if let Err(error) = runtime().block_on(campaign(job, &mut report)) {
+        report.violation(error);
+    }
+    report
+}
+
+async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
+    let station = Station::new().await?;
+    let runner = station.pid().ok_or("no runner")?;
+    // The first pays for what all share.
+    let mut sessions = open(&station, 1).await?;
+    let before = descriptors(&[runner]);
+    let started = Instant::now();
+    sessions.extend(open(&station, job.count).await?);
+    let took = started.elapsed();
+    report.done = job.count;
+    let shims = shims(&station, &sessions)?;
+    let each = |total: f64| total / sessions.len() as f64;
+    let runners = (descriptors(&[runner]) as f64 - before as f64) / job.count as f64;
+    let held = each(descriptors(&shims) as f64);
+    let memory = each(shims.iter().map(|pid| pss(*pid)).sum::<u64>() as f64) / 1048576.0;
+    let all: Vec<u32> = shims.iter().copied().chain([runner]).collect();
+    let (cpu, watched) = (on_processor(&all), Instant::now());
+    sleep(WINDOW).await;
+    let used = on_processor(&all).saturating_sub(cpu);
+    let idle = 100.0 * used.as_secs_f64() / watched.elapsed().as_secs_f64();
+    let attaches = attach(&station, &sessions, job.seed).await?;
+    report.note(format!(
+        "{} shells made in {:.2} s; of each shim {memory:.2} MiB (PSS) and {held:.1} descriptors, \
+         {runners:.1} in the runner; idle {idle:.1} % of a core; attach {}",
+        job.count,
+        took.as_secs_f64(),
+        percentiles(attaches)
+    ));
+    report.note(GOALS);
+    if runners > MOST_DESCRIPTORS {
+        report.violation(format!("{runners:.1} descriptors of the runner for a session"));
+    }
+    end(sessions, report).await
+}
+
+/// Shells at their prompt.
+async fn open(station: &Station, count: u64) -> Result<Vec<TerminalSession>, String> {
+    let mut making = JoinSet::new();
+    let mut sessions = Vec::new();
+    for _ in 0..count {
+        if making.len() >= AT_ONCE {
+            sessions.push(made(&mut making).await?);
+        }
+        let mut order = station.order(&[]);
+        order.configuration.program = "/bin/sh".into();
+        order.configuration.env.remove("ENV");
+        order.configuration.stdio = Stdio::Pty {
+            size: WindowSize::default(),
+            mode: PtyMode::Cooked,
+        };
+        let remote = station.remote();
+        making.spawn(async move { TerminalEngine.make_remote(&remote, &order).await });
+    }
+    while !making.is_empty() {
+        sessions.push(made(&mut making).await?);
+    }
+    Ok(sessions)
+}
+
+async fn made<E>(making: &mut JoinSet<Result<TerminalSession, E>>) -> Result<TerminalSession, String>
+where
+    E: std::fmt::Display + Send + 'static,
+{
+    let made = within("a session", making.join_next()).await?.ok_or("no session")?;
+    let made = made.map_err(|error| error.to_string())?;
+    made.map_err(|error| error.to_string())
+}
+
+fn shims(station: &Station, sessions: &[TerminalSession]) -> Result<Vec<u32>, String> {
+    let state = station.state()?;
+    let shim = |session: &TerminalSession| {
+        let info = state.session(session.id()).info();
+        let info = info.map_err(|error| error.to_string())?;
+        Ok(info.ok_or("no info of a session")?.shim_pid)
+    };
+    sessions.iter().map(shim).collect()
+}
+
+/// One more host for each of some sessions.
+async fn attach(
+    station: &Station,
+    sessions: &[TerminalSession],
+    seed: u64,
+) -> Result<Vec<Duration>, String> {
+    let (remote, mut random) = (station.remote(), Random::new(seed));
+    let mut times = Vec::new();
+    for _ in 0..100 {
+        let session = &sessions[random.below(sessions.len() as u64) as usize];
+        let attachment = Attachment {
+            lease: Lease::Read,
+            ..Attachment::default()
+        };
+        let started = Instant::now();
+        let joined = TerminalEngine.attach_remote(&remote, session.id(), attachment);
+        let joined = within("an attach", joined).await?;
+        joined.map_err(|error| error.to_string())?;
+        times.push(started.elapsed());
+    }
+    Ok(times)
+}
+
+async fn end(sessions: Vec<TerminalSession>, report: &mut Report) -> Result<(), String> {
+    let started = Instant::now();
+    let mut ends = JoinSet::new();
+    for session in sessions {
+        ends.spawn(async move { session.terminate(Ladder::AT_ONCE).await });
+    }
+    while let Some(end) = within("terminate", ends.join_next()).await? {
+        let end = end.map_err(|error| error.to_string())?;
+        if !end.survivors.is_empty() {
+            report.violation(format!("{end:?}"));
+        }
+    }
+    let took = started.elapsed().as_secs_f64();
+    report.note(format!("all terminated in {took:.2} s"));
+    Ok(())
+}
+
+fn descriptors(pids: &[u32]) -> usize {
+    let of = |pid: &u32| fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+    pids.iter().map(of).sum()
+}
+
+/// Bytes of a process in memory, its part of what others have, too (proc_pid_smaps(5)).
+fn pss(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+/// Time that all threads of some processes had a processor (`schedstat`, sched-stats.rst).
+fn on_processor(pids: &[u32]) -> Duration {
+    let of = |pid: &u32| {
+        let threads = fs::read_dir(format!("/proc/{pid}/task"));
+        let times = threads.into_iter().flatten().flatten().filter_map(|thread| {
+            let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            text.split(' ').next()?.parse::<u64>().ok()
+        });
+        times.sum::<u64>()
+    };
+    Duration::from_nanos(pids.iter().map(of).sum())
+}

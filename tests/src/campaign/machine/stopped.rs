@@ -1,0 +1,197 @@
+//! Processes that are stopped and go on later: hosts, the runner, shims and children.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use bowline_transport::{Attachment, Remote, RemoteUrl, SessionId, TerminalEngine};
+use rustix::process::Signal;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::sleep;
+
+use super::host::Host;
+use super::program::FOLLOW;
+use super::station::{Station, send};
+use crate::campaign::support::{own, runtime, within};
+use crate::campaign::{Job, Random, Report};
+
+/// Sessions, with a host in a process of its own each.
+const SESSIONS: u64 = 4;
+
+/// Between two blocks of a session, in milliseconds.
+const PAUSE_MS: u64 = 5;
+
+/// One stop in so many is longer than a silence may be.
+const LONG_EVERY: u64 = 100;
+
+/// How long such a one is: a link counts as dead after 15 s.
+const LONG: Duration = Duration::from_secs(17);
+
+/// Longest of the others, in milliseconds.
+const SHORT_MS: u64 = 400;
+
+pub(crate) fn run(job: &Job) -> Report {
+    let mut report = Report::default();
+    if let Err(error) = runtime().block_on(campaign(job, &mut report)) {
+        report.violation(error);
+    }
+    report
+}
+
+/// Who is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    Host,
+    Runner,
+    Shim,
+    Child,
+}
+
+impl Who {
+    const ALL: [Self; 4] = [Self::Host, Self::Runner, Self::Shim, Self::Child];
+}
+
+async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
+    let mut random = Random::new(job.seed);
+    let station = Station::new().await?;
+    let mut sessions = Vec::new();
+    for _ in 0..SESSIONS {
+        sessions.push(Session::start(&station, random.draw()).await?);
+    }
+    let mut stopped = Duration::ZERO;
+    for number in 0..job.count {
+        let who = Who::ALL[random.below(4) as usize];
+        let session = &mut sessions[random.below(SESSIONS) as usize];
+        let long = job.count >= LONG_EVERY && number % LONG_EVERY == LONG_EVERY - 1;
+        let pause = match long {
+            true => LONG,
+            false => Duration::from_millis(100 + random.below(SHORT_MS)),
+        };
+        let pid = match who {
+            Who::Host => session.host.id(),
+            Who::Runner => station.pid(),
+            Who::Shim => Some(session.shim),
+            Who::Child => session.child,
+        };
+        send(pid, Signal::STOP);
+        sleep(pause).await;
+        send(pid, Signal::CONT);
+        stopped += pause;
+        let outcome = session.goes_on().await;
+        report.one(outcome.map_err(|why| format!("{who:?} for {pause:?}: {why}")));
+    }
+    for session in sessions {
+        if let Err(why) = session.finish().await {
+            report.violation(format!("at the end: {why}"));
+        }
+    }
+    report.note(format!(
+        "{SESSIONS} sessions; somebody was stopped for {:.0} s altogether",
+        stopped.as_secs_f64()
+    ));
+    Ok(())
+}
+
+/// A session with a host in a process of its own, which says how far it has read.
+struct Session {
+    host: Child,
+    said: Lines<BufReader<ChildStdout>>,
+    shim: u32,
+    child: Option<u32>,
+}
+
+impl Session {
+    async fn start(station: &Station, seed: u64) -> Result<Self, String> {
+        let remote = station.remote();
+        let order = station.speaker(seed, PAUSE_MS);
+        let made = within("a session", TerminalEngine.make_remote(&remote, &order)).await?;
+        let made = made.map_err(|error| error.to_string())?;
+        let (id, child) = (made.id(), made.pid());
+        made.detach();
+        let info = station.state()?.session(id).info();
+        let info = info.map_err(|error| error.to_string())?;
+        let mut host = Command::new(own());
+        let socket = super::program::socket(station.folder());
+        host.arg(FOLLOW)
+            .arg(socket)
+            .args([id.to_string(), seed.to_string()]);
+        host.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut host = host
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| error.to_string())?;
+        let said = host.stdout.take().ok_or("no output of a host")?;
+        Ok(Self {
+            host,
+            said: BufReader::new(said).lines(),
+            shim: info.ok_or("no info of a session")?.shim_pid,
+            child,
+        })
+    }
+
+    /// The host is asked how far it is, and is farther when it is asked again.
+    async fn goes_on(&mut self) -> Result<(), String> {
+        let before = self.ask("read\n").await?;
+        loop {
+            if self.ask("read\n").await? > before {
+                return Ok(());
+            }
+            sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    async fn ask(&mut self, what: &str) -> Result<u64, String> {
+        let input = self.host.stdin.as_mut().ok_or("no input of a host")?;
+        let asked = input.write_all(what.as_bytes()).await;
+        asked.map_err(|error| error.to_string())?;
+        let said = within("an answer of the host", self.said.next_line()).await?;
+        let said = said
+            .map_err(|error| error.to_string())?
+            .ok_or("the host is gone")?;
+        said.parse().map_err(|_| said)
+    }
+
+    /// All that was said and all that was typed came.
+    async fn finish(mut self) -> Result<(), String> {
+        self.ask("finish\n").await.map(drop)
+    }
+}
+
+/// The host: answers each line of its input by how many bytes it has read, or by what is wrong.
+pub(super) async fn follow(socket: &str, id: SessionId, seed: u64) -> Result<(), String> {
+    let remote = Remote::new(RemoteUrl::Unix(socket.into()));
+    let attachment = Attachment {
+        patience: Duration::from_secs(30),
+        ..Attachment::default()
+    };
+    let joined = TerminalEngine.attach_remote(&remote, id, attachment).await;
+    let mut host = Host::of(joined.map_err(|error| error.to_string())?, seed);
+    let mut asked = BufReader::new(tokio::io::stdin()).lines();
+    let mut output = tokio::io::stdout();
+    while let Ok(Some(line)) = asked.next_line().await {
+        let answer = match line.as_str() {
+            "finish" => {
+                let read = host.read();
+                let done = host.finish().await.map(|()| read);
+                return say(&mut output, done).await;
+            }
+            line => {
+                let typed = host.type_in(line);
+                let written = typed.await.map_err(|error| error.to_string())?;
+                written.and_then(|()| host.fine()).map(|()| host.read())
+            }
+        };
+        say(&mut output, answer).await?;
+    }
+    Ok(())
+}
+
+async fn say(output: &mut tokio::io::Stdout, what: Result<u64, String>) -> Result<(), String> {
+    let text = match what {
+        Ok(read) => format!("{read}\n"),
+        Err(why) => format!("{}\n", why.replace('\n', " ")),
+    };
+    let said = output.write_all(text.as_bytes()).await;
+    said.and(output.flush().await)
+        .map_err(|error| error.to_string())
+}
