@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
-pub(crate) use runner::{At, Attach, Kill, Ps, Serve};
+pub(crate) use runner::{At, Attach, Kill, Proof, Ps, Serve};
 
 /// Runs a coding agent's session and shows it as it grows.
 #[derive(Debug, Parser)]
@@ -117,12 +117,8 @@ pub(crate) struct Run {
     /// runs on its machine and lives through what happens to the network.
     #[arg(long, value_name = "URL")]
     pub(crate) runner: Option<String>,
-    /// The file with the runner's token; not needed over a socket.
-    #[arg(long, value_name = "PATH", requires = "runner")]
-    pub(crate) token_file: Option<PathBuf>,
-    /// The SHA-256 of the runner's certificate, for a certificate of its own.
-    #[arg(long, value_name = "SHA256", requires = "runner")]
-    pub(crate) fingerprint: Option<String>,
+    #[command(flatten)]
+    pub(crate) proof: Proof,
     /// What is printed: text for people, changes (one JSON object a line, as they come), or
     /// transcript (one JSON document at the end).
     #[arg(

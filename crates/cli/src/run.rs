@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use bowline_lifecycle::{
     Conversation, DialogueConfiguration, DialogueStdio, Environment, ExitStatus, Place, Prompt,
 };
-use bowline_runner::RunnerClient;
 
 use crate::args::{self, Output, Stdio};
 use crate::failure::Failure;
 use crate::live::{Close, Live, Policy, Signals};
+use crate::runner::client_at;
 use crate::view::{clean, tell};
 
 /// How much of the beginning of the agent's standard error is shown when it failed, in lines.
@@ -44,10 +44,7 @@ fn place(options: &args::Run) -> Result<Place, Failure> {
     let Some(url) = &options.runner else {
         return Ok(Place::Here);
     };
-    let fingerprint = options.fingerprint.as_deref();
-    let runner = RunnerClient::at(url, options.token_file.clone(), fingerprint);
-    let runner = runner.map_err(|error| Failure::usage(format!("cannot {error}")))?;
-    Ok(Place::Runner(runner.into_remote()))
+    Ok(Place::Runner(client_at(url, &options.proof)?.into_remote()))
 }
 
 /// A runner behind a socket has the same folders as we have.

@@ -1,19 +1,26 @@
 //! Which runner a command means, and which of its sessions.
 
 use bowline_lifecycle::SessionId;
-use bowline_runner::{RunnerClient, RunnerError, StateDir};
+use bowline_runner::{Identity, RunnerClient, RunnerError, StateDir};
 use serde_json::Value;
 
-use crate::args::At;
+use crate::args::{At, Proof};
 use crate::failure::Failure;
 
 /// The runner that was named, or the one of this user's own socket.
 pub(crate) fn client(at: &At) -> Result<RunnerClient, Failure> {
-    let client = match &at.runner {
-        Some(url) => RunnerClient::at(url, at.token_file.clone(), at.fingerprint.as_deref()),
-        None => return Ok(RunnerClient::local(&state()?)),
-    };
-    client.map_err(|error| Failure::usage(format!("cannot {error}")))
+    match &at.runner {
+        Some(url) => client_at(url, &at.proof),
+        None => Ok(RunnerClient::local(&state()?)),
+    }
+}
+
+/// The runner at a URL.
+pub(crate) fn client_at(url: &str, proof: &Proof) -> Result<RunnerClient, Failure> {
+    let client = RunnerClient::at(url, proof.token_file.clone(), proof.fingerprint.as_deref());
+    let client = client.map_err(|error| Failure::usage(format!("cannot {error}")))?;
+    let files = proof.client_cert.clone().zip(proof.client_key.clone());
+    Ok(client.with_identity(files.map(|(certificate, key)| Identity { certificate, key })))
 }
 
 /// This user's own state folder.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use bowline_transport::{
-    Attachment, BadUrl, Beginning, Remote, RemoteError, RemoteUrl, SessionId, TerminalEngine,
-    TerminalSession, TokenFile, Trust, WindowSize,
+    Attachment, BadUrl, Beginning, Identity, Remote, RemoteError, RemoteUrl, SessionId,
+    TerminalEngine, TerminalSession, TokenFile, Trust, WindowSize,
 };
 use bytes::Bytes;
 use serde::Deserialize;
@@ -86,6 +86,13 @@ impl RunnerClient {
             remote.trust = Trust::Certificates(vec![hash]);
         }
         Ok(Self { remote })
+    }
+
+    /// The same, for a daemon that lets nobody in without a certificate.
+    #[must_use]
+    pub fn with_identity(mut self, identity: Option<Identity>) -> Self {
+        self.remote.identity = identity;
+        self
     }
 
     /// The daemon as the lower layers know it.

@@ -23,7 +23,7 @@ mod serve;
 mod shim;
 
 pub use bowline_transport::wire;
-pub use bowline_transport::{Piece, Stream, TerminalSession};
+pub use bowline_transport::{Identity, Piece, Stream, TerminalSession};
 pub use client::{RunnerClient, RunnerError, RunnerProblem};
 pub use core::{
     ClientId, Core, CoreConfiguration, Effect, Policy, ReadBack, Screen, StreamConfiguration,

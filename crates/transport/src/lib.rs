@@ -124,9 +124,9 @@ pub use log::{Overflow, Piece};
 pub use login::{LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, RESOLVING};
 pub use pty_system::{HardenedPtySystem, pty_system};
 pub use remote::{
-    Address, Attachment, BadUrl, Beginning, Boxed, ByteStream, CredentialsProvider, Network,
-    NoCredentials, NoToken, Remote, RemoteError, RemoteOrder, RemoteUrl, Screen, SystemNetwork,
-    Token, TokenFile, Trust,
+    Address, Attachment, BadUrl, Beginning, Boxed, ByteStream, CredentialsProvider, Identity,
+    Network, NoCredentials, NoToken, Remote, RemoteError, RemoteOrder, RemoteUrl, Screen,
+    SystemNetwork, Token, TokenFile, Trust,
 };
 pub use session::{Kind, SessionId, Stream, TerminalSession};
 pub use signal::Signal;

@@ -12,6 +12,13 @@ pub(crate) struct At {
     /// socket when left out.
     #[arg(long, value_name = "URL")]
     pub(crate) runner: Option<String>,
+    #[command(flatten)]
+    pub(crate) proof: Proof,
+}
+
+/// How a runner and its client prove to each other who they are.
+#[derive(Debug, Args)]
+pub(crate) struct Proof {
     /// The file with the runner's token; not needed over the socket.
     #[arg(long, value_name = "PATH", requires = "runner")]
     pub(crate) token_file: Option<PathBuf>,
@@ -19,6 +26,17 @@ pub(crate) struct At {
     /// certificate of its own.
     #[arg(long, value_name = "SHA256", requires = "runner")]
     pub(crate) fingerprint: Option<String>,
+    /// Our certificate in PEM, for a runner that was started with --client-ca.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "runner",
+        requires = "client_key"
+    )]
+    pub(crate) client_cert: Option<PathBuf>,
+    /// The private key of our certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "client_cert")]
+    pub(crate) client_key: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -2,16 +2,17 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout};
 use std::time::Instant;
 
 use bowline_transport::{Configuration, Piece, PtyMode, Stdio, Stream, TerminalEngine, WindowSize};
+use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{BOWLINE, PATIENCE, Scripted, bowline, command, finish};
+use crate::support::{BOWLINE, Done, PATIENCE, Scripted, bowline, command, finish};
 
 const ASKS: &str = r#"
 [[turn]]
@@ -120,7 +121,7 @@ impl Served {
         }
     }
 
-    fn bowline(&self, args: &[&str]) -> crate::support::Done {
+    fn bowline(&self, args: &[&str]) -> Done {
         let mut command = command(args);
         command.env("BOWLINE_STATE_DIR", self.state());
         finish(command.spawn().unwrap())
@@ -380,50 +381,119 @@ fn a_dialogue_at_a_runner_reads_as_one_here_whatever_becomes_of_the_runner() {
     assert_eq!(words(&here), words(&away));
 }
 
+/// A runner that speaks TLS, with the first lines that it says.
+struct Encrypted {
+    runner: Child,
+    url: String,
+    token: String,
+    fingerprint: String,
+    _folder: TempDir,
+}
+
+impl Encrypted {
+    fn start(more: &[&str]) -> Self {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let state = folder.path().join("s").display().to_string();
+        let fixed = ["serve", "--state-dir", &state, "--tls-own"];
+        let listen = ["--listen", "127.0.0.1:0"];
+        let args = [&fixed[..], &listen, more].concat();
+        let mut runner = command(&args).spawn().unwrap();
+        let mut out = BufReader::new(runner.stdout.take().unwrap());
+        let mut read = |begin: &str| loop {
+            let mut line = String::new();
+            assert!(
+                out.read_line(&mut line).unwrap() > 0,
+                "it ended before {begin}"
+            );
+            if let Some(rest) = line.strip_prefix(begin) {
+                break rest.trim().to_owned();
+            }
+        };
+        Self {
+            url: format!("https://{}", read("listening on https://")),
+            token: read("token in "),
+            fingerprint: read("certificate "),
+            runner,
+            _folder: folder,
+        }
+    }
+
+    fn ask(&self, more: &[&str]) -> Done {
+        let fixed = ["ps", "--runner", &self.url, "--token-file", &self.token];
+        bowline(&[&fixed[..], more].concat())
+    }
+}
+
+impl Drop for Encrypted {
+    fn drop(&mut self) {
+        self.runner.kill().unwrap();
+        self.runner.wait().unwrap();
+    }
+}
+
 #[test]
 fn a_runner_with_a_certificate_of_its_own_is_known_by_its_fingerprint() {
-    let folder = tempfile::tempdir_in("/tmp").unwrap();
-    let state = folder.path().join("s").display().to_string();
-    let args = [
-        "serve",
-        "--state-dir",
-        &state,
-        "--listen",
-        "127.0.0.1:0",
-        "--tls-own",
-    ];
-    let mut runner = command(&args).spawn().unwrap();
-    let mut out = BufReader::new(runner.stdout.take().unwrap());
-    let mut read = |begin: &str| loop {
-        let mut line = String::new();
-        assert!(
-            out.read_line(&mut line).unwrap() > 0,
-            "it ended before {begin}"
-        );
-        if let Some(rest) = line.strip_prefix(begin) {
-            break rest.trim().to_owned();
+    let served = Encrypted::start(&[]);
+    let known = served.ask(&["--fingerprint", &served.fingerprint]);
+    assert_eq!(known.ok(), "no sessions\n");
+    served.ask(&["--fingerprint", &"0".repeat(64)]).failed(1);
+    served.ask(&[]).failed(1);
+}
+
+/// An authority, and files with its certificate and with one that it gave to a client.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    certificate: String,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut parameters = CertificateParams::new(Vec::new()).unwrap();
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let certificate = parameters.self_signed(&key).unwrap().pem();
+        Self {
+            issuer: Issuer::new(parameters, key),
+            certificate,
         }
+    }
+
+    /// Writes a client's certificate and its key; gives the arguments that show them.
+    fn vouch(&self, folder: &Path, name: &str) -> [String; 4] {
+        let mut parameters = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate().unwrap();
+        let certificate = parameters.signed_by(&key, &self.issuer).unwrap();
+        let path = |end: &str| folder.join(format!("{name}.{end}")).display().to_string();
+        std::fs::write(path("crt"), certificate.pem()).unwrap();
+        std::fs::write(path("key"), key.serialize_pem()).unwrap();
+        let [flag, key_flag] = ["--client-cert", "--client-key"].map(str::to_owned);
+        [flag, path("crt"), key_flag, path("key")]
+    }
+}
+
+#[test]
+fn a_runner_that_wants_certificates_lets_in_who_shows_one() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let (known, stranger) = (Authority::new(), Authority::new());
+    let authorities = folder.path().join("authorities.pem");
+    std::fs::write(&authorities, &known.certificate).unwrap();
+    let served = Encrypted::start(&["--client-ca", &authorities.display().to_string()]);
+    let ask = |shown: &[String]| {
+        let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+        served.ask(&[&["--fingerprint", &served.fingerprint][..], &shown].concat())
     };
-    let url = read("listening on https://");
-    let url = format!("https://{url}");
-    let token = read("token in ");
-    let fingerprint = read("certificate ");
-    let ask = |fingerprint: &str| {
-        bowline(&[
-            "ps",
-            "--runner",
-            &url,
-            "--token-file",
-            &token,
-            "--fingerprint",
-            fingerprint,
-        ])
-    };
-    assert_eq!(ask(&fingerprint).ok(), "no sessions\n");
-    ask(&"0".repeat(64)).failed(1);
-    bowline(&["ps", "--runner", &url, "--token-file", &token]).failed(1);
-    runner.kill().unwrap();
-    runner.wait().unwrap();
+    let friend = known.vouch(folder.path(), "friend");
+    assert_eq!(ask(&friend).ok(), "no sessions\n");
+    for shown in [&[][..], &stranger.vouch(folder.path(), "stranger")] {
+        let line = ask(shown).failed(1);
+        assert!(line.contains("show it one"), "{line}");
+    }
+    std::fs::remove_file(&friend[3]).unwrap();
+    let line = ask(&friend).failed(1);
+    assert!(line.contains("friend.key"), "{line}");
+    let line = ask(&friend[..2]).failed(2);
+    assert!(line.contains("--client-key"), "{line}");
 }
 
 #[tokio::test]

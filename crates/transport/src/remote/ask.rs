@@ -15,6 +15,7 @@ use super::error::RemoteError;
 use super::machine::Breakage;
 use super::open::{authorization, connect, failure, token};
 use super::target::Remote;
+use super::tls;
 use crate::connection::ReconnectFailure;
 
 /// How long a runner may take over a request: a child may be started for it, and a login shell
@@ -75,7 +76,7 @@ async fn exchange(
     path: &str,
     body: Bytes,
 ) -> Result<Response<Bytes>, Breakage> {
-    let lost = |error: hyper::Error| Breakage::lost(error.to_string());
+    let lost = |error: hyper::Error| tls::broken("the runner does not answer", &error);
     let stream = TokioIo::new(connect(remote).await?);
     let (mut sender, connection) = http1::handshake(stream).await.map_err(lost)?;
     let mut request = Request::builder()
@@ -101,7 +102,10 @@ async fn exchange(
     tokio::pin!(exchange);
     tokio::select! {
         answer = &mut exchange => answer,
-        // A connection that has ended may have brought the answer before.
-        _ = connection => exchange.await,
+        // A connection that has ended may have brought the answer before; if not, it knows why.
+        ended = connection => match (exchange.await, ended) {
+            (Err(_), Err(error)) => Err(lost(error)),
+            (answer, _) => answer,
+        },
     }
 }

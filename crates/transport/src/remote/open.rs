@@ -108,7 +108,7 @@ pub(super) async fn connect(remote: &Remote) -> Result<Box<dyn ByteStream>, Brea
     match &remote.url {
         RemoteUrl::Tcp {
             host, tls: true, ..
-        } => tls::secure(stream, host, &remote.trust).await.map_err(lost),
+        } => tls::secure(stream, host, remote).await,
         _ => Ok(stream),
     }
 }
@@ -153,7 +153,7 @@ fn limits() -> WebSocketConfig {
 fn unwelcome(error: Error) -> Breakage {
     match error {
         Error::Http(response) => turned_down(&response),
-        error => Breakage::lost(error.to_string()),
+        error => tls::broken("the runner does not answer", &error),
     }
 }
 

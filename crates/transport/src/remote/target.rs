@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::credentials::{CredentialsProvider, NoCredentials};
 use super::network::{Network, SystemNetwork};
-use super::tls::Trust;
+use super::tls::{Identity, Trust};
 use super::url::RemoteUrl;
 
 /// How long a lost link is tried for by default. After that the host is told, and may retry.
@@ -20,6 +20,8 @@ pub struct Remote {
     pub credentials: Arc<dyn CredentialsProvider>,
     /// How it proves who it is, where there is TLS.
     pub trust: Trust,
+    /// How we prove who we are, where it asks for that.
+    pub identity: Option<Identity>,
     /// How long a lost link is tried for before it is given up.
     pub patience: Duration,
     /// Who we are, for people who look at the runner's list: a name without secrets.
@@ -36,6 +38,7 @@ impl Remote {
             url,
             credentials: Arc::new(NoCredentials),
             trust: Trust::default(),
+            identity: None,
             patience: PATIENCE,
             client: format!("bowline {}", env!("CARGO_PKG_VERSION")),
             network: Arc::new(SystemNetwork),

@@ -1,6 +1,8 @@
-//! Whom to believe that he is the runner.
+//! Whom to believe that he is the runner, and how to prove who we are.
 
+use std::error::Error as StdError;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_rustls::TlsConnector;
@@ -11,13 +13,18 @@ use tokio_rustls::rustls::crypto::ring::{cipher_suite, default_provider};
 use tokio_rustls::rustls::crypto::{
     WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
 };
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-    version,
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore,
+    SignatureScheme, version,
 };
 
+use super::farewell::LastWords;
+use super::machine::Breakage;
 use super::network::ByteStream;
+use super::target::Remote;
+use crate::connection::ReconnectFailure;
 
 /// How a runner proves who it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,24 +41,74 @@ pub enum Trust {
     Unprotected,
 }
 
-/// Speaks TLS 1.3 over a connection.
+/// How we prove who we are to a runner that lets nobody in without a certificate (mutual TLS). Both
+/// files are read for each connection, so that a renewed certificate is shown from then on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Our certificate and those between it and the authority that the runner knows, in PEM.
+    pub certificate: PathBuf,
+    /// The private key of the first one, in PEM.
+    pub key: PathBuf,
+}
+
+/// Speaks TLS 1.3 over a connection to this host.
 pub(super) async fn secure(
     stream: Box<dyn ByteStream>,
     host: &str,
-    trust: &Trust,
-) -> io::Result<Box<dyn ByteStream>> {
-    let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-    let connector = TlsConnector::from(Arc::new(configuration(trust)?));
-    Ok(Box::new(connector.connect(name, stream).await?))
+    remote: &Remote,
+) -> Result<Box<dyn ByteStream>, Breakage> {
+    let lost = |error: io::Error| broken(&remote.url.to_string(), &error);
+    let name = ServerName::try_from(host.to_owned()).map_err(|it| lost(io::Error::other(it)))?;
+    let configuration = configuration(remote)?;
+    let connector = TlsConnector::from(Arc::new(configuration));
+    let stream = connector.connect(name, stream).await.map_err(lost)?;
+    Ok(Box::new(LastWords(stream)))
 }
 
-fn configuration(trust: &Trust) -> io::Result<ClientConfig> {
+/// What it means that a connection broke: a runner that refuses our certificate says so as late as
+/// in its first answer.
+pub(super) fn broken(what: &str, error: &(dyn StdError + 'static)) -> Breakage {
+    if is_refusal(error) {
+        let detail = format!(
+            "{what}: it lets nobody in without a certificate that it knows, show it one ({error})"
+        );
+        return Breakage::new(ReconnectFailure::Auth, detail);
+    }
+    Breakage::lost(format!("{what}: {error}"))
+}
+
+/// Whether a runner has refused our certificate, or wants one (RFC 8446, section 6.2).
+fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
+    if let Some(Error::AlertReceived(alert)) = error.downcast_ref() {
+        return matches!(
+            alert,
+            AlertDescription::CertificateRequired
+                | AlertDescription::BadCertificate
+                | AlertDescription::UnsupportedCertificate
+                | AlertDescription::CertificateRevoked
+                | AlertDescription::CertificateExpired
+                | AlertDescription::CertificateUnknown
+                | AlertDescription::UnknownCA
+                | AlertDescription::AccessDenied
+                | AlertDescription::DecryptError
+        );
+    }
+    // An I/O error hides what it is made of from `source`.
+    let inner = error
+        .downcast_ref::<io::Error>()
+        .and_then(|it| it.get_ref())
+        .map(|it| it as &(dyn StdError + 'static));
+    inner.or_else(|| error.source()).is_some_and(is_refusal)
+}
+
+fn configuration(remote: &Remote) -> Result<ClientConfig, Breakage> {
+    let unfit = |error: Error| Breakage::lost(format!("{}: {error}", remote.url));
     let provider = Arc::new(default_provider());
     let algorithms = provider.signature_verification_algorithms;
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&version::TLS13])
-        .map_err(io::Error::other)?;
-    let mut configuration = match trust {
+        .map_err(unfit)?;
+    let builder = match &remote.trust {
         Trust::Authorities => {
             let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
             builder.with_root_certificates(roots.collect::<RootCertStore>())
@@ -63,14 +120,40 @@ fn configuration(trust: &Trust) -> io::Result<ClientConfig> {
             builder.with_custom_certificate_verifier(verifier)
         }
         Trust::Unprotected => {
-            return Err(io::Error::other(
-                "an https:// runner has to prove who it is, name its certificate",
-            ));
+            return Err(Breakage::lost(format!(
+                "{}: an https:// runner has to prove who it is, name its certificate",
+                remote.url
+            )));
         }
-    }
-    .with_no_client_auth();
+    };
+    let mut configuration = match &remote.identity {
+        None => builder.with_no_client_auth(),
+        Some(identity) => {
+            let (chain, key) = identity.read()?;
+            let shown = builder.with_client_auth_cert(chain, key);
+            shown.map_err(|error| unusable(&identity.certificate, &error))?
+        }
+    };
     configuration.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(configuration)
+}
+
+impl Identity {
+    fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Breakage> {
+        let chain = CertificateDer::pem_file_iter(&self.certificate)
+            .and_then(Iterator::collect)
+            .map_err(|error| unusable(&self.certificate, &error))?;
+        let key = PrivateKeyDer::from_pem_file(&self.key);
+        Ok((chain, key.map_err(|error| unusable(&self.key, &error))?))
+    }
+}
+
+fn unusable(path: &Path, error: &dyn StdError) -> Breakage {
+    let detail = format!(
+        "our certificate cannot be shown: {}: {error}, give one in PEM and its key",
+        path.display()
+    );
+    Breakage::new(ReconnectFailure::Auth, detail)
 }
 
 /// Takes certificates that it knows, and no others. That the runner has the key is checked as ever.
