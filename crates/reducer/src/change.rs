@@ -138,7 +138,7 @@ impl Transcript {
         let records: Option<Vec<Record>> = self
             .log
             .read(cursor)
-            .map(|records| records.take(most.max(1)).collect());
+            .map(|records| first(records, most.max(1)));
         let is_reset = records.is_none();
         let end = match &records {
             Some(records) => Cursor::from_number(cursor.revision().number() + records.len() as u64),
@@ -179,6 +179,28 @@ impl Transcript {
             .map(|slot| Record { slot, from: 0 })
             .collect()
     }
+}
+
+/// The first records. What is sent of a text is as it is now, so that it has to begin before every
+/// byte that changed, those too of which only a later record tells: a reader would put the end of one
+/// text behind the beginning of another.
+fn first(mut records: impl Iterator<Item = Record>, most: usize) -> Vec<Record> {
+    let mut first: Vec<Record> = records.by_ref().take(most).collect();
+    let mut places: HashMap<Slot, usize, FixedState> = HashMap::default();
+    for (place, record) in first.iter().enumerate() {
+        if matches!(record.slot, Slot::Text(_)) {
+            places.insert(record.slot, place);
+        }
+    }
+    if places.is_empty() {
+        return first;
+    }
+    for later in records {
+        if let Some(&place) = places.get(&later.slot) {
+            first[place].from = first[place].from.min(later.from);
+        }
+    }
+    first
 }
 
 /// Each record once, at its first place. A text that changed several times begins at the lowest

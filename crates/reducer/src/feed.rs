@@ -51,6 +51,11 @@ impl Feed {
         }
     }
 
+    /// Every byte of the stream so far.
+    pub(crate) fn log(&self) -> &[u8] {
+        &self.log
+    }
+
     /// Bytes of the stream as they are.
     pub(crate) fn raw(&mut self, bytes: &str) -> &mut Self {
         self.log.extend(bytes.as_bytes());

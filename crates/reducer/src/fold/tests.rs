@@ -2,6 +2,7 @@
 
 mod call;
 mod draft;
+mod laws;
 mod message;
 mod permission;
 mod random;

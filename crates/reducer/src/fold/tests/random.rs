@@ -7,7 +7,7 @@ use crate::host::{HostDecision, HostEvent};
 use crate::window::Window;
 
 /// A small generator of numbers, the same in every run (xorshift, 64 bits).
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
     fn below(&mut self, end: u64) -> u64 {
@@ -30,7 +30,7 @@ impl Dice {
     }
 }
 
-fn step(feed: &mut Feed, dice: &mut Dice) {
+pub(super) fn step(feed: &mut Feed, dice: &mut Dice) {
     let (message, call, task) = (dice.name("m"), dice.name("t"), dice.name("k"));
     let index = dice.below(3) as u32;
     let parent = dice.parent();
@@ -70,7 +70,7 @@ fn step(feed: &mut Feed, dice: &mut Dice) {
 }
 
 /// Every state in a transcript, wherever it stands.
-fn states(value: &Value, out: &mut Vec<String>) {
+pub(super) fn states(value: &Value, out: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
             let state = members.get("state").and_then(Value::as_str);
