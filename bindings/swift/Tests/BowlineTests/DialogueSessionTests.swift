@@ -1,4 +1,4 @@
-// Tests: DialogueSession, DialogueEventStream, Receipt, Engine
+// Tests: DialogueSession, DialogueEventStream, Receipt, Engine, TokenProvider
 import Bowline
 import XCTest
 

@@ -46,10 +46,12 @@ fn run(is_check: bool) -> Result<(), Failure> {
     outcome
 }
 
-/// Builds the library alone: together with the generators it would contain them.
+/// Builds the generators, and the library alone: together with them it would contain them.
 fn build() -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    call(Command::new(cargo).args(["build", "--quiet", "-p", "bowline-ffi"]))?;
+    for package in ["bowline-bindgen", "bowline-ffi"] {
+        call(Command::new(&cargo).args(["build", "--quiet", "-p", package]))?;
+    }
     let mut path = std::env::current_exe()?;
     path.set_file_name(format!(
         "{}bowline_ffi{}",
