@@ -9,12 +9,13 @@ use crate::error::{BowlineError, Outcome};
 use crate::events::{DialogueEventStream, EventLimits};
 use crate::executor::{ExecutorConfiguration, HostTerminal, TerminalExecutor};
 use crate::hooks::{HookConfiguration, HookServer};
+use crate::login::{self, LoginEnvironmentView, LoginShellQuery};
 use crate::manager::{ManagerConfiguration, SessionManager};
 use crate::permission::PermissionAnswer;
 use crate::recording::Recording;
 use crate::registry::{MetricsView, SessionPermission, TerminalEntry, TombstoneEntry};
 use crate::remote::RunnerConfiguration;
-use crate::runtime::{call, finish};
+use crate::runtime::{call, finish, wait};
 use crate::session::{DialogueSession, HeardSession};
 use crate::shell::{ShellConfiguration, ShellSession};
 
@@ -104,15 +105,56 @@ impl Engine {
         configuration: DialogueConfiguration,
     ) -> Outcome<Arc<DialogueSession>> {
         let configuration = self.completed(configuration).try_into()?;
-        let remote = runner.try_into()?;
-        let session = session.parse().map_err(|_| BowlineError::Configuration {
-            reason: format!("attach {session:?}: it is no session id, give the one of the list"),
-        })?;
+        let (remote, session) = (runner.try_into()?, id(&session)?);
         finish(async move {
             let session = core::DialogueSession::attach(&remote, session, configuration).await?;
             Ok(DialogueSession::new(session))
         })
         .await
+    }
+
+    /// As [`attach`](Self::attach), with a stream of events that hears of everything that the agent
+    /// has said, from its start on.
+    ///
+    /// # Errors
+    ///
+    /// As [`attach`](Self::attach).
+    #[uniffi::method(default(limits = None))]
+    pub async fn attach_heard(
+        &self,
+        runner: RunnerConfiguration,
+        session: String,
+        configuration: DialogueConfiguration,
+        limits: Option<EventLimits>,
+    ) -> Outcome<HeardSession> {
+        let configuration = self.completed(configuration).try_into()?;
+        let (remote, session) = (runner.try_into()?, id(&session)?);
+        let limits = limits.map(Into::into).unwrap_or_default();
+        finish(async move {
+            let attached =
+                core::DialogueSession::attach_subscribed(&remote, session, configuration, limits);
+            let (session, events) = attached.await?;
+            Ok(HeardSession {
+                session: DialogueSession::new(session),
+                events: DialogueEventStream::of(events),
+            })
+        })
+        .await
+    }
+
+    /// The environment that the user's login shell makes, for hosts that were not started from one:
+    /// an app of a desktop has no `PATH` to speak of. The shell is asked once; one that gives no
+    /// answer leaves the host's own environment, and the answer says why.
+    ///
+    /// # Errors
+    ///
+    /// Only a fault of the library.
+    #[uniffi::method(default(query = None))]
+    pub async fn login_environment(
+        &self,
+        query: Option<LoginShellQuery>,
+    ) -> Outcome<LoginEnvironmentView> {
+        wait(async move { Ok(login::ask(query.unwrap_or_default()).await) }).await
     }
 
     /// Starts a shell, or any program for people, on a terminal.
@@ -260,6 +302,12 @@ impl Engine {
         })
         .await
     }
+}
+
+fn id(text: &str) -> Outcome<core::SessionId> {
+    text.parse().map_err(|_| BowlineError::Configuration {
+        reason: format!("attach {text:?}: it is no session id, give the one of the list"),
+    })
 }
 
 impl Engine {

@@ -7,7 +7,7 @@ use bowline_lifecycle as core;
 
 /// The environment of a process: the host's own, with changes. The variables of an outer agent are
 /// taken out.
-#[derive(Clone, Debug, Default, uniffi::Record)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, uniffi::Record)]
 pub struct EnvironmentChanges {
     /// Begin with nothing instead of the host's variables.
     #[uniffi(default = false)]

@@ -27,6 +27,7 @@ mod executor;
 mod feed;
 mod hooks;
 mod logging;
+mod login;
 mod manager;
 mod mirror;
 mod options;
@@ -71,6 +72,7 @@ pub use hooks::{
     HookReport, HookRoute, HookServer, HookStream, HookVariables, ToolVerdict, common_hook_kinds,
 };
 pub use logging::{LogLevel, LogLine, LogSink, set_logging};
+pub use login::{LoginEnvironmentView, LoginShellQuery, LoginSource};
 pub use manager::{
     EndReasonKind, KilledSession, ManagedEnd, ManagedSession, ManagerConfiguration, ManagerPrompt,
     SessionKind, SessionManager, SessionReport, ShutdownReport,

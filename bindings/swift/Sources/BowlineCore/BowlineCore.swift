@@ -2012,6 +2012,27 @@ public protocol EngineProtocol: AnyObject, Sendable {
     func attach(runner: RunnerConfiguration, session: String, configuration: DialogueConfiguration) async throws  -> DialogueSession
 
     /**
+     * As [`attach`](Self::attach), with a stream of events that hears of everything that the agent
+     * has said, from its start on.
+     *
+     * # Errors
+     *
+     * As [`attach`](Self::attach).
+     */
+    func attachHeard(runner: RunnerConfiguration, session: String, configuration: DialogueConfiguration, limits: EventLimits?) async throws  -> HeardSession
+
+    /**
+     * The environment that the user's login shell makes, for hosts that were not started from one:
+     * an app of a desktop has no `PATH` to speak of. The shell is asked once; one that gives no
+     * answer leaves the host's own environment, and the answer says why.
+     *
+     * # Errors
+     *
+     * Only a fault of the library.
+     */
+    func loginEnvironment(query: LoginShellQuery?) async throws  -> LoginEnvironmentView
+
+    /**
      * What all sessions of this process have done since it began.
      *
      * # Errors
@@ -2213,6 +2234,55 @@ open func attach(runner: RunnerConfiguration, session: String, configuration: Di
             completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
             freeFunc: ffi_bowline_ffi_rust_future_free_u64,
             liftFunc: FfiConverterTypeDialogueSession_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * As [`attach`](Self::attach), with a stream of events that hears of everything that the agent
+     * has said, from its start on.
+     *
+     * # Errors
+     *
+     * As [`attach`](Self::attach).
+     */
+open func attachHeard(runner: RunnerConfiguration, session: String, configuration: DialogueConfiguration, limits: EventLimits? = nil)async throws  -> HeardSession  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_engine_attach_heard(
+                        self.uniffiCloneHandle(),FfiConverterTypeRunnerConfiguration_lower(runner),FfiConverterString.lower(session),FfiConverterTypeDialogueConfiguration_lower(configuration),FfiConverterOptionTypeEventLimits.lower(limits)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeHeardSession_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * The environment that the user's login shell makes, for hosts that were not started from one:
+     * an app of a desktop has no `PATH` to speak of. The shell is asked once; one that gives no
+     * answer leaves the host's own environment, and the answer says why.
+     *
+     * # Errors
+     *
+     * Only a fault of the library.
+     */
+open func loginEnvironment(query: LoginShellQuery? = nil)async throws  -> LoginEnvironmentView  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_engine_login_environment(
+                        self.uniffiCloneHandle(),FfiConverterOptionTypeLoginShellQuery.lower(query)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeLoginEnvironmentView_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
@@ -10119,6 +10189,194 @@ public func FfiConverterTypeLogLine_lower(_ value: LogLine) -> RustBuffer {
 
 
 /**
+ * An environment, and where it is from.
+ */
+public struct LoginEnvironmentView: Equatable, Hashable {
+    /**
+     * For a configuration: these variables and no other.
+     */
+    public var changes: EnvironmentChanges
+    /**
+     * The shell that was asked.
+     */
+    public var shell: String
+    /**
+     * Which way of asking was answered.
+     */
+    public var source: LoginSource
+    /**
+     * What came of the ways that were tried before, in their order.
+     */
+    public var failures: [String]
+    /**
+     * The files that the shell read at its start, as far as its kind tells and they exist.
+     */
+    public var files: [String]
+    /**
+     * How long it took, in milliseconds.
+     */
+    public var tookMs: UInt64
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * For a configuration: these variables and no other.
+         */changes: EnvironmentChanges,
+        /**
+         * The shell that was asked.
+         */shell: String,
+        /**
+         * Which way of asking was answered.
+         */source: LoginSource,
+        /**
+         * What came of the ways that were tried before, in their order.
+         */failures: [String],
+        /**
+         * The files that the shell read at its start, as far as its kind tells and they exist.
+         */files: [String],
+        /**
+         * How long it took, in milliseconds.
+         */tookMs: UInt64) {
+        self.changes = changes
+        self.shell = shell
+        self.source = source
+        self.failures = failures
+        self.files = files
+        self.tookMs = tookMs
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension LoginEnvironmentView: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeLoginEnvironmentView: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoginEnvironmentView {
+        return
+            try LoginEnvironmentView(
+                changes: FfiConverterTypeEnvironmentChanges.read(from: &buf),
+                shell: FfiConverterString.read(from: &buf),
+                source: FfiConverterTypeLoginSource.read(from: &buf),
+                failures: FfiConverterSequenceString.read(from: &buf),
+                files: FfiConverterSequenceString.read(from: &buf),
+                tookMs: FfiConverterUInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: LoginEnvironmentView, into buf: inout [UInt8]) {
+        FfiConverterTypeEnvironmentChanges.write(value.changes, into: &buf)
+        FfiConverterString.write(value.shell, into: &buf)
+        FfiConverterTypeLoginSource.write(value.source, into: &buf)
+        FfiConverterSequenceString.write(value.failures, into: &buf)
+        FfiConverterSequenceString.write(value.files, into: &buf)
+        FfiConverterUInt64.write(value.tookMs, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLoginEnvironmentView_lift(_ buf: RustBuffer) throws -> LoginEnvironmentView {
+    return try FfiConverterTypeLoginEnvironmentView.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLoginEnvironmentView_lower(_ value: LoginEnvironmentView) -> RustBuffer {
+    return FfiConverterTypeLoginEnvironmentView.lower(value)
+}
+
+
+/**
+ * Which shell is asked, and how.
+ */
+public struct LoginShellQuery: Equatable, Hashable {
+    /**
+     * The shell, by its full path; the user's own when absent.
+     */
+    public var shell: String?
+    /**
+     * How long it may take, in milliseconds; 8,000 when absent.
+     */
+    public var patienceMs: UInt64?
+    /**
+     * Ask it in any case: an answer that was had before does not count.
+     */
+    public var isFresh: Bool
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The shell, by its full path; the user's own when absent.
+         */shell: String? = nil,
+        /**
+         * How long it may take, in milliseconds; 8,000 when absent.
+         */patienceMs: UInt64? = nil,
+        /**
+         * Ask it in any case: an answer that was had before does not count.
+         */isFresh: Bool = false) {
+        self.shell = shell
+        self.patienceMs = patienceMs
+        self.isFresh = isFresh
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension LoginShellQuery: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeLoginShellQuery: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoginShellQuery {
+        return
+            try LoginShellQuery(
+                shell: FfiConverterOptionString.read(from: &buf),
+                patienceMs: FfiConverterOptionUInt64.read(from: &buf),
+                isFresh: FfiConverterBool.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: LoginShellQuery, into buf: inout [UInt8]) {
+        FfiConverterOptionString.write(value.shell, into: &buf)
+        FfiConverterOptionUInt64.write(value.patienceMs, into: &buf)
+        FfiConverterBool.write(value.isFresh, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLoginShellQuery_lift(_ buf: RustBuffer) throws -> LoginShellQuery {
+    return try FfiConverterTypeLoginShellQuery.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLoginShellQuery_lower(_ value: LoginShellQuery) -> RustBuffer {
+    return FfiConverterTypeLoginShellQuery.lower(value)
+}
+
+
+/**
  * How a session ended.
  */
 public struct ManagedEnd: Equatable, Hashable {
@@ -16836,6 +17094,91 @@ public func FfiConverterTypeLogLevel_lower(_ value: LogLevel) -> RustBuffer {
 
 
 /**
+ * Which way of asking was answered.
+ */
+
+public enum LoginSource: Equatable, Hashable {
+
+    /**
+     * The shell, as a login and interactively.
+     */
+    case interactive
+    /**
+     * The shell, as a login.
+     */
+    case login
+    /**
+     * None: the host's own environment.
+     */
+    case inherited
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension LoginSource: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeLoginSource: FfiConverterRustBuffer {
+    typealias SwiftType = LoginSource
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoginSource {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .interactive
+
+        case 2: return .login
+
+        case 3: return .inherited
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: LoginSource, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .interactive:
+            writeInt(&buf, Int32(1))
+
+
+        case .login:
+            writeInt(&buf, Int32(2))
+
+
+        case .inherited:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLoginSource_lift(_ buf: RustBuffer) throws -> LoginSource {
+    return try FfiConverterTypeLoginSource.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeLoginSource_lower(_ value: LoginSource) -> RustBuffer {
+    return FfiConverterTypeLoginSource.lower(value)
+}
+
+
+
+/**
  * What became of a prompt, by the kind of its session.
  */
 
@@ -20345,6 +20688,30 @@ fileprivate struct FfiConverterOptionTypeHookVariables: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeLoginShellQuery: FfiConverterRustBuffer {
+    typealias SwiftType = LoginShellQuery?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeLoginShellQuery.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeLoginShellQuery.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeManagedEnd: FfiConverterRustBuffer {
     typealias SwiftType = ManagedEnd?
 
@@ -21713,6 +22080,12 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_engine_attach() != 29698) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_engine_attach_heard() != 35924) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_engine_login_environment() != 12618) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_engine_metrics() != 48252) {

@@ -378,6 +378,16 @@ uint64_t uniffi_bowline_ffi_fn_constructor_engine_new(RustBuffer configuration, 
 uint64_t uniffi_bowline_ffi_fn_method_engine_attach(uint64_t ptr, RustBuffer runner, RustBuffer session, RustBuffer configuration
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_ATTACH_HEARD
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_ATTACH_HEARD
+uint64_t uniffi_bowline_ffi_fn_method_engine_attach_heard(uint64_t ptr, RustBuffer runner, RustBuffer session, RustBuffer configuration, RustBuffer limits
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_LOGIN_ENVIRONMENT
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_LOGIN_ENVIRONMENT
+uint64_t uniffi_bowline_ffi_fn_method_engine_login_environment(uint64_t ptr, RustBuffer query
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_METRICS
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_METRICS
 RustBuffer uniffi_bowline_ffi_fn_method_engine_metrics(uint64_t ptr, RustCallStatus *_Nonnull out_status
@@ -1433,6 +1443,18 @@ uint16_t uniffi_bowline_ffi_checksum_method_changestream_stop(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_ATTACH
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_ATTACH
 uint16_t uniffi_bowline_ffi_checksum_method_engine_attach(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_ATTACH_HEARD
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_ATTACH_HEARD
+uint16_t uniffi_bowline_ffi_checksum_method_engine_attach_heard(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_LOGIN_ENVIRONMENT
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_LOGIN_ENVIRONMENT
+uint16_t uniffi_bowline_ffi_checksum_method_engine_login_environment(void
 
 );
 #endif

@@ -2,7 +2,7 @@
 import Bowline
 import XCTest
 
-final class DialogueSessionTests: XCTestCase {
+final class DialogueSessionTests: TimedTestCase {
     func testAPromptIsAnsweredWhileItStreams() async throws {
         try await withSession(configuration()) { session in
             XCTAssertNotNil(try session.pid())

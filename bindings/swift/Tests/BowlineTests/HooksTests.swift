@@ -2,7 +2,7 @@
 import Bowline
 import XCTest
 
-final class HooksTests: XCTestCase {
+final class HooksTests: TimedTestCase {
     func testAHookIsToldAndItsQuestionAnswered() async throws {
         XCTAssertTrue(commonHookKinds().contains("PreToolUse"))
         let gate = HookGate(kinds: ["PreToolUse"], deadlineMs: 30_000, fallback: .nothing)

@@ -2,7 +2,7 @@
 import Bowline
 import XCTest
 
-final class RecordingTests: XCTestCase {
+final class RecordingTests: TimedTestCase {
     /// What the parser and the reducer give for each fixture, as `.ci/sums` has written it.
     private func sums() throws -> [String: String] {
         let file = programs.appendingPathComponent("fixtures.sha256")

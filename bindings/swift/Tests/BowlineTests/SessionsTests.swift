@@ -2,7 +2,7 @@
 import Bowline
 import XCTest
 
-final class SessionsTests: XCTestCase {
+final class SessionsTests: TimedTestCase {
     private func cat() throws -> ShellConfiguration {
         ShellConfiguration(
             cwd: try temporary().path, program: .command(program: "/bin/cat", args: []),
@@ -33,6 +33,23 @@ final class SessionsTests: XCTestCase {
         XCTAssertGreaterThanOrEqual(try shell.outputBytes(), 8)
         let late = await refused { try await shell.typeText(text: "x") }
         XCTAssertEqual(late, "Ended")
+    }
+
+    func testAnAppOfTheDesktopTakesTheEnvironmentOfALoginShell() async throws {
+        let shell = LoginShellQuery(shell: "/bin/sh", isFresh: true)
+        let found = try await engine().loginEnvironment(query: shell)
+        XCTAssertEqual(found.source, .interactive, "\(found.failures)")
+        XCTAssertEqual(found.shell, "/bin/sh")
+        XCTAssertNotNil(found.changes.set["PATH"])
+        var script = try cat()
+        script.environment = found.changes
+        script.program = .command(program: "/bin/sh", args: ["-c", "echo $PATH"])
+        let started = try await engine().startShell(configuration: script)
+        try await wait(for: found.changes.set["PATH"] ?? "", of: started)
+        let none = LoginShellQuery(shell: "/no/such/shell", isFresh: true)
+        let own = try await engine().loginEnvironment(query: none)
+        XCTAssertEqual(own.source, .inherited)
+        XCTAssertFalse(own.failures.isEmpty)
     }
 
     func testWhatIsTypedReachesTheProgram() async throws {

@@ -21,11 +21,14 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    for package in ["bowline-ffi", "understudy"] {
-        let mut build = Command::new(&cargo);
-        call(build.args(["build", "--quiet", "--profile", "small", "-p", package]))?;
+    for build in [
+        ["--profile", "small", "-p", "bowline-ffi"],
+        ["--profile", "dev", "-p", "understudy"],
+    ] {
+        call(Command::new(&cargo).args(["build", "--quiet"]).args(build))?;
     }
-    let folder = std::env::current_dir()?.join("target/small");
+    let target = std::env::current_dir()?.join("target");
+    let (folder, programs) = (target.join("small"), target.join("debug"));
     let library = format!(
         "{}bowline_ffi{}",
         std::env::consts::DLL_PREFIX,
@@ -34,25 +37,26 @@ fn run() -> Result<(), Failure> {
     let bytes = std::fs::metadata(folder.join(library))?.len();
     let size = format!("library: {:.2} MB, stripped", bytes as f64 / 1e6);
     writeln!(std::io::stdout().lock(), "{size}")?;
-    kotlin(&folder)?;
-    swift(&folder)
+    kotlin(&folder, &programs)?;
+    swift(&folder, &programs)
 }
 
-fn kotlin(folder: &Path) -> Result<(), Failure> {
+fn kotlin(folder: &Path, programs: &Path) -> Result<(), Failure> {
     let target = format!("-Dcargo.target={}", folder.display());
+    let programs = format!("-Dcargo.programs={}", programs.display());
     let mut kotlin = Command::new(".ci/kotlin");
     call(
         kotlin
             .args(["test", "-Dtest=BenchTest", "-Dbowline.bench=true"])
-            .arg(target),
+            .args([target, programs]),
     )
 }
 
-fn swift(folder: &Path) -> Result<(), Failure> {
+fn swift(folder: &Path, programs: &Path) -> Result<(), Failure> {
     let mut swift = Command::new(".ci/swift");
     swift.env("BOWLINE_LIBRARY_PATH", folder);
     swift.args(["run", "--disable-sandbox", "-c", "release", "Bench"]);
-    call(swift.arg(folder.join("understudy")))
+    call(swift.arg(programs.join("understudy")))
 }
 
 fn call(command: &mut Command) -> Result<(), Failure> {

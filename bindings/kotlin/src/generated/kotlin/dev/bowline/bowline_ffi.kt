@@ -786,6 +786,10 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_attach(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_engine_attach_heard(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_engine_login_environment(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_metrics(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_open_manager(
@@ -1046,6 +1050,10 @@ internal object UniffiLib {
     external fun uniffi_bowline_ffi_fn_constructor_engine_new(`configuration`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_attach(`ptr`: Long,`runner`: RustBuffer.ByValue,`session`: RustBuffer.ByValue,`configuration`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_engine_attach_heard(`ptr`: Long,`runner`: RustBuffer.ByValue,`session`: RustBuffer.ByValue,`configuration`: RustBuffer.ByValue,`limits`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_engine_login_environment(`ptr`: Long,`query`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_metrics(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -1489,6 +1497,12 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach() and 0xFFFF) != 29698) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach_heard() and 0xFFFF) != 35924) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_login_environment() and 0xFFFF) != 12618) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_metrics() and 0xFFFF) != 48252) {
@@ -4430,6 +4444,27 @@ public interface EngineInterface {
     suspend fun `attach`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: DialogueConfiguration): DialogueSession
 
     /**
+     * As [`attach`](Self::attach), with a stream of events that hears of everything that the agent
+     * has said, from its start on.
+     *
+     * # Errors
+     *
+     * As [`attach`](Self::attach).
+     */
+    suspend fun `attachHeard`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: DialogueConfiguration, `limits`: EventLimits? = null): HeardSession
+
+    /**
+     * The environment that the user's login shell makes, for hosts that were not started from one:
+     * an app of a desktop has no `PATH` to speak of. The shell is asked once; one that gives no
+     * answer leaves the host's own environment, and the answer says why.
+     *
+     * # Errors
+     *
+     * Only a fault of the library.
+     */
+    suspend fun `loginEnvironment`(`query`: LoginShellQuery? = null): LoginEnvironmentView
+
+    /**
      * What all sessions of this process have done since it began.
      *
      * # Errors
@@ -4688,6 +4723,70 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_u64(future) },
         // lift function
         { FfiConverterTypeDialogueSession.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * As [`attach`](Self::attach), with a stream of events that hears of everything that the agent
+     * has said, from its start on.
+     *
+     * # Errors
+     *
+     * As [`attach`](Self::attach).
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `attachHeard`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: DialogueConfiguration, `limits`: EventLimits?) : HeardSession {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_engine_attach_heard(
+                uniffiHandle,
+
+        FfiConverterTypeRunnerConfiguration.lower(`runner`),
+        FfiConverterString.lower(`session`),
+        FfiConverterTypeDialogueConfiguration.lower(`configuration`),
+        FfiConverterOptionalTypeEventLimits.lower(`limits`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeHeardSession.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * The environment that the user's login shell makes, for hosts that were not started from one:
+     * an app of a desktop has no `PATH` to speak of. The shell is asked once; one that gives no
+     * answer leaves the host's own environment, and the answer says why.
+     *
+     * # Errors
+     *
+     * Only a fault of the library.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `loginEnvironment`(`query`: LoginShellQuery?) : LoginEnvironmentView {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_engine_login_environment(
+                uniffiHandle,
+
+        FfiConverterOptionalTypeLoginShellQuery.lower(`query`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeLoginEnvironmentView.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -13635,6 +13734,140 @@ public object FfiConverterTypeLogLine: FfiConverterRustBuffer<LogLine> {
 
 
 /**
+ * An environment, and where it is from.
+ */
+data class LoginEnvironmentView (
+    /**
+     * For a configuration: these variables and no other.
+     */
+    var `changes`: EnvironmentChanges
+    ,
+    /**
+     * The shell that was asked.
+     */
+    var `shell`: kotlin.String
+    ,
+    /**
+     * Which way of asking was answered.
+     */
+    var `source`: LoginSource
+    ,
+    /**
+     * What came of the ways that were tried before, in their order.
+     */
+    var `failures`: List<kotlin.String>
+    ,
+    /**
+     * The files that the shell read at its start, as far as its kind tells and they exist.
+     */
+    var `files`: List<kotlin.String>
+    ,
+    /**
+     * How long it took, in milliseconds.
+     */
+    var `tookMs`: kotlin.ULong
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeLoginEnvironmentView: FfiConverterRustBuffer<LoginEnvironmentView> {
+    override fun read(buf: ByteBuffer): LoginEnvironmentView {
+        return LoginEnvironmentView(
+            FfiConverterTypeEnvironmentChanges.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterTypeLoginSource.read(buf),
+            FfiConverterSequenceString.read(buf),
+            FfiConverterSequenceString.read(buf),
+            FfiConverterULong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: LoginEnvironmentView) = (
+            FfiConverterTypeEnvironmentChanges.allocationSize(value.`changes`) +
+            FfiConverterString.allocationSize(value.`shell`) +
+            FfiConverterTypeLoginSource.allocationSize(value.`source`) +
+            FfiConverterSequenceString.allocationSize(value.`failures`) +
+            FfiConverterSequenceString.allocationSize(value.`files`) +
+            FfiConverterULong.allocationSize(value.`tookMs`)
+    )
+
+    override fun write(value: LoginEnvironmentView, buf: ByteBuffer) {
+            FfiConverterTypeEnvironmentChanges.write(value.`changes`, buf)
+            FfiConverterString.write(value.`shell`, buf)
+            FfiConverterTypeLoginSource.write(value.`source`, buf)
+            FfiConverterSequenceString.write(value.`failures`, buf)
+            FfiConverterSequenceString.write(value.`files`, buf)
+            FfiConverterULong.write(value.`tookMs`, buf)
+    }
+}
+
+
+
+/**
+ * Which shell is asked, and how.
+ */
+data class LoginShellQuery (
+    /**
+     * The shell, by its full path; the user's own when absent.
+     */
+    var `shell`: kotlin.String? = null
+    ,
+    /**
+     * How long it may take, in milliseconds; 8,000 when absent.
+     */
+    var `patienceMs`: kotlin.ULong? = null
+    ,
+    /**
+     * Ask it in any case: an answer that was had before does not count.
+     */
+    var `isFresh`: kotlin.Boolean = false
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeLoginShellQuery: FfiConverterRustBuffer<LoginShellQuery> {
+    override fun read(buf: ByteBuffer): LoginShellQuery {
+        return LoginShellQuery(
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalULong.read(buf),
+            FfiConverterBoolean.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: LoginShellQuery) = (
+            FfiConverterOptionalString.allocationSize(value.`shell`) +
+            FfiConverterOptionalULong.allocationSize(value.`patienceMs`) +
+            FfiConverterBoolean.allocationSize(value.`isFresh`)
+    )
+
+    override fun write(value: LoginShellQuery, buf: ByteBuffer) {
+            FfiConverterOptionalString.write(value.`shell`, buf)
+            FfiConverterOptionalULong.write(value.`patienceMs`, buf)
+            FfiConverterBoolean.write(value.`isFresh`, buf)
+    }
+}
+
+
+
+/**
  * How a session ended.
  */
 data class ManagedEnd (
@@ -19971,6 +20204,53 @@ public object FfiConverterTypeLogLevel: FfiConverterRustBuffer<LogLevel> {
 
 
 /**
+ * Which way of asking was answered.
+ */
+
+enum class LoginSource {
+
+    /**
+     * The shell, as a login and interactively.
+     */
+    INTERACTIVE,
+    /**
+     * The shell, as a login.
+     */
+    LOGIN,
+    /**
+     * None: the host's own environment.
+     */
+    INHERITED;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeLoginSource: FfiConverterRustBuffer<LoginSource> {
+    override fun read(buf: ByteBuffer) = try {
+        LoginSource.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: LoginSource) = 4UL
+
+    override fun write(value: LoginSource, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * What became of a prompt, by the kind of its session.
  */
 sealed class ManagerPrompt: Disposable  {
@@ -23166,6 +23446,38 @@ public object FfiConverterOptionalTypeHookVariables: FfiConverterRustBuffer<Hook
         } else {
             buf.put(1)
             FfiConverterTypeHookVariables.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeLoginShellQuery: FfiConverterRustBuffer<LoginShellQuery?> {
+    override fun read(buf: ByteBuffer): LoginShellQuery? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeLoginShellQuery.read(buf)
+    }
+
+    override fun allocationSize(value: LoginShellQuery?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeLoginShellQuery.allocationSize(value)
+        }
+    }
+
+    override fun write(value: LoginShellQuery?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeLoginShellQuery.write(value, buf)
         }
     }
 }

@@ -21,7 +21,7 @@ import com.sun.jna.Native
  */
 public object Bowline {
     /** The revision of the surface that these sources were generated for. */
-    private const val REVISION: UInt = 1u
+    private const val REVISION: UInt = 2u
 
     private val ready: Unit by lazy { initialize() }
 
@@ -82,6 +82,9 @@ public object Bowline {
             uniffiCallbackInterfaceLogSink.log,
             uniffiCallbackInterfaceLogSink.uniffiFree,
             uniffiCallbackInterfaceLogSink.uniffiClone,
+            uniffiCallbackInterfaceTokenProvider.token,
+            uniffiCallbackInterfaceTokenProvider.uniffiFree,
+            uniffiCallbackInterfaceTokenProvider.uniffiClone,
         )
         for (callback in callbacks) {
             Native.setCallbackThreadInitializer(callback, CallbackThreadInitializer(true, false, "bowline"))

@@ -2,12 +2,15 @@ package dev.bowline
 
 import java.nio.file.Files
 import java.nio.file.Path
+import java.util.concurrent.TimeUnit
 import kotlin.time.Duration.Companion.milliseconds
 import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.Timeout
 
 class LeakTest {
     /** 2,000 in a campaign (`-Dbowline.cycles=2000`), fewer each day. */
@@ -43,7 +46,8 @@ class LeakTest {
     }
 
     @Test
-    fun `nothing grows with the number of sessions`() = kotlinx.coroutines.runBlocking {
+    @Timeout(value = 60, unit = TimeUnit.MINUTES)
+    fun `nothing grows with the number of sessions`() = runBlocking {
         repeat(20) { cycle() }
         eventually("nothing is left") { atRest() }
         System.gc()

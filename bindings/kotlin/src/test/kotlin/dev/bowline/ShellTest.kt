@@ -26,6 +26,18 @@ class ShellTest {
         happenings().first { (it as? SessionEvent.Output)?.line == wanted }
 
     @Test
+    fun `an app of the desktop takes the environment of a login shell`() = live {
+        val found = engine.loginEnvironment(LoginShellQuery("/bin/sh", isFresh = true))
+        assertEquals(LoginSource.INTERACTIVE, found.source, found.failures.toString())
+        assertEquals("/bin/sh", found.shell)
+        val path = found.changes.set.getValue("PATH")
+        engine.startShell(shell("echo \$PATH").copy(environment = found.changes)).use { it.line(path) }
+        val own = engine.loginEnvironment(LoginShellQuery("/no/such/shell", isFresh = true))
+        assertEquals(LoginSource.INHERITED, own.source)
+        assertTrue(own.failures.isNotEmpty())
+    }
+
+    @Test
     fun `lines come as the program writes them`() = live {
         engine.startShell(shell("echo one; echo two; exit 4")).use { shell ->
             val exit = shell.exited()

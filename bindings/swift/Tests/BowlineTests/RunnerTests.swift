@@ -1,0 +1,224 @@
+// Tests: Engine, DialogueSession, TokenProvider
+import Bowline
+import Foundation
+import XCTest
+
+/// A program of ours, until it is stopped.
+private final class Running {
+    private let process = Process()
+    private let output = Pipe()
+    private var rest = Data()
+
+    init(_ program: String, _ arguments: [String]) throws {
+        process.executableURL = programs.appendingPathComponent(program)
+        process.arguments = arguments
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+    }
+
+    /// Kills it: Swift's threads block signals, and what they start inherits that.
+    func stop() {
+        kill(process.processIdentifier, SIGKILL)
+    }
+
+    /// Kills it, and waits until it is gone with all that has its output. `Process` would wait for
+    /// whatever was started while it ran, since that inherits what `Process` watches.
+    func ended() {
+        stop()
+        while !output.fileHandleForReading.availableData.isEmpty {}
+    }
+
+    /// What its next line that begins so goes on with.
+    func said(_ beginning: String) throws -> String {
+        while true {
+            while let end = rest.firstIndex(of: 0x0a) {
+                let line = String(decoding: rest[..<end], as: UTF8.self)
+                rest = Data(rest[(end + 1)...])
+                if line.hasPrefix(beginning) { return String(line.dropFirst(beginning.count)) }
+            }
+            let more = output.fileHandleForReading.availableData
+            if more.isEmpty { throw NeverCame() }
+            rest += more
+        }
+    }
+}
+
+/// A runner on a port of its own, or on that of another one that has ended.
+private final class Runner {
+    private let running: Running
+    let address: String
+    let token: String
+
+    init(at address: String = "127.0.0.1:0", for hosts: [String] = []) throws {
+        let folder = try temporary()
+        running = try Running(
+            "bowline",
+            [
+                "serve", "--listen", address,
+                "--state-dir", folder.appendingPathComponent("state").path,
+                "--socket", folder.appendingPathComponent("socket").path,
+            ] + hosts.flatMap { ["--host", $0] })
+        self.address = try running.said("listening on http://")
+        token = try String(contentsOfFile: running.said("token in "), encoding: .utf8)
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    func stop() {
+        running.stop()
+    }
+
+    func ended() {
+        running.ended()
+    }
+
+    var configuration: RunnerConfiguration { RunnerConfiguration(url: "http://\(address)", token: token) }
+}
+
+/// Gives a wrong token until that is refused, and the right one from then on.
+private final class Tokens: TokenProvider {
+    let refusals = Shared<Bool>()
+    private let right: String
+
+    init(_ right: String) {
+        self.right = right
+    }
+
+    func token(wasRefused: Bool) throws -> String? {
+        refusals.add(wasRefused)
+        return refusals.all.contains(true)
+            ? right : String(repeating: "0", count: right.count)
+    }
+}
+
+private func isAtRest(_ transcript: Transcript, turns: Int) -> Bool {
+    transcript.results.count == turns && transcript.phase == .idle
+}
+
+/// A first link that breaks is told to the host, which tries again.
+private func attached(_ runner: RunnerConfiguration, _ id: String) async throws -> HeardSession {
+    for _ in 0..<50 {
+        do {
+            return try await engine().attachHeard(
+                runner: runner, session: id, configuration: configuration())
+        } catch BowlineError.Start {
+            continue
+        }
+    }
+    throw NeverCame()
+}
+
+/// Asks for everything, answers what is asked, and gives what was said.
+private func converse(_ session: DialogueSession) async throws -> String {
+    for prompt in ["hello", "/tool ls", "/lines 300", "/big 300000"] {
+        let settled = try await session.say(prompt).settled()
+        XCTAssertEqual(settled, .answered)
+    }
+    let receipt = try await session.say("/ask make")
+    try await session.allow(session.asked().requestId)
+    let settled = try await receipt.settled()
+    XCTAssertEqual(settled, .answered)
+    return try await session.until { isAtRest($0, turns: 5) }.said
+}
+
+private func states(_ events: DialogueEventStream) async throws -> [ConnectionView] {
+    var states: [ConnectionView] = []
+    var cursor: UInt64 = 0
+    while let batch = try await events.next(cursor: cursor, most: 10_000, lingerMs: 0) {
+        cursor = batch.cursor
+        for case .event(let event) in batch.events {
+            if case .connection(let state) = event.kind { states.append(state) }
+        }
+    }
+    return states
+}
+
+final class RunnerTests: TimedTestCase {
+    private func at(_ runner: RunnerConfiguration) throws -> DialogueConfiguration {
+        var there = try configuration()
+        there.runner = runner
+        return there
+    }
+
+    func testADialogueAtARunnerSaysTheSameOverLinksThatBreak() async throws {
+        let here = try await withSession(configuration()) { try await converse($0) }
+        let first = try Runner()
+        first.ended()
+        // A runner has to know by which names it is reached, and a proxy what it stands in front of.
+        let chaos = try ["1", "2", "3", "4"].map {
+            try Running("chaos", ["--to", first.address, "--seed", $0])
+        }
+        defer { chaos.forEach { $0.stop() } }
+        let proxies = try chaos.map { try String($0.said("listening on ").prefix { $0 != "," }) }
+        let runner = try Runner(at: first.address, for: proxies)
+        defer { runner.stop() }
+        var reconnected = 0
+        for proxy in proxies {
+            // The first order is not repeated: it goes the straight way.
+            let first = try await engine().start(configuration: at(runner.configuration))
+            let id = try first.id()
+            _ = try await first.detach()
+            let tokens = Tokens(runner.token)
+            let broken = RunnerConfiguration(url: "http://\(proxy)", tokens: tokens)
+            let heard = try await attached(broken, id)
+            async let connections = states(heard.events)
+            let said = try await converse(heard.session)
+            XCTAssertEqual(said, here)
+            let end = try await heard.session.terminate()
+            XCTAssertTrue(end.isExpected)
+            for state in try await connections {
+                guard case .reconnected(_, let gap) = state else { continue }
+                XCTAssertEqual(gap, 0)
+                reconnected += 1
+            }
+            XCTAssertTrue(tokens.refusals.all.contains(true))
+        }
+        XCTAssertGreaterThanOrEqual(reconnected, 2)
+        print("\(reconnected) links were made again")
+    }
+
+    func testAHostGoesAndAnotherOneGoesOn() async throws {
+        let runner = try Runner()
+        defer { runner.stop() }
+        var there = try configuration("--pace", "1")
+        there.runner = runner.configuration
+        let first = try await engine().start(configuration: there)
+        _ = try await first.say("hello").settled()
+        let said = try await first.until { isAtRest($0, turns: 1) }.said
+        let detached = try await first.detach()
+        XCTAssertTrue(detached.isExpected)
+        let session = try await engine().attach(
+            runner: runner.configuration, session: first.id(), configuration: configuration())
+        let again = try await session.until { isAtRest($0, turns: 1) }.said
+        XCTAssertEqual(again, said)
+        try await session.say("/sleep 600")
+        try await session.until { $0.toolCalls().last?.state == .running }
+        _ = try await session.interrupt()
+        try await session.until { $0.results.count == 2 }
+        try await session.say("/exit 3")
+        let end = try await session.untilEnded()
+        XCTAssertEqual(end.exit.code, 3)
+        let wrong = RunnerConfiguration(url: "http://\(runner.address)", token: "0000")
+        let (plain, id) = (try configuration(), try first.id())
+        let refusal = await refused {
+            _ = try await engine().attach(runner: wrong, session: id, configuration: plain)
+        }
+        XCTAssertEqual(refusal, "Start")
+    }
+
+    func testAManagerHasDialoguesAtARunner() async throws {
+        let runner = try Runner()
+        defer { runner.stop() }
+        let list = ManagerConfiguration(stateFolder: try temporary().path)
+        let manager = try await engine().openManager(configuration: list)
+        let made = try await manager.createDialogue(
+            configuration: at(runner.configuration), label: "far")
+        let session = try manager.dialogue(id: made.id)
+        _ = try await session.say("hello").settled()
+        try await session.until { !$0.results.isEmpty }
+        let killed = try await manager.kill(id: made.id)
+        XCTAssertNotNil(killed.report)
+        _ = try await manager.shutdown()
+    }
+}
