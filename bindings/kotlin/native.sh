@@ -14,6 +14,7 @@ case "$(uname -s)-$(uname -m)" in
         exit 1
         ;;
 esac
-cargo build --profile small -p bowline-ffi
+# Of one kind alone: Rust optimizes nothing over crates when a library for other Rust is made as well.
+cargo rustc --profile small -p bowline-ffi --lib --crate-type cdylib
 mkdir -p "bindings/kotlin/target/native/$platform"
 cp "target/small/$library" "bindings/kotlin/target/native/$platform"

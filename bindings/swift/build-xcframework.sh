@@ -12,8 +12,9 @@ fi
 targets=(aarch64-apple-darwin x86_64-apple-darwin aarch64-apple-ios aarch64-apple-ios-sim x86_64-apple-ios)
 rustup target add "${targets[@]}"
 for target in "${targets[@]}"; do
-    # Alone: together with the generators it would contain them.
-    cargo build --profile small -p bowline-ffi --target "$target"
+    # Of one kind alone: Rust optimizes nothing over crates when a library for other Rust is made as
+    # well.
+    cargo rustc --profile small -p bowline-ffi --lib --crate-type staticlib --target "$target"
 done
 
 package=bindings/swift

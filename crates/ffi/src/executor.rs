@@ -225,7 +225,7 @@ impl TerminalExecutor {
     ///
     /// # Errors
     ///
-    /// [`BowlineError::NotFound`] when no command runs in one, [`BowlineError::Ended`].
+    /// [`BowlineError::NotFound`] when no command runs in one, or it has just ended.
     pub async fn type_text(&self, text: String) -> Outcome<()> {
         let running = self
             .pty
@@ -238,7 +238,7 @@ impl TerminalExecutor {
             terminal
                 .write(Bytes::from(text))
                 .await
-                .map_err(|error| BowlineError::Ended {
+                .map_err(|error| BowlineError::NotFound {
                     reason: error.to_string(),
                 })
         })

@@ -5474,7 +5474,7 @@ public protocol TerminalExecutorProtocol: AnyObject, Sendable {
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when no command runs in one, [`BowlineError::Ended`].
+     * [`BowlineError::NotFound`] when no command runs in one, or it has just ended.
      */
     func typeText(text: String) async throws
 
@@ -5638,7 +5638,7 @@ open func hooks()throws  -> HookStream  {
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when no command runs in one, [`BowlineError::Ended`].
+     * [`BowlineError::NotFound`] when no command runs in one, or it has just ended.
      */
 open func typeText(text: String)async throws   {
     return
@@ -22145,7 +22145,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_terminalexecutor_hooks() != 25161) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text() != 53329) {
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text() != 65334) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hostterminal_start_command() != 42459) {

@@ -146,8 +146,9 @@ final class RunnerTests: TimedTestCase {
         let first = try Runner()
         first.ended()
         // A runner has to know by which names it is reached, and a proxy what it stands in front of.
-        let chaos = try ["1", "2", "3", "4"].map {
-            try Running("chaos", ["--to", first.address, "--seed", $0])
+        let faults = ["cut", "reset", "half-close", "stall"].flatMap { ["--fault", $0] }
+        let chaos = try (1...6).map {
+            try Running("chaos", ["--to", first.address, "--seed", "\($0)"] + faults)
         }
         defer { chaos.forEach { $0.stop() } }
         let proxies = try chaos.map { try String($0.said("listening on ").prefix { $0 != "," }) }
@@ -174,7 +175,7 @@ final class RunnerTests: TimedTestCase {
             }
             XCTAssertTrue(tokens.refusals.all.contains(true))
         }
-        XCTAssertGreaterThanOrEqual(reconnected, 2)
+        XCTAssertGreaterThan(reconnected, 0)
         print("\(reconnected) links were made again")
     }
 

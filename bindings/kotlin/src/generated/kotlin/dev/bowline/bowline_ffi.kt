@@ -1562,7 +1562,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_hooks() and 0xFFFF) != 25161) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text() and 0xFFFF) != 53329) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text() and 0xFFFF) != 65334) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hostterminal_start_command() and 0xFFFF) != 42459) {
@@ -9711,7 +9711,7 @@ public interface TerminalExecutorInterface {
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when no command runs in one, [`BowlineError::Ended`].
+     * [`BowlineError::NotFound`] when no command runs in one, or it has just ended.
      */
     suspend fun `typeText`(`text`: kotlin.String)
 
@@ -9953,7 +9953,7 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when no command runs in one, [`BowlineError::Ended`].
+     * [`BowlineError::NotFound`] when no command runs in one, or it has just ended.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
