@@ -77,7 +77,12 @@ pub fn set_logging(level: LogLevel, sink: Option<Arc<dyn LogSink>>) -> Outcome<(
             });
         }
         let level = if sink.is_some() { level } else { LogLevel::Off };
-        *SINK.lock().unwrap_or_else(PoisonError::into_inner) = sink;
+        let before = {
+            let mut current = SINK.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *current, sink)
+        };
+        // Letting go of it calls the host, which is done under no lock.
+        drop(before);
         LEVEL.store(level as u8, Ordering::Relaxed);
         tracing::callsite::rebuild_interest_cache();
         Ok(())

@@ -12,6 +12,8 @@ class TimedTestCase: XCTestCase {
         let watchdog = Watchdog(name, patience)
         super.invokeTest()
         watchdog.stop()
+        // Standard output is a pipe here: without this a run looks as if it stood still.
+        fflush(nil)
     }
 }
 
