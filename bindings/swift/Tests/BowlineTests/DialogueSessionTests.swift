@@ -169,8 +169,10 @@ final class DialogueSessionTests: TimedTestCase {
         plain.stop()
         let none = try await plain.next(cursor: 0, most: 1, lingerMs: 0)
         XCTAssertNil(none)
+        // Before the prompt: what happens is told from then on.
+        let happenings = try session.happenings()
         try await session.say("hello")
-        for try await batch in try session.happenings() where batch.events.contains(where: isTurnEnd) {
+        for try await batch in happenings where batch.events.contains(where: isTurnEnd) {
             break
         }
         _ = try await session.end()
