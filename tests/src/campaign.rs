@@ -241,4 +241,33 @@ pub static ALL: &[Campaign] = &[
         second: 10_000,
         run: machine::descriptors,
     },
+    Campaign {
+        name: "clock",
+        what: "a clock that steps costs a link, a session or a byte",
+        first: 4,
+        second: 40,
+        run: machine::clock,
+    },
+    Campaign {
+        name: "runner-sessions",
+        what: "a session costs its runner more than 8 descriptors, or leaves somebody",
+        first: 50,
+        second: 1_000,
+        run: machine::runner_sessions,
+    },
+    Campaign {
+        name: "prompt-files",
+        what: "a killed host leaves a prompt in a file, or others may read one",
+        first: 50,
+        second: 1_000,
+        run: machine::prompt_files,
+    },
+    Campaign {
+        name: "soak",
+        what: "over links that are cut every 2 s a byte is lost, a transcript differs, or something \
+               grows",
+        first: 8,
+        second: 900,
+        run: machine::soak,
+    },
 ];

@@ -61,3 +61,23 @@ fn stopped() {
 fn descriptors() {
     survives("descriptors");
 }
+
+#[test]
+fn clock() {
+    survives("clock");
+}
+
+#[test]
+fn runner_sessions() {
+    survives("runner-sessions");
+}
+
+#[test]
+fn prompt_files() {
+    survives("prompt-files");
+}
+
+#[test]
+fn soak() {
+    survives("soak");
+}

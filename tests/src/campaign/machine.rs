@@ -4,30 +4,39 @@
 //! Everything is real but the child, which says what everybody knows beforehand, so that each byte
 //! can be told from every other one.
 
+mod clock;
 mod descriptors;
 mod disk;
 mod faulty;
 mod frames;
 mod host;
 mod journals;
+mod many;
 mod memory_group;
 mod oom;
 mod outage;
 mod program;
+mod prompt_files;
 mod shim_killed;
+mod soak;
 mod speech;
 mod station;
 mod stopped;
 mod tmpfs;
+mod usage;
 
 use std::process::ExitCode;
 
+pub(super) use clock::run as clock;
 pub(super) use descriptors::run as descriptors;
 pub(super) use disk::run as disk;
 pub(super) use journals::run as journals;
+pub(super) use many::run as runner_sessions;
 pub(super) use oom::run as oom;
 pub(super) use outage::{run_killed as runner_killed, run_upgraded as upgrade};
+pub(super) use prompt_files::run as prompt_files;
 pub(super) use shim_killed::run as shim_killed;
+pub(super) use soak::run as soak;
 pub(super) use stopped::run as stopped;
 
 /// Does what a hidden mode says; `None` if the arguments name none of these.

@@ -4,7 +4,6 @@
 //! the same; another one on a file system for terminals that has few. And a thousand hosts come and
 //! go.
 
-use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,6 +19,7 @@ use tokio::time::sleep;
 use super::host::Host;
 use super::program;
 use super::station::Station;
+use super::usage::{self, on_processor};
 use crate::campaign::support::{in_lanes, runtime, within};
 use crate::campaign::{Job, Random, Report};
 
@@ -135,9 +135,10 @@ async fn under_limit(limit: u64, mut random: Random) -> Result<Option<f64>, Stri
 
 /// What the runner uses of a core, in a hundred, with nothing to do.
 async fn idle(station: &Station) -> Result<f64, String> {
-    let before = (on_processor(station)?, Instant::now());
+    let runner = [station.pid().ok_or("no runner")?];
+    let before = (on_processor(&runner), Instant::now());
     sleep(WINDOW).await;
-    let used = on_processor(station)?.saturating_sub(before.0);
+    let used = on_processor(&runner).saturating_sub(before.0);
     let cpu = 100.0 * used.as_secs_f64() / before.1.elapsed().as_secs_f64();
     if cpu > MOST_CPU {
         return Err(format!("the runner used {cpu:.1} % of a core for nothing"));
@@ -153,17 +154,6 @@ async fn alive(station: &mut Station) -> Result<(), String> {
         return Err("the runner has ended".to_owned());
     }
     station.end_runner(Signal::TERM).await
-}
-
-/// Time that all threads of the runner had a processor (`schedstat`, sched-stats.rst).
-fn on_processor(station: &Station) -> Result<Duration, String> {
-    let pid = station.pid().ok_or("no runner")?;
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).map_err(|error| error.to_string())?;
-    let times = threads.flatten().filter_map(|thread| {
-        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split(' ').next()?.parse::<u64>().ok()
-    });
-    Ok(Duration::from_nanos(times.sum()))
 }
 
 /// One session after the other, until there is no terminal for the next.
@@ -232,11 +222,7 @@ async fn come_and_go(count: u64) -> Result<(u64, String), String> {
     let (remote, seed) = (station.remote(), 5);
     let host = Host::start(&remote, &station.speaker(seed, 50), seed).await?;
     let id = host.session.id();
-    let open = || -> Result<usize, String> {
-        let pid = station.pid().ok_or("no runner")?;
-        let entries = fs::read_dir(format!("/proc/{pid}/fd"));
-        Ok(entries.map_err(|error| error.to_string())?.count())
-    };
+    let runner = [station.pid().ok_or("no runner")?];
     let join = async || {
         let attachment = Attachment {
             lease: Lease::Read,
@@ -250,12 +236,12 @@ async fn come_and_go(count: u64) -> Result<(u64, String), String> {
     // What is opened once and for all is opened by the first.
     drop(join().await?);
     sleep(WINDOW).await;
-    let before = open()?;
+    let before = usage::descriptors(&runner);
     for _ in 0..count {
         drop(join().await?);
     }
     let settled = within("as few descriptors as before", async {
-        while open().is_ok_and(|now| now > before) {
+        while usage::descriptors(&runner) > before {
             sleep(Duration::from_millis(5)).await;
         }
     });

@@ -19,6 +19,8 @@ struct State {
     read: u64,
     /// When the link last came up again.
     up: Option<Instant>,
+    /// How often the link was down.
+    drops: u64,
     /// What broke a promise.
     wrong: Option<String>,
 }
@@ -59,6 +61,11 @@ impl Host {
     /// Bytes that were read.
     pub(super) fn read(&self) -> u64 {
         self.state.borrow().read
+    }
+
+    /// How often the link was down.
+    pub(super) fn drops(&self) -> u64 {
+        self.state.borrow().drops
     }
 
     /// What broke a promise so far.
@@ -162,6 +169,7 @@ async fn watch_link(mut link: watch::Receiver<ConnectionState>, told: watch::Sen
             ConnectionState::Connected | ConnectionState::Reconnected { .. } => {
                 state.up = Some(Instant::now());
             }
+            ConnectionState::Reconnecting { attempt: 1 } => state.drops += 1,
             ConnectionState::Reconnecting { .. } => {}
         });
     }

@@ -1,6 +1,5 @@
 //! Many sessions on one runner: what they cost.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use bowline_runner::wire::Lease;
@@ -11,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::station::Station;
+use super::usage::{descriptors, in_memory, on_processor};
 use crate::campaign::support::{percentiles, runtime, within};
 use crate::campaign::{Job, Random, Report};
 
@@ -49,7 +49,7 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
     let each = |total: f64| total / sessions.len() as f64;
     let runners = (descriptors(&[runner]) as f64 - before as f64) / job.count as f64;
     let held = each(descriptors(&shims) as f64);
-    let memory = each(shims.iter().map(|pid| pss(*pid)).sum::<u64>() as f64) / 1048576.0;
+    let memory = each(in_memory(&shims) as f64) / 1048576.0;
     let all: Vec<u32> = shims.iter().copied().chain([runner]).collect();
     let (cpu, watched) = (on_processor(&all), Instant::now());
     sleep(WINDOW).await;
@@ -65,7 +65,9 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
     ));
     report.note(GOALS);
     if runners > MOST_DESCRIPTORS {
-        report.violation(format!("{runners:.1} descriptors of the runner for a session"));
+        report.violation(format!(
+            "{runners:.1} descriptors of the runner for a session"
+        ));
     }
     end(sessions, report).await
 }
@@ -94,11 +96,15 @@ async fn open(station: &Station, count: u64) -> Result<Vec<TerminalSession>, Str
     Ok(sessions)
 }
 
-async fn made<E>(making: &mut JoinSet<Result<TerminalSession, E>>) -> Result<TerminalSession, String>
+async fn made<E>(
+    making: &mut JoinSet<Result<TerminalSession, E>>,
+) -> Result<TerminalSession, String>
 where
     E: std::fmt::Display + Send + 'static,
 {
-    let made = within("a session", making.join_next()).await?.ok_or("no session")?;
+    let made = within("a session", making.join_next())
+        .await?
+        .ok_or("no session")?;
     let made = made.map_err(|error| error.to_string())?;
     made.map_err(|error| error.to_string())
 }
@@ -151,30 +157,4 @@ async fn end(sessions: Vec<TerminalSession>, report: &mut Report) -> Result<(), 
     let took = started.elapsed().as_secs_f64();
     report.note(format!("all terminated in {took:.2} s"));
     Ok(())
-}
-
-fn descriptors(pids: &[u32]) -> usize {
-    let of = |pid: &u32| fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
-    pids.iter().map(of).sum()
-}
-
-/// Bytes of a process in memory, its part of what others have, too (proc_pid_smaps(5)).
-fn pss(pid: u32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
-}
-
-/// Time that all threads of some processes had a processor (`schedstat`, sched-stats.rst).
-fn on_processor(pids: &[u32]) -> Duration {
-    let of = |pid: &u32| {
-        let threads = fs::read_dir(format!("/proc/{pid}/task"));
-        let times = threads.into_iter().flatten().flatten().filter_map(|thread| {
-            let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-            text.split(' ').next()?.parse::<u64>().ok()
-        });
-        times.sum::<u64>()
-    };
-    Duration::from_nanos(pids.iter().map(of).sum())
 }

@@ -24,6 +24,12 @@ pub(super) const HOG: &str = "--hog";
 /// Reads a session and checks it: socket, session, seed.
 pub(super) const FOLLOW: &str = "--follow";
 
+/// Keeps prompts in files until it is killed.
+pub(super) const KEEP: &str = "--keep-prompts";
+
+/// Is the understudy.
+pub(super) const AGENT: &str = "--agent";
+
 /// What a runner says when it serves.
 pub(super) const READY: &str = "ready";
 
@@ -34,6 +40,8 @@ pub(super) fn run(args: &[String]) -> Option<ExitCode> {
         SHIM => Some(run_shim()),
         SPEAK => Some(speak(number(1)?, number(2)?)),
         HOG => Some(hog()),
+        AGENT => Some(understudy::run(args.iter().skip(1).map(Into::into))),
+        KEEP => Some(super::prompt_files::keep()),
         FOLLOW => Some(follow(args.get(1)?, args.get(2)?, number(3)?)),
         _ => None,
     }
