@@ -11,6 +11,8 @@ use crate::error::{Expected, Fault, ParseError, ParseErrorKind};
 use crate::event::{Envelope, Event, Spelling, walk};
 use crate::frame::{Frame, Oversize, Window};
 use crate::grammar::{Parsed, byte};
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+use crate::simd::utf8::from_utf8;
 
 /// UTF-8's byte order mark, which some writers put before the first line.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -365,7 +367,13 @@ struct NotUtf8 {
 
 /// The lines as text when all of them are UTF-8, and nothing otherwise.
 fn fast_check(rest: &[u8]) -> &str {
-    simdutf8::basic::from_utf8(rest).unwrap_or_default()
+    from_utf8(rest).unwrap_or_default()
+}
+
+/// The bytes as text, when they are UTF-8.
+#[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
+fn from_utf8(bytes: &[u8]) -> Option<&str> {
+    simdutf8::basic::from_utf8(bytes).ok()
 }
 
 /// Checks the next lines to be UTF-8: as many as stand before the first bad one, at least one.
@@ -373,7 +381,7 @@ fn fast_check(rest: &[u8]) -> &str {
 /// The fast check reads everything to its end. Among bad lines that would be the same bytes again
 /// and again, so there the standard one is used, which stops where it fails.
 fn check(rest: &[u8], is_dirty: bool) -> Result<&str, NotUtf8> {
-    if !is_dirty && let Ok(text) = simdutf8::basic::from_utf8(rest) {
+    if !is_dirty && let Some(text) = from_utf8(rest) {
         return Ok(text);
     }
     let error = match std::str::from_utf8(rest) {
@@ -384,8 +392,8 @@ fn check(rest: &[u8], is_dirty: bool) -> Result<&str, NotUtf8> {
     let lines = memrchr(b'\n', valid)
         .and_then(|end| valid.get(..=end))
         .unwrap_or_default();
-    match simdutf8::basic::from_utf8(lines) {
-        Ok(text) if !text.is_empty() => Ok(text),
+    match from_utf8(lines) {
+        Some(text) if !text.is_empty() => Ok(text),
         _ => Err(NotUtf8 {
             at: error.valid_up_to(),
             cut: error.error_len().is_none(),

@@ -10,3 +10,4 @@
 
 pub(crate) mod scan;
 pub(crate) mod unescape;
+pub(crate) mod utf8;

@@ -1,0 +1,108 @@
+//! Checks text to be UTF-8, two cache lines at a time where it is ASCII, as nearly all of it is.
+
+use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256};
+
+/// Bytes that are looked at together.
+const BLOCK: usize = 128;
+
+/// The bytes as text, when they are UTF-8.
+pub(crate) fn from_utf8(bytes: &[u8]) -> Option<&str> {
+    if !is_x86_feature_detected!("avx2") {
+        return simdutf8::basic::from_utf8(bytes).ok();
+    }
+    // SAFETY: the machine has AVX2, as the lines above have found out.
+    let is_utf8 = unsafe { is_utf8(bytes) };
+    // SAFETY: the bytes were checked: every part of them is ASCII or has passed `simdutf8`.
+    is_utf8.then(|| unsafe { std::str::from_utf8_unchecked(bytes) })
+}
+
+/// A stretch of blocks that are not ASCII is checked by itself. The blocks around it are, so that no
+/// character reaches over its ends in valid text.
+#[target_feature(enable = "avx2")]
+fn is_utf8(bytes: &[u8]) -> bool {
+    let (blocks, _) = bytes.as_chunks::<BLOCK>();
+    let mut blocks = blocks.iter().enumerate();
+    while let Some((from, _)) = blocks.find(|(_, block)| !is_ascii(block)) {
+        let to = blocks.find(|(_, block)| is_ascii(block));
+        let Some((to, _)) = to else {
+            return is_utf8_at(bytes, from * BLOCK, bytes.len());
+        };
+        if !is_utf8_at(bytes, from * BLOCK, to * BLOCK) {
+            return false;
+        }
+    }
+    let tail = bytes.len() / BLOCK * BLOCK;
+    bytes.last_chunk().is_some_and(|block| is_ascii(block)) || is_utf8_at(bytes, tail, bytes.len())
+}
+
+#[inline(never)]
+fn is_utf8_at(bytes: &[u8], from: usize, to: usize) -> bool {
+    let part = bytes.get(from..to).unwrap_or(bytes);
+    simdutf8::basic::from_utf8(part).is_ok()
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn is_ascii(block: &[u8; BLOCK]) -> bool {
+    // SAFETY: each load takes thirty-two bytes from any address, and the last one ends with the
+    // block.
+    let all = unsafe {
+        let load = |at: usize| _mm256_loadu_si256(block.as_ptr().add(at).cast::<__m256i>());
+        _mm256_or_si256(
+            _mm256_or_si256(load(0), load(32)),
+            _mm256_or_si256(load(64), load(96)),
+        )
+    };
+    _mm256_movemask_epi8(all) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Characters and broken pieces of them at every place, alone and over the edges of blocks.
+    #[test]
+    fn says_what_the_standard_check_says() {
+        let pieces: [&[u8]; 9] = [
+            "é".as_bytes(),
+            "€".as_bytes(),
+            "😀".as_bytes(),
+            b"\xff",
+            b"\xc3",
+            b"\x80",
+            b"\xe2\x82",
+            b"\xed\xa0\x80",
+            b"\xf0\x9f\x98",
+        ];
+        for length in [0, 1, 127, 128, 129, 300, 640] {
+            for place in 0..=length {
+                for piece in pieces {
+                    let mut bytes = vec![b'a'; length];
+                    bytes.splice(place..place, piece.iter().copied());
+                    check(&bytes);
+                    bytes.extend_from_slice(piece);
+                    check(&bytes);
+                    bytes.truncate(place + 1);
+                    check(&bytes);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn stretches_apart_are_each_checked() {
+        for bad in [0, 200, 500, 900, 1_500] {
+            let mut bytes = "a€".repeat(40).into_bytes();
+            bytes.extend([b'a'; 600]);
+            bytes.extend("😀".repeat(60).bytes());
+            bytes.extend([b'a'; 600]);
+            check(&bytes);
+            bytes[bad] = 0x80;
+            check(&bytes);
+        }
+    }
+
+    fn check(bytes: &[u8]) {
+        assert_eq!(from_utf8(bytes), std::str::from_utf8(bytes).ok());
+    }
+}
