@@ -3,15 +3,12 @@
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8,
-    _mm_or_si128, _mm_set1_epi8, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256,
-    _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_setr_epi8,
-    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16,
+    _mm_or_si128, _mm_set1_epi8, _mm_setr_epi8, _mm256_and_si256, _mm256_broadcastsi128_si256,
+    _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_set1_epi8,
+    _mm256_setr_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16,
 };
 
 use crate::grammar::{Run, StringEnd, is_hex};
-
-/// How many bytes are looked at in place: a uuid has 36. Longer strings are worth a call.
-const NEAR: usize = 48;
 
 /// Bytes that are looked at together in place: as many as the build may use at once everywhere.
 #[cfg(not(target_feature = "avx2"))]
@@ -19,15 +16,22 @@ const NEAR_BLOCK: usize = 16;
 #[cfg(target_feature = "avx2")]
 const NEAR_BLOCK: usize = 32;
 
+/// How many bytes are looked at in place: a uuid has 36. Longer strings are worth a call, and so are
+/// those among the last bytes.
+const NEAR: usize = 48_usize.next_multiple_of(NEAR_BLOCK);
+
 /// Index of the closing quote of the string at `from` when it is near and nothing else is special
 /// before it; otherwise an index up to which nothing is special.
 #[inline(always)]
 pub(crate) fn near_quote(bytes: &[u8], from: usize) -> Result<usize, usize> {
+    let Some(near) = bytes
+        .get(from..)
+        .and_then(|rest| rest.first_chunk::<NEAR>())
+    else {
+        return Err(from);
+    };
     let mut at = from;
-    for _ in 0..NEAR.div_ceil(NEAR_BLOCK) {
-        let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk()) else {
-            break;
-        };
+    for block in near.as_chunks().0 {
         let marks = marks(block);
         if marks != 0 {
             let place = marks.trailing_zeros() as usize % NEAR_BLOCK;
@@ -129,13 +133,13 @@ fn run_avx2(bytes: &[u8], from: usize) -> Run {
     )
 }
 
-/// Which bytes of a block are quotes, backslashes, control characters and the letters of the most
+/// Which bytes of a block are quotes, backslashes, control characters and what stands in the most
 /// usual escapes; the first byte lowest.
 struct Masks {
     quote: u64,
     backslash: u64,
     control: u64,
-    /// `n` and `t`.
+    /// Quotes, backslashes, `n`, `t`, and other letters that may be escaped.
     usual: u64,
 }
 
@@ -160,7 +164,7 @@ fn run_with(
         // Every bit below the first end; all bits when the string goes on.
         let inside = ends.wrapping_sub(1) & !ends;
         let escaped = escaped & inside;
-        let mut odd = escaped & !(masks.usual | masks.quote | masks.backslash);
+        let mut odd = escaped & !masks.usual;
         if odd != 0 {
             odd &= !letters(block, odd);
         }
@@ -306,6 +310,7 @@ impl Masks {
                 masks.usual |= bits(_mm_or_si128(is(b'n'), is(b't')));
             }
         }
+        masks.usual |= masks.quote | masks.backslash;
         masks
     }
 
@@ -325,12 +330,35 @@ impl Masks {
             quote: bits(is(low, b'"'), is(high, b'"')),
             backslash: bits(is(low, b'\\'), is(high, b'\\')),
             control: control(low, high),
-            usual: bits(
-                _mm256_or_si256(is(low, b'n'), is(low, b't')),
-                _mm256_or_si256(is(high, b'n'), is(high, b't')),
-            ),
+            usual: bits(is_usual(low), is_usual(high)),
         }
     }
+}
+
+/// Which bytes are what stands in the most usual escapes: no two of them have the same low half, so
+/// that it says which of them a byte can be.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn is_usual(bytes: __m256i) -> __m256i {
+    let by_low_half = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        1,
+        0,
+        b'"'.cast_signed(),
+        0,
+        b't'.cast_signed(),
+        0,
+        b'f'.cast_signed(),
+        0,
+        0,
+        0,
+        0,
+        0,
+        b'\\'.cast_signed(),
+        0,
+        b'n'.cast_signed(),
+        b'/'.cast_signed(),
+    ));
+    _mm256_cmpeq_epi8(_mm256_shuffle_epi8(by_low_half, bytes), bytes)
 }
 
 /// Which bytes of two half blocks are control characters. There are none as a rule, so both halves
