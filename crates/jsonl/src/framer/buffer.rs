@@ -71,12 +71,13 @@ impl Buffer {
     /// Cuts off whole lines, a window of them or only one; how many bytes.
     pub(super) fn cut_lines(&mut self, only_one: bool) -> Option<usize> {
         let searched = self.searched - self.start;
-        let Some(length) = lines_end(self.bytes(), searched, only_one) else {
+        let end = lines_end(self.bytes(), searched, only_one);
+        // The last line of all was cut off when they are no more than a window.
+        if end.is_none() || !only_one && self.bytes().len() <= WINDOW {
             self.searched = self.end;
-            return None;
-        };
-        self.cut_off(length);
-        Some(length)
+        }
+        self.cut_off(end?);
+        end
     }
 
     /// Cuts off so many bytes.
