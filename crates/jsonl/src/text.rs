@@ -147,6 +147,13 @@ mod tests {
         let mut safe = String::new();
         unescape::unescape(raw, &mut safe, &mut Surrogates::new(None));
         assert_eq!(text, safe, "{raw}");
+        #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+        {
+            let mut sse2 = String::new();
+            let none = &mut Surrogates::new(None);
+            crate::simd::unescape::unescape_sse2(raw, &mut sse2, none);
+            assert_eq!(sse2, safe, "{raw}");
+        }
         text
     }
 
@@ -154,7 +161,7 @@ mod tests {
     #[test]
     fn every_way_decodes_alike_at_every_place() {
         for place in 0..40 {
-            for tail in 0..20 {
+            for tail in 0..40 {
                 for escapes in [
                     r"\n",
                     r"\\\\",

@@ -1,25 +1,69 @@
-//! Decodes escapes sixteen bytes at a time.
+//! Decodes escapes sixteen or thirty-two bytes at a time.
 
 use std::arch::x86_64::{
-    __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8, _mm_storeu_si128,
+    _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8, _mm_storeu_si128,
+    _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8,
+    _mm256_storeu_si256,
 };
 
 use crate::text::{Change, Escape, Surrogates, escape, short};
-
-/// Bytes that are copied at once.
-const BLOCK: usize = 16;
 
 /// Appends the decoded `content` of one string, whose escapes are valid, to `out`.
 ///
 /// No escape is shorter than what it stands for, so the output needs no more room than the input
 /// and one block: blocks are copied whole, and what follows an escape in them is written over.
 pub(crate) fn unescape(content: &str, out: &mut String, surrogates: &mut Surrogates) {
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the machine has AVX2, as the line above has found out.
+        unsafe { unescape_avx2(content, out, surrogates) }
+    } else {
+        unescape_sse2(content, out, surrogates);
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn unescape_avx2(content: &str, out: &mut String, surrogates: &mut Surrogates) {
+    unescape_with(content, out, surrogates, |block: &[u8; 32], to| {
+        // SAFETY: the load takes thirty-two bytes from any address, and the block has them; the
+        // store goes to any address, and there is room for a block.
+        unsafe {
+            let block = _mm256_loadu_si256(block.as_ptr().cast());
+            _mm256_storeu_si256(to.cast(), block);
+            let backslash = _mm256_set1_epi8(b'\\'.cast_signed());
+            _mm256_movemask_epi8(_mm256_cmpeq_epi8(block, backslash)).cast_unsigned()
+        }
+    });
+}
+
+/// [`unescape`] on a machine without AVX2.
+pub(crate) fn unescape_sse2(content: &str, out: &mut String, surrogates: &mut Surrogates) {
+    unescape_with(content, out, surrogates, |block: &[u8; 16], to| {
+        // SAFETY: SSE2 belongs to x86-64. The load takes sixteen bytes from any address, and the
+        // block has them; the store goes to any address, and there is room for a block.
+        unsafe {
+            let block = _mm_loadu_si128(block.as_ptr().cast());
+            _mm_storeu_si128(to.cast(), block);
+            let backslash = _mm_set1_epi8(b'\\'.cast_signed());
+            _mm_movemask_epi8(_mm_cmpeq_epi8(block, backslash)).cast_unsigned()
+        }
+    });
+}
+
+/// `copy` copies a block to where there is room for one, and says where its backslashes are, the
+/// first byte lowest.
+#[inline(always)]
+fn unescape_with<const BLOCK: usize>(
+    content: &str,
+    out: &mut String,
+    surrogates: &mut Surrogates,
+    copy: impl Fn(&[u8; BLOCK], *mut u8) -> u32,
+) {
     // SAFETY: what is appended below are whole characters: what stands between two escapes, and
     // what escapes stand for. What is taken away is a U+FFFD that stands at the end.
     let out = unsafe { out.as_mut_vec() };
     let mut rest = content.as_bytes();
     while !rest.is_empty() {
-        let plain = copy_plain(rest, out);
+        let plain = copy_plain(rest, out, &copy);
         if plain > 0 {
             surrogates.end();
         }
@@ -51,22 +95,20 @@ const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
 /// Appends what stands before the first `\u`, short escapes decoded; how much of `bytes` that is.
 #[inline(always)]
-fn copy_plain(bytes: &[u8], out: &mut Vec<u8>) -> usize {
+fn copy_plain<const BLOCK: usize>(
+    bytes: &[u8],
+    out: &mut Vec<u8>,
+    copy: impl Fn(&[u8; BLOCK], *mut u8) -> u32,
+) -> usize {
     out.reserve(bytes.len() + BLOCK);
     let (mut at, mut end) = (0, out.len());
     while let Some(rest) = bytes.get(at..)
         && !rest.is_empty()
     {
         let (block, length) = block(rest);
-        // SAFETY: SSE2 belongs to x86-64. The load takes sixteen bytes from any address, and the
-        // block has sixteen. The store goes to any address; no more than `at` bytes were written,
-        // and there is room for all of `bytes` and a block.
-        let marks = unsafe {
-            let block = _mm_loadu_si128(block.as_ptr().cast::<__m128i>());
-            _mm_storeu_si128(out.as_mut_ptr().add(end).cast(), block);
-            let backslash = _mm_set1_epi8(b'\\'.cast_signed());
-            _mm_movemask_epi8(_mm_cmpeq_epi8(block, backslash))
-        };
+        // SAFETY: no more than `at` bytes were written, and there is room for all of `bytes` and a
+        // block.
+        let marks = copy(&block, unsafe { out.as_mut_ptr().add(end) });
         let plain = length.min(marks.trailing_zeros() as usize);
         (at, end) = (at + plain, end + plain);
         if marks == 0 {
@@ -86,7 +128,7 @@ fn copy_plain(bytes: &[u8], out: &mut Vec<u8>) -> usize {
 
 /// The next bytes, and how many of them there are; the last ones are filled up.
 #[inline(always)]
-fn block(rest: &[u8]) -> ([u8; BLOCK], usize) {
+fn block<const BLOCK: usize>(rest: &[u8]) -> ([u8; BLOCK], usize) {
     if let Some(block) = rest.first_chunk() {
         return (*block, BLOCK);
     }
