@@ -98,7 +98,7 @@ impl Arguments {
             let lines = figures.iter().map(serde_json::to_string);
             return Ok(lines.collect::<Result<Vec<_>, _>>()?.join("\n") + "\n");
         }
-        Ok([Way::Read, Way::Push]
+        Ok([Way::Read, Way::Push, Way::Join]
             .map(|way| table(figures, way))
             .concat())
     }
@@ -107,9 +107,13 @@ impl Arguments {
 /// One way for people.
 fn table(figures: &[Figure], way: Way) -> String {
     let figures: Vec<_> = figures.iter().filter(|it| it.way == way).collect();
+    if figures.is_empty() {
+        return String::new();
+    }
     let name = match way {
         Way::Read => "read into the framer",
         Way::Push => "pushed as chunks",
+        Way::Join => "copied together and pushed whole",
     };
     let mut text = figures.first().map_or_else(String::new, |first| {
         format!(

@@ -56,9 +56,11 @@ fn run<D: Digest, S: Strings>(bytes: &Bytes, strings: S) -> Result<Folded, Refus
     framer.push(bytes.clone());
     framer.finish();
     while let Some(frame) = framer.next_frame() {
-        for item in frame.items() {
-            match item.event {
-                Ok(event) => job.line(&event),
+        let mut items = frame.items();
+        // An item is large, and is looked at where it was made.
+        while let Some(item) = &items.next() {
+            match &item.event {
+                Ok(event) => job.line(event),
                 Err(error) => return Err(refused(item.at.line as usize, error)),
             }
         }

@@ -34,8 +34,10 @@ impl Feed {
     pub fn each(&mut self, lines: Bytes, mut seen: impl FnMut(&mut Transcript)) {
         self.framer.push(lines);
         while let Some(frame) = self.framer.next_frame() {
-            for item in frame.items() {
-                self.transcript.apply(&item, AT);
+            let mut items = frame.items();
+            // An item is large, and is applied where it was made.
+            while let Some(item) = &items.next() {
+                self.transcript.apply(item, AT);
                 seen(&mut self.transcript);
             }
         }
