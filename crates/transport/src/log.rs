@@ -4,7 +4,16 @@
 //! Invariants: offsets never restart; what a reader cannot be given any more it is told of as a
 //! [`Piece::Gap`]; under [`Overflow::Block`] no byte is dropped that nobody has read.
 
+#[cfg(test)]
+mod schedules;
 pub(crate) mod shared;
+#[cfg(test)]
+mod waiting;
+
+/// The lock of a shared log; tests have another, so that a scheduler of theirs decides who gets it.
+mod lock {
+    pub(super) use std::sync::{Mutex, MutexGuard};
+}
 
 use std::collections::{BTreeMap, VecDeque};
 
