@@ -5,6 +5,7 @@
 mod both_full;
 mod exec_failures;
 mod fast_exits;
+mod fences;
 pub mod hidden;
 mod host_killed;
 mod idle_sessions;
@@ -158,6 +159,14 @@ pub static ALL: &[Campaign] = &[
         first: 20_000,
         second: 1_000_000,
         run: remote::frames::run,
+    },
+    Campaign {
+        name: "fences",
+        what: "in some order of events a line of a host is typed twice, in part, or under a lease that \
+               was over",
+        first: 1_000,
+        second: 1_000_000,
+        run: fences::run,
     },
     Campaign {
         name: "screens",

@@ -52,6 +52,11 @@ fn prompts() {
 }
 
 #[test]
+fn fences() {
+    survives("fences");
+}
+
+#[test]
 fn screens() {
     survives("screens");
 }
