@@ -15,14 +15,11 @@ use bowline_jsonl::{RawJson, Str};
 
 use crate::store::Store;
 
-/// Largest size of a chunk in bytes: large enough that what it costs is small beside it.
+/// Size of a chunk in bytes: large enough that the waste at its end is small beside it.
 const CHUNK: usize = 96 << 10;
 
-/// Least size of a chunk in bytes: a short session stays small.
-const LEAST_CHUNK: usize = 4 << 10;
-
-/// How much of the text a chunk may be, as a fraction: half of one is empty on average.
-const SHARE: u64 = 16;
+/// Size of the first chunk in bytes, which the next ones double: a short session stays small.
+const FIRST_CHUNK: usize = 4 << 10;
 
 /// From this size on, in bytes, a text that does not fit has a chunk of its own: what a chunk costs
 /// beside its text is next to nothing, and a copy is spared.
@@ -368,7 +365,7 @@ impl Arena {
 
     /// Begins a new chunk with room for `len` bytes at least.
     fn turn(&mut self, len: usize) {
-        let size = ((self.full / SHARE) as usize).clamp(LEAST_CHUNK, CHUNK);
+        let size = (2 * self.current.capacity()).clamp(FIRST_CHUNK, CHUNK);
         let full = std::mem::replace(&mut self.current, String::with_capacity(size.max(len)));
         self.close(full);
         self.at = self.chunks.push(None) as u32;
