@@ -183,6 +183,21 @@ pub static ALL: &[Campaign] = &[
         run: screens::queries::run,
     },
     Campaign {
+        name: "slow-client",
+        what: "a client that stops reading makes somebody grow or wait, or is told less than what \
+               it misses (MiB)",
+        first: 64,
+        second: 10_240,
+        run: remote::slow_client::run,
+    },
+    Campaign {
+        name: "tokens",
+        what: "a stranger is served something, or learns from the clock how wrong a token is",
+        first: 5_000,
+        second: 1_000_000,
+        run: remote::tokens::run,
+    },
+    Campaign {
         name: "idle-sessions",
         what: "an idle shell session holds more than 8 descriptors",
         first: 1_000,

@@ -14,3 +14,13 @@ fn cuts() {
 fn frames() {
     survives("frames");
 }
+
+#[test]
+fn slow_client() {
+    survives("slow-client");
+}
+
+#[test]
+fn tokens() {
+    survives("tokens");
+}

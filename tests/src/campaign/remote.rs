@@ -2,6 +2,12 @@
 
 pub(super) mod cuts;
 pub(super) mod daemon;
+mod echo;
+pub(super) mod flood;
 pub(super) mod frames;
+mod http;
+mod memory;
 mod network;
 pub(super) mod parrot;
+pub(super) mod slow_client;
+pub(super) mod tokens;

@@ -73,6 +73,8 @@ struct Shared {
     accepted: AtomicU64,
     met: Mutex<Vec<Met>>,
     severed: AtomicU64,
+    /// While it is set nothing goes through, and nothing is read.
+    frozen: watch::Sender<bool>,
     /// A new value cuts every connection of now.
     cut: watch::Sender<u64>,
 }
@@ -94,6 +96,7 @@ impl ChaosProxy {
             accepted: AtomicU64::new(0),
             met: Mutex::new(Vec::new()),
             severed: AtomicU64::new(0),
+            frozen: watch::Sender::new(false),
             cut: watch::Sender::new(0),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared))).abort_handle();
@@ -136,6 +139,12 @@ impl ChaosProxy {
             .clone()
     }
 
+    /// From now on nothing is read from either side of any connection, or everything again. New
+    /// connections are taken, and come to a standstill too: what a dead link looks like.
+    pub fn freeze(&self, is_frozen: bool) {
+        self.shared.frozen.send_replace(is_frozen);
+    }
+
     /// Connections that this proxy has ended, by their fault or with all of them at once.
     #[must_use]
     pub fn severed(&self) -> u64 {
@@ -163,14 +172,15 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         tokio::spawn(async move {
             let plan = Plan::of(shared.seed, number, &shared.faults);
             let cut = shared.cut.subscribe();
+            let frozen = shared.frozen.subscribe();
             let plan_now = (!shared.kind.load(Ordering::Relaxed)).then_some(plan);
             let over = match shared.to.clone() {
                 Address::Tcp(to) => match TcpStream::connect(to).await {
-                    Ok(server) => link(Ends::tcp(client, server), plan_now, cut).await,
+                    Ok(server) => link(Ends::tcp(client, server), plan_now, frozen, cut).await,
                     Err(_) => Over::default(),
                 },
                 Address::Unix(to) => match UnixStream::connect(to).await {
-                    Ok(server) => link(Ends::unix(client, server), plan_now, cut).await,
+                    Ok(server) => link(Ends::unix(client, server), plan_now, frozen, cut).await,
                     Err(_) => Over::default(),
                 },
             };
@@ -207,7 +217,8 @@ pub async fn carry(
         down: (Box::new(from_server), Box::new(to_client)),
         reset: Box::new(|| {}),
     };
-    link(ends, plan, cut).await.happened
+    let frozen = watch::Sender::new(false);
+    link(ends, plan, frozen.subscribe(), cut).await.happened
 }
 
 /// How a connection came to its end.
@@ -270,15 +281,20 @@ fn linger_none(stream: &std::os::fd::OwnedFd) {
 }
 
 /// Carries bytes until an end, a cut or the fault.
-async fn link(ends: Ends, plan: Option<Plan>, mut cut: watch::Receiver<u64>) -> Over {
+async fn link(
+    ends: Ends,
+    plan: Option<Plan>,
+    frozen: watch::Receiver<bool>,
+    mut cut: watch::Receiver<u64>,
+) -> Over {
     let Ends { up, down, reset } = ends;
     let (held, hold) = watch::channel(false);
     let of = |way| plan.filter(|plan| plan.way == way);
     let piece = plan.map_or(READ_BYTES, |plan| plan.piece);
     let happened = AtomicBool::new(false);
     let is_cut = tokio::select! {
-        () = pump(up, of(Way::Up), piece, &held, hold.clone(), &happened) => false,
-        () = pump(down, of(Way::Down), piece, &held, hold, &happened) => false,
+        () = pump(up, of(Way::Up), piece, &held, [hold.clone(), frozen.clone()], &happened) => false,
+        () = pump(down, of(Way::Down), piece, &held, [hold, frozen], &happened) => false,
         _ = cut.changed() => true,
     };
     let happened = happened.into_inner();
@@ -298,19 +314,20 @@ async fn pump(
     mut plan: Option<Plan>,
     piece: usize,
     held: &watch::Sender<bool>,
-    mut hold: watch::Receiver<bool>,
+    mut holds: [watch::Receiver<bool>; 2],
     happened: &AtomicBool,
 ) {
     let mut buffer = vec![0; READ_BYTES];
     let mut passed = 0_u64;
     loop {
+        released(&mut holds).await;
         let Ok(count @ 1..) = from.read(&mut buffer).await else {
             // Whoever is left may have something to say.
             let _ = to.shutdown().await;
             tokio::time::sleep(HALF_OPEN).await;
             return;
         };
-        let _ = hold.wait_for(|held| !held).await;
+        released(&mut holds).await;
         let mut bytes = buffer.get_mut(..count).unwrap_or_default();
         if let Some(due) = plan.filter(|plan| plan.after < passed + count as u64) {
             let (before, after) = bytes.split_at_mut((due.after - passed) as usize);
@@ -328,6 +345,14 @@ async fn pump(
             return;
         }
         passed += count as u64;
+    }
+}
+
+/// Waits until nothing holds a connection back.
+async fn released(holds: &mut [watch::Receiver<bool>; 2]) {
+    for hold in holds {
+        // Who held it and is gone holds it no more.
+        let _ = hold.wait_for(|held| !held).await;
     }
 }
 

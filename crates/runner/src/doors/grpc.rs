@@ -66,10 +66,8 @@ impl Runner for Service {
         request: tonic::Request<Streaming<Frame>>,
     ) -> Result<tonic::Response<Outward>, Status> {
         let hall = Arc::clone(&self.0);
-        let session = named(&request).ok_or_else(|| {
-            Status::invalid_argument("name the session in the metadata `bowline-session`")
-        })?;
         let pass = request.extensions().get::<Pass>().cloned();
+        let session = named(&request).ok_or_else(|| nameless(pass.as_ref()))?;
         let admission = Admission::of(&hall, pass, session, Door::Grpc);
         let (shim, rights) = admission.open(&hall).await.map_err(status)?;
         let (read, write) = shim.into_split();
@@ -86,6 +84,16 @@ impl Runner for Service {
         ));
         tokio::spawn(outward(read, give, heard, hall, session));
         Ok(tonic::Response::new(Outward(taken)))
+    }
+}
+
+/// Who has shown nothing but a ticket, which is for a session, is told nothing without one.
+fn nameless(pass: Option<&Pass>) -> Status {
+    match pass {
+        Some(Pass::Owner) => {
+            Status::invalid_argument("name the session in the metadata `bowline-session`")
+        }
+        _ => status(Problem::no_ticket()),
     }
 }
 

@@ -80,7 +80,7 @@ async fn frames_come_in_messages_of_a_stream() {
 }
 
 #[tokio::test]
-async fn a_wrong_token_and_a_wrong_session_are_told_apart() {
+async fn a_wrong_token_or_ticket_and_a_wrong_session_are_told_apart() {
     let served = Served::start().await;
     let id = served.shell("read x").await;
     let nobody = "00000000-0000-4000-8000-000000000000";
@@ -88,6 +88,9 @@ async fn a_wrong_token_and_a_wrong_session_are_told_apart() {
         ("wrong", id.as_str(), Code::Unauthenticated),
         (served.token(), nobody, Code::NotFound),
         (served.token(), "no id", Code::InvalidArgument),
+        // A made-up ticket comes as far as this door, and is told nothing of it.
+        ("ticket-made-up", "no id", Code::Unauthenticated),
+        ("ticket-made-up", nobody, Code::Unauthenticated),
     ] {
         let refused = attach(&served, token, session).await;
         let status = refused.expect_err("it is refused");

@@ -81,6 +81,10 @@ impl Daemon {
         &self.token
     }
 
+    pub(super) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The runner as hosts know it.
     pub(super) fn remote(&self) -> Remote {
         let url = format!("http://{}", self.address).parse();

@@ -1,0 +1,164 @@
+//! Strangers who try to come in: with wrong tokens of every kind, from other hosts' names and pages,
+//! with an upgrade and nothing else.
+//!
+//! What is promised, and checked: every one of them is refused with a refusal and nothing else,
+//! however much they send behind it; no session is reached; and how long a refusal takes tells
+//! nothing about how wrong the token was.
+
+mod timing;
+mod ways;
+
+use std::sync::Arc;
+
+use bowline_transport::{Configuration, PtyMode, SessionId};
+use bytes::Bytes;
+use tokio::task::JoinSet;
+
+use super::super::support::{on_pty, runtime};
+use super::super::{Job, Random, Report};
+use super::daemon::Daemon;
+use super::http::Caller;
+
+/// Strangers at a time.
+const LANES: u64 = 16;
+
+/// Tokens that are tried from one address: fewer than make a runner wait.
+const TRIES: u64 = 4;
+
+/// What the session says that nobody may hear.
+const SECRET: &str = "canary-4711";
+
+pub(in crate::campaign) fn run(job: &Job) -> Report {
+    let mut report = Report::default();
+    if let Err(error) = runtime().block_on(siege(job, &mut report)) {
+        report.violation(error);
+    }
+    report
+}
+
+/// What strangers want, and what they must not have.
+#[derive(Debug)]
+struct Castle {
+    daemon: Daemon,
+    session: SessionId,
+}
+
+async fn siege(job: &Job, report: &mut Report) -> Result<(), String> {
+    let daemon = Daemon::start()?;
+    let mut shell = on_pty(Configuration::new("/bin/sh"), PtyMode::Cooked);
+    shell.args = vec!["-c".into(), format!("echo {SECRET}; cat").into()];
+    let session = daemon.leave(shell).await?;
+    let castle = Arc::new(Castle { daemon, session });
+    let attaches = castle.attaches().await?;
+    guess(job, &castle, report).await?;
+    let cases = ways::all(&castle).await?;
+    report.note(format!(
+        "{cases} hosts, pages and upgrades were turned away"
+    ));
+    if castle.attaches().await? != attaches {
+        report.violation("somebody has come as far as a session".to_owned());
+    }
+    timing::compare(&castle, job, report).await
+}
+
+impl Castle {
+    /// How often somebody was let to a session, at any door.
+    async fn attaches(&self) -> Result<Vec<String>, String> {
+        let asked = self.daemon.remote();
+        let asked = asked.ask("GET", "/metrics", Bytes::new()).await;
+        let (_, text) = asked.map_err(|error| error.to_string())?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let lines = text.lines().filter(|line| line.contains("attaches"));
+        let lines: Vec<_> = lines.map(str::to_owned).collect();
+        if lines.is_empty() {
+            return Err("the metrics do not count attaches".to_owned());
+        }
+        Ok(lines)
+    }
+
+    /// Whether an answer is a refusal that gives nothing away.
+    fn is_refused(&self, status: u16, text: &str) -> Result<(), String> {
+        let secrets = [SECRET, self.daemon.token(), &self.session.to_string()];
+        // gRPC says who is not let in in a header of its own: 16, unauthenticated, or 7, denied.
+        let is_grpc = ["grpc-status: 16\r", "grpc-status: 7\r"];
+        let is_grpc = status == 200 && is_grpc.iter().any(|it| text.contains(it));
+        let is_refusal = (400..500).contains(&status) || is_grpc;
+        if !is_refusal || secrets.iter().any(|it| text.contains(it)) {
+            return Err(format!("{status}: {text:?}"));
+        }
+        Ok(())
+    }
+}
+
+/// Wrong tokens, many at a time.
+async fn guess(job: &Job, castle: &Arc<Castle>, report: &mut Report) -> Result<(), String> {
+    let mut lanes = JoinSet::new();
+    let share = job.count.div_ceil(LANES);
+    for lane in 0..LANES {
+        let castle = Arc::clone(castle);
+        let mut random = Random::new(job.seed ^ (lane << 32));
+        lanes.spawn(async move {
+            let mut done = 0;
+            while done < share {
+                let mut caller = Caller::connect(castle.daemon.address(), &mut random).await?;
+                for _ in 0..TRIES.min(share - done) {
+                    try_one(&castle, &mut caller, &mut random).await?;
+                    done += 1;
+                }
+            }
+            Ok::<u64, String>(done)
+        });
+    }
+    while let Some(done) = lanes.join_next().await {
+        match done.map_err(|error| error.to_string())? {
+            Ok(done) => report.done += done,
+            Err(why) => report.violation(why),
+        }
+    }
+    Ok(())
+}
+
+async fn try_one(castle: &Castle, caller: &mut Caller, random: &mut Random) -> Result<(), String> {
+    let shown = wrong(castle.daemon.token(), random);
+    let (method, path) = ways::place(castle.session, random.draw());
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n{shown}\r\n",
+        castle.daemon.address()
+    );
+    let answer = caller.ask(&head).await?;
+    let refused = castle.is_refused(answer.status, &answer.text);
+    refused.map_err(|why| format!("{head:?} is answered {why}"))
+}
+
+/// A header that shows something other than the token, or none.
+fn wrong(token: &str, random: &mut Random) -> String {
+    let length = token.len() as u64;
+    let cut = random.below(length) as usize;
+    let (front, back) = token.split_at(cut);
+    let noise: String = (0..length)
+        .map(|_| char::from(b'A' + random.below(26) as u8))
+        .collect();
+    let (first, other) = (back.chars().next(), random.below(26) as u8);
+    let other = char::from(b'a' + other);
+    let other = if first == Some(other) { '0' } else { other };
+    let flipped: String = front
+        .chars()
+        .chain([other])
+        .chain(back.chars().skip(1))
+        .collect();
+    let bearer = |it: &str| format!("Authorization: Bearer {it}\r\n");
+    match random.below(12) {
+        0 => String::new(),
+        1 => bearer(front),
+        2 => bearer(back.get(1..).unwrap_or_default()),
+        3 => bearer(&flipped),
+        4 => bearer(&format!("{token}{other}")),
+        5 => bearer(&format!("ticket-{noise}")),
+        6 => format!("Authorization: Basic {token}\r\n"),
+        7 => format!("Cookie: token={token}\r\n"),
+        8 => bearer(&format!("{front} {back}")),
+        9 => bearer(token) + &bearer(&noise),
+        10 => format!("X-Token: {token}\r\nSec-WebSocket-Protocol: tok.{noise}\r\n"),
+        _ => bearer(&noise),
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether the time that a refusal takes tells how much of a token was right: two classes of wrong
+//! tokens, asked by turns at random, and Welch's t of their times (after dudect, Reparaz, Balasch and
+//! Verbauwhede 2017). The slowest tenth, which is the machine's, is left out.
+
+use std::time::Instant;
+
+use super::super::super::{Job, Random, Report};
+use super::super::http::Caller;
+use super::{Castle, TRIES};
+
+/// A difference that is none has a smaller one, but for one run in a hundred thousand.
+const BOUND: f64 = 4.5;
+
+/// The share of the times that is looked at, in percent.
+const SHARE: usize = 90;
+
+/// Refusals of each class that are timed at the most.
+const MOST: u64 = 50_000;
+
+pub(super) async fn compare(castle: &Castle, job: &Job, report: &mut Report) -> Result<(), String> {
+    let mut random = Random::new(job.seed ^ 0x7e57);
+    let token = castle.daemon.token();
+    // All but the last character is right; none is.
+    let last = if token.ends_with('0') { '1' } else { '0' };
+    let near = format!("{}{last}", token.get(..token.len() - 1).unwrap_or_default());
+    let far: String = token.chars().map(other).collect();
+    let classes = [near, far];
+    let mut times = [Vec::new(), Vec::new()];
+    let wanted = (job.count / 2).clamp(500, MOST) as usize;
+    while times.iter().any(|it| it.len() < wanted) {
+        let mut caller = Caller::connect(castle.daemon.address(), &mut random).await?;
+        for number in 0..TRIES {
+            let class = random.below(2) as usize;
+            let head = format!(
+                "GET /healthz HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+                castle.daemon.address(),
+                classes[class]
+            );
+            let asked = Instant::now();
+            let answer = caller.ask(&head).await?;
+            let took = asked.elapsed().as_secs_f64() * 1e6;
+            castle.is_refused(answer.status, &answer.text)?;
+            // The first also waits for the connection to be taken.
+            if number > 0 {
+                times[class].push(took);
+            }
+        }
+    }
+    let t = welch(&mut times);
+    let [near, far] = times.each_ref().map(|it| it.len());
+    report.note(format!(
+        "a refusal's time: t = {t:+.2} between {near} nearly right and {far} quite wrong tokens"
+    ));
+    if t.abs() >= BOUND {
+        report.violation(format!(
+            "t = {t:+.2}: the time of a refusal tells of the token"
+        ));
+    }
+    Ok(())
+}
+
+/// Another character of the same kind.
+fn other(character: char) -> char {
+    if character == 'x' { 'y' } else { 'x' }
+}
+
+/// Welch's t of two samples, each without what is slower than a bound that both share.
+fn welch(times: &mut [Vec<f64>; 2]) -> f64 {
+    let mut all: Vec<f64> = times.iter().flatten().copied().collect();
+    all.sort_by(f64::total_cmp);
+    let bound = all
+        .get(all.len() * SHARE / 100)
+        .copied()
+        .unwrap_or(f64::MAX);
+    let [a, b] = times.each_mut().map(|it| {
+        it.retain(|time| *time <= bound);
+        let count = it.len().max(2) as f64;
+        let mean = it.iter().sum::<f64>() / count;
+        let variance = it.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        (mean, variance / count)
+    });
+    (a.0 - b.0) / (a.1 + b.1).sqrt().max(f64::MIN_POSITIVE)
+}
