@@ -191,6 +191,14 @@ pub static ALL: &[Campaign] = &[
         run: remote::slow_client::run,
     },
     Campaign {
+        name: "half-open",
+        what: "a stale connection does something, or a dead link is not found out in 15 s and \
+               made again in 1 s",
+        first: 500,
+        second: 10_000,
+        run: remote::half_open::run,
+    },
+    Campaign {
         name: "tokens",
         what: "a stranger is served something, or learns from the clock how wrong a token is",
         first: 5_000,

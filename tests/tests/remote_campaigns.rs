@@ -24,3 +24,8 @@ fn slow_client() {
 fn tokens() {
     survives("tokens");
 }
+
+#[test]
+fn half_open() {
+    survives("half-open");
+}

@@ -4,6 +4,7 @@
 mod census;
 #[cfg(target_os = "linux")]
 mod cgroup;
+mod changes;
 mod child;
 mod descriptor;
 #[cfg(target_os = "linux")]
@@ -26,6 +27,7 @@ pub use census::MARKER;
 pub(crate) use census::{Process, birth, census};
 #[cfg(target_os = "linux")]
 pub(crate) use cgroup::{Group, Nest, clear};
+pub(crate) use changes::network_change;
 pub(crate) use child::{ExitWatch, ignore_broken_pipes};
 pub(crate) use descriptor::{Filled, PIPE_BYTES, pipe, read_into, readable, watch};
 #[cfg(target_os = "linux")]

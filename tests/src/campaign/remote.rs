@@ -5,6 +5,7 @@ pub(super) mod daemon;
 mod echo;
 pub(super) mod flood;
 pub(super) mod frames;
+pub(super) mod half_open;
 mod http;
 mod memory;
 mod network;

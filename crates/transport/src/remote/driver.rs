@@ -17,12 +17,13 @@ use bytes::{Bytes, BytesMut};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::credentials::Token;
+use super::credentials::{Boxed, Token};
 use super::link::Link;
 use super::machine::{Breakage, Connection, Input, Machine, Output};
 use super::open::{Opened, Unopened, open};
 use super::target::Remote;
 use super::terminal::{Logs, Order};
+use super::url::RemoteUrl;
 use crate::session::SessionId;
 use crate::sys;
 use crate::wire::{Decoder, Frame, MAX_MESSAGE, StreamId, encode};
@@ -51,6 +52,8 @@ pub(super) struct Driver {
     connection: Connection,
     opening: Option<Opening>,
     link: Option<Link>,
+    /// While there is no link: what might make one possible.
+    changes: Option<Boxed<'static, ()>>,
     /// Whether the machine wants nothing more of the connection.
     is_cut: bool,
     decoder: Decoder,
@@ -84,6 +87,7 @@ impl Driver {
             connection: 0,
             opening: None,
             link: None,
+            changes: None,
             is_cut: false,
             decoder: Decoder::new(),
             out: BytesMut::new(),
@@ -108,6 +112,7 @@ impl Driver {
                 opened = opening(&mut self.opening) => self.opened(opened),
                 came = turn(&mut self.link, &mut self.out) => self.came(came),
                 room = room(&self.logs, needs) => self.made_room(room),
+                () = changed(&mut self.changes) => self.changed(),
                 () = at(due) => self.timed_out(),
             }
         }
@@ -166,10 +171,12 @@ impl Driver {
             Ok(Opened { link, token }) => {
                 self.token = token;
                 self.link = Some(link);
+                self.changes = None;
                 self.feed(Input::Opened(self.connection));
             }
             Err(Unopened { why, token }) => {
                 self.token = token;
+                self.watch();
                 self.feed(Input::Broken(self.connection, why));
             }
         }
@@ -208,7 +215,22 @@ impl Driver {
 
     fn broken(&mut self, why: String) {
         self.hang_up();
+        self.watch();
         self.feed(Input::Broken(self.connection, Breakage::lost(why)));
+    }
+
+    /// A runner on this machine is not reached by other links than before.
+    fn watch(&mut self) {
+        if matches!(self.remote.url, RemoteUrl::Tcp { .. }) {
+            self.changes
+                .get_or_insert_with(|| self.remote.network.changed());
+        }
+    }
+
+    fn changed(&mut self) {
+        self.changes = None;
+        self.watch();
+        self.feed(Input::Woke);
     }
 
     fn deliver(&mut self, stream: StreamId, bytes: Bytes) {
@@ -290,6 +312,13 @@ async fn room(logs: &Logs, needs: usize) -> Option<usize> {
         other => other,
     })
     .await
+}
+
+async fn changed(changes: &mut Option<Boxed<'static, ()>>) {
+    match changes {
+        Some(changes) => changes.await,
+        None => pending().await,
+    }
 }
 
 async fn at(due: Option<Instant>) {

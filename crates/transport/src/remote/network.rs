@@ -1,6 +1,7 @@
 //! The network as a host sees it: something that connects. Tests put another one in its place.
 
 use std::fmt;
+use std::future::pending;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -30,6 +31,12 @@ pub enum Address<'a> {
 pub trait Network: fmt::Debug + Send + Sync {
     /// Makes a connection.
     fn connect<'a>(&'a self, to: Address<'a>) -> Boxed<'a, io::Result<Box<dyn ByteStream>>>;
+
+    /// Resolves when this machine's links, addresses or routes change from now on, so that a lost
+    /// link is tried at once. Never, where nobody tells: the next try comes within 5 s.
+    fn changed(&self) -> Boxed<'static, ()> {
+        Box::pin(pending())
+    }
 }
 
 /// The network of this machine.
@@ -58,5 +65,9 @@ impl Network for SystemNetwork {
                 }
             }
         })
+    }
+
+    fn changed(&self) -> Boxed<'static, ()> {
+        sys::network_change()
     }
 }

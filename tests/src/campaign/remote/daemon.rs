@@ -1,6 +1,7 @@
 //! A runner in a process of its own, so that its memory can be told from ours, and the shims of its
 //! sessions: all of them this very program.
 
+use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,11 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_runner::wire::SessionKind;
-use bowline_runner::{Runner, SessionInfo, SessionPhase, ShimProgram, StateDir};
-use bowline_runner::{ServeConfiguration, ServeLimits};
+use bowline_runner::{Certificate, Runner, ServeConfiguration, ServeLimits, SessionInfo};
+use bowline_runner::{SessionPhase, ShimProgram, StateDir, Tls};
 use bowline_transport::{
-    Configuration, Network, Remote, RemoteOrder, SessionId, TerminalEngine, TerminalSession, Token,
+    Configuration, Network, Remote, RemoteOrder, RemoteUrl, SessionId, TerminalEngine,
+    TerminalSession, Token, Trust,
 };
+use bytes::Bytes;
 
 use super::super::support::{own, within};
 
@@ -34,6 +37,8 @@ pub(super) struct Daemon {
     folder: tempfile::TempDir,
     process: Child,
     address: SocketAddr,
+    /// Of its certificate, where others than this machine can reach it.
+    fingerprint: Option<[u8; 32]>,
     token: String,
 }
 
@@ -48,20 +53,30 @@ impl Daemon {
     pub(super) fn serve(address: SocketAddr, attaches: u32) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let mut command = Command::new(own());
-        command.arg(MODE).arg(folder.path());
-        command.args([attaches.to_string(), address.to_string()]);
+        command.args(words(folder.path(), attaches, address));
+        Self::run(command, folder)
+    }
+
+    /// Starts one in a network namespace.
+    pub(super) fn serve_in(namespace: &str, address: SocketAddr) -> Result<Self, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace]).arg(own());
+        command.args(words(folder.path(), 1_000_000, address));
         Self::run(command, folder)
     }
 
     /// Runs a command that ends up as a runner.
-    pub(super) fn run(mut command: Command, folder: tempfile::TempDir) -> Result<Self, String> {
+    fn run(mut command: Command, folder: tempfile::TempDir) -> Result<Self, String> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().map_err(|error| error.to_string())?;
         let mut line = String::new();
         let stdout = process.stdout.take().ok_or("no stdout")?;
         let read = BufReader::new(stdout).read_line(&mut line);
         read.map_err(|error| error.to_string())?;
-        let address = line.trim().parse();
+        let (address, fingerprint) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        let address = address.parse();
+        let fingerprint = hash(fingerprint);
         let address = address.map_err(|_| format!("the runner does not start: {line:?}"))?;
         let token = std::fs::read_to_string(token_file(folder.path()));
         let token = token.map_err(|error| error.to_string())?.trim().to_owned();
@@ -69,6 +84,7 @@ impl Daemon {
             folder,
             process,
             address,
+            fingerprint,
             token,
         })
     }
@@ -87,9 +103,25 @@ impl Daemon {
 
     /// The runner as hosts know it.
     pub(super) fn remote(&self) -> Remote {
-        let url = format!("http://{}", self.address).parse();
+        let scheme = self.fingerprint.map_or("http", |_| "https");
+        let url = format!("{scheme}://{}", self.address).parse();
         let url = url.expect("an address makes a URL");
-        Remote::new(url).with_credentials(Token::new(&self.token))
+        let mut remote = Remote::new(url).with_credentials(Token::new(&self.token));
+        if let Some(fingerprint) = self.fingerprint {
+            remote.trust = Trust::Certificates(vec![fingerprint]);
+        }
+        remote
+    }
+
+    /// A value of its metrics, asked for over its socket, which every network namespace has.
+    pub(super) async fn metric(&self, name: &str) -> Result<u64, String> {
+        let remote = Remote::new(RemoteUrl::Unix(socket(self.folder.path())));
+        let asked = within("metrics", remote.ask("GET", "/metrics", Bytes::new())).await?;
+        let (_, text) = asked.map_err(|error| error.to_string())?;
+        let text = String::from_utf8_lossy(&text);
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let value = line.and_then(|line| line.trim().parse().ok());
+        value.ok_or_else(|| format!("there is no {name} in the metrics"))
     }
 
     /// The same, reached over another network.
@@ -156,6 +188,12 @@ impl Drop for Daemon {
     }
 }
 
+/// The arguments of a runner.
+fn words(folder: &Path, attaches: u32, address: SocketAddr) -> [OsString; 4] {
+    let (attaches, address) = (attaches.to_string(), address.to_string());
+    [MODE.into(), folder.into(), attaches.into(), address.into()]
+}
+
 /// Whether a number is still that of one of our shims.
 fn is_shim(pid: i32) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -165,6 +203,29 @@ fn is_shim(pid: i32) -> bool {
 
 fn state_folder(folder: &Path) -> PathBuf {
     folder.join("s")
+}
+
+fn socket(folder: &Path) -> PathBuf {
+    state_folder(folder).join("runner.sock")
+}
+
+fn own_certificate(folder: &Path, address: SocketAddr) -> Tls {
+    Tls {
+        certificate: Certificate::Own {
+            folder: folder.to_owned(),
+            names: vec![address.ip().to_string()],
+        },
+        client_authorities: None,
+    }
+}
+
+/// A fingerprint in hexadecimal as bytes.
+fn hash(text: &str) -> Option<[u8; 32]> {
+    let mut hash = [0; 32];
+    for (at, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok()?;
+    }
+    Some(hash)
 }
 
 fn token_file(folder: &Path) -> PathBuf {
@@ -179,7 +240,8 @@ pub(in crate::campaign) fn run(folder: &str, attaches: u32, address: SocketAddr)
         let runner = Runner::start(configuration(folder, attaches, address)?).await;
         let runner = runner.map_err(|error| error.to_string())?;
         let address = runner.addresses().first().copied().ok_or("no address")?;
-        let said = writeln!(io::stdout().lock(), "{address}");
+        let fingerprint = runner.fingerprint().unwrap_or_default();
+        let said = writeln!(io::stdout().lock(), "{address} {fingerprint}");
         said.map_err(|error| error.to_string())?;
         let end = tokio::task::spawn_blocking(|| io::stdin().read(&mut [0]));
         let _ = end.await;
@@ -208,12 +270,12 @@ fn configuration(
     Ok(ServeConfiguration {
         state,
         shim,
-        socket: None,
+        socket: Some(socket(folder)),
         listen: vec![address],
         token_file: token_file(folder),
         hosts: Vec::new(),
         origins: vec![ORIGIN.to_owned()],
-        tls: None,
+        tls: (!address.ip().is_loopback()).then(|| own_certificate(folder, address)),
         limits: ServeLimits {
             attaches_per_second: attaches,
             goodbye: Duration::from_millis(200),

@@ -189,7 +189,8 @@ impl Machine {
                 self.live.woke(self.now);
                 self.ping();
             }
-            Link::Waiting { .. } => {
+            // A connection that was begun before may be waited for in vain.
+            Link::Waiting { .. } | Link::Opening { .. } | Link::Joining { .. } => {
                 self.start_over();
                 self.backoff.next();
                 self.connect(false);

@@ -274,6 +274,22 @@ fn after_a_sleep_the_link_is_probed_and_not_condemned() {
 }
 
 #[test]
+fn a_change_of_the_network_gives_up_a_connection_that_was_begun_before_it() {
+    let mut host = up(joining());
+    host.break_off(ReconnectFailure::Lost);
+    host.pass();
+    let hanging = host.connection;
+    assert!(matches!(
+        host.give(Input::Woke)[..],
+        [Output::Connect { .. }]
+    ));
+    assert!(host.connection > hanging);
+    host.give(Input::Opened(hanging));
+    assert_eq!(host.sent(), []);
+    assert!(matches!(host.open()[..], [Output::Attached(_), ..]));
+}
+
+#[test]
 fn a_refused_token_is_replaced_once() {
     let mut host = up(joining());
     host.break_off(ReconnectFailure::Lost);
