@@ -206,6 +206,14 @@ pub static ALL: &[Campaign] = &[
         run: remote::tokens::run,
     },
     Campaign {
+        name: "floods",
+        what: "a flood of connections, heads or pings makes somebody's keys late, or the runner \
+               grow (rounds)",
+        first: 3,
+        second: 20,
+        run: remote::floods::run,
+    },
+    Campaign {
         name: "idle-sessions",
         what: "an idle shell session holds more than 8 descriptors",
         first: 1_000,

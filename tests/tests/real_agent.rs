@@ -9,6 +9,8 @@ mod endings;
 mod interrupts;
 #[path = "real_agent/permissions.rs"]
 mod permissions;
+#[path = "real_agent/remote.rs"]
+mod remote;
 #[path = "real_agent/rig.rs"]
 mod rig;
 #[path = "real_agent/turns.rs"]

@@ -29,3 +29,8 @@ fn tokens() {
 fn half_open() {
     survives("half-open");
 }
+
+#[test]
+fn floods() {
+    survives("floods");
+}

@@ -4,6 +4,7 @@ pub(super) mod cuts;
 pub(super) mod daemon;
 mod echo;
 pub(super) mod flood;
+pub(super) mod floods;
 pub(super) mod frames;
 pub(super) mod half_open;
 mod http;

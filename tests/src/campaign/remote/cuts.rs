@@ -23,7 +23,7 @@ use crate::chaos::{Address, ChaosProxy, Fault, Faults};
 /// Sessions at a time. Most of their time is spent waiting for the next try.
 const LANES: usize = 48;
 
-/// The longest time between two cuts of a link that meets no fault of its own.
+/// The longest time between two cuts of a link that meets no fault of its own, as a rule.
 const CUT_EVERY: Duration = Duration::from_millis(200);
 
 pub(in crate::campaign) fn run(job: &Job) -> Report {
@@ -98,7 +98,9 @@ async fn session(
     expected: &serde_json::Value,
     cuts: &AtomicU64,
 ) -> Result<Tally, String> {
-    let proxy = ChaosProxy::start(Address::Tcp(daemon.address()), seed, faults()).await;
+    let is_dialogue = number % 8 > 5 || number % 8 == 4;
+    let faults = faults(if is_dialogue { 96 << 10 } else { 24 << 10 });
+    let proxy = ChaosProxy::start(Address::Tcp(daemon.address()), seed, faults).await;
     let proxy = proxy.map_err(|error| error.to_string())?;
     let storm = Storm {
         proxy,
@@ -131,7 +133,9 @@ impl Storm<'_> {
     /// Cuts links that meet no fault of their own, too.
     async fn rage(&self, mut random: Random) -> std::convert::Infallible {
         loop {
-            let pause = random.below(CUT_EVERY.as_micros() as u64);
+            // Now and then a link has time: a machine that is overrun makes way, too.
+            let often = if random.below(8) == 0 { 10 } else { 1 };
+            let pause = often * random.below(CUT_EVERY.as_micros() as u64);
             tokio::time::sleep(Duration::from_micros(pause)).await;
             if !self.proxy.is_kind() {
                 self.proxy.cut_all();
@@ -154,8 +158,8 @@ impl Storm<'_> {
     }
 }
 
-/// All of them, with pauses of up to half a second.
-fn faults() -> Faults {
+/// All of them, with pauses of up to half a second, within the first so many bytes.
+fn faults(reach: u64) -> Faults {
     Faults {
         kinds: vec![
             Fault::Cut,
@@ -169,6 +173,6 @@ fn faults() -> Faults {
             Fault::Delay(Duration::from_millis(5)),
             Fault::Delay(Duration::from_millis(500)),
         ],
-        after: 0..24 << 10,
+        after: 0..reach,
     }
 }

@@ -74,9 +74,9 @@ impl Daemon {
         let stdout = process.stdout.take().ok_or("no stdout")?;
         let read = BufReader::new(stdout).read_line(&mut line);
         read.map_err(|error| error.to_string())?;
-        let (address, fingerprint) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        let (address, fingerprint) = line.split_once(' ').unwrap_or_default();
         let address = address.parse();
-        let fingerprint = hash(fingerprint);
+        let fingerprint = hash(fingerprint.trim());
         let address = address.map_err(|_| format!("the runner does not start: {line:?}"))?;
         let token = std::fs::read_to_string(token_file(folder.path()));
         let token = token.map_err(|error| error.to_string())?.trim().to_owned();

@@ -1,0 +1,119 @@
+//! The real agent at a runner, over a link that is cut five times a second: the transcript is the one
+//! of the same dialogue on this machine.
+
+use std::path::Path;
+use std::time::Duration;
+
+use bowline_lifecycle::{Place, Remote};
+use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
+use bowline_tests::chaos::{Address, ChaosProxy, Faults};
+use bowline_tests::faceless::{faceless, same};
+use bowline_tests::real_agent::scenario::{nested_agents, partial};
+use bowline_tests::real_agent::{Agent, Block, Home, Lanes, Reply, Scenario};
+use bowline_tests::session::within;
+use serde_json::Value;
+
+use crate::rig::Rig;
+
+/// How often every connection is cut.
+const CUT_EVERY: Duration = Duration::from_millis(200);
+
+/// A text that takes the model some seconds to say, in pieces that are cut anywhere.
+fn at_length() -> Scenario {
+    let lines = (0..120).map(|number| format!("Line {number} of a long answer, é and 🪢.\n"));
+    let reply = Reply::new([Block::text(lines.collect::<String>())]);
+    let reply = reply.in_chunks(12, Duration::from_millis(6));
+    Scenario {
+        script: Lanes::main([reply]),
+        ..partial()
+    }
+}
+
+#[tokio::test]
+async fn a_transcript_is_the_same_over_a_link_that_is_cut_every_200_ms() {
+    let Some(agent) = Agent::for_test() else {
+        return;
+    };
+    let scenarios: [fn() -> Scenario; 2] = [at_length, nested_agents];
+    for scenario in scenarios {
+        let expected = told(&agent, scenario(), Place::Here, None).await;
+        let folder = tempfile::tempdir().expect("a folder");
+        let runner = runner(folder.path()).await;
+        let socket = runner.socket().expect("it has one").to_owned();
+        let proxy = ChaosProxy::start(Address::Unix(socket), 1, Faults::default()).await;
+        let proxy = proxy.expect("a proxy");
+        // Nothing happens to it but the cuts.
+        proxy.be_kind();
+        let url = format!("http://{}", proxy.address());
+        let place = Place::Runner(Remote::new(url.parse().expect("a URL")));
+        let heard = told(&agent, scenario(), place, Some(&proxy)).await;
+        same(&heard, &expected, "transcript");
+        let cuts = proxy.severed();
+        assert!(cuts >= 3, "only {cuts} connections were cut");
+        within("the runner's end", runner.stop()).await;
+    }
+}
+
+/// The transcript of a scenario at a place, without what is different in every run.
+async fn told(
+    agent: &Agent,
+    scenario: Scenario,
+    place: Place,
+    proxy: Option<&ChaosProxy>,
+) -> Value {
+    let home = Home::new().expect("a temporary home");
+    let root = home.project();
+    let root = root.parent().expect("it is in one").to_owned();
+    let is_partial = scenario.args.contains(&"--include-partial-messages");
+    let rig = Rig::start_in(agent, home, scenario, |configuration| {
+        configuration.place = place;
+        configuration.partial_messages = is_partial;
+    })
+    .await;
+    // The order for the session is not repeated, so the cuts begin behind it.
+    let cutting = async {
+        let mut times = tokio::time::interval(CUT_EVERY);
+        loop {
+            times.tick().await;
+            match proxy {
+                Some(proxy) => proxy.cut_all(),
+                None => std::future::pending().await,
+            }
+        }
+    };
+    let (transcript, _) = tokio::select! {
+        told = rig.one_turn() => told,
+        () = cutting => unreachable!("the cuts have no end"),
+    };
+    let text = transcript.to_string();
+    let text = text.replace(root.to_str().expect("text"), "/root");
+    // The agent names its folders after the path of the project.
+    let named = root.to_str().expect("text").replace(['/', '.', '_'], "-");
+    let text = text.replace(&named, "-root");
+    faceless(serde_json::from_str(&text).expect("a transcript is JSON"))
+}
+
+async fn runner(folder: &Path) -> Runner {
+    let limits = ServeLimits {
+        // Links are cut more often here than anywhere else.
+        attaches_per_second: 10_000,
+        goodbye: Duration::from_millis(200),
+        ..ServeLimits::default()
+    };
+    let configuration = ServeConfiguration {
+        state: StateDir::at(folder.join("s")).expect("a state folder"),
+        shim: ShimProgram {
+            path: env!("CARGO_BIN_EXE_shim").into(),
+            args: vec!["shim".into()],
+        },
+        socket: Some(folder.join("s/runner.sock")),
+        listen: Vec::new(),
+        token_file: folder.join("token"),
+        hosts: Vec::new(),
+        origins: Vec::new(),
+        tls: None,
+        limits,
+    };
+    let runner = within("a runner", Runner::start(configuration)).await;
+    runner.expect("it starts")
+}
