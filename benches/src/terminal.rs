@@ -57,11 +57,11 @@ pub fn measure(plan: &Plan) -> anyhow::Result<Vec<Row>> {
 }
 
 /// The middle of some figures.
-fn median<T: PartialOrd + Copy>(mut figures: Vec<T>) -> T {
+pub(crate) fn median<T: PartialOrd + Copy>(mut figures: Vec<T>) -> T {
     figures.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
     figures[figures.len() / 2]
 }
 
-fn megabytes(bytes: usize, time: Duration) -> f64 {
+pub(crate) fn megabytes(bytes: usize, time: Duration) -> f64 {
     bytes as f64 / 1e6 / time.as_secs_f64()
 }

@@ -82,6 +82,8 @@ const EVERY: &[&str] = &[
     "bowline-jsonl",
     "bowline-lifecycle",
     "bowline-reducer",
+    "bowline-runner",
+    "bowline-tests",
     "bowline-transport",
     "understudy",
 ];

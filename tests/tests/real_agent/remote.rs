@@ -89,8 +89,19 @@ async fn told(
     let text = text.replace(root.to_str().expect("text"), "/root");
     // The agent names its folders after the path of the project.
     let named = root.to_str().expect("text").replace(['/', '.', '_'], "-");
-    let text = text.replace(&named, "-root");
+    let text = without_names_of_agents(&text.replace(&named, "-root"));
     faceless(serde_json::from_str(&text).expect("a transcript is JSON"))
+}
+
+/// What a sub-agent hands back ends with its name and the time that it took, as text.
+fn without_names_of_agents(text: &str) -> String {
+    let mut parts = text.split("agentId: ");
+    let mut rest = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (_, behind) = part.split_once("</usage>").unwrap_or(("", part));
+        rest.push_str(behind);
+    }
+    rest
 }
 
 async fn runner(folder: &Path) -> Runner {

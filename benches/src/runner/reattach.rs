@@ -1,0 +1,118 @@
+//! How long it takes to join a session again, with little history and with much.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use bowline_runner::wire::Lease;
+use bowline_transport::{Attachment, Beginning, Configuration, Ladder, Piece, Stream};
+
+use super::served::{Door, Served, on_terminal};
+use super::{Plan, Row, child};
+use crate::terminal::median;
+
+/// How a host comes back.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// With what it had: nothing is missing.
+    Resumed,
+    /// With nothing: it is shown the screen.
+    Screen,
+}
+
+pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for history in plan.histories {
+        let (shell, id, end) = begun(served, history).await?;
+        for door in [Door::WebSocket, Door::Grpc] {
+            for (way, what) in [
+                (Way::Resumed, "join again where it was left"),
+                (Way::Screen, "join again with the screen"),
+            ] {
+                let mut times = Vec::new();
+                for _ in 0..plan.attaches {
+                    times.push(joined(served, door, id, way, end).await?);
+                }
+                times.sort_unstable();
+                let worst = times.last().copied().unwrap_or_default();
+                let middle = median(times);
+                let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+                let mib = history >> 20;
+                rows.push(Row {
+                    what,
+                    who: door.name(),
+                    figure: format!("{mib} MiB: {:.2} ms, worst {:.2} ms", ms(middle), ms(worst)),
+                    ratio: None,
+                    goal: None,
+                });
+            }
+        }
+        shell.terminate(Ladder::AT_ONCE).await;
+    }
+    rows.sort_by_key(|row| (row.what, row.who));
+    Ok(rows)
+}
+
+/// A terminal with a journal and so much output behind it.
+async fn begun(
+    served: &Served,
+    history: usize,
+) -> Result<(
+    bowline_transport::TerminalSession,
+    bowline_transport::SessionId,
+    u64,
+)> {
+    let mut what = on_terminal(Configuration::new("/bin/sh"));
+    let program = std::env::current_exe()?;
+    let program = program.to_string_lossy();
+    let script = format!("\"{program}\" {} {history}; exec cat", child::FLOOD);
+    what.args = vec!["-c".into(), script.into()];
+    let id = served.make(what, true).await?;
+    let session = served
+        .join(Door::WebSocket, id, Attachment::default())
+        .await?;
+    let mut output = session.reader(Stream::Output);
+    let mut end = 0;
+    while end < history as u64 {
+        end = match output.next().await {
+            Some(Piece::Bytes { offset, bytes }) => offset + bytes.len() as u64,
+            Some(Piece::Gap { to, .. }) => to,
+            None => bail!("the output ends at {end}"),
+        };
+    }
+    Ok((session, id, end))
+}
+
+/// The time until the owner has answered, and the screen is there if it was asked for.
+async fn joined(
+    served: &Served,
+    door: Door,
+    id: bowline_transport::SessionId,
+    way: Way,
+    end: u64,
+) -> Result<Duration> {
+    let beginning = match way {
+        Way::Resumed => Beginning::At {
+            output: end,
+            errors: 0,
+        },
+        Way::Screen => Beginning::Screen,
+    };
+    let attachment = Attachment {
+        lease: Lease::Read,
+        beginning,
+        ..Attachment::default()
+    };
+    let started = Instant::now();
+    let session = served.join(door, id, attachment).await?;
+    if matches!(way, Way::Screen) {
+        let mut screens = session.screens();
+        let screen = screens.wait_for(Option::is_some).await?;
+        ensure!(
+            screen.as_ref().is_some_and(|it| it.offset <= end),
+            "a screen of the future"
+        );
+    }
+    let took = started.elapsed();
+    session.detach();
+    Ok(took)
+}

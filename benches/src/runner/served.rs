@@ -1,0 +1,135 @@
+//! A runner in this process, with shims of their own, and its doors.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context as _, Result};
+use bowline_runner::wire::SessionKind;
+use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
+use bowline_tests::grpc::GrpcNetwork;
+use bowline_transport::{
+    Attachment, Configuration, PtyMode, Remote, RemoteOrder, RemoteUrl, SessionId, Stdio,
+    TerminalEngine, TerminalSession, Token, WindowSize,
+};
+
+/// Owns one session.
+pub(super) const SHIM: &str = "--runner-shim";
+
+/// A way to a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Door {
+    /// The session's own socket: no runner in between.
+    Shim,
+    WebSocket,
+    Grpc,
+}
+
+impl Door {
+    pub(super) const ALL: [Self; 3] = [Self::Shim, Self::WebSocket, Self::Grpc];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Shim => "bowline, shim's socket",
+            Self::WebSocket => "bowline, WebSocket",
+            Self::Grpc => "bowline, gRPC",
+        }
+    }
+}
+
+pub(super) struct Served {
+    runner: Runner,
+    folder: tempfile::TempDir,
+    address: SocketAddr,
+    token: String,
+}
+
+impl Served {
+    pub(super) async fn start() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let token_file = folder.path().join("token");
+        let runner = Runner::start(ServeConfiguration {
+            state: StateDir::at(folder.path().join("s"))?,
+            shim: ShimProgram {
+                path: std::env::current_exe()?,
+                args: vec![SHIM.into()],
+            },
+            socket: None,
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
+            token_file: token_file.clone(),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            tls: None,
+            limits: ServeLimits {
+                attaches_per_second: 1_000_000,
+                ..ServeLimits::default()
+            },
+        })
+        .await?;
+        let token = std::fs::read_to_string(token_file)?.trim().to_owned();
+        let address = *runner.addresses().first().context("an address")?;
+        Ok(Self {
+            runner,
+            folder,
+            address,
+            token,
+        })
+    }
+
+    pub(super) async fn stop(self) {
+        self.runner.stop().await;
+    }
+
+    fn remote(&self) -> Result<Remote> {
+        let remote = Remote::new(format!("http://{}", self.address).parse()?);
+        Ok(remote.with_credentials(Token::new(&self.token)))
+    }
+
+    /// Starts a session that nobody has joined.
+    pub(super) async fn make(&self, what: Configuration, journal: bool) -> Result<SessionId> {
+        let mut order = RemoteOrder::new(SessionKind::Terminal, what);
+        order.journal = journal;
+        let remote = self.remote()?;
+        let session = TerminalEngine.make_remote(&remote, &order).await?;
+        session.detach();
+        Ok(session.id())
+    }
+
+    /// Joins a session through a door.
+    pub(super) async fn join(
+        &self,
+        door: Door,
+        session: SessionId,
+        attachment: Attachment,
+    ) -> Result<TerminalSession> {
+        let remote = match door {
+            Door::WebSocket => self.remote()?,
+            Door::Shim => {
+                let state = StateDir::at(self.folder.path().join("s"))?;
+                Remote::new(RemoteUrl::Shim(state.session(session).socket()))
+            }
+            Door::Grpc => GrpcNetwork {
+                via: self.address,
+                runner: self.address,
+                token: self.token.clone(),
+                session,
+            }
+            .remote(),
+        };
+        let joined = TerminalEngine.attach_remote(&remote, session, attachment);
+        Ok(joined.await?)
+    }
+}
+
+/// This program in a hidden mode.
+pub(super) fn hidden(words: &[&str]) -> Result<Configuration> {
+    let mut configuration = Configuration::new(std::env::current_exe()?);
+    configuration.args = words.iter().map(Into::into).collect();
+    Ok(configuration)
+}
+
+pub(super) fn on_terminal(mut configuration: Configuration) -> Configuration {
+    configuration.stdio = Stdio::Pty {
+        size: WindowSize::default(),
+        mode: PtyMode::Raw,
+    };
+    configuration
+}
