@@ -173,6 +173,7 @@ impl DialogueSession {
             router: router.clone(),
             registration: register(&terminal, &messages, &configuration.conversation),
             tracer: Tracer::new(&span),
+            _files: configuration.options.private_files(),
         };
         let (driver, (revision, ended)) = Driver::new(
             machine,

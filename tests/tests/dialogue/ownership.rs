@@ -3,8 +3,11 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
-use bowline_lifecycle::{DialogueConfiguration, DialogueSession, SpawnError, StartError};
+use bowline_lifecycle::{
+    AgentDocument, DialogueConfiguration, DialogueSession, PrivateFile, SpawnError, StartError,
+};
 use bowline_tests::session::{answered, kinds, terminate, until, within};
 use serde_json::Value;
 
@@ -48,6 +51,22 @@ async fn a_start_that_fails_leaves_nothing() {
         );
         assert!(!record.exists(), "a recording of nothing is left");
     }
+}
+
+#[tokio::test]
+async fn a_private_file_is_there_until_the_session_ends() {
+    let play = Play::new("");
+    let file = Arc::new(PrivateFile::new(b"{}").expect("a private file"));
+    let held = Arc::downgrade(&file);
+    let mut configuration = play.configuration.clone();
+    configuration.options.settings = Some(AgentDocument::Private(file));
+    let session = within("a start", DialogueSession::start(configuration)).await;
+    let session = session.expect("the understudy starts");
+    // Nobody but the session has it: the agent opens it when it comes to it.
+    assert!(held.upgrade().is_some_and(|it| it.path().exists()));
+    answered(&session, "hello").await;
+    terminate(&session).await;
+    assert!(held.upgrade().is_none(), "it is gone with the session");
 }
 
 #[tokio::test]

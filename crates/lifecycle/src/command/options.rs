@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bowline_transport::Environment;
 
@@ -11,6 +12,7 @@ use super::value::{
 };
 use super::{AgentCommand, CommandError, check, flags};
 use crate::configuration::Conversation;
+use crate::secret::PrivateFile;
 
 /// Typed options of the agent's command line (protocol, section C). The default is a dialogue in
 /// which the agent chooses for itself.
@@ -159,5 +161,18 @@ impl AgentOptions {
             args: flags::args(self)?,
             env,
         })
+    }
+
+    /// The files that are gone when nobody has them: the agent opens them by their paths, when it
+    /// comes to it.
+    pub(crate) fn private_files(&self) -> Vec<Arc<PrivateFile>> {
+        let documents = self.mcp_configs.iter();
+        let others = [&self.settings, &self.managed_settings, &self.agents];
+        let documents = documents.chain(others.into_iter().flatten());
+        let files = documents.filter_map(|document| match document {
+            AgentDocument::Private(file) => Some(Arc::clone(file)),
+            AgentDocument::Json(_) | AgentDocument::File(_) => None,
+        });
+        files.collect()
     }
 }

@@ -38,8 +38,8 @@ pub enum AgentDocument {
     Json(String),
     /// A file of the host's.
     File(PathBuf),
-    /// A file that nobody else can open: for documents with secrets. Keep it until the agent has
-    /// ended or has been heard of.
+    /// A file that nobody else can open: for documents with secrets. A session keeps it until its
+    /// end.
     Private(Arc<PrivateFile>),
 }
 

@@ -8,6 +8,7 @@ use bowline_reducer::Transcript;
 use crate::events::{DialogueEventKind, Router, Told};
 use crate::permission::PermissionRecord;
 use crate::registry::{Registration, Used};
+use crate::secret::PrivateFile;
 use crate::session::Ended;
 use crate::session::trace::Tracer;
 
@@ -17,6 +18,8 @@ pub(super) struct Outside {
     pub(super) router: Router,
     pub(super) registration: Registration,
     pub(super) tracer: Option<Box<Tracer>>,
+    /// Held for the agent, which may open them at any time.
+    pub(super) _files: Vec<Arc<PrivateFile>>,
 }
 
 impl Outside {
