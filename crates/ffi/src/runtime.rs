@@ -2,7 +2,8 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::LazyLock;
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinHandle};
@@ -37,8 +38,10 @@ where
     T: Send + 'static,
     F: Future<Output = Outcome<T>> + Send + 'static,
 {
-    let mut task = AbortOnDrop(spawn(future)?);
-    (&mut task.0).await.unwrap_or_else(|error| Err(lost(error)))
+    let (task, outcome) = spawn(future)?;
+    let mut task = AbortOnDrop(task);
+    let done = (&mut task.0).await;
+    outcome.after(done)
 }
 
 /// Does something in the runtime, to its end, whether the caller waits for it or not.
@@ -47,9 +50,9 @@ where
     T: Send + 'static,
     F: Future<Output = Outcome<T>> + Send + 'static,
 {
-    spawn(future)?
-        .await
-        .unwrap_or_else(|error| Err(lost(error)))
+    let (task, outcome) = spawn(future)?;
+    let done = task.await;
+    outcome.after(done)
 }
 
 /// Blocks a thread of the host's.
@@ -72,12 +75,34 @@ where
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
-fn spawn<T, F>(future: F) -> Outcome<JoinHandle<Outcome<T>>>
+/// Where a task leaves what came of it. All tasks are of one type, since the machinery around a
+/// task is made anew for each type, and there are as many as exports.
+struct Left<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> Left<Outcome<T>> {
+    fn after(self, done: Result<(), JoinError>) -> Outcome<T> {
+        done.map_err(lost)?;
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        left.take().unwrap_or_else(|| {
+            Err(BowlineError::Internal {
+                reason: "go on: a task left nothing, please report it".to_owned(),
+            })
+        })
+    }
+}
+
+fn spawn<T, F>(future: F) -> Outcome<(JoinHandle<()>, Left<Outcome<T>>)>
 where
     T: Send + 'static,
     F: Future<Output = Outcome<T>> + Send + 'static,
 {
-    Ok(runtime()?.spawn(counted(future)))
+    let left = Arc::new(Mutex::new(None));
+    let leave = Arc::clone(&left);
+    let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+        let outcome = counted(future).await;
+        *leave.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    });
+    Ok((runtime()?.spawn(task), Left(left)))
 }
 
 async fn counted<F: Future>(future: F) -> F::Output {
@@ -86,9 +111,9 @@ async fn counted<F: Future>(future: F) -> F::Output {
 }
 
 /// A task that does not outlive whoever waits for it.
-struct AbortOnDrop<T>(JoinHandle<T>);
+struct AbortOnDrop(JoinHandle<()>);
 
-impl<T> Drop for AbortOnDrop<T> {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }

@@ -18,9 +18,16 @@ final class HooksTests: TimedTestCase {
         let hooked = try configuration(
             options: AgentOptions(settings: settings), set: server.environment(interaction: "i1"))
         try await withSession(hooked) { session in
+            // An agent that ends asks nothing.
+            let end = Task {
+                let end = try await session.untilEnded()
+                questions.stop()
+                return end
+            }
+            defer { end.cancel() }
             try await session.say("/tool ls")
             let asked = try await questions.next(cursor: 0, most: 1, lingerMs: 0)
-            let question = try XCTUnwrap(asked?.events.first)
+            guard let question = asked?.events.first else { return XCTFail("\(try await end.value)") }
             XCTAssertEqual(question.event.kind, "PreToolUse")
             let broken = await refused {
                 try server.answer(question: question.question, reply: .raw(json: "["))
