@@ -8,6 +8,9 @@ use std::arch::x86_64::{
     _mm256_setr_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16,
 };
 
+#[cfg(target_feature = "avx2")]
+use std::arch::x86_64::_mm256_or_si256;
+
 use crate::grammar::{Run, StringEnd, is_hex};
 
 /// Bytes that are looked at together in place: as many as the build may use at once everywhere.
