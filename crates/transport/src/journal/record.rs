@@ -145,6 +145,8 @@ pub(super) fn read(mut record: Bytes) -> Option<Record> {
     );
     let body = match flags {
         0 if payload.is_empty() => return None,
+        // No stream is so long.
+        0 if offset.checked_add(payload.len() as u64).is_none() => return None,
         0 => Body::Bytes(payload),
         GAP => gap(&payload)?,
         _ => return None,

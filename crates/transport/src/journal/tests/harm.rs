@@ -5,10 +5,10 @@ use std::time::Instant;
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::super::{JournalLimits, JournalReader, Record, Stop, recover};
+use super::super::{Begin, Body, Header, JournalLimits, JournalReader, Record, Stop, recover};
 use super::disk::Memory;
 use super::{append, begin, ranges, small_limits};
-use crate::wire::StreamId;
+use crate::wire::{Epoch, StreamId};
 
 /// A segment of three streams and a gap, and where its records end.
 fn segment() -> (Vec<u8>, Vec<(u64, Record)>) {
@@ -102,6 +102,36 @@ fn records_that_are_whole_but_out_of_place_are_not_given_out() {
     let recovered = recover(&without.into());
     assert_eq!(recovered.stop, Stop::Bad);
     assert!(recovered.records.len() >= 6 && recovered.records.len() < records.len() - 1);
+}
+
+/// Found by `cargo fuzz journal`: a reader went on at offset 0 behind it.
+#[test]
+fn a_record_that_ends_behind_the_last_offset_is_none() {
+    let stream = StreamId(0);
+    let last = u64::MAX - 20;
+    for (length, is_read) in [(20, true), (21, false)] {
+        let begin = Begin {
+            start: last,
+            begin: last,
+            carried: last,
+        };
+        let header = Header {
+            segment: 0,
+            epoch: Epoch(1),
+            started_ms: 0,
+            streams: [(stream, begin)].into(),
+        };
+        let record = Record {
+            stream,
+            offset: last,
+            body: Body::Bytes(vec![b'x'; length].into()),
+        };
+        let (head, payload) = record.encode();
+        let segment = [&header.encode()[..], &head, &payload].concat();
+        let recovered = recover(&segment.into());
+        assert_eq!(recovered.records.len(), usize::from(is_read));
+        assert_eq!(recovered.stop, if is_read { Stop::End } else { Stop::Bad });
+    }
 }
 
 #[test]
