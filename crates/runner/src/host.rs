@@ -73,7 +73,7 @@ impl LocalHost {
         limits: JournalLimits,
     ) -> io::Result<Self>
     where
-        D: Disk<File: Send> + Clone + Send + 'static,
+        D: Disk<File: Send + Sync> + Clone + Send + 'static,
     {
         let archive = Archive::on(disk, limits, configuration.epoch, wall_ms())?;
         Ok(Self::with_archive(configuration, child, Some(archive)))

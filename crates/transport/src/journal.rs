@@ -30,7 +30,7 @@ pub use self::header::{Begin, Header, SIGNATURE};
 pub use self::reader::JournalReader;
 pub use self::record::{Body, Record};
 pub use self::scan::{Recovered, Scan, Stop, recover};
-pub use self::writer::{JournalEvent, JournalLimits, JournalWriter};
+pub use self::writer::{JournalEvent, JournalLimits, JournalWriter, SyncDone, SyncJob};
 
 use crate::wire::StreamId;
 

@@ -11,6 +11,7 @@ mod faulty;
 mod frames;
 mod host;
 mod journals;
+mod lateness;
 mod many;
 mod memory_group;
 mod oom;

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bowline_transport::Piece;
-use bowline_transport::journal::{Disk, Folder, JournalEvent, JournalLimits};
+use bowline_transport::journal::{Disk, Folder, JournalEvent, JournalLimits, SyncDone};
 
-use super::on_disk::{Journal, OnDisk};
+use super::on_disk::{Journal, OnDisk, Wait};
 use crate::core::{Core, ReadBack};
 use crate::wire::{Epoch, StreamId};
 
@@ -48,7 +48,7 @@ impl Archive {
         started_ms: u64,
     ) -> io::Result<Self>
     where
-        D: Disk<File: Send> + Clone + Send + 'static,
+        D: Disk<File: Send + Sync> + Clone + Send + 'static,
     {
         let journal = OnDisk::create(disk, limits, epoch, started_ms)?;
         Ok(Self {
@@ -101,6 +101,16 @@ impl Archive {
     /// Makes all of it safe.
     pub(super) fn sync(&mut self, now: Instant) {
         let _ = self.journal.sync(now);
+    }
+
+    /// A sync that is due and that the session is not to wait for.
+    pub(super) fn due_sync(&mut self) -> Option<Wait> {
+        self.journal.due_sync()
+    }
+
+    /// What came of it.
+    pub(super) fn synced(&mut self, done: SyncDone, now: Instant) {
+        self.journal.synced(done, now);
     }
 
     /// Up to `max` bytes of a stream from an offset.

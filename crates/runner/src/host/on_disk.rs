@@ -1,4 +1,4 @@
-//! A journal on a disk of any kind: written and read at once.
+//! A journal on a disk of any kind: written and read at once, and made safe by others.
 
 use std::fmt::Debug;
 use std::io;
@@ -7,6 +7,7 @@ use std::time::Instant;
 use bowline_transport::Piece;
 use bowline_transport::journal::{
     Degraded, Disk, JournalEvent, JournalLimits, JournalReader, JournalWriter, KeptStreams,
+    SyncDone,
 };
 use bytes::Bytes;
 
@@ -35,9 +36,14 @@ pub(super) trait Journal: Debug + Send {
     fn deadline(&self) -> Option<Instant>;
     fn next_event(&mut self) -> Option<JournalEvent>;
     fn sync(&mut self, now: Instant) -> Result<(), Degraded>;
+    fn due_sync(&mut self) -> Option<Wait>;
+    fn synced(&mut self, done: SyncDone, now: Instant);
     /// `None` if it cannot be read.
     fn read(&mut self, id: StreamId, offset: u64, max: usize) -> Option<Piece>;
 }
+
+/// A wait for a disk, for a thread that has the time.
+pub(super) type Wait = Box<dyn FnOnce() -> SyncDone + Send>;
 
 /// A journal on a disk.
 #[derive(Debug)]
@@ -54,15 +60,17 @@ impl<D: Disk + Clone> OnDisk<D> {
         epoch: Epoch,
         started_ms: u64,
     ) -> io::Result<Self> {
+        let mut writer = JournalWriter::create(disk.clone(), limits, epoch, started_ms)?;
+        writer.defer_syncs();
         Ok(Self {
-            writer: JournalWriter::create(disk.clone(), limits, epoch, started_ms)?,
+            writer,
             reader: None,
             disk,
         })
     }
 }
 
-impl<D: Disk<File: Send> + Clone + Send> Journal for OnDisk<D> {
+impl<D: Disk<File: Send + Sync> + Clone + Send + 'static> Journal for OnDisk<D> {
     fn end(&self, id: StreamId) -> u64 {
         self.writer.end(id)
     }
@@ -109,6 +117,15 @@ impl<D: Disk<File: Send> + Clone + Send> Journal for OnDisk<D> {
 
     fn sync(&mut self, now: Instant) -> Result<(), Degraded> {
         self.writer.sync(now)
+    }
+
+    fn due_sync(&mut self) -> Option<Wait> {
+        let job = self.writer.due_sync()?;
+        Some(Box::new(move || job.run()))
+    }
+
+    fn synced(&mut self, done: SyncDone, now: Instant) {
+        self.writer.synced(done, now);
     }
 
     fn read(&mut self, id: StreamId, offset: u64, max: usize) -> Option<Piece> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use bowline_transport::journal::SyncDone;
 use bowline_transport::{Drained, ExitStatus, Ladder, Piece};
 use bytes::BytesMut;
 use tokio::sync::{mpsc, watch};
@@ -42,6 +43,8 @@ enum Turn {
     Child(ChildEvent),
     Heard(ClientId, Heard),
     Asked(Request),
+    /// The disk has made safe what the journal had, or has not.
+    Synced(SyncDone),
     Due,
 }
 
@@ -55,6 +58,8 @@ pub(super) struct Owner {
     connections: BTreeMap<ClientId, Connection>,
     heard: mpsc::UnboundedSender<(ClientId, Heard)>,
     hearing: mpsc::UnboundedReceiver<(ClientId, Heard)>,
+    syncs: mpsc::UnboundedSender<SyncDone>,
+    synced: mpsc::UnboundedReceiver<SyncDone>,
     started: Instant,
     /// The child's end, and whether it was for want of memory; it comes behind the streams.
     ended: Option<(ExitStatus, bool, Drained)>,
@@ -70,6 +75,7 @@ impl Owner {
         told: watch::Sender<HostState>,
     ) -> Self {
         let (heard, hearing) = mpsc::unbounded_channel();
+        let (syncs, synced) = mpsc::unbounded_channel();
         let streams = configuration.streams.iter().map(|it| it.id).collect();
         let size = configuration
             .facts
@@ -85,6 +91,8 @@ impl Owner {
             connections: BTreeMap::new(),
             heard,
             hearing,
+            syncs,
+            synced,
             started: Instant::now(),
             ended: None,
             stopping: false,
@@ -102,6 +110,7 @@ impl Owner {
     pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
         loop {
             self.settle();
+            self.sync();
             if self.core.is_over(self.now()) {
                 break;
             }
@@ -175,6 +184,7 @@ impl Owner {
         tokio::select! {
             Some((client, heard)) = self.hearing.recv() => Turn::Heard(client, heard),
             Some(event) = self.child.events.recv() => Turn::Child(event),
+            Some(done) = self.synced.recv() => Turn::Synced(done),
             (id, piece) = output => Turn::Output(id, piece),
             Some(request) = requests.recv() => Turn::Asked(request),
             () = until(due) => Turn::Due,
@@ -199,6 +209,7 @@ impl Owner {
             Turn::Heard(client, heard) => self.hear(client, heard),
             Turn::Asked(Request::Connect(link)) => self.connect(link),
             Turn::Asked(Request::Stop) => self.stop(),
+            Turn::Synced(done) => self.synced(done),
             Turn::Due => self.tick(),
         }
     }
@@ -328,6 +339,23 @@ impl Owner {
             }
             !is_over
         });
+    }
+
+    fn synced(&mut self, done: SyncDone) {
+        if let Some(archive) = &mut self.archive {
+            archive.synced(done, Instant::now().into_std());
+            self.record_all();
+        }
+    }
+
+    /// Lets another thread wait for the disk: the session has other things to do.
+    fn sync(&mut self) {
+        let due = self.archive.as_mut().and_then(Archive::due_sync);
+        if let Some(wait) = due {
+            let told = self.syncs.clone();
+            // Nobody listens any more to one that outlasts the session.
+            tokio::task::spawn_blocking(move || told.send(wait()));
+        }
     }
 
     /// Writes a line of the session's life.

@@ -11,5 +11,6 @@ mod hosted;
 mod reunion;
 mod screens;
 mod shims;
+mod slow_disk;
 mod support;
 mod trouble;

@@ -45,7 +45,7 @@ pub trait Disk: Debug {
     /// # Errors
     ///
     /// Those of the system.
-    fn write(&self, file: &mut Self::File, bytes: &[IoSlice<'_>]) -> io::Result<usize>;
+    fn write(&self, file: &Self::File, bytes: &[IoSlice<'_>]) -> io::Result<usize>;
 
     /// Reads from a position; answers how many bytes, 0 at the end of the file so far.
     ///
@@ -129,7 +129,7 @@ impl Disk for Folder {
         fs::remove_file(self.file(segment))
     }
 
-    fn write(&self, file: &mut File, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn write(&self, mut file: &File, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
         file.write_vectored(bytes)
     }
 
@@ -180,7 +180,7 @@ impl Disk for OneFile {
         fs::remove_file(&self.path)
     }
 
-    fn write(&self, file: &mut File, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn write(&self, mut file: &File, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
         file.write_vectored(bytes)
     }
 

@@ -24,6 +24,8 @@ pub enum DegradedKind {
     /// The disk said that what it had taken may be lost (fsync(2) failed). The segment is given up;
     /// what was not yet safe is written again to a new one.
     Sync,
+    /// It takes too long to make safe what it has taken.
+    Slow,
     /// Anything else.
     Io,
 }
@@ -33,6 +35,7 @@ impl DegradedKind {
         match self {
             Self::Full => "; free some space, and it goes on",
             Self::Sync => "; look after the disk: it loses what it has taken",
+            Self::Slow => "; it goes on once that is safe",
             Self::Io => "",
         }
     }
@@ -48,6 +51,12 @@ impl Degraded {
             _ => DegradedKind::Io,
         };
         let detail = error.to_string();
+        Self { kind, detail }
+    }
+
+    /// The disk takes so long that too much waits for it.
+    pub(super) fn behind() -> Self {
+        let (kind, detail) = (DegradedKind::Slow, "the disk does not keep up".to_owned());
         Self { kind, detail }
     }
 

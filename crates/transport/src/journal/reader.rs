@@ -152,10 +152,10 @@ impl<D: Disk> JournalReader<D> {
     /// Opens the segment that has an offset, or will have it. `None` if none reaches back so far.
     fn find(&mut self, stream: StreamId, offset: u64) -> io::Result<Option<Place<D::File>>> {
         while !self.segments.is_empty() || self.look_again()? {
-            let behind = self
-                .segments
-                .partition_point(|header| header.begin(stream) <= offset);
-            let Some(header) = behind.checked_sub(1).map(|at| &self.segments[at]) else {
+            // The last one that has it: one that carries what others lost begins before them.
+            let has_it = |header: &Header| header.begin(stream) <= offset;
+            let found = self.segments.iter().rposition(has_it);
+            let Some(header) = found.map(|at| &self.segments[at]) else {
                 return Ok(None);
             };
             match Place::open(&self.disk, header.segment, header.begin(stream)) {

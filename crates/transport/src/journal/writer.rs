@@ -6,9 +6,11 @@
 
 mod segment;
 mod shelf;
+mod syncs;
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, Bytes};
@@ -21,6 +23,9 @@ use crate::wire::{Epoch, MAX_PAYLOAD, StreamId};
 
 use segment::Segment;
 use shelf::Shelf;
+use syncs::{Syncs, UnderWay};
+
+pub use syncs::{SyncDone, SyncJob};
 
 /// How large a journal grows and how often it is made safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +67,9 @@ impl JournalLimits {
     }
 }
 
+/// How many groups may wait for a slow disk before nothing more is taken.
+const MOST_WAITING: u64 = 16;
+
 /// What became of a journal, besides what was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JournalEvent {
@@ -97,6 +105,7 @@ pub struct JournalWriter<D: Disk> {
     /// What was written since the last sync, to be written again if that sync fails.
     unsynced: Vec<Record>,
     unsynced_bytes: u64,
+    syncs: Syncs<D::File>,
     sync_at: Option<Instant>,
     retry_at: Option<Instant>,
     degraded: Option<Degraded>,
@@ -126,13 +135,72 @@ impl<D: Disk> JournalWriter<D> {
             shelf: Shelf::default(),
             unsynced: Vec::new(),
             unsynced_bytes: 0,
+            syncs: Syncs::default(),
             sync_at: None,
             retry_at: None,
             degraded: None,
             events: VecDeque::new(),
         };
-        writer.current = Some(writer.new_segment()?);
+        writer.current = Some(writer.new_segment(true)?);
         Ok(writer)
+    }
+
+    /// Leaves syncs to the caller from now on, who asks for each with
+    /// [`due_sync`](Self::due_sync). But for those that follow a failure, and those that are asked
+    /// for with [`sync`](Self::sync).
+    pub fn defer_syncs(&mut self) {
+        self.syncs.are_deferred = true;
+    }
+
+    /// The sync that is due, if one is and none is under way. To be asked for after every other
+    /// call; what comes of it is to be told by [`synced`](Self::synced).
+    pub fn due_sync(&mut self) -> Option<SyncJob<D>>
+    where
+        D: Clone,
+    {
+        let current = self.current.as_ref()?;
+        if !self.syncs.is_due || self.syncs.under_way.is_some() {
+            return None;
+        }
+        self.syncs.is_due = false;
+        self.sync_at = None;
+        let mut files = std::mem::take(&mut self.syncs.full);
+        files.push(Arc::clone(&current.file));
+        self.syncs.next += 1;
+        let number = self.syncs.next;
+        self.syncs.under_way = Some(UnderWay {
+            number,
+            files: files.clone(),
+            records: self.unsynced.len(),
+            bytes: self.unsynced_bytes,
+            kept: self.kept.clone(),
+        });
+        Some(SyncJob {
+            disk: self.disk.clone(),
+            files,
+            number,
+        })
+    }
+
+    /// What came of a sync. One that was overtaken by a failure says nothing any more.
+    pub fn synced(&mut self, done: SyncDone, now: Instant) {
+        let is_it = |it: &mut UnderWay<D::File>| it.number == done.number;
+        let Some(under_way) = self.syncs.under_way.take_if(is_it) else {
+            return;
+        };
+        if let Err(error) = done.outcome {
+            self.lose_trust(&error);
+            // What goes wrong is an event and a state.
+            let _ = self.open_segment(true, now);
+            return;
+        }
+        self.unsynced.drain(..under_way.records);
+        self.unsynced_bytes -= under_way.bytes;
+        for (stream, then) in under_way.kept {
+            let kept = self.kept.entry(stream).or_default();
+            kept.durable = kept.durable.max(then.end);
+        }
+        self.syncs.is_due |= self.unsynced_bytes >= self.limits.sync_bytes;
     }
 
     /// What the journal holds.
@@ -161,7 +229,7 @@ impl<D: Disk> JournalWriter<D> {
     /// When [`poll`](Self::poll) is to be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        if self.current.is_none() {
+        if self.degraded.is_some() {
             return self.retry_at;
         }
         self.sync_at
@@ -171,7 +239,7 @@ impl<D: Disk> JournalWriter<D> {
     pub fn poll(&mut self, now: Instant) {
         // What goes wrong is an event and a state.
         if self.ready(now).is_ok() && self.sync_at.is_some_and(|at| at <= now) {
-            let _ = self.sync(now);
+            self.group_sync(now);
         }
     }
 
@@ -205,8 +273,7 @@ impl<D: Disk> JournalWriter<D> {
             )?;
         }
         if self.unsynced_bytes >= self.limits.sync_bytes {
-            // The bytes were taken; whether they are durable is told by `kept`.
-            let _ = self.sync(now);
+            self.group_sync(now);
         }
         Ok(())
     }
@@ -248,21 +315,54 @@ impl<D: Disk> JournalWriter<D> {
     pub fn sync(&mut self, now: Instant) -> Result<(), Degraded> {
         self.ready(now)?;
         if self.close_segment().is_err() {
-            return self.open_segment(now);
+            self.shelve();
+            return self.open_segment(true, now);
         }
         Ok(())
+    }
+
+    /// Makes safe what a group of writes has left. They were taken; whether they are durable is told
+    /// by `kept`.
+    fn group_sync(&mut self, now: Instant) {
+        if self.syncs.are_deferred {
+            self.syncs.is_due = true;
+            self.sync_at = None;
+        } else {
+            let _ = self.sync(now);
+        }
     }
 
     /// A segment is open, or one is opened now.
     fn ready(&mut self, now: Instant) -> Result<(), Degraded> {
         match &self.degraded {
             Some(degraded) if self.retry_at.is_some_and(|at| now < at) => Err(degraded.clone()),
-            Some(_) => self.open_segment(now),
+            Some(_) if self.current.is_some() => self.catch_up(now),
+            Some(_) => self.open_segment(true, now),
             None => Ok(()),
         }
     }
 
+    /// Goes on after syncs that had taken too long, if they are through.
+    fn catch_up(&mut self, now: Instant) -> Result<(), Degraded> {
+        if self.is_behind() {
+            return Err(self.degrade(Degraded::behind(), now));
+        }
+        self.degraded = None;
+        self.retry_at = None;
+        self.events.push_back(JournalEvent::Recovered);
+        Ok(())
+    }
+
+    /// Whether more waits for a sync than memory is to be spent on.
+    fn is_behind(&self) -> bool {
+        self.syncs.are_deferred
+            && self.unsynced_bytes >= self.limits.sync_bytes.saturating_mul(MOST_WAITING)
+    }
+
     fn put(&mut self, record: Record, now: Instant) -> Result<(), Degraded> {
+        if self.is_behind() {
+            return Err(self.degrade(Degraded::behind(), now));
+        }
         let is_full = |segment: &Segment<D::File>| {
             segment.has_records
                 && segment.bytes.saturating_add(record.size()) > self.limits.segment_bytes
@@ -288,10 +388,17 @@ impl<D: Disk> JournalWriter<D> {
     }
 
     fn roll(&mut self, now: Instant) -> Result<(), Degraded> {
+        if self.syncs.are_deferred {
+            let full = self.current.as_ref().map(|it| Arc::clone(&it.file));
+            self.syncs.full.extend(full);
+            self.syncs.is_due = true;
+            self.shelve();
+            return self.open_segment(false, now);
+        }
         // If it fails, what was unsafe in this segment goes along to the next.
         let _ = self.close_segment();
         self.shelve();
-        self.open_segment(now)
+        self.open_segment(true, now)
     }
 
     /// Makes safe what the segment holds. A segment that fails in this is given up.
@@ -303,21 +410,37 @@ impl<D: Disk> JournalWriter<D> {
             return Ok(());
         }
         self.sync_at = None;
-        if let Err(error) = self.disk.sync(&segment.file) {
-            let degraded = Degraded::from_sync(&error);
-            self.events
-                .push_back(JournalEvent::Degraded(degraded.clone()));
-            self.degraded = Some(degraded);
-            self.shelve();
+        let is_under_way = self.syncs.under_way.is_some();
+        let mut files = self.syncs.take_files();
+        if is_under_way {
+            // A disk tells once that it has lost something. Should the other sync be told, a second
+            // one would hear nothing, and could not be trusted: the next segment carries it all.
+            return Err(());
+        }
+        files.push(Arc::clone(&segment.file));
+        let mut outcomes = files.iter().map(|file| self.disk.sync(file));
+        if let Some(Err(error)) = outcomes.find(Result::is_err) {
+            self.lose_trust(&error);
             return Err(());
         }
         self.settle();
         Ok(())
     }
 
+    /// The segments that were to be made safe are not: nothing more is written to them.
+    fn lose_trust(&mut self, error: &io::Error) {
+        let degraded = Degraded::from_sync(error);
+        self.events
+            .push_back(JournalEvent::Degraded(degraded.clone()));
+        self.degraded = Some(degraded);
+        self.syncs.take_files();
+        self.shelve();
+    }
+
     fn settle(&mut self) {
         self.unsynced.clear();
         self.unsynced_bytes = 0;
+        self.syncs.take_files();
         self.sync_at = None;
         for kept in self.kept.values_mut() {
             kept.durable = kept.end;
@@ -330,8 +453,14 @@ impl<D: Disk> JournalWriter<D> {
         }
     }
 
-    fn open_segment(&mut self, now: Instant) -> Result<(), Degraded> {
-        match self.make_room().and_then(|()| self.new_segment()) {
+    /// Opens the next segment. It carries what earlier ones have not made safe, unless they are still
+    /// about to.
+    fn open_segment(&mut self, carries: bool, now: Instant) -> Result<(), Degraded> {
+        let made = self.make_room().and_then(|()| {
+            // What the cap has dropped unsafe has nobody else to make it safe.
+            self.new_segment(carries || self.shelf.is_empty())
+        });
+        match made {
             Ok(segment) => {
                 self.current = Some(segment);
                 self.retry_at = None;
@@ -354,10 +483,12 @@ impl<D: Disk> JournalWriter<D> {
         degraded
     }
 
-    /// A segment with all that the last one did not make safe, made safe itself.
-    fn new_segment(&mut self) -> io::Result<Segment<D::File>> {
+    /// A segment; with all that the last ones did not make safe, made safe itself, if it carries
+    /// that.
+    fn new_segment(&mut self, carries: bool) -> io::Result<Segment<D::File>> {
         let begin = |(&stream, kept): (&StreamId, &Kept)| {
-            let (start, begin, carried) = (kept.start, kept.durable, kept.end);
+            let begin = if carries { kept.durable } else { kept.end };
+            let (start, carried) = (kept.start, kept.end);
             (
                 stream,
                 Begin {
@@ -374,9 +505,12 @@ impl<D: Disk> JournalWriter<D> {
             streams: self.kept.iter().map(begin).collect(),
         };
         let mut segment = Segment::create(&self.disk, header)?;
-        match segment.begin(&self.disk, &self.unsynced) {
+        let carried: &[Record] = if carries { &self.unsynced } else { &[] };
+        match segment.begin(&self.disk, carried) {
             Ok(()) => {
-                self.settle();
+                if carries {
+                    self.settle();
+                }
                 Ok(segment)
             }
             Err(error) => {
@@ -398,6 +532,8 @@ impl<D: Disk> JournalWriter<D> {
             self.shelf.drop_oldest(&self.disk)?;
             for (&stream, kept) in &mut self.kept {
                 let to = self.shelf.begin(stream).unwrap_or(kept.durable);
+                // One that carries begins before the one that it follows.
+                let to = to.max(kept.start);
                 let from = std::mem::replace(&mut kept.start, to);
                 if from < to {
                     let dropped = JournalEvent::Dropped { stream, from, to };

@@ -15,9 +15,11 @@ use bowline_runner::{Child, ChildEnd, CoreConfiguration, LocalHost, Policy, Stre
 use bowline_transport::journal::{Folder, JournalLimits, JournalReader};
 use bowline_transport::{Containment, Piece, SessionId};
 use tokio::io::{DuplexStream, duplex};
+use tokio::time::timeout_at;
 
 use super::faulty::{Fault, Faulty, Plan};
 use super::frames::Frames;
+use super::lateness;
 use super::speech::{BLOCK, Speech};
 use super::tmpfs;
 use crate::campaign::support::{in_lanes, percentiles, within};
@@ -25,6 +27,9 @@ use crate::campaign::{Job, Random, Report};
 
 /// How long after a failure nobody may be told of it.
 const TOLD: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether all is safe by now.
+const LOOKS: u32 = 8;
 
 /// Sessions at a time.
 const LANES: u64 = 4;
@@ -38,6 +43,7 @@ const CALLS: u64 = 160;
 const OUT: StreamId = StreamId::STDOUT;
 
 pub(crate) fn run(job: &Job) -> Report {
+    lateness::watch();
     let seen = Arc::new(Mutex::new(Seen::default()));
     let mut report = in_lanes(job, LANES, |number, random| {
         let seen = Arc::clone(&seen);
@@ -55,6 +61,7 @@ pub(crate) fn run(job: &Job) -> Report {
         seen.safe
     ));
     report.merge(tmpfs::run(job));
+    report.note(lateness::note());
     report
 }
 
@@ -109,6 +116,7 @@ struct Seen {
 
 /// A session whose disk fails.
 struct Point {
+    fault: Fault,
     host: LocalHost,
     child: ChildEnd,
     session: SessionId,
@@ -129,6 +137,7 @@ async fn point(plan: Plan, mut random: Random, seen: &Mutex<Seen>) -> Result<(),
     let host = LocalHost::with_journal(configuration(session), child, disk.clone(), limits());
     let seed = random.draw();
     let mut point = Point {
+        fault: plan.fault,
         host: host.map_err(text)?,
         child: end,
         session,
@@ -146,11 +155,11 @@ async fn point(plan: Plan, mut random: Random, seen: &Mutex<Seen>) -> Result<(),
         point.say().await?;
         point.hear(&mut client, &mut heard).await?;
         if number % 16 == 15 {
-            safe += point.check_safe(seed).await?;
+            safe += point.check_safe(seed, &mut client, &mut heard).await?;
         }
     }
     let told = point.recover(&mut client, &mut heard).await?;
-    safe += point.check_safe(seed).await?;
+    safe += point.check_safe(seed, &mut client, &mut heard).await?;
     let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
     seen.told.extend(told);
     seen.safe += safe;
@@ -232,7 +241,7 @@ impl Point {
         let took = self
             .degraded
             .map_or(TOLD, |at| at.saturating_duration_since(failed));
-        if took > TOLD {
+        if took > lateness::allow(TOLD) {
             return Err(format!("told after {took:?}"));
         }
         self.say().await?;
@@ -245,31 +254,69 @@ impl Point {
         self.events.rfind(&format!("\"event\":\"{event}\""))
     }
 
+    /// Where the output ends, once a client that joins is told that it is safe up to there.
+    /// The first client hears what is told meanwhile.
+    async fn safe_end(
+        &mut self,
+        client: &mut Frames<DuplexStream>,
+        heard: &mut Speech,
+    ) -> Result<Option<u64>, String> {
+        for _ in 0..LOOKS {
+            let (ours, theirs) = duplex(64 << 10);
+            self.host.connect(theirs).await;
+            let joining = Frames::join(ours, self.session, Lease::Read, BTreeMap::new());
+            let (_client, attached) = within("an attach", joining).await??;
+            let known = attached.streams.get(&OUT).ok_or("no output")?;
+            if known.durable == Durability::Power {
+                return Ok(Some(known.end));
+            }
+            let pause = tokio::time::Instant::now() + limits().sync_every;
+            while let Ok(told) = timeout_at(pause, self.one(client, heard)).await {
+                told?;
+            }
+        }
+        Ok(None)
+    }
+
     /// What a client is told to survive a loss of power does.
     /// Answers how often it was told.
-    async fn check_safe(&self, seed: u64) -> Result<u64, String> {
-        let (ours, theirs) = duplex(64 << 10);
-        self.host.connect(theirs).await;
-        let joining = Frames::join(ours, self.session, Lease::Read, BTreeMap::new());
-        let (_client, attached) = within("an attach", joining).await??;
-        let known = attached.streams.get(&OUT).ok_or("no output")?;
-        if known.durable != Durability::Power {
+    async fn check_safe(
+        &mut self,
+        seed: u64,
+        client: &mut Frames<DuplexStream>,
+        heard: &mut Speech,
+    ) -> Result<u64, String> {
+        let Some(end) = self.safe_end(client, heard).await? else {
             return Ok(0);
-        }
+        };
         let safe = tempfile::tempdir().map_err(|error| error.to_string())?;
         let whole = self.folder.path().join("journal");
         let copied = self.disk.copy_safe(&whole, safe.path());
         copied.map_err(|error| error.to_string())?;
-        // What was not recorded for want of a disk is a gap in both.
         let (whole, safe) = (ranges(&whole, seed)?, ranges(safe.path(), seed)?);
-        let reached = whole.last().map_or(0, |last| last.1);
-        if whole != safe || reached < known.end {
-            let end = known.end;
+        if !self.holds(&whole, &safe, end) {
             return Err(format!(
                 "safe up to {end}: {whole:?}, after a power cut {safe:?}"
             ));
         }
         Ok(1)
+    }
+
+    /// Whether all is safe that the journal has up to `end`. What was not recorded for want of a disk
+    /// is a gap in both. Bytes that a disk took while it said that it did not were promised to
+    /// nobody: there, what counts is the last part, which was written when all was well again.
+    fn holds(&self, whole: &[(u64, u64)], safe: &[(u64, u64)], end: u64) -> bool {
+        let is_safe = |part: &&(u64, u64)| {
+            let to = part.1.min(end);
+            safe.iter().any(|it| it.0 <= part.0 && to <= it.1)
+        };
+        let reaches = whole.last().is_some_and(|last| last.1 >= end);
+        let lies = self.fault == Fault::Late;
+        reaches
+            && whole
+                .iter()
+                .skip(if lies { whole.len() - 1 } else { 0 })
+                .all(|it| is_safe(&it))
     }
 }
 

@@ -160,7 +160,7 @@ impl Disk for Faulty {
         Ok(())
     }
 
-    fn write(&self, file: &mut Segment, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn write(&self, file: &Segment, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
         let fault = self.call();
         let whole: Vec<u8> = bytes
             .iter()
@@ -173,7 +173,7 @@ impl Disk for Faulty {
         };
         let mut left = taken;
         while !left.is_empty() {
-            let written = self.folder.write(&mut file.file, &[IoSlice::new(left)])?;
+            let written = self.folder.write(&file.file, &[IoSlice::new(left)])?;
             self.wrote(file.number, written);
             left = left.get(written..).unwrap_or_default();
         }
@@ -199,7 +199,8 @@ impl Disk for Faulty {
         if !state.poisoned.contains(&file.number)
             && let (Some(written), Some(length)) = (written, state.lengths.get_mut(&file.number))
         {
-            length.1 = written;
+            // Another thread may have synced later and be through earlier.
+            length.1 = length.1.max(written);
         }
         Ok(())
     }

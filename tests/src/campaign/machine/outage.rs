@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use tokio::time::sleep;
 
 use super::host::{Host, after};
+use super::lateness;
 use super::station::Station;
 use crate::campaign::support::{percentiles, runtime, within};
 use crate::campaign::{Job, Random, Report};
@@ -37,6 +38,7 @@ pub(crate) fn run_upgraded(job: &Job) -> Report {
 }
 
 fn run(job: &Job, outage: Outage) -> Report {
+    lateness::watch();
     let mut report = Report::default();
     if let Err(error) = runtime().block_on(campaign(job, outage, &mut report)) {
         report.violation(error);
@@ -70,7 +72,7 @@ async fn campaign(job: &Job, outage: Outage, report: &mut Report) -> Result<(), 
     }
     back.sort_unstable();
     let late = back.get(back.len() * 99 / 100).copied().unwrap_or_default();
-    if late > BACK {
+    if late > lateness::allow(BACK) {
         report.violation(format!(
             "the 99th of a hundred hosts is back after {late:?}"
         ));
@@ -80,6 +82,7 @@ async fn campaign(job: &Job, outage: Outage, report: &mut Report) -> Result<(), 
         percentiles(back)
     ));
     report.note(format!("without a runner {}", percentiles(down)));
+    report.note(lateness::note());
     Ok(())
 }
 

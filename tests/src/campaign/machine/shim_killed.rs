@@ -12,6 +12,7 @@ use bowline_transport::{
 };
 use rustix::process::Signal;
 
+use super::lateness;
 use super::program::SPEAK;
 use super::speech::Speech;
 use super::station::{Station, send};
@@ -37,6 +38,7 @@ struct Times {
 }
 
 pub(crate) fn run(job: &Job) -> Report {
+    lateness::watch();
     // The station outlives the runtime of the deeds.
     let runtime = runtime();
     let station = match runtime.block_on(Station::new()) {
@@ -60,6 +62,7 @@ pub(crate) fn run(job: &Job) -> Report {
     ));
     report.note(format!("hosts told {}", percentiles(times.told)));
     report.note(format!("{} bytes in the journals", times.bytes));
+    report.note(lateness::note());
     report
 }
 
@@ -144,7 +147,7 @@ fn gone(killed: Instant, token: &str) -> Result<Duration, String> {
         if left.is_empty() {
             return Ok(began);
         }
-        if began > ORPHANS {
+        if began > lateness::allow(ORPHANS) {
             return Err(format!("left {began:?} after: {}", describe(&left)));
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -158,7 +161,7 @@ async fn told(session: &TerminalSession, killed: Instant) -> Result<Duration, St
     let failed = within("the news", link.wait_for(is_gone)).await?;
     let why = failed.map_err(|error| error.to_string())?.clone();
     let took = killed.elapsed();
-    if took > TOLD {
+    if took > lateness::allow(TOLD) {
         return Err(format!("the host hears of it after {took:?}: {why:?}"));
     }
     let ConnectionState::Failed(failed) = why else {

@@ -115,7 +115,7 @@ impl Disk for Memory {
             .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn write(&self, file: &mut Content, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn write(&self, file: &Content, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
         let all = bytes.iter().flat_map(|slice| slice.iter().copied());
         let length = bytes.iter().map(|slice| slice.len()).sum::<usize>();
         match self.call() {

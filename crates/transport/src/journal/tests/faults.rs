@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::super::{DegradedKind, Disk, JournalEvent, JournalLimits, JournalReader, JournalWriter};
+use super::super::{
+    DegradedKind, Disk, JournalEvent, JournalLimits, JournalReader, JournalWriter, SyncDone,
+    SyncJob,
+};
 use super::disk::{Fault, Memory};
 use super::{bytes_of, ranges, small_limits};
 use crate::wire::{Epoch, StreamId};
@@ -14,6 +17,8 @@ const FAULTS: [Fault; 4] = [Fault::Full, Fault::Io, Fault::Short, Fault::Late];
 /// What a session would write: the streams' ends step by step, with the clock.
 struct Workload<D: Disk> {
     writer: JournalWriter<D>,
+    /// A sync that somebody else has done, and not told yet.
+    done: Option<SyncDone>,
     now: Instant,
     /// How far each stream has come, whatever the journal took of it.
     ends: [u64; 3],
@@ -25,10 +30,11 @@ struct Workload<D: Disk> {
 
 const STREAMS: [StreamId; 3] = [StreamId::STDOUT, StreamId::STDERR, StreamId::INPUT];
 
-impl<D: Disk> Workload<D> {
+impl<D: Disk + Clone> Workload<D> {
     fn new(writer: JournalWriter<D>) -> Self {
         Self {
             writer,
+            done: None,
             now: Instant::now(),
             ends: [0; 3],
             acknowledged: Vec::new(),
@@ -44,6 +50,11 @@ impl<D: Disk> Workload<D> {
             self.append(which, count);
             self.now += Duration::from_millis(70);
             self.writer.poll(self.now);
+            // What was begun a step ago has come to its end, whatever was written meanwhile.
+            if let Some(done) = self.done.take() {
+                self.writer.synced(done, self.now);
+            }
+            self.done = self.writer.due_sync().map(SyncJob::run);
             self.events
                 .extend(std::iter::from_fn(|| self.writer.next_event()));
         }
@@ -118,12 +129,15 @@ fn no_fault_of_a_disk_loses_what_was_acknowledged() {
     const STEPS: u64 = 60;
     let calls = without_fault(STEPS);
     let mut points = 0;
-    for fault in FAULTS {
+    for (fault, defers) in FAULTS.iter().flat_map(|it| [(*it, false), (*it, true)]) {
         for count in [1, 2, 5, 20] {
             for from in 2..calls {
-                let what = format!("{fault:?} {count} times from call {from}");
+                let what = format!("{fault:?} {count} times from call {from}, deferred: {defers}");
                 let disk = Memory::failing(from, count, fault);
                 let mut work = Workload::new(begin(disk.clone()));
+                if defers {
+                    work.writer.defer_syncs();
+                }
                 work.run(STEPS + 100);
                 check(&work, &disk, &what);
                 assert_eq!(work.writer.degraded(), None, "{what}: recovers");
@@ -249,4 +263,67 @@ fn a_journal_that_cannot_begin_leaves_nothing() {
     }
     let empty = Bytes::new();
     assert!(super::super::recover(&empty).header.is_none());
+}
+
+#[test]
+fn a_deferred_sync_that_fails_is_written_again_over_the_end_of_a_segment() {
+    let disk = Memory::failing(9, 1, Fault::Io);
+    let mut writer = begin(disk.clone());
+    writer.defer_syncs();
+    let now = Instant::now();
+    let put = |writer: &mut JournalWriter<Memory>, from, to| {
+        let bytes = bytes_of(StreamId(0), from, to);
+        writer.append(StreamId(0), from, bytes, now).unwrap();
+    };
+    for at in 0..3 {
+        put(&mut writer, at * 250, at * 250 + 250);
+    }
+    assert_eq!(writer.kept()[&StreamId(0)].durable, 0, "nobody has synced");
+    let job = writer.due_sync().expect("a segment is full");
+    assert!(writer.due_sync().is_none(), "one at a time");
+    put(&mut writer, 750, 900);
+    writer.synced(job.run(), now);
+    let events: Vec<_> = std::iter::from_fn(|| writer.next_event()).collect();
+    let [JournalEvent::Degraded(degraded), JournalEvent::Recovered] = &events[..] else {
+        panic!("{events:?}");
+    };
+    assert_eq!(degraded.kind, DegradedKind::Sync);
+    assert_eq!(
+        writer.kept()[&StreamId(0)].durable,
+        900,
+        "it is in a new one"
+    );
+    // The segments that nobody trusts lose all that they have.
+    let mut contents = disk.contents();
+    let last = *contents.keys().last().unwrap();
+    for (_, content) in contents.range_mut(..last) {
+        content.truncate(50);
+    }
+    let mut reader = JournalReader::open(Memory::of(contents)).unwrap();
+    assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(0, 900)]);
+}
+
+#[test]
+fn a_sync_that_is_overtaken_by_a_failure_is_not_taken_for_done() {
+    // The deferred sync fails, and so does the write that comes before anybody is told.
+    let disk = Memory::failing(3, 2, Fault::Io);
+    let mut writer = super::begin(disk.clone(), JournalLimits::default());
+    writer.defer_syncs();
+    let start = Instant::now();
+    let put = |writer: &mut JournalWriter<Memory>, from, to, now| {
+        writer.append(StreamId(0), from, bytes_of(StreamId(0), from, to), now)
+    };
+    put(&mut writer, 0, 10, start).unwrap();
+    let later = start + Duration::from_secs(2);
+    writer.poll(later);
+    let done = writer.due_sync().expect("it is due").run();
+    put(&mut writer, 10, 20, later).unwrap_err();
+    writer.synced(done, later);
+    assert_eq!(writer.kept()[&StreamId(0)].durable, 0, "nobody knows");
+    writer.poll(later + Duration::from_secs(1));
+    assert_eq!(writer.kept()[&StreamId(0)].durable, 10, "carried");
+    let mut contents = disk.contents();
+    contents.remove(&0);
+    let mut reader = JournalReader::open(Memory::of(contents)).unwrap();
+    assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(0, 10)]);
 }

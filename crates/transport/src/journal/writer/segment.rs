@@ -1,13 +1,14 @@
 //! The segment that is written to.
 
 use std::io::{self, IoSlice};
+use std::sync::Arc;
 
 use super::super::{Disk, Header, Record};
 
 /// An open segment.
 #[derive(Debug)]
 pub(super) struct Segment<F> {
-    pub(super) file: F,
+    pub(super) file: Arc<F>,
     pub(super) header: Header,
     /// Bytes that were written whole.
     pub(super) bytes: u64,
@@ -17,7 +18,7 @@ pub(super) struct Segment<F> {
 impl<F> Segment<F> {
     pub(super) fn create<D: Disk<File = F>>(disk: &D, header: Header) -> io::Result<Self> {
         Ok(Self {
-            file: disk.create(header.segment)?,
+            file: Arc::new(disk.create(header.segment)?),
             header,
             bytes: 0,
             has_records: false,
@@ -58,7 +59,7 @@ impl<F> Segment<F> {
         let mut left = &mut slices[..];
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
-            match disk.write(&mut self.file, left) {
+            match disk.write(&self.file, left) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => IoSlice::advance_slices(&mut left, written),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -23,6 +23,10 @@ impl Shelf {
         number
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
