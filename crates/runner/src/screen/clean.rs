@@ -45,7 +45,13 @@ fn pass(token: Token<'_>, out: &mut Vec<u8>) {
     match token {
         // ENQ asks for the answerback message.
         Token::Text(text) => out.extend(text.iter().filter(|byte| **byte != 0x05)),
-        Token::Sequence(kind, bytes) if is_harmless(kind, bytes) => out.extend(bytes),
+        Token::Sequence(kind, bytes) if is_harmless(kind, bytes) => {
+            out.extend(bytes);
+            // What ended it may be left out: then what follows would go on with it.
+            if kind.is_string() && !matches!(bytes, [.., 0x07 | 0x18 | 0x1a] | [.., 0x1b, b'\\']) {
+                out.extend(b"\x1b\\");
+            }
+        }
         Token::Sequence(..) | Token::Skipped => {}
         // Carried out in part, for the controls inside.
         Token::Broken(bytes) => out.extend(bytes.iter().filter(|byte| is_control(**byte))),
@@ -58,6 +64,10 @@ fn is_control(byte: u8) -> bool {
 
 /// Whether a sequence does the same when it is carried out again.
 fn is_harmless(kind: Kind, bytes: &[u8]) -> bool {
+    // Something inside of the introducer, which hides what it is: nobody writes such things.
+    if !matches!(bytes.get(1), Some(0x20..=0x7e)) {
+        return false;
+    }
     let Some(sequence) = Sequence::read(kind, bytes) else {
         // A question with a control inside is one even so, and nobody writes other such things.
         return is_drawing(bytes);
@@ -65,7 +75,12 @@ fn is_harmless(kind: Kind, bytes: &[u8]) -> bool {
     let does_more = match &sequence {
         Sequence::Escape(_) => false,
         Sequence::Csi(csi, _) => is_frame(csi),
-        Sequence::Osc(osc, _) => bytes.len() > LONGEST_COMMAND || is_spent(osc),
+        // Terminals pass over controls inside: what is a question without them is one.
+        Sequence::Osc(osc, _) => {
+            bytes.len() > LONGEST_COMMAND
+                || is_spent(osc)
+                || osc.text.iter().any(u8::is_ascii_control)
+        }
         Sequence::Dcs(_) | Sequence::Other(_) => bytes.len() > LONGEST_STRING,
     };
     !does_more && query(&sequence).is_none()

@@ -44,7 +44,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    fn is_string(self) -> bool {
+    pub(super) fn is_string(self) -> bool {
         matches!(self, Self::Osc | Self::Dcs | Self::Other)
     }
 }
@@ -64,6 +64,9 @@ struct Open {
     /// The last byte was an ESC in a string, which may be the first half of its ST.
     after_escape: bool,
     is_too_long: bool,
+    /// Nothing has come behind its ESC that a terminal does not pass over there: controls, which it
+    /// carries out at once, and bytes that are no ASCII.
+    is_bare: bool,
 }
 
 impl Open {
@@ -71,6 +74,7 @@ impl Open {
         kind: Kind::Escape,
         after_escape: false,
         is_too_long: false,
+        is_bare: true,
     };
 }
 
@@ -146,7 +150,7 @@ impl Splitter {
         out: &mut impl FnMut(Token<'_>),
     ) -> &'a [u8] {
         for (at, &byte) in bytes.iter().enumerate() {
-            let step = step(&mut open, self.held.len(), byte);
+            let step = step(&mut open, byte);
             let rest = &bytes[at + 1..];
             match step {
                 Step::Goes => {
@@ -199,8 +203,8 @@ impl Splitter {
     }
 }
 
-/// What a byte does to a sequence of which so many bytes have come.
-fn step(open: &mut Open, length: usize, byte: u8) -> Step {
+/// What a byte does to an open sequence.
+fn step(open: &mut Open, byte: u8) -> Step {
     if open.after_escape {
         return if byte == b'\\' {
             Step::Ends
@@ -217,15 +221,15 @@ fn step(open: &mut Open, length: usize, byte: u8) -> Step {
             Step::Goes
         }
         (_, ESC) => Step::Begins,
-        (Kind::Escape, _) => escape(open, length, byte),
+        (Kind::Escape, _) => escape(open, byte),
         (Kind::Csi, 0x40..=0x7e) | (Kind::Osc, BEL) => Step::Ends,
         _ => Step::Goes,
     }
 }
 
-fn escape(open: &mut Open, length: usize, byte: u8) -> Step {
+fn escape(open: &mut Open, byte: u8) -> Step {
     match byte {
-        b'[' | b']' | b'P' | b'X' | b'^' | b'_' if length == 1 => {
+        b'[' | b']' | b'P' | b'X' | b'^' | b'_' if open.is_bare => {
             open.kind = match byte {
                 b'[' => Kind::Csi,
                 b']' => Kind::Osc,
@@ -235,6 +239,9 @@ fn escape(open: &mut Open, length: usize, byte: u8) -> Step {
             Step::Goes
         }
         0x30..=0x7e => Step::Ends,
-        _ => Step::Goes,
+        _ => {
+            open.is_bare &= !matches!(byte, 0x20..=0x2f);
+            Step::Goes
+        }
     }
 }

@@ -27,6 +27,33 @@ fn questions_and_deeds_go_and_the_rest_stays() {
     }
 }
 
+/// Found by `cargo fuzz replay`: a control inside hid the question from us, and not from a terminal.
+#[test]
+fn a_question_with_a_control_inside_goes() {
+    for output in [
+        &b"a\x1b]11;?\x06\x1bMb"[..],
+        b"a\x1b]4;1;\x01?\x07b",
+        b"a\x1b]1\x050;?\x07b",
+        b"a\x1b\x1c[6n",
+        b"a\x1b\n\x01]11;?\x07b",
+    ] {
+        let mut client = Oracle::new(SIZE);
+        client.feed(output);
+        assert!(!client.replies().is_empty(), "{}", output.escape_ascii());
+        client.feed(&clean(output, 1_000));
+        assert_eq!(client.replies(), [""; 0], "{}", output.escape_ascii());
+    }
+}
+
+/// Found by `cargo fuzz replay`: what was left out between two parts made them one.
+#[test]
+fn two_halves_are_not_put_together_to_a_question() {
+    let output = b"\x1b]11;\x1b[\x1b[?2026h?\x07";
+    let mut client = Oracle::new(SIZE);
+    client.feed(&clean(output, 1_000));
+    assert_eq!(client.replies(), [""; 0]);
+}
+
 #[test]
 fn long_strings_go() {
     let long = "x".repeat(5_000);
