@@ -47,6 +47,12 @@ impl Corpus {
         Ok(Self { lines })
     }
 
+    /// Every line.
+    #[cfg(feature = "targets")]
+    pub(crate) fn lines(&self) -> &[Vec<u8>] {
+        &self.lines
+    }
+
     /// Some lines in a row.
     pub(crate) fn some(&self, random: &mut Random) -> &[Vec<u8>] {
         let from = random.below(self.lines.len() - LINES);

@@ -1,4 +1,13 @@
-//! Mutants of real lines through the parser as it ships, through its build without `unsafe`, and
+//! Hunts for inputs that break what reads bytes from outside.
+//!
+//! # Guided
+//!
+//! A [`Hunt`] changes inputs of a [`Target`] without knowing what they mean, keeps those that reach a
+//! branch that none before them had, and changes these again. What must hold is the target's to say.
+//!
+//! # By the grammar
+//!
+//! [`Fuzzer`]: mutants of real lines through the parser as it ships, through its build without `unsafe`, and
 //! beside `serde_json`: in one piece, in any pieces, read into the framer or pushed.
 //!
 //! The two builds must see the same: places, errors, events, and every value decoded. `serde_json`
@@ -8,14 +17,18 @@
 
 mod corpus;
 mod cut;
+#[cfg(feature = "targets")]
+mod guided;
 mod mutate;
 mod oracle;
 mod random;
 mod run;
+#[cfg(feature = "targets")]
+pub mod targets;
 
 /// The parser as it ships.
 mod shipped {
-    use bowline_jsonl as jsonl;
+    pub(crate) use bowline_jsonl as jsonl;
     include!("see.rs");
 }
 
@@ -26,4 +39,6 @@ mod safe {
 }
 
 pub use corpus::Corpus;
+#[cfg(feature = "targets")]
+pub use guided::{Found, Hunt, Tally as HuntTally, Target};
 pub use run::{Finding, Fuzzer, Tally};

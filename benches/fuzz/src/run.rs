@@ -98,7 +98,7 @@ impl Fuzzer {
 type See<'a> = dyn Fn(&mut Seen) -> fmt::Result + 'a;
 
 /// Both builds, whole and in pieces.
-fn compare(stream: &[u8], cuts: &[Vec<Piece>; 2]) -> Result<(), String> {
+pub(crate) fn compare(stream: &[u8], cuts: &[Vec<Piece>; 2]) -> Result<(), String> {
     let whole = whole(stream);
     let expected = hash(|out| safe::see(&whole, out));
     let others: [(&str, &See<'_>); 4] = [

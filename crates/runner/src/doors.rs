@@ -21,6 +21,8 @@ use utoipa::openapi::OpenApi;
 
 use crate::serve::Hall;
 pub(crate) use metrics::Metrics;
+#[cfg(feature = "fuzz")]
+pub use panel::fuzz_panel;
 pub(crate) use panel::{Parked, take_over};
 use problem::Problem;
 

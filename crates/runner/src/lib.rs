@@ -39,3 +39,10 @@ pub use shim::{
     SessionPhase, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault, SpecEnvironment,
     SpecStdio, StateDir, StateDirError, TerminalMode, run_shim, spawn_shim,
 };
+
+/// What is pure and private, for whoever hunts for inputs that break it: no part of the interface.
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz {
+    pub use crate::doors::fuzz_panel as panel;
+}

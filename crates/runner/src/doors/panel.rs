@@ -3,11 +3,15 @@
 
 mod control;
 mod drive;
+#[cfg(feature = "fuzz")]
+mod fuzz;
 mod machine;
 mod park;
 mod start;
 
 pub(super) use drive::attach;
+#[cfg(feature = "fuzz")]
+pub use fuzz::panel as fuzz_panel;
 pub(super) use machine::LARGEST_MESSAGE;
 pub(crate) use park::{Parked, take_over};
 pub(super) use start::start;

@@ -1,0 +1,31 @@
+//! The same failure with less.
+
+/// Most inputs that are tried.
+const TRIES: usize = 20_000;
+
+/// Takes parts away from an input as long as it still fails.
+pub(super) fn shrink(
+    input: &[u8],
+    mend: fn(&mut [u8]),
+    mut fails: impl FnMut(&[u8]) -> bool,
+) -> Vec<u8> {
+    let mut least = input.to_vec();
+    let (mut part, mut tries) = (least.len() / 2, 0);
+    while part > 0 && tries < TRIES {
+        let mut at = 0;
+        while at < least.len() && tries < TRIES {
+            tries += 1;
+            let mut less = least.clone();
+            drop(less.drain(at..(at + part).min(least.len())));
+            let mut mended = less.clone();
+            mend(&mut mended);
+            if let Some(less) = [less, mended].into_iter().find(|less| fails(less)) {
+                least = less;
+            } else {
+                at += part;
+            }
+        }
+        part /= 2;
+    }
+    least
+}

@@ -1,0 +1,57 @@
+//! What can be hunted for.
+
+mod frames;
+mod hooks;
+mod http;
+mod journal;
+mod json;
+mod lines;
+mod panel;
+mod parser;
+mod reducer;
+mod replay;
+mod rest;
+mod screen;
+mod sealed;
+
+use crate::guided::Target;
+
+/// Every target.
+pub static ALL: [&Target; 11] = [
+    &parser::PARSER,
+    &parser::FRAMER,
+    &frames::FRAMES,
+    &journal::JOURNAL,
+    &lines::LINES,
+    &screen::SCREEN,
+    &replay::REPLAY,
+    &reducer::REDUCER,
+    &hooks::HOOKS,
+    &panel::PANEL,
+    &rest::REST,
+];
+
+/// Nothing to mend.
+const fn whole(_: &mut [u8]) {}
+
+/// Cuts a stream into pieces of the lengths that a number says: often one, or a few in turn.
+fn pieces(stream: &[u8], pattern: u8) -> impl Iterator<Item = &[u8]> {
+    let lengths = [
+        usize::from(pattern & 15) + 1,
+        usize::from(pattern >> 4) * 3 + 1,
+    ];
+    let (mut rest, mut turn) = (stream, 0);
+    std::iter::from_fn(move || {
+        let (piece, behind) = rest.split_at(rest.len().min(lengths[turn & 1]));
+        (rest, turn) = (behind, turn + 1);
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// Fails with what two things differ in.
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, one: &T, other: &T) -> Result<(), String> {
+    if one == other {
+        return Ok(());
+    }
+    Err(format!("{what}: {one:?} is {other:?}"))
+}

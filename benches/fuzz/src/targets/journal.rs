@@ -1,0 +1,194 @@
+//! Journals, whatever is on the disk.
+
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice};
+
+use bowline_transport::Piece;
+use bowline_transport::journal::{
+    Body, Disk, JournalReader, Record, Recovered, Scan, Stop, recover,
+};
+use bowline_transport::wire::StreamId;
+use bytes::Bytes;
+
+use super::sealed::{MAGIC, SIGNATURE, header, mend_segment, record};
+use super::{pieces, same};
+use crate::guided::{Look, Target};
+
+/// The first byte says how the rest, a segment, is cut.
+pub(super) static JOURNAL: Target = Target {
+    name: "journal",
+    what: "of a segment its good beginning is read, all of it, in one piece for each stream",
+    longest: 600,
+    seeds,
+    words: &[SIGNATURE, MAGIC, b"\0\0\0\0", b"\0\0\0\0\0\0\0\0"],
+    mend,
+    look,
+};
+
+fn seeds() -> io::Result<Vec<Vec<u8>>> {
+    let far = u64::MAX - 20;
+    let gap = |to: u64| [&to.to_le_bytes()[..], b"disk full"].concat();
+    let rows: [Vec<Vec<u8>>; 4] = [
+        vec![header(&[])],
+        vec![
+            header(&[(1, 0)]),
+            record(1, 0, 0, b"one"),
+            record(1, 0, 3, b"two"),
+            record(2, 0, 0, b"another"),
+            record(1, 1, 6, &gap(50)),
+            record(1, 0, 50, b"behind the gap"),
+        ],
+        vec![
+            header(&[(0, 100), (8, 7)]),
+            record(0, 0, 100, b"late"),
+            record(8, 0, 7, b"{}"),
+            record(0, 0, 104, &[b'x'; 200]),
+        ],
+        vec![
+            header(&[(0, far)]),
+            record(0, 0, far, b"near the end"),
+            record(0, 1, far + 12, &gap(u64::MAX)),
+        ],
+    ];
+    let with_pattern = |row: &Vec<Vec<u8>>| [vec![0x73], row.concat()].concat();
+    Ok(rows.iter().map(with_pattern).collect())
+}
+
+fn mend(input: &mut [u8]) {
+    if let Some((_, segment)) = input.split_first_mut() {
+        mend_segment(segment);
+    }
+}
+
+fn look() -> Result<Look, String> {
+    Ok(Box::new(|input| {
+        let Some((pattern, segment)) = input.split_first() else {
+            return Ok(());
+        };
+        let segment = Bytes::copy_from_slice(segment);
+        let found = recover(&segment);
+        in_pieces(&segment, *pattern, &found)?;
+        cut_to_its_good_part(&segment, &found)?;
+        read(&segment, &found)
+    }))
+}
+
+/// A scan sees the same however the bytes come.
+fn in_pieces(segment: &[u8], pattern: u8, found: &Recovered) -> Result<(), String> {
+    let (mut scan, mut records) = (Scan::default(), Vec::new());
+    for piece in pieces(segment, pattern) {
+        scan.push(piece);
+        records.extend(std::iter::from_fn(|| scan.next_record()));
+    }
+    same("in pieces", &records, &found.records)?;
+    let stop = (scan.stop(), scan.valid_bytes());
+    same("the end in pieces", &stop, &(found.stop, found.valid_bytes))
+}
+
+/// What was read does not depend on what follows it, and ends well without that.
+fn cut_to_its_good_part(segment: &Bytes, found: &Recovered) -> Result<(), String> {
+    let length = usize::try_from(found.valid_bytes).unwrap_or(usize::MAX);
+    if length > segment.len() {
+        return Err(format!("{length} bytes of {} are good", segment.len()));
+    }
+    let again = recover(&segment.slice(..length));
+    same("the good part alone", &again.records, &found.records)?;
+    let stop = if found.header.is_some() {
+        Stop::End
+    } else {
+        Stop::Torn
+    };
+    same("the end of the good part", &again.stop, &stop)
+}
+
+/// A reader gives each stream as the records have it: contiguous, every byte its own.
+fn read(segment: &Bytes, found: &Recovered) -> Result<(), String> {
+    let disk = Segment(segment.clone());
+    let mut reader = JournalReader::open(disk).map_err(|error| error.to_string())?;
+    let kept = reader.kept().map_err(|error| error.to_string())?;
+    if kept.is_empty() {
+        return is_half(found);
+    }
+    let mut streams: BTreeMap<StreamId, Vec<&Record>> = BTreeMap::new();
+    for record in &found.records {
+        streams.entry(record.stream).or_default().push(record);
+    }
+    for (stream, records) in streams {
+        let end = kept.get(&stream).map(|kept| kept.end);
+        same("the end", &end, &records.last().map(|last| last.end()))?;
+        for record in records {
+            let wanted = match &record.body {
+                Body::Bytes(bytes) => Piece::Bytes {
+                    offset: record.offset,
+                    bytes: bytes.clone(),
+                },
+                Body::Gap { to, .. } => Piece::Gap {
+                    from: record.offset,
+                    to: *to,
+                },
+            };
+            let piece = reader.read(stream, record.offset, usize::MAX);
+            let piece = piece.map_err(|error| error.to_string())?;
+            same("what a reader reads", &piece, &Some(wanted))?;
+        }
+    }
+    Ok(())
+}
+
+/// A segment counts once it has all that it repeats of earlier ones.
+fn is_half(found: &Recovered) -> Result<(), String> {
+    let Some(header) = &found.header else {
+        return Ok(());
+    };
+    let is_met = header.streams.iter().all(|(stream, begin)| {
+        let mut records = found.records.iter();
+        let reaches = |record: &Record| record.stream == *stream && record.end() >= begin.carried;
+        begin.begin >= begin.carried || records.any(reaches)
+    });
+    if is_met && !found.records.is_empty() {
+        return Err("a reader passes over a segment that is whole".to_owned());
+    }
+    Ok(())
+}
+
+/// A journal of one segment, in memory.
+#[derive(Debug)]
+struct Segment(Bytes);
+
+impl Disk for Segment {
+    type File = ();
+
+    fn segments(&self) -> io::Result<Vec<u32>> {
+        Ok(vec![0])
+    }
+
+    fn create(&self, _: u32) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn open(&self, _: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn remove(&self, _: u32) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn write(&self, (): &mut (), _: &[IoSlice<'_>]) -> io::Result<usize> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn read(&self, (): &(), position: u64, into: &mut [u8]) -> io::Result<usize> {
+        let position = usize::try_from(position).unwrap_or(usize::MAX);
+        let rest = self.0.get(position..).unwrap_or_default();
+        let count = rest.len().min(into.len());
+        for (to, from) in into.iter_mut().zip(rest) {
+            *to = *from;
+        }
+        Ok(count)
+    }
+
+    fn sync(&self, (): &()) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! The parser beside `serde_json`, and the framer at any pieces.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use serde::de::IgnoredAny;
+
+use super::whole;
+use crate::corpus::Corpus;
+use crate::cut::{Piece, pieces, whole as in_one};
+use crate::guided::{Look, Target};
+use crate::random::Random;
+use crate::shipped::jsonl::{Expected, Framer, ParseErrorKind};
+use crate::{oracle, run, shipped};
+
+/// Of so many inputs one is looked at in every way there is; the others are only judged.
+const THOROUGH: u64 = 256;
+
+/// A stream.
+pub(super) static PARSER: Target = Target {
+    name: "parser",
+    what: "what is taken for an event is what serde_json takes, for the same values, in any build",
+    longest: 400,
+    seeds,
+    words: &WORDS,
+    mend: whole,
+    look: look_at_lines,
+};
+
+/// A stream; how it is cut comes from its bytes.
+pub(super) static FRAMER: Target = Target {
+    name: "framer",
+    what: "a stream gives the same lines in any pieces, read or pushed",
+    longest: 400,
+    seeds,
+    words: &WORDS,
+    mend: whole,
+    look: look_at_pieces,
+};
+
+/// What lines are made of.
+const WORDS: [&[u8]; 48] = [
+    b"\"",
+    b"\\",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b"\\u",
+    b"\\ud83d",
+    b"\\ude00",
+    b"\\u0000",
+    b"\\\"",
+    b"\\\\",
+    b"\\/",
+    b"\\x",
+    b"\0",
+    b"\x1f",
+    b" ",
+    b"\t",
+    b"\r",
+    b"\n",
+    b"\r\n",
+    b"1e999",
+    b"-0",
+    b"0.5e-7",
+    b"18446744073709551616",
+    b"-",
+    b"true",
+    b"null",
+    b"\xff",
+    b"\xc3",
+    b"\xc3\xa9",
+    b"\xed\xa0\x80",
+    b"\xf0\x9f\x98\x80",
+    b"\xf0\x9f",
+    b"\xef\xbb\xbf",
+    b"{\"type\":\"",
+    b"\"uuid\":\"",
+    b"\"message\":{",
+    b"\"content\":[",
+    b"\"text\"",
+    b"{}\n",
+    b"\x1b[?25h",
+    b"\"session_id\":\"",
+    b"\"type\":\"assistant\"",
+    b"\"type\":\"result\"",
+    b"                ",
+];
+
+/// Short lines of recordings, and short ones of our own.
+pub(super) fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
+    let own: [&[u8]; 5] = [
+        b"{}\n",
+        b"{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"a\\n\\u00e9\\ud83d\"}}\n",
+        b"{\"a\":[1,-2.5e3,true,null,{\"b\":\"\"}]}\r\n\n{\"type\":\"x\"}",
+        b"\xef\xbb\xbf{\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]},\"uuid\":\"u\"}\n",
+        b"\x1b[?25h{\"type\":\"stream_event\",\"event\":{\"type\":\"message_stop\"}}\nnoise\n",
+    ];
+    let corpus = Corpus::load()?;
+    let lines = corpus
+        .lines()
+        .iter()
+        .map(|line| [line, &b"\n"[..]].concat());
+    Ok(lines.chain(own.map(<[u8]>::to_vec)).collect())
+}
+
+fn look_at_lines() -> Result<Look, String> {
+    Ok(Box::new(|stream| {
+        let hash = hash(stream);
+        if hash.is_multiple_of(THOROUGH) {
+            oracle::judge(stream)?;
+            let mut random = Random::of(hash, 1);
+            let cuts = [pieces(stream, &mut random), pieces(stream, &mut random)];
+            return run::compare(stream, &cuts);
+        }
+        judge(stream)
+    }))
+}
+
+/// Whether each line is taken that `serde_json` takes, and no other.
+fn judge(stream: &[u8]) -> Result<(), String> {
+    let mut framer = Framer::default();
+    framer.push(stream.to_vec().into());
+    framer.finish();
+    while let Some(frame) = framer.next_frame() {
+        for item in frame.items() {
+            let line = stream.get(item.at.offset as usize..item.at.end as usize);
+            let line = line.unwrap_or_default();
+            let is_taken = match &item.event {
+                Ok(_) => true,
+                Err(error) if error.kind() == TOO_DEEP => continue,
+                Err(_) => false,
+            };
+            if is_taken != is_object(line) {
+                let what = if is_taken { "takes" } else { "refuses" };
+                return Err(format!("only the parser {what} {}", line.escape_ascii()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Both have a limit for nesting, of different depths.
+const TOO_DEEP: ParseErrorKind = ParseErrorKind::Syntax(Expected::LessNesting);
+
+/// Whether a line is a JSON object. Lone surrogates are no matter to who skips strings.
+fn is_object(line: &[u8]) -> bool {
+    let first = line.iter().find(|byte| !b" \t\r\n".contains(byte));
+    let is_json = || {
+        let text = std::str::from_utf8(line);
+        text.is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
+    };
+    first == Some(&b'{') && is_json()
+}
+
+fn look_at_pieces() -> Result<Look, String> {
+    Ok(Box::new(|stream| {
+        let expected = places(&in_one(stream));
+        let mut random = Random::of(hash(stream), 2);
+        for _ in 0..2 {
+            let pieces = pieces(stream, &mut random);
+            super::same("in pieces", &places(&pieces), &expected)?;
+        }
+        Ok(())
+    }))
+}
+
+/// Where each line stands, a hash of it, and whether it is an event.
+fn places(stream: &[Piece]) -> Vec<(u64, u64, u64, u64, bool)> {
+    let mut places = Vec::new();
+    // Nothing here can fail.
+    let _ = shipped::each(stream, |item| {
+        let at = item.at;
+        let text = hash(item.raw);
+        places.push((at.offset, at.end, at.line, text, item.event.is_ok()));
+        Ok(())
+    });
+    places
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}

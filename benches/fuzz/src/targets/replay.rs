@@ -1,0 +1,92 @@
+//! Output that is shown again asks nothing.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use alacritty_terminal::Term;
+use alacritty_terminal::event::{Event, EventListener};
+use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::term::Config;
+use alacritty_terminal::vte::ansi::{Processor, StdSyncHandler};
+use bowline_runner::ReplayCleaner;
+
+use super::lines::{OUTPUT, output};
+use super::{pieces, same, whole};
+use crate::guided::{Look, Target};
+
+/// The first byte says how the rest, output, is cut.
+pub(super) static REPLAY: Target = Target {
+    name: "replay",
+    what: "a replay is cleaned the same however it is cut, and gets no reply from a terminal",
+    longest: 200,
+    seeds: output,
+    words: &OUTPUT,
+    mend: whole,
+    look,
+};
+
+fn look() -> Result<Look, String> {
+    Ok(Box::new(|input| {
+        let Some((pattern, output)) = input.split_first() else {
+            return Ok(());
+        };
+        let clean = cleaned([output]);
+        same("in pieces", &cleaned(pieces(output, *pattern)), &clean)?;
+        let replies = replies(&clean);
+        if replies.is_empty() {
+            return Ok(());
+        }
+        Err(format!("{} is answered: {replies:?}", clean.escape_ascii()))
+    }))
+}
+
+fn cleaned<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let (mut cleaner, mut out) = (ReplayCleaner::default(), Vec::new());
+    for piece in pieces {
+        cleaner.feed(piece, &mut out);
+    }
+    out
+}
+
+/// What another terminal answers.
+fn replies(output: &[u8]) -> Vec<String> {
+    let heard = Heard::default();
+    let mut term = Term::new(Config::default(), &Size, heard.clone());
+    Processor::<StdSyncHandler>::new().advance(&mut term, output);
+    heard.0.take()
+}
+
+#[derive(Clone, Default)]
+struct Heard(Rc<RefCell<Vec<String>>>);
+
+impl EventListener for Heard {
+    fn send_event(&self, event: Event) {
+        let is_reply = matches!(
+            event,
+            Event::PtyWrite(_)
+                | Event::ColorRequest(..)
+                | Event::TextAreaSizeRequest(_)
+                | Event::ClipboardLoad(..)
+                | Event::ClipboardStore(..)
+        );
+        if is_reply {
+            self.0.borrow_mut().push(format!("{event:?}"));
+        }
+    }
+}
+
+struct Size;
+
+impl Dimensions for Size {
+    fn total_lines(&self) -> usize {
+        5
+    }
+
+    fn screen_lines(&self) -> usize {
+        5
+    }
+
+    fn columns(&self) -> usize {
+        16
+    }
+}

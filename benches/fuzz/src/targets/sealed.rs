@@ -1,0 +1,119 @@
+//! Checksums and lengths, made right again after a change: a second writing of both formats.
+
+/// Bytes in front of a frame's payload.
+const FRAME: usize = 28;
+
+/// Bytes in front of a record's payload.
+const RECORD: usize = 24;
+
+/// Bytes of a segment's header before its streams, and for each stream.
+const SEGMENT: (usize, usize) = (40, 26);
+
+/// The first bytes of a segment.
+pub(super) const SIGNATURE: &[u8; 8] = b"\x89BJL\r\n\x1a\n";
+
+/// The first bytes of a record.
+pub(super) const MAGIC: &[u8; 4] = b"BJR\xb1";
+
+/// Mends every frame in a row of frames.
+pub(super) fn mend_frames(mut rest: &mut [u8]) {
+    while rest.len() >= FRAME {
+        let length = length(rest, 0, rest.len() - FRAME);
+        let (frame, behind) = rest.split_at_mut(FRAME + length);
+        seal(frame, FRAME - 4);
+        rest = behind;
+    }
+}
+
+/// Mends the header of a segment and every record behind it.
+pub(super) fn mend_segment(segment: &mut [u8]) {
+    let (fixed, each) = SEGMENT;
+    if segment.len() < fixed + 4 {
+        return;
+    }
+    let most = (segment.len() - fixed - 4) / each;
+    let said = segment.get(10..12).and_then(|it| it.try_into().ok());
+    let streams = usize::from(said.map_or(0, u16::from_le_bytes)).min(most);
+    write(segment, 0, SIGNATURE);
+    write(segment, 10, &(streams as u16).to_le_bytes());
+    let (header, mut rest) = segment.split_at_mut(fixed + streams * each + 4);
+    let body = header.len() - 4;
+    seal(header, body);
+    while rest.len() >= RECORD {
+        write(rest, 0, MAGIC);
+        let length = length(rest, 16, rest.len() - RECORD);
+        let (record, behind) = rest.split_at_mut(RECORD + length);
+        seal(record, RECORD - 4);
+        rest = behind;
+    }
+}
+
+/// The length at a place, made one that there is room for.
+fn length(bytes: &mut [u8], at: usize, most: usize) -> usize {
+    let said = bytes.get(at..at + 4).and_then(|it| it.try_into().ok());
+    let said = said.map_or(0, u32::from_le_bytes) as usize;
+    if said > most {
+        write(bytes, at, &(most as u32).to_le_bytes());
+    }
+    said.min(most)
+}
+
+/// Writes the checksum of all bytes but its own four.
+fn seal(bytes: &mut [u8], at: usize) {
+    let (before, rest) = bytes.split_at(at);
+    let crc = crc32c::crc32c(before);
+    let crc = crc32c::crc32c_append(crc, rest.get(4..).unwrap_or_default());
+    write(bytes, at, &crc.to_le_bytes());
+}
+
+fn write(bytes: &mut [u8], at: usize, what: &[u8]) {
+    if let Some(place) = bytes.get_mut(at..at + what.len()) {
+        place.copy_from_slice(what);
+    }
+}
+
+/// A frame with raw fields.
+pub(super) fn frame(kind: u8, flags: u8, stream: u16, payload: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    frame.extend((payload.len() as u32).to_le_bytes());
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_le_bytes());
+    frame.extend([7; 16]);
+    frame.extend([0; 4]);
+    frame.extend(payload);
+    seal(&mut frame, FRAME - 4);
+    frame
+}
+
+/// A record with raw fields.
+pub(super) fn record(stream: u16, flags: u16, offset: u64, payload: &[u8]) -> Vec<u8> {
+    let mut record = MAGIC.to_vec();
+    record.extend(stream.to_le_bytes());
+    record.extend(flags.to_le_bytes());
+    record.extend(offset.to_le_bytes());
+    record.extend((payload.len() as u32).to_le_bytes());
+    record.extend([0; 4]);
+    record.extend(payload);
+    seal(&mut record, RECORD - 4);
+    record
+}
+
+/// A segment's header with streams that begin at offsets.
+pub(super) fn header(streams: &[(u16, u64)]) -> Vec<u8> {
+    let mut header = SIGNATURE.to_vec();
+    header.extend(1_u16.to_le_bytes());
+    header.extend((streams.len() as u16).to_le_bytes());
+    header.extend(0_u32.to_le_bytes());
+    header.extend([9; 16]);
+    header.extend(1_700_000_000_000_u64.to_le_bytes());
+    for (stream, begin) in streams {
+        header.extend(stream.to_le_bytes());
+        for offset in [begin; 3] {
+            header.extend(offset.to_le_bytes());
+        }
+    }
+    header.extend([0; 4]);
+    let body = header.len() - 4;
+    seal(&mut header, body);
+    header
+}

@@ -1,0 +1,97 @@
+//! Every target for some seconds, from one seed; more by `cargo fuzz`. Every input that has ever
+//! broken one is looked at first.
+
+use std::fs;
+use std::path::Path;
+
+use bowline_fuzz::{Hunt, targets};
+
+/// Looks at so many inputs of a target.
+fn holds(name: &str, executions: u64) {
+    let target = targets::ALL.iter().find(|target| target.name == name);
+    let target = target.expect("in the list");
+    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("found")
+        .join(name);
+    for entry in fs::read_dir(found).into_iter().flatten() {
+        let file = entry.expect("it can be listed").path();
+        let input = fs::read(&file).expect("it can be read");
+        if let Err(found) = target.holds(&input) {
+            panic!("{}: {found}", file.display());
+        }
+    }
+    let mut hunt = Hunt::new(target, 8, None).expect("its seeds are there");
+    if let Err(found) = hunt.begin() {
+        panic!("{found}");
+    }
+    while hunt.tally().executions < executions {
+        let left = executions - hunt.tally().executions;
+        if let Err(found) = hunt.go_on(left) {
+            panic!("{found}");
+        }
+    }
+}
+
+#[test]
+fn parser() {
+    holds("parser", 20_000);
+}
+
+#[test]
+fn framer() {
+    holds("framer", 10_000);
+}
+
+#[test]
+fn frames() {
+    holds("frames", 20_000);
+}
+
+#[test]
+fn journal() {
+    holds("journal", 10_000);
+}
+
+#[test]
+fn lines() {
+    holds("lines", 20_000);
+}
+
+#[test]
+fn screen() {
+    holds("screen", 2_000);
+}
+
+#[test]
+fn replay() {
+    holds("replay", 10_000);
+}
+
+#[test]
+fn reducer() {
+    holds("reducer", 300);
+}
+
+#[test]
+fn hooks() {
+    holds("hooks", 1_000);
+}
+
+#[test]
+fn panel() {
+    holds("panel", 5_000);
+}
+
+#[test]
+fn rest() {
+    holds("rest", 500);
+}
+
+#[test]
+fn every_target_is_hunted_by_a_test() {
+    let tests = include_str!("guided.rs");
+    for target in targets::ALL {
+        let call = format!("holds(\"{}\"", target.name);
+        assert!(tests.contains(&call), "{call} is missing");
+    }
+}
