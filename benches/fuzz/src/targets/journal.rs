@@ -174,7 +174,7 @@ impl Disk for Segment {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 
-    fn write(&self, (): &mut (), _: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn write(&self, (): &(), _: &[IoSlice<'_>]) -> io::Result<usize> {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 
