@@ -53,6 +53,9 @@ pub struct Report {
     pub done: u64,
     /// What went wrong, with what is needed to see it again.
     pub violations: Vec<String>,
+    /// What took longer than it may. A machine that does other things makes it so by itself: the
+    /// tests, which may run on one, do without the clock and count none of these.
+    pub late: Vec<String>,
     /// What was measured.
     pub notes: Vec<String>,
 }
@@ -62,11 +65,16 @@ impl Report {
     pub fn merge(&mut self, other: Self) {
         self.done += other.done;
         self.violations.extend(other.violations);
+        self.late.extend(other.late);
         self.notes.extend(other.notes);
     }
 
     fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
+    }
+
+    fn late(&mut self, late: impl Into<String>) {
+        self.late.push(late.into());
     }
 
     fn violation(&mut self, violation: impl Into<String>) {

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Parser;
 
+use super::batch::Clock;
 use super::list::list;
 use crate::campaign::{ALL, Campaign};
 
@@ -43,6 +44,17 @@ pub struct Arguments {
     /// Keep what is done in this file after every batch, and go on from it after a stop
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
+
+    /// Whether what is late is a violation (judges) or is only told (is-heard), for a machine that
+    /// does other things beside
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "WHAT",
+        hide_possible_values = true
+    )]
+    pub(super) clock: Clock,
 
     /// Write what came of it to this file
     #[arg(long, value_name = "FILE")]

@@ -4,6 +4,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
+use clap::ValueEnum;
+
 use crate::campaign::{Campaign, Job, Random, Report};
 
 /// What came of a batch.
@@ -15,16 +17,31 @@ pub(super) struct Batch {
     pub(super) seconds: f64,
 }
 
+/// What the clock is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Clock {
+    /// What is late is a violation.
+    #[default]
+    Judges,
+    /// What is late is told.
+    IsHeard,
+}
+
 impl Batch {
     /// Does it. A campaign that panics has not held what it promises, and does not take the others
     /// with it.
-    pub(super) fn run(campaign: &Campaign, job: Job) -> Self {
+    pub(super) fn run(campaign: &Campaign, job: Job, clock: Clock) -> Self {
         let start = Instant::now();
         let report = catch_unwind(AssertUnwindSafe(|| (campaign.run)(&job)));
-        let report = report.unwrap_or_else(|panic| Report {
+        let mut report = report.unwrap_or_else(|panic| Report {
             violations: vec![format!("it panicked: {}", said(panic.as_ref()))],
             ..Report::default()
         });
+        let late = std::mem::take(&mut report.late);
+        match clock {
+            Clock::Judges => report.violations.extend(late),
+            Clock::IsHeard => report.notes.extend(late),
+        }
         Self {
             job,
             report,
@@ -61,8 +78,26 @@ mod tests {
             second: 1,
             run: |job| panic!("at {}", job.seed),
         };
-        let batch = Batch::run(&campaign, Job { seed: 5, count: 1 });
+        let batch = Batch::run(&campaign, Job { seed: 5, count: 1 }, Clock::IsHeard);
         assert_eq!(batch.report.violations, ["it panicked: at 5"]);
+    }
+
+    #[test]
+    fn the_clock_judges_or_is_heard() {
+        let campaign = Campaign {
+            name: "dawdles",
+            what: "it is late",
+            first: 1,
+            second: 1,
+            run: |_| Report {
+                late: vec!["by an hour".to_owned()],
+                ..Report::default()
+            },
+        };
+        let run = |clock| Batch::run(&campaign, Job { seed: 5, count: 1 }, clock).report;
+        assert_eq!(run(Clock::Judges).violations, ["by an hour"]);
+        let heard = run(Clock::IsHeard);
+        assert_eq!((heard.violations.len(), heard.notes.len()), (0, 1));
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl<'a> Run<'a> {
                 left
             };
             let seed = seed(first, outcome.batches);
-            let batch = Batch::run(campaign, Job { seed, count });
+            let batch = Batch::run(campaign, Job { seed, count }, self.arguments.clock);
             // It did not even begin, or fell; it will again.
             let is_stuck = batch.report.done == 0;
             outcome.add(batch);

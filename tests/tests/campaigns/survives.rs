@@ -12,7 +12,7 @@ pub(crate) fn survives(name: &str) {
         .expect("in the list");
     let mut stress = Command::new(env!("CARGO_BIN_EXE_stress"));
     let count = campaign.first.to_string();
-    stress.args([name, "--seed", "8", "--count", &count]);
+    stress.args([name, "--seed", "8", "--count", &count, "--clock=is-heard"]);
     let output = stress.output().expect("it can be run");
     let said = String::from_utf8_lossy(&output.stdout);
     println!("{said}");

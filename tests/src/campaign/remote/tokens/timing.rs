@@ -52,7 +52,7 @@ pub(super) async fn compare(castle: &Castle, job: &Job, report: &mut Report) -> 
         "a refusal's time: t = {t:+.2} between {near} nearly right and {far} quite wrong tokens"
     ));
     if t.abs() >= BOUND {
-        report.violation(format!(
+        report.late(format!(
             "t = {t:+.2}: the time of a refusal tells of the token"
         ));
     }
