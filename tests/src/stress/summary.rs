@@ -120,6 +120,8 @@ impl Outcome {
                     done,
                     violations,
                     notes,
+                    // The batch has made something else of it.
+                    late: _,
                 },
             seconds,
         } = batch;

@@ -1,0 +1,42 @@
+//! The page of guarantees names campaigns and files that are there, and leaves no campaign out.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use bowline_tests::campaign::ALL;
+
+const PAGE: &str = include_str!("../GUARANTEES.md");
+
+/// What stands in the page between backquotes.
+fn quoted() -> impl Iterator<Item = &'static str> {
+    PAGE.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn every_campaign_is_a_guarantee_and_every_command_a_campaign() {
+    let named: BTreeSet<_> = quoted()
+        .filter_map(|text| text.strip_prefix("cargo stress ")?.split(' ').next())
+        .filter(|&name| name != "NAME")
+        .collect();
+    let campaigns: BTreeSet<_> = ALL.iter().map(|campaign| campaign.name).collect();
+    assert_eq!(named, campaigns);
+}
+
+#[test]
+fn every_file_that_is_named_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let files: Vec<_> = quoted()
+        .filter(|text| text.contains('/') && !text.contains(' '))
+        .collect();
+    assert!(files.len() > 20, "{files:?}");
+    let lost: Vec<_> = files.iter().filter(|it| !root.join(it).exists()).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+}
+
+#[test]
+fn every_goal_has_a_row() {
+    for goal in 1..=32 {
+        let row = format!("\n| G{goal} |");
+        assert_eq!(PAGE.matches(&row).count(), 1, "G{goal}");
+    }
+}
