@@ -21,6 +21,12 @@ class LeakTest {
         return line.filter(Char::isDigit).toLong()
     }
 
+    /** What is in use of the heap, in KiB. */
+    private fun heap(): Long {
+        System.gc()
+        return Runtime.getRuntime().run { totalMemory() - freeMemory() } / 1024
+    }
+
     /** What other tests forgot, the collector lets go of. */
     private fun atRest(): Boolean {
         System.gc()
@@ -54,14 +60,13 @@ class LeakTest {
     fun `nothing grows with the number of sessions`() = runBlocking {
         repeat(20) { cycle() }
         eventually("nothing is left") { atRest() }
-        System.gc()
-        val (memory, threads) = status("VmRSS") to status("Threads")
+        val (memory, heap, threads) = Triple(status("VmRSS"), heap(), status("Threads"))
         repeat(cycles) { cycle() }
         eventually("nothing is left") { atRest() }
-        System.gc()
-        val grown = status("VmRSS") - memory
-        println("after $cycles sessions: ${grown} KiB more, ${status("Threads") - threads} threads more")
+        val (grown, kept) = status("VmRSS") - memory to heap() - heap
+        println("after $cycles sessions: $grown KiB more, of the heap $kept, ${status("Threads") - threads} threads more")
         assertTrue(grown < 48 * 1024, "$grown KiB more")
+        assertTrue(kept < 16 * 1024, "$kept KiB of the heap more")
         assertTrue(status("Threads") <= threads + 4, "${status("Threads")} threads, $threads before")
     }
 
