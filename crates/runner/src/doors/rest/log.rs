@@ -92,7 +92,9 @@ impl Taken {
         for piece in &history.pieces {
             match piece {
                 Piece::Gap { from, to } if taken.bytes.is_empty() => {
-                    taken.gap = Some((*from, *to));
+                    // A fast child may push more out while we read: gaps may follow one another.
+                    let first = taken.gap.map_or(*from, |(first, _)| first);
+                    taken.gap = Some((first, *to));
                     taken.from = *to;
                 }
                 Piece::Gap { .. } => break,
@@ -136,4 +138,27 @@ pub(super) async fn transcript(
     let kind = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_in_a_row_are_one() {
+        let (bytes, offset) = (bytes::Bytes::from_static(b"rest"), 9);
+        let history = History {
+            pieces: vec![
+                Piece::Gap { from: 0, to: 4 },
+                Piece::Gap { from: 4, to: 9 },
+                Piece::Bytes { offset, bytes },
+                Piece::Gap { from: 13, to: 20 },
+            ],
+            end: 20,
+            exit: None,
+        };
+        let taken = Taken::new(&history, 0, 100);
+        assert_eq!((taken.gap, taken.from), (Some((0, 9)), 9));
+        assert_eq!(taken.bytes, "rest");
+    }
 }
