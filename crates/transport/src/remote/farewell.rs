@@ -2,7 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
@@ -12,22 +12,53 @@ use super::network::ByteStream;
 /// A stream of TLS whose failed writes say what the peer's last words were, if it had any: a runner
 /// that refuses our certificate sends an alert and closes, and our request meets a closed socket
 /// before anybody reads the alert.
-pub(super) struct LastWords(pub(super) TlsStream<Box<dyn ByteStream>>);
+pub(super) struct LastWords {
+    stream: TlsStream<Box<dyn ByteStream>>,
+    /// Why a write failed, while the peer's last words are waited for: what is closed is readable
+    /// soon.
+    failure: Option<io::Error>,
+    /// What the peer said instead.
+    said: Option<u8>,
+}
 
 impl LastWords {
-    fn heard<T>(
+    pub(super) fn of(stream: TlsStream<Box<dyn ByteStream>>) -> Self {
+        Self {
+            stream,
+            failure: None,
+            said: None,
+        }
+    }
+
+    /// Writes, or, when that has failed, listens.
+    fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,
-        outcome: Poll<io::Result<T>>,
+        write: impl FnOnce(
+            Pin<&mut TlsStream<Box<dyn ByteStream>>>,
+            &mut Context<'_>,
+        ) -> Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        let Poll::Ready(Err(error)) = outcome else {
-            return outcome;
-        };
-        let mut byte = [0];
-        match Pin::new(&mut self.0).poll_read(cx, &mut ReadBuf::new(&mut byte)) {
-            Poll::Ready(Err(why)) => Poll::Ready(Err(why)),
-            _ => Poll::Ready(Err(error)),
+        if self.failure.is_none() {
+            match write(Pin::new(&mut self.stream), cx) {
+                Poll::Ready(Err(error)) => self.failure = Some(error),
+                other => return other,
+            }
         }
+        let mut byte = [0];
+        let mut buffer = ReadBuf::new(&mut byte);
+        let why = if self.said.is_some() {
+            None
+        } else {
+            let heard = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
+            self.said = buffer.filled().first().copied();
+            heard.err()
+        };
+        let failure = self.failure.take();
+        let error = why.or(failure);
+        Poll::Ready(Err(
+            error.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())
+        ))
     }
 }
 
@@ -37,7 +68,13 @@ impl AsyncRead for LastWords {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buffer)
+        if buffer.remaining() > 0
+            && let Some(byte) = self.said.take()
+        {
+            buffer.put_slice(&[byte]);
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }
 
@@ -47,16 +84,14 @@ impl AsyncWrite for LastWords {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.0).poll_write(cx, bytes);
-        self.heard(cx, outcome)
+        self.poll(cx, |stream, cx| stream.poll_write(cx, bytes))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let outcome = Pin::new(&mut self.0).poll_flush(cx);
-        self.heard(cx, outcome)
+        self.poll(cx, |stream, cx| stream.poll_flush(cx))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

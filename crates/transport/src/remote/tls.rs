@@ -62,7 +62,7 @@ pub(super) async fn secure(
     let configuration = configuration(remote)?;
     let connector = TlsConnector::from(Arc::new(configuration));
     let stream = connector.connect(name, stream).await.map_err(lost)?;
-    Ok(Box::new(LastWords(stream)))
+    Ok(Box::new(LastWords::of(stream)))
 }
 
 /// What it means that a connection broke: a runner that refuses our certificate says so as late as
