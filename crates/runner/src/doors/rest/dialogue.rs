@@ -36,10 +36,7 @@ pub(super) async fn prompt(
     Path(name): Path<String>,
     Body(prompt): Body<NewPrompt>,
 ) -> Result<(StatusCode, Json<PromptTaken>), Problem> {
-    let id = id(&name)?;
-    let record = history::record(&hall, id).await?;
-    let named = prompt.id.unwrap_or_else(|| Uuid::new_v4().to_string());
-    check_id(&named)?;
+    let (id, record, named) = begin(&hall, &name, prompt.id).await?;
     let (bytes, mode) = match record.info.kind {
         SessionKind::Dialogue => {
             let line = Prompt {
@@ -51,6 +48,20 @@ pub(super) async fn prompt(
         SessionKind::Terminal => (prompt.text.into_bytes(), PromptMode::Paste),
     };
     taken(&hall, id, named, bytes, mode).await
+}
+
+/// The session that is meant, what is known of it, and the id of what is asked: the given one, or a
+/// fresh one.
+async fn begin(
+    hall: &Hall,
+    name: &str,
+    given: Option<String>,
+) -> Result<(SessionId, Record, String), Problem> {
+    let id = id(name)?;
+    let record = history::record(hall, id).await?;
+    let named = given.unwrap_or_else(|| Uuid::new_v4().to_string());
+    check_id(&named)?;
+    Ok((id, record, named))
 }
 
 async fn taken(
@@ -178,10 +189,7 @@ pub(super) async fn interrupt(
     Path(name): Path<String>,
     Body(interrupt): Body<NewInterrupt>,
 ) -> Result<(StatusCode, Json<PromptTaken>), Problem> {
-    let id = id(&name)?;
-    let record = history::record(&hall, id).await?;
-    let named = interrupt.id.unwrap_or_else(|| Uuid::new_v4().to_string());
-    check_id(&named)?;
+    let (id, record, named) = begin(&hall, &name, interrupt.id).await?;
     if record.info.kind == SessionKind::Terminal {
         return signal(&hall, id, named).await;
     }
