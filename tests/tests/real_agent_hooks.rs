@@ -11,5 +11,7 @@ mod dialogue;
 mod executor;
 #[path = "real_agent_hooks/kinds.rs"]
 mod kinds;
+#[path = "real_agent_hooks/provoked.rs"]
+mod provoked;
 #[path = "real_agent_hooks/rig.rs"]
 mod rig;

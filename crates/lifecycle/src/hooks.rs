@@ -27,7 +27,7 @@ pub use event::HookEvent;
 pub use forward::ForwardReport;
 pub use kind::{HookKind, HookPayload};
 pub use question::{HookQuestion, HookQuestions};
-pub use reply::{HookReply, PermissionVerdict, ToolVerdict};
+pub use reply::{FormAnswer, HookReply, PermissionVerdict, ToolVerdict};
 pub use server::{HookReport, HookServer};
 pub use settings::merge_settings;
 pub use subscription::{HookNews, HookSubscription};

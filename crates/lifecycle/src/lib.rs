@@ -82,10 +82,10 @@ pub use executor::{
     TerminalRun, VisibleTerminal,
 };
 pub use hooks::{
-    CarryError, ForwardReport, HookBackend, HookConfiguration, HookEvent, HookGate, HookHelper,
-    HookKind, HookLimits, HookNews, HookPayload, HookQuestion, HookQuestions, HookReply,
-    HookReplyError, HookReport, HookRoute, HookServer, HookServerError, HookSubscription,
-    HookVariables, PermissionVerdict, ToolVerdict, carry_hook, merge_settings,
+    CarryError, FormAnswer, ForwardReport, HookBackend, HookConfiguration, HookEvent, HookGate,
+    HookHelper, HookKind, HookLimits, HookNews, HookPayload, HookQuestion, HookQuestions,
+    HookReply, HookReplyError, HookReport, HookRoute, HookServer, HookServerError,
+    HookSubscription, HookVariables, PermissionVerdict, ToolVerdict, carry_hook, merge_settings,
 };
 pub use line_buffer::{Line, LineBuffer, LineLimits};
 pub use machine::ReceiptState;

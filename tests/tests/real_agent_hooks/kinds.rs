@@ -1,8 +1,6 @@
 //! Events that an ordinary turn does not have: each is provoked.
 //!
-//! Not here, because nothing that was tried makes the agent alone tell them: `TeammateIdle` (teams),
-//! `TaskCreated` and `TaskCompleted` (tools that are switched off here), `PermissionDenied` (the
-//! classifier of the mode `auto`), `Setup`, `FileChanged`, `DirectoryAdded`, `WorktreeRemove`.
+//! Those that need more than a turn are in `provoked`.
 
 use std::fs;
 

@@ -1,5 +1,6 @@
 //! The real agent with hooks, and the world it lives in.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_lifecycle::{
@@ -17,7 +18,7 @@ pub(crate) struct Rig {
     pub(crate) session: DialogueSession,
     pub(crate) news: HookSubscription,
     prompt: &'static str,
-    _home: Home,
+    home: Home,
 }
 
 pub(crate) fn helper() -> HookHelper {
@@ -70,9 +71,17 @@ impl Rig {
         server: &HookServer,
         prepare: impl FnOnce(&Home),
     ) -> Option<Self> {
+        Self::start_as(scenario, server, |home, _| prepare(home)).await
+    }
+
+    /// The same with an agent that is configured for the occasion.
+    pub(crate) async fn start_as(
+        scenario: Scenario,
+        server: &HookServer,
+        prepare: impl FnOnce(&Home, &mut DialogueConfiguration),
+    ) -> Option<Self> {
         let agent = Agent::for_test()?;
         let home = Home::new().expect("a temporary home");
-        prepare(&home);
         let news = server.subscribe();
         let api = MessagesApi::start(scenario.script).expect("a scripted API");
         let mut env = environment(&home, &api);
@@ -90,14 +99,20 @@ impl Rig {
         if scenario.args.contains(&"--allowedTools") {
             configuration.allowed_tools = vec!["Bash".to_owned()];
         }
+        prepare(&home, &mut configuration);
         let session = within("start", DialogueSession::start(configuration)).await;
         Some(Self {
             api,
             session: session.expect("the agent starts"),
             news,
             prompt: scenario.prompts[0],
-            _home: home,
+            home,
         })
+    }
+
+    /// The agent's working directory.
+    pub(crate) fn project(&self) -> PathBuf {
+        self.home.project()
     }
 
     pub(crate) async fn ask(&self) -> bowline_lifecycle::Receipt {

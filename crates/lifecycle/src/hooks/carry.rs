@@ -1,5 +1,6 @@
 //! Carries one event from the agent to the server.
 
+use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -7,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use serde::Deserialize;
 use uuid::Uuid;
 
 /// The longest event that is carried, in bytes; real ones reach 3.3 MB.
@@ -62,8 +64,27 @@ fn carry(words: impl Iterator<Item = OsString>) -> Result<(), String> {
         .map_err(|error| format!("read the event: {error}"))?;
     let answer = server.told(&token, &event)?;
     let mut out = io::stdout().lock();
-    let printed = out.write_all(&answer).and_then(|()| out.flush());
-    printed.map_err(|error| format!("print the answer: {error}"))
+    let written = out.write_all(&printed(&answer)).and_then(|()| out.flush());
+    written.map_err(|error| format!("print the answer: {error}"))
+}
+
+/// An answer as the agent takes it from a program: of a folder for `WorktreeCreate` it takes the path
+/// alone, on a line of its own.
+fn printed(answer: &[u8]) -> Cow<'_, [u8]> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer {
+        hook_specific_output: Specific,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Specific {
+        worktree_path: String,
+    }
+    match serde_json::from_slice::<Answer>(answer) {
+        Ok(answer) => Cow::Owned(answer.hook_specific_output.worktree_path.into_bytes()),
+        Err(_) => Cow::Borrowed(answer),
+    }
 }
 
 /// Where the event goes.

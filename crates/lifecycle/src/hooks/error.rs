@@ -1,6 +1,7 @@
 //! Why hooks cannot be had, and why a reply is none.
 
 use std::io;
+use std::path::PathBuf;
 
 /// Why the server for hooks was not started. Nothing is left behind.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +73,14 @@ pub enum HookReplyError {
         kind: String,
         /// The part.
         what: &'static str,
+    },
+    /// A path of the answer is not absolute, or no text.
+    #[error("answer {kind}: the agent cannot use {path:?}, give an absolute path in UTF-8")]
+    Path {
+        /// The event.
+        kind: String,
+        /// The path.
+        path: PathBuf,
     },
     /// The deadline has passed, or the agent has hung up.
     #[error("answer {kind}: too late, the default was given or the agent is gone")]

@@ -432,6 +432,14 @@ impl HookKind {
         )
     }
 
+    /// Whether an answer may name files whose changes are to be told.
+    pub(super) const fn has_watch(&self) -> bool {
+        matches!(
+            self,
+            Self::SessionStart | Self::CwdChanged | Self::FileChanged
+        )
+    }
+
     /// Whether a hook can tell the model something (protocol, section D.4).
     pub(super) const fn has_context(&self) -> bool {
         matches!(

@@ -1,5 +1,7 @@
 //! What a host may answer to an event.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
 use super::HookReplyError;
@@ -37,8 +39,29 @@ pub enum HookReply {
         /// Why, for the user.
         reason: String,
     },
+    /// To `WorktreeCreate`: the folder that the host has made. Without it the agent's tool fails.
+    Worktree(PathBuf),
+    /// To `SessionStart`, `CwdChanged` and `FileChanged`: the files whose changes the agent is to
+    /// tell as `FileChanged`, from now on and in place of those that were answered before.
+    Watch(Vec<PathBuf>),
+    /// To `PermissionDenied`: the model may try again.
+    Retry,
+    /// To `Elicitation` and `ElicitationResult`: what an MCP server is answered in the user's place.
+    Form(FormAnswer),
     /// Any other answer, an object as the agent takes it.
     Raw(Value),
+}
+
+/// What an MCP server that asks the user for something is answered.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum FormAnswer {
+    /// This, an object.
+    Accept(Value),
+    /// Nothing: the user does not want to say.
+    Decline,
+    /// Nothing: the question was put away.
+    Cancel,
 }
 
 /// What becomes of a tool.
@@ -150,6 +173,25 @@ impl HookReply {
                 Ok(Some(specific(kind, json!({"additionalContext": text}))))
             }
             Self::Halt { reason } => Ok(Some(json!({"continue": false, "stopReason": reason}))),
+            Self::Worktree(folder) => {
+                fits(*kind == HookKind::WorktreeCreate, "folder")?;
+                let path = text(kind, folder)?;
+                Ok(Some(specific(kind, json!({ "worktreePath": path }))))
+            }
+            Self::Watch(files) => {
+                fits(kind.has_watch(), "list of files to watch")?;
+                let paths: Result<Vec<_>, _> = files.iter().map(|it| text(kind, it)).collect();
+                Ok(Some(specific(kind, json!({ "watchPaths": paths? }))))
+            }
+            Self::Retry => {
+                fits(*kind == HookKind::PermissionDenied, "leave to try again")?;
+                Ok(Some(specific(kind, json!({ "retry": true }))))
+            }
+            Self::Form(answer) => {
+                let is_form = matches!(kind, HookKind::Elicitation | HookKind::ElicitationResult);
+                fits(is_form, "answer to a form")?;
+                Ok(Some(specific(kind, answer.members(kind)?)))
+            }
             Self::Raw(value) => object(kind, "answer", Some(value)).map(|()| Some(value.clone())),
         }
     }
@@ -175,6 +217,19 @@ impl HookReply {
         set("updatedInput", updated_input.clone());
         set("additionalContext", context.clone().map(Value::from));
         Ok(specific(kind, members))
+    }
+}
+
+impl FormAnswer {
+    fn members(&self, kind: &HookKind) -> Result<Value, HookReplyError> {
+        Ok(match self {
+            Self::Accept(content) => {
+                object(kind, "content", Some(content))?;
+                json!({"action": "accept", "content": content})
+            }
+            Self::Decline => json!({"action": "decline"}),
+            Self::Cancel => json!({"action": "cancel"}),
+        })
     }
 }
 
@@ -212,6 +267,15 @@ impl PermissionVerdict {
 fn specific(kind: &HookKind, mut members: Value) -> Value {
     members["hookEventName"] = kind.name().into();
     json!({ "hookSpecificOutput": members })
+}
+
+/// A path as the agent takes it: whole, since it may have another working directory, and text.
+fn text<'a>(kind: &HookKind, path: &'a Path) -> Result<&'a str, HookReplyError> {
+    let text = path.to_str().filter(|_| path.is_absolute());
+    text.ok_or_else(|| HookReplyError::Path {
+        kind: kind.name().to_owned(),
+        path: path.to_owned(),
+    })
 }
 
 fn object(
@@ -288,6 +352,48 @@ mod tests {
     }
 
     #[test]
+    fn folders_files_and_forms_are_answered() {
+        let specific = |reply: &HookReply, kind: &HookKind| {
+            let mut output = output(reply, kind)["hookSpecificOutput"].take();
+            let members = output.as_object_mut().unwrap();
+            assert_eq!(members.remove("hookEventName").unwrap(), kind.name());
+            output
+        };
+        assert_eq!(
+            specific(
+                &HookReply::Worktree("/srv/tree".into()),
+                &HookKind::WorktreeCreate
+            ),
+            json!({"worktreePath": "/srv/tree"})
+        );
+        for kind in [
+            HookKind::SessionStart,
+            HookKind::CwdChanged,
+            HookKind::FileChanged,
+        ] {
+            let watch = HookReply::Watch(vec!["/srv/.env".into()]);
+            assert_eq!(
+                specific(&watch, &kind),
+                json!({"watchPaths": ["/srv/.env"]})
+            );
+        }
+        assert_eq!(
+            specific(&HookReply::Retry, &HookKind::PermissionDenied),
+            json!({"retry": true})
+        );
+        let accept = HookReply::Form(FormAnswer::Accept(json!({"colour": "red"})));
+        assert_eq!(
+            specific(&accept, &HookKind::Elicitation),
+            json!({"action": "accept", "content": {"colour": "red"}})
+        );
+        let decline = HookReply::Form(FormAnswer::Decline);
+        assert_eq!(
+            specific(&decline, &HookKind::ElicitationResult),
+            json!({"action": "decline"})
+        );
+    }
+
+    #[test]
     fn an_answer_that_does_not_fit_is_refused() {
         let block = HookReply::Block {
             reason: "no".into(),
@@ -297,6 +403,16 @@ mod tests {
             (block, HookKind::SessionEnd),
             (HookReply::Context("x".into()), HookKind::SessionEnd),
             (HookReply::Raw(json!([])), HookKind::Stop),
+            (HookReply::Worktree("/srv".into()), HookKind::WorktreeRemove),
+            (HookReply::Worktree("tree".into()), HookKind::WorktreeCreate),
+            (HookReply::Watch(vec!["/a".into()]), HookKind::Stop),
+            (HookReply::Watch(vec!["a".into()]), HookKind::FileChanged),
+            (HookReply::Retry, HookKind::PreToolUse),
+            (HookReply::Form(FormAnswer::Cancel), HookKind::Stop),
+            (
+                HookReply::Form(FormAnswer::Accept(json!(1))),
+                HookKind::Elicitation,
+            ),
         ];
         for (reply, kind) in cases {
             assert!(reply.output(&kind).is_err(), "{reply:?} to {kind:?}");
