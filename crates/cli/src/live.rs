@@ -18,6 +18,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use crate::args::Output;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::run::Claim;
 use crate::screen::{Screen, width};
 use crate::view::one_line;
 
@@ -56,6 +57,7 @@ pub(crate) struct Live<'a> {
     has_settled: bool,
     has_waited: bool,
     linger: Option<Instant>,
+    claim: Claim,
 }
 
 /// What a look at the session gives.
@@ -66,6 +68,8 @@ struct News {
     tasks: Vec<String>,
     /// Permission requests that are open.
     pending: Vec<String>,
+    /// Where the agent says it is.
+    conversation: Option<String>,
 }
 
 /// How a session ended, and what became of its last turn.
@@ -128,7 +132,13 @@ impl<'a> Live<'a> {
             has_settled: false,
             has_waited: false,
             linger: None,
+            claim: Claim::default(),
         })
+    }
+
+    /// Holds these conversations to the end, and those that the agent begins.
+    pub(crate) fn claim(&mut self, claim: Claim) {
+        self.claim = claim;
     }
 
     /// Says something above the dialogue; only people are told.
@@ -199,6 +209,9 @@ impl<'a> Live<'a> {
         self.printer = printer;
         self.has_open_turn = news.has_open_turn;
         self.has_tasks = !news.tasks.is_empty();
+        if let Some(conversation) = &news.conversation {
+            self.claim.entered(conversation);
+        }
         // What is told of the transcript as it was read is in the queue by now: a question that is
         // over goes before the text that says so.
         while let Some(heard) = self.events.try_next() {
@@ -430,6 +443,7 @@ impl News {
                 .pending_permissions()
                 .map(|it| it.request_id().to_owned())
                 .collect(),
+            conversation: transcript.session().id().map(str::to_owned),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `bowline run`: one dialogue with an agent.
 
+mod claim;
+
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
@@ -14,6 +16,8 @@ use crate::failure::Failure;
 use crate::live::{Close, Live, Policy, Signals};
 use crate::runner::client_at;
 use crate::view::{clean, tell};
+
+pub(crate) use claim::Claim;
 
 /// How much of the beginning of the agent's standard error is shown when it failed, in lines.
 const HEAD: usize = 3;
@@ -33,7 +37,10 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
         configuration.agent_folder = None;
         configuration.cwd = shared_folder(&options);
     }
+    // Before the agent is started, and until it has gone.
+    let claim = Claim::of(&options)?;
     let mut live = Live::start(configuration, options.output, policy, &mut signals).await?;
+    live.claim(claim);
     live.turn(Prompt::text(prompt)).await?;
     let close = live.finish().await?;
     verdict(&options, &close)

@@ -90,9 +90,9 @@ pub use hooks::{
 pub use line_buffer::{Line, LineBuffer, LineLimits};
 pub use machine::ReceiptState;
 pub use manager::{
-    EndReason, Killed, ManagedId, ManagerConfiguration, ManagerError, ManagerEvents, NotAnId,
-    PromptOutcome, ResumeError, SessionEnd, SessionInfo, SessionKind, SessionManager,
-    ShutdownReport, ShutdownSignal, StateWarning, Timestamp,
+    ConversationLease, EndReason, Killed, ManagedId, ManagerConfiguration, ManagerError,
+    ManagerEvents, NotAnId, PromptOutcome, ResumeError, SessionEnd, SessionInfo, SessionKind,
+    SessionManager, ShutdownReport, ShutdownSignal, StateWarning, Timestamp,
 };
 pub use permission::{
     PermissionAnswer, PermissionKind, PermissionRecord, Question, QuestionOption, RequestState,

@@ -30,6 +30,7 @@ pub use self::info::{EndReason, SessionEnd, SessionInfo, SessionKind};
 pub use self::shutdown::{ShutdownReport, ShutdownSignal};
 pub use self::time::Timestamp;
 
+pub use self::lease::ConversationLease;
 pub(crate) use self::lease::check_id;
 use self::lease::{Lease, Leases};
 use self::store::Store;

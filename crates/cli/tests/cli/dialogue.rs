@@ -180,6 +180,7 @@ fn at_home(scripted: &Scripted, resume: &str) -> crate::support::Done {
     let mut command = crate::support::command(&line);
     let home = scripted.path("home");
     command.env("CLAUDE_CONFIG_DIR", home);
+    command.env("BOWLINE_STATE_DIR", scripted.path("state"));
     command.current_dir(scripted.folder.path());
     crate::support::finish(command.spawn().unwrap())
 }

@@ -8,6 +8,7 @@ mod endings;
 mod help;
 mod inspect;
 mod journals;
+mod leases;
 mod real_agent;
 mod recordings;
 mod runner;

@@ -181,7 +181,10 @@ impl Scripted {
 
     pub(crate) fn command(&self, more: &[&str]) -> Command {
         let line = self.line(more);
-        command(&line.iter().map(String::as_str).collect::<Vec<_>>())
+        let mut command = command(&line.iter().map(String::as_str).collect::<Vec<_>>());
+        // Conversations of other tests have the same ids.
+        command.env("BOWLINE_STATE_DIR", self.path("state"));
+        command
     }
 
     #[track_caller]
@@ -215,6 +218,10 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }

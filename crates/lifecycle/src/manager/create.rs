@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::follow::{self, Expected};
 use super::table::{Follower, Live, Place, Running};
 use super::{
-    Lease, ManagedId, ManagerError, ResumeError, SessionInfo, SessionKind, SessionManager,
-    Timestamp,
+    ConversationLease, ManagedId, ManagerError, ResumeError, SessionInfo, SessionKind,
+    SessionManager, Timestamp,
 };
 use crate::configuration::{Conversation, DialogueConfiguration};
 use crate::error::StartError;
@@ -158,7 +158,7 @@ impl SessionManager {
         id: ManagedId,
         cwd: &Path,
         conversation: &mut Conversation,
-    ) -> Result<(Option<Lease>, Expected), ManagerError> {
+    ) -> Result<(Option<ConversationLease>, Expected), ManagerError> {
         let agent_folder = self.inner.configuration.agent_folder();
         *conversation = std::mem::take(conversation).verified(&agent_folder, cwd)?;
         let mut expected = Expected {

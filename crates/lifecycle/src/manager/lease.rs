@@ -82,6 +82,33 @@ fn read(file: &mut File) -> String {
     }
 }
 
+/// The right to one conversation, which nobody else on this machine who asks in the same folder has
+/// at the same time; given back on drop, and gone with the process that holds it, however it dies.
+#[derive(Debug)]
+pub struct ConversationLease(#[expect(dead_code, reason = "held, not read")] Lease);
+
+impl ConversationLease {
+    /// Takes a conversation. The folder is made if it is not there; `holder` is what others are told
+    /// who want it meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`ResumeError::Leased`] names who has it; else the id is no name or the folder cannot be used.
+    pub fn take(folder: &Path, conversation: &str, holder: &str) -> Result<Self, ManagerError> {
+        check_id(conversation)?;
+        super::store::make_folder(folder)?;
+        let path = folder.join(format!("{conversation}.lock"));
+        match Lease::take(&path, holder).map_err(ManagerError::state("take the lease", &path))? {
+            Ok(lease) => Ok(Self(lease)),
+            Err(Held(holder)) => Err(ResumeError::Leased {
+                conversation: conversation.to_owned(),
+                holder,
+            }
+            .into()),
+        }
+    }
+}
+
 /// One lease for each conversation in use.
 #[derive(Clone, Debug)]
 pub(super) struct Leases {
@@ -98,19 +125,9 @@ impl Leases {
         &self,
         conversation: &str,
         session: ManagedId,
-    ) -> Result<Lease, ManagerError> {
-        check_id(conversation)?;
-        super::store::make_folder(&self.folder)?;
-        let path = self.folder.join(format!("{conversation}.lock"));
+    ) -> Result<ConversationLease, ManagerError> {
         let holder = format!("session {session} of process {}", std::process::id());
-        match Lease::take(&path, &holder).map_err(ManagerError::state("take the lease", &path))? {
-            Ok(lease) => Ok(lease),
-            Err(Held(holder)) => Err(ResumeError::Leased {
-                conversation: conversation.to_owned(),
-                holder,
-            }
-            .into()),
-        }
+        ConversationLease::take(&self.folder, conversation, &holder)
     }
 }
 

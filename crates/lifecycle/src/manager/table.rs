@@ -7,7 +7,7 @@ use bowline_transport::TerminationReport;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
-use super::lease::Lease;
+use super::lease::ConversationLease;
 use super::{EndReason, ManagedId, ManagerError, SessionEnd, SessionInfo, Timestamp};
 use crate::session::DialogueSession;
 use crate::shell::{Feed, SessionState, ShellSession};
@@ -50,7 +50,7 @@ pub(super) struct Running {
     pub(super) live: Live,
     pub(super) feed: Arc<Feed>,
     /// Let go of when the session ends.
-    pub(super) leases: Vec<Lease>,
+    pub(super) leases: Vec<ConversationLease>,
     pub(super) follower: Option<Follower>,
     /// Why it is being ended, if it is.
     pub(super) ending: Option<EndReason>,
@@ -283,7 +283,7 @@ impl Table {
         &self,
         id: ManagedId,
         conversation: &str,
-        lease: Option<Lease>,
+        lease: Option<ConversationLease>,
     ) {
         let mut entries = self.lock();
         let Some(entry) = entries.find(id) else {

@@ -1,0 +1,75 @@
+//! Two runs never write into one conversation at the same time.
+
+use rustix::process::Signal;
+
+use crate::support::{Running, Scripted};
+
+const ID: &str = "11111111-2222-4333-8444-555555555555";
+
+/// Holds its conversation until it is interrupted, and knows it again.
+fn lingering() -> Scripted {
+    Scripted::new(
+        "sessions = ['11111111-2222-4333-8444-555555555555']\n\
+         [[turn]]\nmatch = 'stay'\nsteps = [ { text = \"One line.\\nAnd another.\" }, \
+         { tool = { name = 'Bash', input = { command = 'sleep' }, duration_ms = 600000 } } ]\n\
+         [[turn]]\nsteps = [ { text = 'Welcome back.' } ]",
+    )
+}
+
+fn held(scripted: &Scripted) -> Running {
+    let line = ["--agent-arg", "--pace=1", "--resume", ID, "stay"];
+    scripted.run_until(&line, "● Bash")
+}
+
+/// Names of what is in the folder of the leases.
+fn leases(scripted: &Scripted) -> Vec<String> {
+    let folder = std::fs::read_dir(scripted.path("state/leases")).unwrap();
+    let names = folder.map(|it| it.unwrap().file_name().into_string().unwrap());
+    names.collect()
+}
+
+#[test]
+fn a_conversation_that_is_held_is_refused_by_name_until_it_is_let_go() {
+    let scripted = lingering();
+    let first = held(&scripted);
+    let line = scripted.run(&["--resume", ID, "Go on."]).failed(1);
+    let wanted = format!(
+        "bowline: failed to resume {ID}: it is in use by `bowline run` in process {}, ",
+        first.pid()
+    );
+    assert!(line.starts_with(&wanted), "{line}");
+    // A fork writes another conversation.
+    let fork = ["--agent-arg", "--fork-session", "--resume", ID, "Go on."];
+    assert!(scripted.run(&fork).ok().contains("\nWelcome back.\n"));
+    first.signal(Signal::INT);
+    assert_eq!(first.finish().code, Some(130));
+    assert_eq!(leases(&scripted), [] as [&str; 0]);
+    let text = scripted.run(&["--resume", ID, "Go on."]).ok();
+    assert!(text.contains("\nWelcome back.\n"), "{text}");
+}
+
+#[test]
+fn a_run_that_was_killed_holds_nothing() {
+    let scripted = lingering();
+    let first = held(&scripted);
+    first.signal(Signal::KILL);
+    assert_eq!(first.finish().code, None);
+    assert_eq!(leases(&scripted), [format!("{ID}.lock")], "it had no time");
+    let text = scripted.run(&["--resume", ID, "Go on."]).ok();
+    assert!(text.contains("\nWelcome back.\n"), "{text}");
+}
+
+#[test]
+fn a_conversation_that_a_run_has_begun_is_its_own() {
+    let scripted = lingering();
+    let first = scripted.run_until(&["--agent-arg", "--pace=1", "stay"], "● Bash");
+    let begun = leases(&scripted);
+    let [lease] = begun.as_slice() else {
+        panic!("{begun:?}")
+    };
+    let id = lease.strip_suffix(".lock").unwrap();
+    let line = scripted.run(&["--resume", id, "Go on."]).failed(1);
+    assert!(line.contains("it is in use by `bowline run`"), "{line}");
+    first.signal(Signal::INT);
+    assert_eq!(first.finish().code, Some(130));
+}
