@@ -5,6 +5,8 @@
 mod links;
 #[path = "remote_dialogue/rig.rs"]
 mod rig;
+#[path = "remote_dialogue/shells.rs"]
+mod shells;
 
 use bowline_lifecycle::{
     DialogueError, DialogueSession, ExitStatus, Place, Prompt, ReconnectFailure, RemoteError,

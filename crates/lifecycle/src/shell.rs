@@ -2,6 +2,7 @@
 
 mod configuration;
 mod feed;
+mod place;
 mod reader;
 mod state;
 
@@ -27,7 +28,7 @@ pub use self::state::SessionState;
 /// A shell session: a login shell, or any program for people, on a terminal.
 ///
 /// A cheap handle; clones are handles of the same session. Dropping the last one kills the program
-/// with all that it started.
+/// with all that it started; a program at a runner is let go of, and lives on.
 #[derive(Clone)]
 pub struct ShellSession {
     inner: Arc<Inner>,
@@ -64,6 +65,16 @@ impl ShellSession {
         bell: Arc<Notify>,
     ) -> Result<Self, SpawnError> {
         let terminal = TerminalEngine.make_session(configuration.terminal())?;
+        Ok(Self::begin(id, terminal, &configuration, bell))
+    }
+
+    /// Gives a terminal a reader, and both a handle.
+    fn begin(
+        id: ManagedId,
+        terminal: TerminalSession,
+        configuration: &ShellConfiguration,
+        bell: Arc<Notify>,
+    ) -> Self {
         let feed = Feed::new(
             id,
             configuration.history_lines,
@@ -72,7 +83,7 @@ impl ShellSession {
         );
         let (alive, dropped) = oneshot::channel();
         let desk = Arc::new(Desk::new(configuration.line_limits()));
-        let (reader, activity) = Reader::new(&terminal, &configuration, &feed, &desk);
+        let (reader, activity) = Reader::new(&terminal, configuration, &feed, &desk);
         tokio::spawn(reader.run(dropped));
         let inner = Inner {
             id,
@@ -84,9 +95,9 @@ impl ShellSession {
             ladder: configuration.ladder,
             _alive: alive,
         };
-        Ok(Self {
+        Self {
             inner: Arc::new(inner),
-        })
+        }
     }
 
     /// This session's name.

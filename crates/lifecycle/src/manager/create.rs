@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bowline_transport::Remote;
+
 use super::follow::{self, Expected};
 use super::table::{Follower, Live, Place, Running};
 use super::{
@@ -36,6 +38,36 @@ impl SessionManager {
         let shell = ShellSession::start_as(id, configuration, table.bell())?;
         // It was there a moment ago: the shell is in it.
         info.cwd = std::fs::canonicalize(&info.cwd).unwrap_or(info.cwd);
+        self.settle_shell(place, info, shell).await
+    }
+
+    /// Makes a shell session [at a runner](ShellSession::start_at). It is ended with the others; a
+    /// host that was killed finds it at the runner.
+    ///
+    /// # Errors
+    ///
+    /// As [`create_shell`](Self::create_shell), and what kept the runner from starting it.
+    pub async fn create_shell_at(
+        &self,
+        remote: &Remote,
+        configuration: ShellConfiguration,
+        label: impl Into<String>,
+    ) -> Result<SessionInfo, ManagerError> {
+        let table = &self.inner.table;
+        let place = table.reserve()?;
+        let id = ManagedId::random();
+        let info = new_info(id, SessionKind::Shell, label.into(), &configuration.cwd);
+        let shell = ShellSession::start_at_as(id, remote, configuration, table.bell()).await?;
+        self.settle_shell(place, info, shell).await
+    }
+
+    async fn settle_shell(
+        &self,
+        place: Place,
+        info: SessionInfo,
+        shell: ShellSession,
+    ) -> Result<SessionInfo, ManagerError> {
+        let (id, table) = (info.id, &self.inner.table);
         let feed = Arc::clone(shell.feed());
         let follower = tokio::spawn(follow::shell(id, Arc::clone(&feed), Arc::downgrade(table)));
         let running = Running {

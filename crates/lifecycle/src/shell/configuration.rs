@@ -17,6 +17,9 @@ const TERM: &str = "xterm-256color";
 /// systems, and of all.
 const SHELLS: [&str; 3] = ["/bin/zsh", "/bin/bash", "/bin/sh"];
 
+/// Becomes the user's login shell.
+const LOGIN_THERE: &str = "exec \"${SHELL:-/bin/sh}\" -l";
+
 /// What a shell session is made from.
 #[derive(Clone, Debug)]
 pub struct ShellConfiguration {
@@ -87,8 +90,17 @@ impl ShellConfiguration {
     }
 
     pub(super) fn terminal(&self) -> Configuration {
+        self.terminal_with(|| (login_shell(), vec!["-l".into()]))
+    }
+
+    /// The same for a machine whose login shell is not known here: a shell there asks for it.
+    pub(super) fn remote_terminal(&self) -> Configuration {
+        self.terminal_with(|| ("/bin/sh".into(), vec!["-c".into(), LOGIN_THERE.into()]))
+    }
+
+    fn terminal_with(&self, login: impl FnOnce() -> (OsString, Vec<OsString>)) -> Configuration {
         let (program, args) = match &self.program {
-            ShellProgram::Login => (login_shell(), vec!["-l".into()]),
+            ShellProgram::Login => login(),
             ShellProgram::LoginWith(shell) => (shell.into(), vec!["-l".into()]),
             ShellProgram::Command(program, args) => (program.clone(), args.clone()),
         };
