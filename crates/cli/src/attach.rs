@@ -1,6 +1,7 @@
 //! `bowline attach`: joins a session of a runner.
 
 mod dialogue;
+mod feed;
 mod terminal;
 
 use std::process::ExitCode;

@@ -77,6 +77,8 @@ pub struct Core {
     next_client: u64,
     generation: u64,
     writer: Option<ClientId>,
+    /// Where the terminal's output was when the last writer went.
+    alone_from: u64,
     input: Input,
     /// Who asked last what becomes of a prompt.
     watchers: HashMap<String, ClientId>,
@@ -105,6 +107,7 @@ impl Core {
             next_client: 0,
             generation: 0,
             writer: None,
+            alone_from: 0,
             input: Input::new(),
             watchers: HashMap::new(),
             refusals: VecDeque::new(),

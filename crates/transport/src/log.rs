@@ -74,6 +74,8 @@ pub(crate) enum Taken {
 struct Chunk {
     offset: u64,
     content: Content,
+    /// Whether it had been there before this host came.
+    is_replay: bool,
 }
 
 #[derive(Debug)]
@@ -192,6 +194,12 @@ impl Log {
         self.cursors.get(&cursor).copied().unwrap_or(self.end)
     }
 
+    /// Whether the next piece of a reader had been there before this host came.
+    pub(crate) fn is_replay(&self, cursor: Cursor) -> bool {
+        let next = self.chunks.get(self.index_of(self.position(cursor)));
+        next.is_some_and(|chunk| chunk.is_replay)
+    }
+
     /// Hands the next piece to a reader and moves it on.
     pub(crate) fn take(&mut self, cursor: Cursor) -> Taken {
         let at = self.position(cursor);
@@ -229,16 +237,21 @@ impl Log {
 
     /// Appends bytes and drops what the capacity no longer has place for.
     pub(crate) fn push(&mut self, bytes: Bytes) {
+        self.push_as(bytes, false);
+    }
+
+    /// The same, of bytes that had been there before this host came, or had not.
+    pub(crate) fn push_as(&mut self, bytes: Bytes, is_replay: bool) {
         if bytes.is_empty() || self.closed {
             return;
         }
-        self.append(Content::Bytes(bytes));
+        self.append(Content::Bytes(bytes), is_replay);
     }
 
     /// Goes on at a later offset: what lies between never came.
     pub(crate) fn skip_to(&mut self, to: u64) {
         if to > self.end && !self.closed {
-            self.append(Content::Gone(to - self.end));
+            self.append(Content::Gone(to - self.end), false);
         }
     }
 
@@ -249,9 +262,12 @@ impl Log {
         }
     }
 
-    fn append(&mut self, content: Content) {
-        let offset = self.end;
-        let chunk = Chunk { offset, content };
+    fn append(&mut self, content: Content, is_replay: bool) {
+        let chunk = Chunk {
+            offset: self.end,
+            content,
+            is_replay,
+        };
         self.end = chunk.end();
         self.chunks.push_back(chunk);
         self.evict();

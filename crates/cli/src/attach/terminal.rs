@@ -10,6 +10,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 use tokio::io::AsyncReadExt as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::feed::Feed;
 use crate::args::At;
 use crate::failure::Failure;
 use crate::runner::refused;
@@ -114,7 +115,7 @@ impl<'a> Joined<'a> {
         let mut connection = self.session.connection();
         let mut keys = tokio::io::stdin();
         let mut screens = self.session.screens();
-        let mut is_blank = true;
+        let (mut feed, mut is_blank) = (Feed::default(), true);
         loop {
             tokio::select! {
                 biased;
@@ -127,10 +128,13 @@ impl<'a> Joined<'a> {
                 piece = output.next() => match piece {
                     Some(Piece::Bytes { bytes, .. }) => {
                         is_blank = false;
-                        show(&bytes)?;
+                        show(&feed.take(&bytes, output.is_replay()))?;
                     }
                     // What is missing is on the screen that came instead.
-                    Some(Piece::Gap { .. }) => show(&self.screen())?,
+                    Some(Piece::Gap { .. }) => {
+                        feed.begin_anew();
+                        show(&self.screen())?;
+                    }
                     None => return Ok(Left::Ended),
                 },
                 read = keys.read_buf(&mut self.input) => match read {

@@ -1,6 +1,7 @@
 //! How a client joins a session, what lease it gets, and how it leaves.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::client::{Attachment, Awaits, Client, Cursor, Stage};
 use super::input::News;
@@ -105,9 +106,27 @@ impl Core {
             if next > stream.end() {
                 return None;
             }
-            cursors.insert(*id, Cursor::new(next, attach.credit, stream.end()));
+            let replay = self.replay(
+                *id,
+                same_child.then_some(attach.resume_generation).flatten(),
+            );
+            cursors.insert(*id, Cursor::new(next, attach.credit, replay));
         }
         Some(cursors)
+    }
+
+    /// What of a stream is no news any more for a client that comes. Who comes back under its own lease
+    /// answers for all that was written while it had it, come or not; what came of a terminal while
+    /// nobody had it, the screen has answered.
+    fn replay(&self, id: StreamId, resumes: Option<u64>) -> Range<u64> {
+        let end = self.streams.get(&id).map_or(0, super::Stream::end);
+        let is_back = resumes.is_some_and(|it| it == self.generation && it > 0);
+        let from = match (is_back && id == StreamId::TTY, self.writer) {
+            (false, _) => 0,
+            (true, None) => self.alone_from.min(end),
+            (true, Some(_)) => end,
+        };
+        from..end
     }
 
     /// Gives the write lease to a client, which fences whoever had it. A client that had it before
@@ -201,6 +220,8 @@ impl Core {
             return;
         }
         self.writer = None;
+        let terminal = self.streams.get(&StreamId::TTY);
+        self.alone_from = terminal.map_or(0, super::Stream::end);
         let Some(attachment) = self.clients.get(&id).and_then(Client::attachment) else {
             return;
         };

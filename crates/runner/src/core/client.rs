@@ -1,6 +1,7 @@
 //! One connection: what it follows, how far it is, what it is owed.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -53,8 +54,8 @@ pub(super) struct Cursor {
     pinged: u64,
     /// Bytes that may be sent.
     pub(super) credit: u64,
-    /// What lies before this was there when the client came.
-    pub(super) live_from: u64,
+    /// What was there when the client came, and is not for it to answer.
+    pub(super) replay: Range<u64>,
     pub(super) awaits: Awaits,
 }
 
@@ -73,14 +74,14 @@ pub(super) enum Awaits {
 }
 
 impl Cursor {
-    pub(super) fn new(next: u64, credit: u64, live_from: u64) -> Self {
+    pub(super) fn new(next: u64, credit: u64, replay: Range<u64>) -> Self {
         Self {
             next,
             acked: next,
             acks: false,
             pinged: next,
             credit,
-            live_from,
+            replay,
             awaits: Awaits::Nothing,
         }
     }
@@ -115,8 +116,15 @@ impl Cursor {
             stream,
             offset,
             bytes,
-            replay: offset < self.live_from,
+            replay: self.replay.contains(&offset),
         })
+    }
+
+    /// Bytes from here on that are as much a replay, or as little, as the next one is.
+    pub(super) fn alike(&self) -> u64 {
+        let ends = [self.replay.start, self.replay.end].into_iter();
+        let next = ends.filter(|end| *end > self.next).min();
+        next.map_or(u64::MAX, |end| end - self.next)
     }
 
     /// Bytes that were sent and may not have come.

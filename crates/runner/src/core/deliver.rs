@@ -62,7 +62,8 @@ impl Core {
         let log = self.streams.get(&stream)?;
         let client = self.clients.get_mut(&id)?;
         let cursor = client.attachment_mut()?.cursors.get_mut(&stream)?;
-        let most = usize::try_from(cursor.credit).map_or(PIECE_BYTES, |it| it.min(PIECE_BYTES));
+        let most = cursor.credit.min(cursor.alike());
+        let most = usize::try_from(most).map_or(PIECE_BYTES, |it| it.min(PIECE_BYTES));
         if let Awaits::Ready(bytes) = &mut cursor.awaits {
             let piece = bytes.split_to(bytes.len().min(most));
             if bytes.is_empty() {

@@ -84,7 +84,12 @@ impl SharedLog {
     }
 
     pub(crate) fn push(&self, bytes: Bytes) {
-        self.lock().log.push(bytes);
+        self.push_as(bytes, false);
+    }
+
+    /// The same, of bytes that had been there before this host came, or had not.
+    pub(crate) fn push_as(&self, bytes: Bytes, is_replay: bool) {
+        self.lock().log.push_as(bytes, is_replay);
         self.grown.notify_waiters();
     }
 
@@ -145,6 +150,7 @@ impl SharedLog {
         LogReader {
             log: Arc::clone(self),
             cursor,
+            was_replay: false,
         }
     }
 
@@ -153,6 +159,7 @@ impl SharedLog {
         LogReader {
             log: Arc::clone(self),
             cursor,
+            was_replay: false,
         }
     }
 
@@ -186,6 +193,7 @@ impl SharedLog {
 pub struct LogReader {
     log: Arc<SharedLog>,
     cursor: Cursor,
+    was_replay: bool,
 }
 
 impl LogReader {
@@ -194,8 +202,12 @@ impl LogReader {
     pub async fn next(&mut self) -> Option<Piece> {
         loop {
             let grown = self.log.grown.notified();
-            match self.take() {
-                Taken::Piece(piece) => return Some(piece),
+            let (taken, is_replay) = self.take();
+            match taken {
+                Taken::Piece(piece) => {
+                    self.was_replay = is_replay;
+                    return Some(piece);
+                }
                 Taken::Ended => return None,
                 Taken::Pending => grown.await,
             }
@@ -204,10 +216,21 @@ impl LogReader {
 
     /// The next piece if one is there now, without waiting. `None` also after the end.
     pub fn try_next(&mut self) -> Option<Piece> {
-        match self.take() {
-            Taken::Piece(piece) => Some(piece),
+        let (taken, is_replay) = self.take();
+        match taken {
+            Taken::Piece(piece) => {
+                self.was_replay = is_replay;
+                Some(piece)
+            }
             Taken::Ended | Taken::Pending => None,
         }
+    }
+
+    /// Whether the piece that was given last is not for this host to answer: it had been written before
+    /// the host came, or while nobody held the lease. A terminal that is fed with it must set no
+    /// clipboard and answer no question of it. Never of a session on this machine.
+    pub fn is_replay(&self) -> bool {
+        self.was_replay
     }
 
     /// Offset of the next byte that this reader has not been given.
@@ -215,8 +238,12 @@ impl LogReader {
         self.log.lock().log.position(self.cursor)
     }
 
-    fn take(&self) -> Taken {
-        self.log.with(|log| log.take(self.cursor))
+    /// What comes next, and whether it had been there before this host came.
+    fn take(&self) -> (Taken, bool) {
+        self.log.with(|log| {
+            let is_replay = log.is_replay(self.cursor);
+            (log.take(self.cursor), is_replay)
+        })
     }
 }
 

@@ -53,6 +53,19 @@ fn without_a_reader_block_fills_and_then_stops() {
 }
 
 #[test]
+fn what_was_there_before_is_known_as_that() {
+    let mut log = Log::new(100, Overflow::DropOldest);
+    let cursor = log.attach_oldest();
+    log.push_as("old".into(), true);
+    log.push_as("new".into(), false);
+    assert!(log.is_replay(cursor));
+    assert_eq!(bytes(log.take(cursor)), (0, "old".into()));
+    assert!(!log.is_replay(cursor));
+    assert_eq!(bytes(log.take(cursor)), (3, "new".into()));
+    assert!(!log.is_replay(cursor), "nothing has come");
+}
+
+#[test]
 fn drop_oldest_tells_of_the_gap() {
     let mut log = Log::new(100, Overflow::DropOldest);
     let cursor = log.attach_oldest();

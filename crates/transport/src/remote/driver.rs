@@ -143,7 +143,11 @@ impl Driver {
             } => self.connect(connection, is_refused),
             Output::Disconnect => self.is_cut = true,
             Output::Send(frame) => self.send(&frame),
-            Output::Deliver(stream, bytes) => self.deliver(stream, bytes),
+            Output::Deliver {
+                stream,
+                bytes,
+                is_replay,
+            } => self.deliver(stream, bytes, is_replay),
             Output::Over => self.is_over = true,
             output => self.told.tell(output, &self.logs),
         }
@@ -233,9 +237,9 @@ impl Driver {
         self.feed(Input::Woke);
     }
 
-    fn deliver(&mut self, stream: StreamId, bytes: Bytes) {
+    fn deliver(&mut self, stream: StreamId, bytes: Bytes, is_replay: bool) {
         let log = self.logs.of(stream);
-        log.push(bytes);
+        log.push_as(bytes, is_replay);
         let room = log.room();
         if stream != StreamId::STDERR {
             self.room = room;

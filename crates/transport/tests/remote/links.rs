@@ -133,6 +133,31 @@ async fn a_link_that_is_down_is_told_of_and_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_written_before_a_host_came_is_known_as_a_replay() {
+    let (owner, network) = calm(StdioKind::Pty);
+    owner.say(StreamId::TTY, b"old");
+    let session = attach(&owner, &network).await;
+    let mut output = session.reader(Stream::Output);
+    assert_eq!(read(&mut output, 3).await, b"old");
+    assert!(output.is_replay());
+    owner.say(StreamId::TTY, b"new");
+    assert_eq!(read(&mut output, 3).await, b"new");
+    assert!(!output.is_replay());
+
+    network.is_down.store(true, Relaxed);
+    owner.hang_up();
+    let is_down = |it: &ConnectionState| matches!(it, ConnectionState::Reconnecting { .. });
+    state(&session, "down", is_down).await;
+    owner.say(StreamId::TTY, b"missed");
+    network.is_down.store(false, Relaxed);
+    assert_eq!(read(&mut output, 6).await, b"missed");
+    assert!(output.is_replay());
+    owner.say(StreamId::TTY, b"live");
+    assert_eq!(read(&mut output, 4).await, b"live");
+    assert!(!output.is_replay());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_link_that_stays_down_is_given_up_and_retried_by_hand() {
     let (owner, _) = calm(StdioKind::Pipes);
     let network = Arc::new(Chaos::new(owner.clone(), 3, 1500));

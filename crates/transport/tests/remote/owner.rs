@@ -191,6 +191,8 @@ struct Attachment {
     lease: Lease,
     generation: u64,
     cursors: BTreeMap<StreamId, u64>,
+    /// What lies before was there when the host came.
+    live_from: BTreeMap<StreamId, u64>,
     credits: BTreeMap<StreamId, u64>,
     exit_is_told: bool,
 }
@@ -288,10 +290,13 @@ impl Connection {
             .filter(|(id, _)| state.streams.contains_key(id))
             .collect();
         let credits = cursors.keys().map(|id| (*id, attach.credit)).collect();
+        let streams = state.streams.iter();
+        let live_from = streams.map(|(id, it)| (*id, it.len() as u64)).collect();
         self.attachment = Some(Attachment {
             lease: attach.lease,
             generation: state.generation,
             cursors,
+            live_from,
             credits,
             exit_is_told: false,
         });
@@ -382,14 +387,19 @@ impl Connection {
                 });
                 *next = start;
             }
+            let live_from = attachment.live_from.get(id).copied().unwrap_or_default();
             while *next < bytes.len() as u64 && *credit > 0 {
-                let end = (bytes.len() as u64).min(*next + PIECE).min(*next + *credit);
+                let mut end = (bytes.len() as u64).min(*next + PIECE).min(*next + *credit);
+                let replay = *next < live_from;
+                if replay {
+                    end = end.min(live_from);
+                }
                 let piece = &bytes[*next as usize..end as usize];
                 say(Message::Data {
                     stream: *id,
                     offset: *next,
                     bytes: Bytes::copy_from_slice(piece),
-                    replay: false,
+                    replay,
                 });
                 *credit -= end - *next;
                 *next = end;

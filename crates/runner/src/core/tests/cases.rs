@@ -75,6 +75,60 @@ fn what_was_there_is_replayed_and_what_comes_is_live() {
     assert_eq!(replays.next(), Some(true));
 }
 
+/// What a client was sent of a terminal, each piece with whether it was a replay.
+fn pieces(messages: &[Message]) -> Vec<(&[u8], bool)> {
+    let pieces = messages.iter().filter_map(|message| match message {
+        Message::Data {
+            stream: StreamId::TTY,
+            bytes,
+            replay,
+            ..
+        } => Some((&bytes[..], *replay)),
+        _ => None,
+    });
+    pieces.collect()
+}
+
+#[test]
+fn a_piece_is_a_replay_or_live_and_never_both() {
+    let mut core = core(StreamId::TTY, Policy::DropOldest, KIB);
+    core.output(StreamId::TTY, "old".into());
+    let mut asks = attach(Lease::Read, StreamId::TTY);
+    asks.credit = 5;
+    let (client, _) = join(&mut core, asks);
+    core.output(StreamId::TTY, "new".into());
+    let messages = all(&mut core, client);
+    assert_eq!(pieces(&messages), [(&b"old"[..], true), (b"ne", false)]);
+}
+
+#[test]
+fn who_comes_back_answers_for_the_time_that_it_was_there() {
+    let mut core = core(StreamId::TTY, Policy::DropOldest, KIB);
+    let (client, attached) = join(&mut core, attach(Lease::Write, StreamId::TTY));
+    core.output(StreamId::TTY, "seen".into());
+    all(&mut core, client);
+    core.output(StreamId::TTY, "lost".into());
+    core.closed(client);
+    core.output(StreamId::TTY, "alone".into());
+    let mut back = attach(Lease::Write, StreamId::TTY);
+    back.cursors.insert(StreamId::TTY, 4);
+    back.resume_generation = Some(attached.generation);
+    let (client, _) = join(&mut core, back.clone());
+    core.output(StreamId::TTY, "live".into());
+    let messages = all(&mut core, client);
+    let wanted = [(&b"lost"[..], false), (b"alone", true), (b"live", false)];
+    assert_eq!(pieces(&messages), wanted);
+    // In place of a connection that is still there: nobody else has answered.
+    core.output(StreamId::TTY, "more".into());
+    back.cursors.insert(StreamId::TTY, 17);
+    let (client, _) = join(&mut core, back);
+    assert_eq!(pieces(&all(&mut core, client)), [(&b"more"[..], false)]);
+    // Another host has answered nothing of it.
+    let (client, _) = join(&mut core, attach(Lease::Write, StreamId::TTY));
+    let messages = all(&mut core, client);
+    assert!(pieces(&messages).iter().all(|(_, replay)| *replay));
+}
+
 #[test]
 fn credit_is_the_same_for_replay_and_live_and_never_overdrawn() {
     let mut core = core(OUT, Policy::DropOldest, 64 * KIB);

@@ -49,8 +49,8 @@ impl Machine {
                 stream,
                 offset,
                 bytes,
-                ..
-            } => self.data(stream, offset, &bytes),
+                replay,
+            } => self.data(stream, offset, &bytes, replay),
             Message::Gap {
                 stream,
                 from: _,
@@ -89,7 +89,7 @@ impl Machine {
         }
     }
 
-    fn data(&mut self, id: StreamId, offset: u64, bytes: &Bytes) {
+    fn data(&mut self, id: StreamId, offset: u64, bytes: &Bytes, is_replay: bool) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -100,7 +100,11 @@ impl Machine {
                     self.outputs.push_back(Output::Begin(id, fresh.offset));
                 }
                 self.ask_for_more(fresh.bytes.len());
-                self.outputs.push_back(Output::Deliver(id, fresh.bytes));
+                self.outputs.push_back(Output::Deliver {
+                    stream: id,
+                    bytes: fresh.bytes,
+                    is_replay,
+                });
                 self.backoff.reset();
                 self.finish_streams();
             }

@@ -88,8 +88,12 @@ pub(crate) enum Output {
     Attached(Box<Attached>),
     /// The stream begins here for us.
     Begin(StreamId, u64),
-    /// The next bytes of a stream.
-    Deliver(StreamId, Bytes),
+    /// The next bytes of a stream, and whether others have answered them.
+    Deliver {
+        stream: StreamId,
+        bytes: Bytes,
+        is_replay: bool,
+    },
     /// Bytes of a stream are lost.
     Gap {
         stream: StreamId,

@@ -142,7 +142,7 @@ fn failed(outputs: &[Output]) -> Option<ReconnectFailure> {
 
 fn delivered(outputs: &[Output]) -> Vec<&Bytes> {
     let bytes = outputs.iter().filter_map(|output| match output {
-        Output::Deliver(_, bytes) => Some(bytes),
+        Output::Deliver { bytes, .. } => Some(bytes),
         _ => None,
     });
     bytes.collect()
@@ -387,7 +387,11 @@ fn the_end_is_told_behind_all_output_and_acknowledged_when_the_host_lets_go() {
     assert_eq!(host.hear(Message::Exit(exit.clone())), []);
     let outputs = host.hear(data(0, "last"));
     let told = [
-        Output::Deliver(OUT, "last".into()),
+        Output::Deliver {
+            stream: OUT,
+            bytes: "last".into(),
+            is_replay: false,
+        },
         Output::End(OUT),
         Output::End(ERR),
         Output::Exited(Some(exit)),

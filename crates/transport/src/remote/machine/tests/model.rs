@@ -116,7 +116,9 @@ impl World {
                     self.to_owner.push_back(frame);
                 }
             }
-            Output::Deliver(OUT, bytes) => {
+            Output::Deliver {
+                stream: OUT, bytes, ..
+            } => {
                 let from = self.at as usize;
                 assert_eq!(self.owner.output[from..from + bytes.len()], bytes[..]);
                 assert!(
