@@ -77,8 +77,9 @@
 //! * Credit is given for what was consumed, and counts the bytes of `Data`, repeated ones included.
 //! * `Exit` comes behind all `Data`, and again at each attach until `ExitAck`.
 //! * `Resize`, `Signal`, `Kill` and `Prompt` carry an id or a number and may be repeated.
-//! * Whoever hears nothing for 15 s ([`DEAD_AFTER`]) takes the connection for dead; a `Ping` goes out
-//!   every 5 s ([`PING_EVERY`]), and is answered at once.
+//! * Whoever hears nothing for 15 s ([`DEAD_AFTER`]) takes the connection for dead. A host sends a
+//!   `Ping` every 5 s ([`PING_EVERY`]), which is answered at once; an owner asks only a host that has
+//!   been silent for longer.
 
 mod decode;
 mod encode;

@@ -390,15 +390,34 @@ fn an_exit_that_nobody_wants_is_kept_for_a_day() {
 fn seed_002_a_silent_connection_is_noticed() {
     let mut core = core(OUT, Policy::Block, KIB);
     let (client, _) = join(&mut core, attach(Lease::Write, OUT));
-    assert_eq!(core.deadline(), Some(Duration::from_secs(5)));
+    assert_eq!(core.deadline(), Some(Duration::from_secs(10)));
     all(&mut core, client);
-    core.tick(Duration::from_secs(5));
+    core.tick(Duration::from_secs(10));
     assert!(matches!(all(&mut core, client)[..], [Message::Ping { .. }]));
     core.tick(Duration::from_secs(14));
     assert!(!core.is_closing(client));
     core.tick(Duration::from_secs(15));
     assert!(core.is_closing(client));
     assert_eq!(core.deadline(), None);
+}
+
+#[test]
+fn who_asks_by_itself_is_not_asked() {
+    let mut core = core(OUT, Policy::Block, KIB);
+    let (client, _) = join(&mut core, attach(Lease::Write, OUT));
+    for nonce in 1..20 {
+        let now = crate::wire::PING_EVERY * nonce;
+        core.tick(now);
+        let ping = Message::Ping {
+            nonce: nonce.into(),
+        };
+        core.frame(client, Frame::new(1, ping), now);
+        let pings = all(&mut core, client)
+            .into_iter()
+            .filter(|said| matches!(said, Message::Ping { .. }));
+        assert_eq!(pings.count(), 0);
+        assert_eq!(core.deadline(), Some(now + Duration::from_secs(10)));
+    }
 }
 
 #[test]
