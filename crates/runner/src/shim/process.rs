@@ -87,6 +87,9 @@ async fn serve(starter: std::os::unix::net::UnixStream) -> io::Result<()> {
                 return shim.folder.remove();
             }
             drop(starter);
+            // Nobody who wants a session waits for the disk.
+            let folder = shim.folder.clone();
+            tokio::task::spawn_blocking(move || folder.keep_info());
             shim.run().await
         }
         Err(failed) => say(&mut starter, &failed).await,
@@ -132,7 +135,7 @@ impl Shim {
             started_ms,
         };
         let info = SessionInfo::new(spec, birth);
-        folder.write_info(&info).map_err(failed)?;
+        folder.write_info_for_now(&info).map_err(failed)?;
         // Holds no directory that somebody may want to unmount.
         let _ = rustix::process::chdir("/");
         let configuration = core_configuration(spec, epoch, &session);
@@ -274,7 +277,8 @@ fn complain_to(folder: &SessionDir) -> io::Result<()> {
     rustix::stdio::dup2_stderr(&file)?;
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if file.metadata().is_ok_and(|it| it.len() < COMPLAINTS) {
+        let file = rustix::fs::fstat(rustix::stdio::stderr());
+        if file.is_ok_and(|it| u64::try_from(it.st_size).is_ok_and(|size| size < COMPLAINTS)) {
             usual(panic);
         }
     }));

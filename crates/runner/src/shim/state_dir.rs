@@ -1,6 +1,6 @@
 //! Where sessions are found: a folder of the user's own, and one in it for each session.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -216,6 +216,24 @@ impl SessionDir {
 
     /// Writes what is known, so that a reader has the old or the new, never a part.
     pub(super) fn write_info(&self, info: &SessionInfo) -> io::Result<()> {
+        self.put_info(info, File::sync_data)
+    }
+
+    /// The same, but a power failure may take it until it is [kept](Self::keep_info).
+    pub(super) fn write_info_for_now(&self, info: &SessionInfo) -> io::Result<()> {
+        self.put_info(info, |_| Ok(()))
+    }
+
+    /// Waits until what was written would survive a power failure.
+    pub(super) fn keep_info(&self) -> io::Result<()> {
+        File::open(self.info_path())?.sync_data()
+    }
+
+    fn put_info(
+        &self,
+        info: &SessionInfo,
+        keep: impl FnOnce(&File) -> io::Result<()>,
+    ) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(info)?;
         let fresh = self.path.join("info.json.new");
         let mut options = OpenOptions::new();
@@ -226,7 +244,7 @@ impl SessionDir {
             .mode(0o600)
             .open(&fresh)?;
         file.write_all(&text)?;
-        file.sync_data()?;
+        keep(&file)?;
         fs::rename(fresh, self.info_path())
     }
 

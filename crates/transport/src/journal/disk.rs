@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the journal asks of a disk: one call of the system each, so that a test can let any of them
 /// fail.
@@ -19,7 +20,8 @@ pub trait Disk: Debug {
     /// Those of the system.
     fn segments(&self) -> io::Result<Vec<u32>>;
 
-    /// Makes a segment that is not there yet, for its owner alone, and its name lasting.
+    /// Makes a segment that is not there yet, for its owner alone. Its name lasts from its first sync
+    /// on.
     ///
     /// # Errors
     ///
@@ -54,7 +56,7 @@ pub trait Disk: Debug {
     /// Those of the system.
     fn read(&self, file: &Self::File, position: u64, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Waits until everything that was written would survive a power failure.
+    /// Waits until everything that was written would survive a power failure, under its name.
     ///
     /// # Errors
     ///
@@ -67,6 +69,9 @@ pub trait Disk: Debug {
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// Whether it has names that a power failure would take. Held while that is mended: nobody is told
+    /// that a name lasts before it does.
+    is_fresh: Arc<Mutex<bool>>,
 }
 
 impl Folder {
@@ -79,18 +84,34 @@ impl Folder {
         let path = path.into();
         match fs::DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => Ok(Self { path }),
+            _ => Ok(Self::at(path)),
         }
     }
 
     /// A folder that is there, for reading.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        let path = path.into();
-        Self { path }
+        Self {
+            path: path.into(),
+            is_fresh: Arc::default(),
+        }
     }
 
     fn file(&self, segment: u32) -> PathBuf {
         self.path.join(format!("{segment:08}.bjl"))
+    }
+
+    /// A name lasts only when the folder that holds it does.
+    fn keep_names(&self) -> io::Result<()> {
+        let mut is_fresh = self.is_fresh();
+        if *is_fresh {
+            File::open(&self.path)?.sync_all()?;
+            *is_fresh = false;
+        }
+        Ok(())
+    }
+
+    fn is_fresh(&self) -> MutexGuard<'_, bool> {
+        self.is_fresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -109,16 +130,9 @@ impl Disk for Folder {
     }
 
     fn create(&self, segment: u32) -> io::Result<File> {
-        let path = self.file(segment);
-        let file = create(&path)?;
-        // The name lasts only when the folder that holds it does.
-        match File::open(&self.path).and_then(|folder| folder.sync_all()) {
-            Ok(()) => Ok(file),
-            Err(error) => {
-                let _ = fs::remove_file(&path);
-                Err(error)
-            }
-        }
+        let file = create(&self.file(segment))?;
+        *self.is_fresh() = true;
+        Ok(file)
     }
 
     fn open(&self, segment: u32) -> io::Result<File> {
@@ -138,7 +152,8 @@ impl Disk for Folder {
     }
 
     fn sync(&self, file: &File) -> io::Result<()> {
-        file.sync_data()
+        file.sync_data()?;
+        self.keep_names()
     }
 }
 
@@ -200,4 +215,23 @@ fn create(path: &Path) -> io::Result<File> {
         .create_new(true)
         .mode(0o600)
         .open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_lasts_from_the_first_sync_on() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = Folder::make(scratch.path().join("journal")).unwrap();
+        let file = folder.create(0).unwrap();
+        assert!(*folder.is_fresh());
+        folder.sync(&file).unwrap();
+        assert!(!*folder.is_fresh());
+        // One that cannot be made to last is told as that, each time.
+        let next = folder.create(1).unwrap();
+        fs::remove_dir_all(scratch.path()).unwrap();
+        assert!(folder.sync(&next).is_err() && folder.sync(&next).is_err());
+    }
 }
