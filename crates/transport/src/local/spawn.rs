@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -78,7 +78,10 @@ fn resolve(id: SessionId, what: &Configuration) -> Result<Program, SpawnError> {
 fn by_ourselves(program: Program, place: Place, hold: Hold) -> Result<Born, SpawnError> {
     let args = program.args.iter().map(AsRef::as_ref);
     let image = Image::new(&program.path, args, &program.env).map_err(|_| SpawnError::NulByte)?;
-    let group = hold.group().map(sys::Group::directory);
+    let group = hold.group().map(sys::Group::directory).transpose();
+    let group =
+        group.map_err(|error| SpawnError::io("enter the session's control group", error))?;
+    let group = group.as_ref().map(AsFd::as_fd);
     let child =
         sys::launch(&image, place, group).map_err(|refusal| explain(refusal, program.path))?;
     Ok(Born { child, hold })

@@ -6,8 +6,8 @@
 mod folder;
 
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -28,13 +28,15 @@ const NAME: &str = "bowline-";
 /// How old an empty nest must be to be taken for forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
+/// Nests that a process looks at before it makes its own.
+const LOOKS: usize = 32;
+
 /// Set when a process was once born into a nest.
 static ENTERED: OnceLock<()> = OnceLock::new();
 
 /// The directory of this process.
 #[derive(Debug)]
 pub(crate) struct Nest {
-    path: PathBuf,
     folder: Folder,
 }
 
@@ -46,13 +48,11 @@ impl Nest {
         if ENTERED.get().is_none() {
             tidy(&home);
         }
-        let path = home.join(name);
         let nest = Self {
-            folder: Folder::make(&path)?,
-            path,
+            folder: Folder::make(&home.join(name))?,
         };
         if ENTERED.get().is_none() {
-            launch::try_fork(nest.folder.as_fd())?;
+            launch::try_fork(nest.folder.open()?.as_fd())?;
             // Whoever was first: it is the same news.
             let _ = ENTERED.set(());
         }
@@ -60,14 +60,14 @@ impl Nest {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.folder.path()
     }
 }
 
 impl Drop for Nest {
     fn drop(&mut self) {
         for _ in 0..TRIES {
-            if self.folder.remove(&self.path).is_ok() {
+            if self.folder.remove().is_ok() {
                 return;
             }
             std::thread::sleep(PAUSE);
@@ -77,46 +77,52 @@ impl Drop for Nest {
 }
 
 /// Removes what hosts without a guard left when they were killed: nests of processes that are gone,
-/// with nobody in them.
+/// with nobody in them. Looks at a few, others each time: there may be a thousand.
 fn tidy(home: &Path) {
-    for entry in std::fs::read_dir(home).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let owner = name
-            .to_str()
-            .and_then(|name| name.strip_prefix(NAME)?.split('-').next());
-        let is_gone = owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists());
-        let age = entry.metadata().and_then(|data| data.modified());
-        let age = age.ok().and_then(|made| made.elapsed().ok());
-        if is_gone
-            && age.is_some_and(|age| age > FORGOTTEN)
-            && let Ok(folder) = Folder::open(&entry.path())
-            && !folder.is_populated()
-        {
+    let entries = std::fs::read_dir(home).into_iter().flatten().flatten();
+    let nests: Vec<_> = entries
+        .map(|entry| entry.path())
+        .filter(|path| owner(path).is_some())
+        .collect();
+    let first = Uuid::new_v4().as_u128() as usize % nests.len().max(1);
+    let (before, after) = nests.split_at(first);
+    for nest in after.iter().chain(before).take(LOOKS) {
+        let is_gone = owner(nest).is_some_and(|pid| !Path::new("/proc").join(pid).exists());
+        if is_gone && is_forgotten(nest) {
             // Somebody else may be tidying too.
-            let _ = folder.remove(&entry.path());
+            let _ = Folder::at(nest).remove();
         }
     }
+}
+
+/// The process that a nest was made by.
+fn owner(nest: &Path) -> Option<&str> {
+    let name = nest.file_name()?.to_str()?;
+    name.strip_prefix(NAME)?.split('-').next()
+}
+
+fn is_forgotten(nest: &Path) -> bool {
+    let made = nest.metadata().and_then(|data| data.modified());
+    let age = made.ok().and_then(|made| made.elapsed().ok());
+    age.is_some_and(|age| age > FORGOTTEN) && !Folder::at(nest).is_populated()
 }
 
 /// The group of one session.
 #[derive(Debug)]
 pub(crate) struct Group {
-    path: PathBuf,
     folder: Folder,
 }
 
 impl Group {
     pub(crate) fn make(nest: &Nest, name: &str) -> io::Result<Self> {
-        let path = nest.path.join(name);
         Ok(Self {
-            folder: Folder::make(&path)?,
-            path,
+            folder: Folder::make(&nest.path().join(name))?,
         })
     }
 
     /// For clone3(2).
-    pub(crate) fn directory(&self) -> BorrowedFd<'_> {
-        self.folder.as_fd()
+    pub(crate) fn directory(&self) -> io::Result<OwnedFd> {
+        self.folder.open()
     }
 
     /// Every process in the group and in those below it, dead or dying ones left out.
@@ -137,7 +143,7 @@ impl Group {
 
     /// Removes the directory; `false` while the kernel still holds something in it.
     pub(crate) fn remove(&self) -> bool {
-        self.folder.remove(&self.path).is_ok()
+        self.folder.remove().is_ok()
     }
 }
 
@@ -149,11 +155,11 @@ impl Drop for Group {
 
 /// Kills all that lives in a nest whose process is gone, and removes it.
 pub(crate) fn clear(nest: &Path) -> io::Result<()> {
-    let folder = Folder::open(nest)?;
+    let folder = Folder::at(nest);
     if folder.is_populated() {
         folder.kill()?;
     }
-    folder.remove(nest)
+    folder.remove()
 }
 
 #[cfg(test)]
@@ -167,7 +173,7 @@ mod tests {
         let script = "echo $$ > \"$0/cgroup.procs\"; while :; do sleep 1000 & sleep 1000 & \
                       echo; sleep 0.01; done";
         let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(script).arg(&group.path);
+        command.arg("-c").arg(script).arg(group.folder.path());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut byte = [0];
         io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut byte).unwrap();
@@ -181,7 +187,7 @@ mod tests {
         let group = Group::make(&nest, &Uuid::new_v4().to_string()).unwrap();
         let mut child = crowd(&group);
         assert!(group.is_populated() && group.members().len() > 1);
-        let path = group.path.clone();
+        let path = group.folder.path().to_owned();
         let started = std::time::Instant::now();
         while group.is_populated() {
             kill(&group);
@@ -206,21 +212,19 @@ mod tests {
             return eprintln!("skipped: this process may not make control groups");
         };
         let outer = Group::make(&nest, "outer").unwrap();
-        std::fs::create_dir(outer.path.join("inner")).unwrap();
         let inner = Group {
-            path: outer.path.join("inner"),
-            folder: Folder::open(&outer.path.join("inner")).unwrap(),
+            folder: Folder::make(&outer.folder.path().join("inner")).unwrap(),
         };
         let mut child = crowd(&inner);
         assert_eq!(outer.members(), inner.members());
         assert!(outer.is_populated() && !outer.remove());
         // As a guard does it, whose host is gone.
         let started = std::time::Instant::now();
-        while clear(&nest.path).is_err() {
+        while clear(nest.path()).is_err() {
             assert!(started.elapsed().as_secs() < 20);
         }
         child.wait().unwrap();
-        assert!(!nest.path.exists());
+        assert!(!nest.path().exists());
     }
 
     #[test]

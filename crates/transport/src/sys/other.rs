@@ -1,7 +1,7 @@
 //! Unix systems but Linux. Written for macOS and the BSDs, not run by us.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, open};
@@ -53,6 +53,18 @@ pub(super) fn seal_descriptors() {
     }
 }
 
+/// Closes the descriptors from 3 up but one, up to 4,096 of them.
+#[expect(
+    unsafe_code,
+    reason = "a number that may name no descriptor has no safe form"
+)]
+pub(super) fn close_all_but(kept: RawFd) {
+    for number in (3..4096).filter(|number| *number != kept) {
+        // SAFETY: nobody in this process uses what is closed.
+        unsafe { libc::close(number) };
+    }
+}
+
 /// Only Linux has this.
 pub(super) fn die_with_parent() {}
 
@@ -84,7 +96,7 @@ impl Group {
         match *nest {}
     }
 
-    pub(crate) fn directory(&self) -> BorrowedFd<'_> {
+    pub(crate) fn directory(&self) -> io::Result<OwnedFd> {
         match *self {}
     }
 

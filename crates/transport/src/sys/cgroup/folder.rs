@@ -1,31 +1,41 @@
 //! One directory of the control group file system (cgroups(7), and the kernel's cgroup-v2.rst).
 
 use std::fs;
-use std::io::{self, Read as _};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, open, openat};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How many rounds [`Folder::kill_one_by_one`] makes; each finds only who was born in the last.
 const ROUNDS: u32 = 64;
 
+/// Named by its path, so that a session that rests holds no descriptor: no two groups ever have the
+/// same name.
 #[derive(Debug)]
 pub(super) struct Folder {
-    directory: OwnedFd,
+    path: PathBuf,
 }
 
 impl Folder {
     pub(super) fn make(path: &Path) -> io::Result<Self> {
         fs::create_dir(path)?;
-        Self::open(path)
+        Ok(Self::at(path))
     }
 
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(super) fn at(path: &Path) -> Self {
+        Self { path: path.into() }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The directory itself, as a place only.
+    pub(super) fn open(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = open(path, flags, Mode::empty())?;
-        Ok(Self { directory })
+        Ok(open(&self.path, flags, Mode::empty())?)
     }
 
     pub(super) fn is_populated(&self) -> bool {
@@ -67,14 +77,11 @@ impl Folder {
     }
 
     /// Removes the directory and those that somebody inside made in it.
-    pub(super) fn remove(&self, path: &Path) -> io::Result<()> {
-        for below in below(&self.directory) {
-            let below = path.join(below);
-            if let Ok(folder) = Self::open(&below) {
-                folder.remove(&below)?;
-            }
+    pub(super) fn remove(&self) -> io::Result<()> {
+        for below in self.below() {
+            below.remove()?;
         }
-        match fs::remove_dir(path) {
+        match fs::remove_dir(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             done => done,
         }
@@ -82,50 +89,26 @@ impl Folder {
 
     fn each(&self, visit: &mut impl FnMut(&Self)) {
         visit(self);
-        for name in below(&self.directory) {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            if let Ok(directory) = openat(&self.directory, name, flags, Mode::empty()) {
-                Self { directory }.each(visit);
-            }
+        for below in self.below() {
+            below.each(visit);
         }
     }
 
+    /// The groups inside.
+    fn below(&self) -> Vec<Self> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let groups = entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
+        groups.map(|group| Self::at(&group.path())).collect()
+    }
+
     fn read(&self, name: &str) -> io::Result<String> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let file = openat(&self.directory, name, flags, Mode::empty())?;
-        let mut text = String::new();
-        fs::File::from(file).read_to_string(&mut text)?;
-        Ok(text)
+        fs::read_to_string(self.path.join(name))
     }
 
     fn write(&self, name: &str, value: &str) -> io::Result<()> {
-        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = openat(&self.directory, name, flags, Mode::empty())?;
-        rustix::io::write(&file, value.as_bytes())?;
-        Ok(())
+        let mut file = fs::File::options().write(true).open(self.path.join(name))?;
+        file.write_all(value.as_bytes())
     }
-}
-
-impl AsFd for Folder {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.directory.as_fd()
-    }
-}
-
-/// Names of the groups inside a group.
-fn below(directory: &OwnedFd) -> Vec<PathBuf> {
-    // The directory was opened as a place only, which cannot be read.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let entries = openat(directory, c".", flags, Mode::empty()).and_then(rustix::fs::Dir::new);
-    let Ok(entries) = entries else {
-        return Vec::new();
-    };
-    let named = entries.filter_map(Result::ok).filter_map(|entry| {
-        let name = entry.file_name().to_str().ok()?;
-        let is_group = entry.file_type() == rustix::fs::FileType::Directory;
-        (is_group && !matches!(name, "." | "..")).then(|| PathBuf::from(name))
-    });
-    named.collect()
 }
 
 /// The directory of the group that this process is in.
