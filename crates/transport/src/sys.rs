@@ -34,7 +34,9 @@ pub(crate) use descriptor::{Filled, PIPE_BYTES, pipe, read_into, readable, watch
 pub(crate) use keeper::{
     ChildSignal, adopt_orphans, ended_child, ignore_polite_signals, take_extra, take_stdio,
 };
-pub(crate) use launch::{EXTRA, Image, Launched, Place, Refusal, Step, launch};
+pub(crate) use launch::{
+    EXTRA, Image, Launched, Place, Refusal, Step, is_alone, launch, launch_copy,
+};
 #[cfg(target_os = "linux")]
 pub(crate) use oom::{OomCount, score_of_child};
 pub(crate) use peer::{asleep, watch_peer};

@@ -14,6 +14,10 @@ use rustix::process::Pid;
 
 use super::{descriptor, platform, reap};
 
+mod copy;
+
+pub(crate) use copy::{is_alone, launch_copy};
+
 /// The child's number of the one descriptor that it may have beside its first three.
 pub(crate) const EXTRA: RawFd = 9;
 
@@ -181,6 +185,11 @@ pub(crate) fn launch(
     let (place, report, reply) = prepared;
     let launched = fork(image, &place, &reply, cgroup)?;
     drop((place, reply));
+    await_start(launched, report)
+}
+
+/// Waits until the new process is on its own, or has said why it is not.
+fn await_start(launched: Launched, report: OwnedFd) -> Result<Launched, Refusal> {
     match read_report(report) {
         None => Ok(launched),
         Some(refusal) => {

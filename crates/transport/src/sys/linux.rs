@@ -72,6 +72,23 @@ pub(super) fn seal_descriptors() {
     }
 }
 
+/// Closes every descriptor from 3 up but one.
+#[expect(unsafe_code, reason = "close_range(2) has no safe form")]
+pub(super) fn close_all_but(kept: RawFd) {
+    let kept = kept.unsigned_abs();
+    for (first, last) in [(3, kept - 1), (kept + 1, u32::MAX)] {
+        // SAFETY: nobody in this process uses what is closed; a number that is not open is passed
+        // over.
+        unsafe {
+            if libc::syscall(libc::SYS_close_range, first, last, 0) < 0 {
+                for number in first..=last.min(MOST_DESCRIPTORS.unsigned_abs()) {
+                    libc::close(number.cast_signed());
+                }
+            }
+        }
+    }
+}
+
 /// Has the kernel kill this process when the thread that forked it ends (prctl(2)).
 #[expect(unsafe_code, reason = "prctl(2) has no safe form")]
 pub(super) fn die_with_parent() {

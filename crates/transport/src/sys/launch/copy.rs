@@ -1,0 +1,97 @@
+//! A helper that is a copy of this process: it costs a fork, where a program costs its loading.
+
+use std::os::fd::{AsRawFd as _, RawFd};
+
+use super::{
+    EXTRA, Launched, Place, Refusal, Step, await_start, errno, fork_with, give_up, platform,
+    prepare, reset_signals, settle,
+};
+
+/// Whether this process has one thread: then a copy of it is whole, and may do anything.
+pub(crate) fn is_alone() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1)
+}
+
+/// Starts a copy of this process, at a place of its own, that does `work` and ends. It has no
+/// descriptor but those of `place`. To be called where [`is_alone`] holds.
+#[expect(unsafe_code, reason = "see `begin`")]
+pub(crate) fn launch_copy(place: Place, work: fn()) -> Result<Launched, Refusal> {
+    let prepared = prepare(place).map_err(|error| Step::Prepare.failed(error))?;
+    let (place, report, reply) = prepared;
+    let number = reply.as_raw_fd();
+    // SAFETY: the copy has the one thread that this process has, so that no lock is held in it by
+    // another one: it may allocate. It unwinds no further than `begin`.
+    let launched = unsafe { fork_with(None, |_| begin(&place, number, work)) };
+    let launched = launched.map_err(|error| Step::Fork.failed(error))?;
+    drop((place, reply));
+    await_start(launched, report)
+}
+
+/// # Safety
+///
+/// Only for a forked process that is a copy of one with one thread.
+#[expect(unsafe_code, reason = "what libc has raw")]
+unsafe fn begin(place: &Place, reply: RawFd, work: fn()) -> ! {
+    // SAFETY: every number is an open descriptor above all targets; _exit(2) runs nothing of the
+    // process that this is a copy of.
+    unsafe {
+        reset_signals();
+        if let Err(errno) = settle(place) {
+            give_up(reply, Step::Session, errno);
+        }
+        if let Some(cwd) = &place.cwd
+            && libc::fchdir(cwd.as_raw_fd()) < 0
+        {
+            give_up(reply, Step::Directory, errno());
+        }
+        platform::close_all_but(EXTRA);
+        let done = std::panic::catch_unwind(work);
+        libc::_exit(i32::from(done.is_err()))
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::Read as _;
+    use std::process::Command;
+
+    use super::*;
+
+    /// What the copy tells: how many descriptors it has.
+    fn count() {
+        use std::io::Write as _;
+        let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+        let to = crate::sys::take_extra().expect("it was given one");
+        let mut to = std::fs::File::from(to);
+        write!(to, "{}", open - 1).expect("somebody listens");
+    }
+
+    #[test]
+    fn a_copy_has_its_own_descriptors_and_no_other() {
+        // Tests run beside others: this one runs itself again, beside none but the thread that waits
+        // for it and holds nothing.
+        if std::env::var_os("ALONE").is_none() {
+            let own = std::env::current_exe().unwrap();
+            let mut alone = Command::new(own);
+            alone.args(["a_copy_has_its_own", "--test-threads=1", "--exact"]);
+            alone.arg("sys::launch::copy::tests::a_copy_has_its_own_descriptors_and_no_other");
+            assert!(alone.env("ALONE", "1").status().unwrap().success());
+            return;
+        }
+        let (mut report, theirs) = std::io::pipe().unwrap();
+        let null = || std::fs::File::open("/dev/null").unwrap().into();
+        let place = Place {
+            stdio: [null(), null(), null()],
+            extra: Some(theirs.into()),
+            cwd: None,
+            tty: false,
+            dies_with_us: false,
+            oom_score: None,
+        };
+        let copy = launch_copy(place, count).unwrap();
+        let mut told = String::new();
+        report.read_to_string(&mut told).unwrap();
+        crate::sys::wait(copy.pid);
+        assert_eq!(told, "4", "three streams and one beside them");
+    }
+}
