@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use bowline_transport::SessionId;
-use bowline_transport::wire::{DEAD_AFTER, Frame, Message as Said, encode};
+use bowline_transport::wire::{DEAD_AFTER, Frame, Message as Said, code, encode};
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -20,7 +20,8 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 use tracing::debug;
 
-use crate::serve::Hall;
+use super::problem::Problem;
+use crate::serve::{Hall, State};
 pub(super) use cut::Cutter;
 pub(super) use rights::{Rights, Wrong};
 
@@ -52,7 +53,10 @@ pub(super) async fn serve(socket: WebSocket, shim: UnixStream, rights: Rights, h
             Some(wrong) => (MISUSE, wrong.to_string()),
             None => return,
         },
-        () = out.pass(read) => (AWAY, "the session's process is gone".to_owned()),
+        () = out.pass(read) => {
+            out.tell_of_a_kill().await;
+            (AWAY, "the session's process is gone".to_owned())
+        }
         () = life.ending() => {
             out.go_away().await;
             (AWAY, "the runner ends".to_owned())
@@ -124,6 +128,24 @@ impl Outward<'_> {
         self.hall.metrics.frames.given.add(frames.len() as u64);
         let sent = timeout(DEAD_AFTER, self.sink.send(Message::Binary(frames))).await;
         sent.map_err(drop)?.map_err(drop)
+    }
+
+    /// A client of a shim that was killed need not come back to hear of it.
+    async fn tell_of_a_kill(&mut self) {
+        let record = self.hall.directory.record(self.session).await;
+        if record.is_none_or(|it| it.state() != State::Lost) {
+            return;
+        }
+        let problem = Problem::killed();
+        let killed = Said::Error {
+            code: code::UNKNOWN_SESSION.to_owned(),
+            retryable: false,
+            after_ms: None,
+            detail: format!("{}; {}", problem.detail, problem.next),
+        };
+        let mut frames = BytesMut::new();
+        encode(&Frame::new(0, killed), &mut frames);
+        let _ = self.send(frames.freeze()).await;
     }
 
     async fn go_away(&mut self) {

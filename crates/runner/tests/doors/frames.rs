@@ -146,6 +146,24 @@ async fn a_killed_shim_is_told_as_a_loss_and_not_as_an_end() {
 }
 
 #[tokio::test]
+async fn a_host_is_told_of_a_killed_shim_where_it_is() {
+    let served = Served::start().await;
+    let id = served.shell(ECHO).await;
+    let (mut host, _) = Frames::attach(&served, &id, Lease::Write).await;
+    let folder = served.folder(&id);
+    let pid = folder.info().unwrap().unwrap().shim_pid.cast_signed();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    loop {
+        match host.hear().await {
+            Some(Message::Error { code: it, .. }) => break assert_eq!(it, code::UNKNOWN_SESSION),
+            Some(_) => {}
+            None => panic!("shut without a word"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_host_is_told_that_the_runner_goes_and_finds_everything_again() {
     let served = Served::start().await;
     let id = served.shell(ECHO).await;
