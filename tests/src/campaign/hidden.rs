@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use bowline_transport::{Containment, PtyMode, Stream};
 
+use super::remote::floods::nobody;
 use super::remote::{daemon, flood, parrot};
 use super::support::{on_pty, own, runtime, start};
 use super::{Random, machine, prompts, trees};
@@ -36,6 +37,7 @@ pub fn run(args: &[String]) -> Option<ExitCode> {
             ))
         }
         daemon::SHIM => Some(bowline_runner::run_shim()),
+        nobody::MODE => Some(nobody::run(number(1)?.try_into().ok()?)),
         flood::MODE => Some(flood::run()),
         parrot::MODE => Some(parrot::run(number(1)?)),
         HOST => Some(host(number(1)?, args.get(2)?, args.get(3)?)),

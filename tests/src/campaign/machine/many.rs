@@ -17,8 +17,15 @@ use crate::campaign::{Job, Random, Report};
 /// Sessions that are asked for at the same time.
 const AT_ONCE: usize = 8;
 
-/// For how long the idle ones are watched.
-const WINDOW: Duration = Duration::from_secs(3);
+/// How long the idle ones are watched, when they are few and when they are many: two turns of pings.
+const WINDOWS: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(10)];
+
+/// How long before that they are left alone, so that what follows a start is over: the first sync of a
+/// journal, and the thread that waited for it.
+const RESTS: [Duration; 2] = [Duration::ZERO, Duration::from_secs(15)];
+
+/// From how many sessions on they are many.
+const MANY: u64 = 1_000;
 
 /// Descriptors that a session may cost its runner.
 const MOST_DESCRIPTORS: f64 = 8.0;
@@ -51,8 +58,10 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
     let held = each(descriptors(&shims) as f64);
     let memory = each(in_memory(&shims) as f64) / 1048576.0;
     let all: Vec<u32> = shims.iter().copied().chain([runner]).collect();
+    let size = usize::from(job.count >= MANY);
+    sleep(RESTS[size]).await;
     let (cpu, watched) = (on_processor(&all), Instant::now());
-    sleep(WINDOW).await;
+    sleep(WINDOWS[size]).await;
     let used = on_processor(&all).saturating_sub(cpu);
     let idle = 100.0 * used.as_secs_f64() / watched.elapsed().as_secs_f64();
     let attaches = attach(&station, &sessions, job.seed).await?;

@@ -7,6 +7,7 @@
 //! server that does nothing with it stands beside them.
 
 mod attackers;
+pub(in crate::campaign) mod nobody;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,7 @@ use super::daemon::Daemon;
 use super::echo::{Echo, median, percentile};
 use super::memory;
 use attackers::{Attack, Target};
+use nobody::Nobody;
 
 /// The most that the runner may grow by.
 const GROWTH: u64 = 64 << 20;
@@ -27,6 +29,9 @@ const LATER: f64 = 2.0;
 
 /// How long each flood lasts, and each rest before it.
 const LASTS: Duration = Duration::from_millis(1_200);
+
+/// Attaches to a session that the runner lets happen in a second.
+const ATTACHES: u32 = 10;
 
 /// Attackers of each kind but that of the slow handshakes.
 const ATTACKERS: u64 = 4;
@@ -40,13 +45,14 @@ pub(in crate::campaign) fn run(job: &Job) -> Report {
 }
 
 async fn floods(job: &Job, report: &mut Report) -> Result<(), String> {
-    let daemon = Daemon::serve(([127, 0, 0, 1], 0).into(), 10)?;
+    let daemon = Daemon::serve(([127, 0, 0, 1], 0).into(), ATTACHES)?;
     let mut echo = Echo::start(&daemon).await?;
     let id = daemon
         .leave(super::super::support::shell("exec sleep 1000"))
         .await?;
     let runner = Arc::new(Target::of(&daemon, id));
-    let idle = Arc::new(Target::idle(&daemon, id).await?);
+    let nobody = Nobody::start(ATTACHES)?;
+    let idle = Arc::new(Target::of(&daemon, id).at(nobody.address));
     measure(&mut echo).await?;
     let before = memory::private(daemon.pid());
     for attack in Attack::ALL {

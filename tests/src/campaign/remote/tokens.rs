@@ -14,7 +14,7 @@ use bowline_transport::{Configuration, PtyMode, SessionId};
 use bytes::Bytes;
 use tokio::task::JoinSet;
 
-use super::super::support::{on_pty, runtime};
+use super::super::support::{on_pty, runtime, within};
 use super::super::{Job, Random, Report};
 use super::daemon::Daemon;
 use super::http::Caller;
@@ -101,10 +101,9 @@ async fn guess(job: &Job, castle: &Arc<Castle>, report: &mut Report) -> Result<(
             let mut done = 0;
             while done < share {
                 let mut caller = Caller::connect(castle.daemon.address(), &mut random).await?;
-                for _ in 0..TRIES.min(share - done) {
-                    try_one(&castle, &mut caller, &mut random).await?;
-                    done += 1;
-                }
+                let tries = TRIES.min(share - done);
+                try_some(&castle, &mut caller, tries, &mut random).await?;
+                done += tries;
             }
             Ok::<u64, String>(done)
         });
@@ -118,16 +117,30 @@ async fn guess(job: &Job, castle: &Arc<Castle>, report: &mut Report) -> Result<(
     Ok(())
 }
 
-async fn try_one(castle: &Castle, caller: &mut Caller, random: &mut Random) -> Result<(), String> {
+/// Says several at once, and hears what is answered to each.
+async fn try_some(
+    castle: &Castle,
+    caller: &mut Caller,
+    tries: u64,
+    random: &mut Random,
+) -> Result<(), String> {
+    let heads: Vec<String> = (0..tries).map(|_| head(castle, random)).collect();
+    caller.say(&heads.concat()).await?;
+    for head in heads {
+        let answer = within("an answer", caller.hear()).await??;
+        let refused = castle.is_refused(answer.status, &answer.text);
+        refused.map_err(|why| format!("{head:?} is answered {why}"))?;
+    }
+    Ok(())
+}
+
+fn head(castle: &Castle, random: &mut Random) -> String {
     let shown = wrong(castle.daemon.token(), random);
     let (method, path) = ways::place(castle.session, random.draw());
-    let head = format!(
+    format!(
         "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n{shown}\r\n",
         castle.daemon.address()
-    );
-    let answer = caller.ask(&head).await?;
-    let refused = castle.is_refused(answer.status, &answer.text);
-    refused.map_err(|why| format!("{head:?} is answered {why}"))
+    )
 }
 
 /// A header that shows something other than the token, or none.

@@ -8,7 +8,7 @@ use bowline_runner::wire::{Frame, Message, encode};
 use bowline_transport::SessionId;
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::super::super::Random;
@@ -62,40 +62,10 @@ impl Target {
         }
     }
 
-    /// A server that takes connections, reads what comes, refuses everything and hangs up.
-    pub(super) async fn idle(daemon: &Daemon, session: SessionId) -> Result<Self, String> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await;
-        let listener = listener.map_err(|error| error.to_string())?;
-        let address = listener.local_addr().map_err(|error| error.to_string())?;
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(refuse(stream));
-            }
-        });
-        Ok(Self {
-            address,
-            ..Self::of(daemon, session)
-        })
+    /// The same things, said to somebody else.
+    pub(super) fn at(self, address: SocketAddr) -> Self {
+        Self { address, ..self }
     }
-}
-
-/// Answers once there is a whole head, and reads on for as long as a runner does.
-async fn refuse(mut stream: TcpStream) {
-    let mut all = Vec::new();
-    let mut buffer = vec![0; 64 << 10];
-    let reading = async {
-        while let Ok(count @ 1..) = stream.read(&mut buffer).await {
-            if all.len() < 16 << 10 {
-                all.extend_from_slice(&buffer[..count]);
-            }
-            if all.windows(4).any(|it| it == b"\r\n\r\n") {
-                let answer = b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n";
-                let _ = stream.write_all(answer).await;
-                return;
-            }
-        }
-    };
-    let _ = timeout(Duration::from_secs(5), reading).await;
 }
 
 impl Attack {
