@@ -1,6 +1,7 @@
 //! HTTP/1.1 by hand, from any loopback address: what a stranger can say.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -13,7 +14,11 @@ use super::super::support::within;
 pub(super) struct Caller {
     stream: TcpStream,
     buffer: Vec<u8>,
+    since: Instant,
 }
+
+/// How long a runner lets a stranger take over its first request.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What was answered.
 #[derive(Debug)]
@@ -39,7 +44,13 @@ impl Caller {
         Ok(Self {
             stream: stream.map_err(|error| error.to_string())?,
             buffer: Vec::new(),
+            since: Instant::now(),
         })
+    }
+
+    /// Whether it was so slow, on a machine with other work, that a runner may have hung up on it.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.since.elapsed() >= PATIENCE
     }
 
     /// Sends a head (each line with its end) and reads the answer with its body.

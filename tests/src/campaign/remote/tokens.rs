@@ -102,8 +102,7 @@ async fn guess(job: &Job, castle: &Arc<Castle>, report: &mut Report) -> Result<(
             while done < share {
                 let mut caller = Caller::connect(castle.daemon.address(), &mut random).await?;
                 let tries = TRIES.min(share - done);
-                try_some(&castle, &mut caller, tries, &mut random).await?;
-                done += tries;
+                done += try_some(&castle, &mut caller, tries, &mut random).await?;
             }
             Ok::<u64, String>(done)
         });
@@ -117,21 +116,28 @@ async fn guess(job: &Job, castle: &Arc<Castle>, report: &mut Report) -> Result<(
     Ok(())
 }
 
-/// Says several at once, and hears what is answered to each.
+/// Says several at once, and hears what is answered to each. How many were: who was too slow is hung
+/// up on without a byte.
 async fn try_some(
     castle: &Castle,
     caller: &mut Caller,
     tries: u64,
     random: &mut Random,
-) -> Result<(), String> {
+) -> Result<u64, String> {
     let heads: Vec<String> = (0..tries).map(|_| head(castle, random)).collect();
-    caller.say(&heads.concat()).await?;
+    let said = caller.say(&heads.concat()).await;
+    let mut answered = 0;
     for head in heads {
-        let answer = within("an answer", caller.hear()).await??;
+        let answer = match within("an answer", caller.hear()).await? {
+            Ok(answer) => answer,
+            Err(_) if caller.is_overdue() => break,
+            Err(why) => return Err(said.err().unwrap_or(why)),
+        };
         let refused = castle.is_refused(answer.status, &answer.text);
         refused.map_err(|why| format!("{head:?} is answered {why}"))?;
+        answered += 1;
     }
-    Ok(())
+    Ok(answered)
 }
 
 fn head(castle: &Castle, random: &mut Random) -> String {
