@@ -58,7 +58,7 @@ pub(super) fn run(links: u64, report: &mut Report) -> Result<(), String> {
                 // between the tries count, and those of the kernel.
                 let is_late = is_late || failure == Failure::Down && seen.back > BACK + LATE;
                 if is_late {
-                    report.violation(format!("{failure:?}: {seen}"));
+                    report.late(format!("{failure:?}: {seen}"));
                 }
                 says(&session, &mut output, "after ").await?;
             }
