@@ -202,6 +202,9 @@ impl Framer {
     /// How many of these lines were not read.
     fn unread(&self, lines: &[u8]) -> u64 {
         let rest = lines.get(self.reader.seen()..).unwrap_or_default();
+        if rest.is_empty() {
+            return 0;
+        }
         let is_tail = rest.last().is_some_and(|&byte| byte != b'\n');
         memchr_iter(b'\n', rest).count() as u64 + u64::from(is_tail)
     }

@@ -15,6 +15,7 @@ const SHORT_FRAMES: u32 = 64;
 /// Its memory is used again and again; what moves in it is the beginning of a line, once.
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
+    /// As long as it was written so far: what a long line needs is touched when it comes.
     memory: Vec<u8>,
     /// What is in use of the memory.
     start: usize,
@@ -61,10 +62,21 @@ impl Buffer {
         length
     }
 
-    pub(super) fn append(&mut self, bytes: &[u8]) {
-        if let Some(room) = self.room(bytes.len()).get_mut(..bytes.len()) {
-            room.copy_from_slice(bytes);
-            self.end += bytes.len();
+    /// Appends bytes in which a line `ends`, or may end.
+    pub(super) fn append(&mut self, bytes: &[u8], ends: bool) {
+        let is_searched = !ends && self.is_searched();
+        if self.memory.capacity() - self.end < bytes.len() {
+            self.reserve(bytes.len());
+        }
+        let written = self.memory.get_mut(self.end..).unwrap_or_default();
+        let (over, behind) = bytes.split_at(bytes.len().min(written.len()));
+        if let Some(written) = written.get_mut(..over.len()) {
+            written.copy_from_slice(over);
+        }
+        self.memory.extend_from_slice(behind);
+        self.end += bytes.len();
+        if is_searched {
+            self.searched = self.end;
         }
     }
 
@@ -84,7 +96,7 @@ impl Buffer {
     pub(super) fn cut_off(&mut self, length: usize) {
         self.start = (self.start + length).min(self.end);
         self.searched = self.searched.max(self.start);
-        let is_short = length < self.memory.len() / 4;
+        let is_short = length < self.memory.capacity() / 4;
         self.short = if is_short { self.short + 1 } else { 0 };
     }
 
@@ -92,7 +104,7 @@ impl Buffer {
     pub(super) fn forget_cut(&mut self) {
         if self.start == self.end {
             (self.start, self.end, self.searched) = (0, 0, 0);
-            if self.short > SHORT_FRAMES && self.memory.len() > WINDOW {
+            if self.short > SHORT_FRAMES && self.memory.capacity() > WINDOW {
                 self.release();
             }
         }
@@ -114,15 +126,28 @@ impl Buffer {
 
     #[cold]
     fn make_room(&mut self, length: usize) {
-        self.move_to_front();
-        let needed = self.end + length;
+        if self.memory.capacity() - self.end < length {
+            self.reserve(length);
+        }
+        let needed = (self.end + length).next_multiple_of(LEAST);
         if self.memory.len() < needed {
-            let doubled = (2 * self.memory.len()).max(LEAST);
-            self.memory.resize(needed.max(doubled), 0);
+            self.memory.resize(needed, 0);
         }
     }
 
+    /// Makes the memory large enough for so many more bytes.
+    #[cold]
+    fn reserve(&mut self, length: usize) {
+        self.move_to_front();
+        let needed = (self.end + length).max(LEAST);
+        self.memory
+            .reserve(needed.saturating_sub(self.memory.len()));
+    }
+
     fn move_to_front(&mut self) {
+        if self.start == 0 {
+            return;
+        }
         self.memory.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.searched -= self.start;

@@ -1,5 +1,7 @@
 //! Where the frames of the next bytes end.
 
+use memchr::memchr;
+
 use crate::framer::buffer::{Buffer, WINDOW, lines_end};
 
 /// How much of a line over the limit is kept to show what it was, in bytes.
@@ -62,28 +64,37 @@ impl Splitter {
         bytes.len() < SMALL && (self.is_open() || bytes.last() != Some(&b'\n'))
     }
 
-    /// Takes all of the next bytes.
+    /// Takes all of the next bytes. Those of a long line are searched where they come from, and not
+    /// where they were written just now: there the search would wait for each write.
     pub(super) fn append(&mut self, bytes: &[u8]) {
-        self.buffer.append(bytes);
+        let is_long = self.buffer.bytes().len() >= SMALL;
+        let ends = !is_long || memchr(b'\n', bytes).is_some();
+        self.append_searched(bytes, ends);
+    }
+
+    /// The same of bytes in which no line ends, or one may.
+    fn append_searched(&mut self, bytes: &[u8], ends: bool) {
+        self.buffer.append(bytes, ends);
         self.offset += bytes.len() as u64;
     }
 
     /// Takes the next bytes up to the end of a frame, or all of them; how many, and the frame.
     /// Nothing else is in the buffer but the line that is open.
     pub(super) fn take(&mut self, bytes: &[u8]) -> (usize, Option<Cut>) {
-        let end = if self.is_better_copied(bytes) {
-            None
-        } else if self.is_open() {
-            // Only the line that is open needs the buffer.
-            lines_end(bytes, 0, true)
-        } else {
-            match lines_end(bytes, 0, self.max_line < WINDOW) {
-                Some(end) => return (end, Some(self.in_place(bytes, end))),
-                None => None,
-            }
-        };
+        if self.is_better_copied(bytes) {
+            self.append(bytes);
+            return (bytes.len(), self.take_buffered());
+        }
+        // Only the line that is open needs the buffer.
+        let only_one = self.is_open() || self.max_line < WINDOW;
+        let end = lines_end(bytes, 0, only_one);
+        if let Some(end) = end
+            && !self.is_open()
+        {
+            return (end, Some(self.in_place(bytes, end)));
+        }
         let taken = end.unwrap_or(bytes.len());
-        self.append(bytes.get(..taken).unwrap_or_default());
+        self.append_searched(bytes.get(..taken).unwrap_or_default(), end.is_some());
         (taken, self.take_buffered())
     }
 
@@ -102,19 +113,22 @@ impl Splitter {
 
     /// The next frame of what is in the buffer.
     pub(super) fn take_buffered(&mut self) -> Option<Cut> {
+        let length = self.buffer.bytes().len();
+        if length > self.max_line || self.skipping.is_some() {
+            return self.take_long(length);
+        }
         if self.buffer.is_searched() {
             return None;
         }
-        let length = self.buffer.bytes().len();
-        if length <= self.max_line && self.skipping.is_none() {
-            return self.buffer.cut_lines(false).map(|cut| self.buffered(cut));
-        }
-        self.take_long(length)
+        self.buffer.cut_lines(false).map(|cut| self.buffered(cut))
     }
 
     /// The same, where a line over the limit goes on or may be.
     #[cold]
     fn take_long(&mut self, length: usize) -> Option<Cut> {
+        if length == 0 {
+            return None;
+        }
         let line = self.buffer.cut_lines(true);
         let taken = line.unwrap_or(length);
         if taken <= self.max_line + 1 && self.skipping.is_none() {
