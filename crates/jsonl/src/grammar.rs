@@ -21,7 +21,7 @@ pub(crate) use scan::between;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 pub(crate) use scan::{Run, StringEnd, is_hex};
 pub(crate) use skip::{LINE_DEPTH, raw_at, raw_within, skip};
-pub(crate) use string::string_at;
+pub(crate) use string::{string_at, uuid_at};
 
 /// What a nom parser of this crate returns: the rest of the window and a value.
 pub(crate) type Parsed<'a, T> = IResult<&'a str, T, Fault>;

@@ -106,8 +106,11 @@ impl<'a> Iterator for Items<'a> {
     #[inline(always)]
     fn next(&mut self) -> Option<Item<'a>> {
         match &mut self.0 {
-            // The usual line is read in place, without a call.
-            Source::Lines(lines) if lines.text.is_empty() => lines.next(),
+            // The usual line is read in place, without a call, and so is the end.
+            Source::Lines(lines) if lines.text.is_empty() => {
+                let is_read = lines.reader.seen == lines.window.len();
+                if is_read { None } else { lines.next() }
+            }
             Source::Lines(lines) => match lines.usual() {
                 Some(item) => Some(item),
                 None => lines.next(),
@@ -198,27 +201,28 @@ impl<'a> Lines<'a> {
     fn next(&mut self) -> Option<Item<'a>> {
         loop {
             let rest = self.window.get(self.reader.seen..)?;
-            match rest.first()? {
-                b'{' => return Some(self.object(rest)),
-                b'\n' => {
-                    self.step(1);
-                }
-                _ if self.is_cut_mark(rest) => {
-                    return Some(self.refuse(rest, 0, ParseErrorKind::Truncated));
-                }
-                _ => {
-                    let line = line(rest);
-                    let content = trim(line);
-                    if content.first() == Some(&b'{') {
-                        return Some(self.object(rest));
-                    }
-                    if !content.is_empty() {
-                        return Some(self.refuse(line, 0, ParseErrorKind::NotAnObject));
-                    }
-                    self.step(line.len());
-                }
+            let first = rest.first()?;
+            if *first == b'{' || trim(line(rest)).first() == Some(&b'{') {
+                return Some(self.object(rest));
+            }
+            if let Some(item) = self.no_object(rest) {
+                return Some(item);
             }
         }
+    }
+
+    /// A line that does not begin like an object; none when it is blank.
+    #[inline(never)]
+    fn no_object(&mut self, rest: &'a [u8]) -> Option<Item<'a>> {
+        if self.is_cut_mark(rest) {
+            return Some(self.refuse(rest, 0, ParseErrorKind::Truncated));
+        }
+        let line = line(rest);
+        if trim(line).is_empty() {
+            self.step(line.len());
+            return None;
+        }
+        Some(self.refuse(line, 0, ParseErrorKind::NotAnObject))
     }
 
     /// Whether the input ended inside a byte order mark.
@@ -227,7 +231,7 @@ impl<'a> Lines<'a> {
     }
 
     /// A line that begins like an object.
-    #[inline(never)]
+    #[inline(always)]
     fn object(&mut self, rest: &'a [u8]) -> Item<'a> {
         if self.text.is_empty() {
             match check(rest, self.is_dirty) {

@@ -6,7 +6,7 @@ use crate::event::stream::StreamLine;
 use crate::event::{Body, Event, System, SystemBody};
 use crate::grammar::{
     Index, LINE_DEPTH, Next, Parsed, Read as _, Record, any_member, byte, first_member,
-    next_member, raw_within, skip, spelt, string_at, usual,
+    next_member, raw_within, skip, spelt, string_at, usual, uuid_at,
 };
 use crate::raw::RawJson;
 use crate::text::Str;
@@ -66,13 +66,13 @@ impl<'a> Record<'a> for Envelope<'a> {
         usual!(text, at;
             r#""parent_tool_use_id":null,"session_id":"# => |value| {
                 self.event.parent_tool_use_id = None;
-                self.event.session_id.read(text, value)
+                id(&mut self.event.session_id, text, value)
             },
-            r#""session_id":"# => |value| self.event.session_id.read(text, value),
+            r#""session_id":"# => |value| id(&mut self.event.session_id, text, value),
             r#""parent_tool_use_id":"# => |value| self.event.parent_tool_use_id.read(text, value),
-            r#""session_id":"# => |value| self.event.session_id.read(text, value),
-            r#""uuid":"# => |value| self.event.uuid.read(text, value),
-            r#""session_id":"# => |value| self.event.session_id.read(text, value),
+            r#""session_id":"# => |value| id(&mut self.event.session_id, text, value),
+            r#""uuid":"# => |value| id(&mut self.event.uuid, text, value),
+            r#""session_id":"# => |value| id(&mut self.event.session_id, text, value),
             r#""type":"# => |value| self.kind.read(text, value),
         )
     }
@@ -86,6 +86,16 @@ impl<'a> Record<'a> for Envelope<'a> {
             _ => skip(text.as_bytes(), at),
         }
     }
+}
+
+/// Reads what is a uuid as a rule.
+#[inline]
+fn id<'a>(place: &mut Option<Str<'a>>, text: &'a str, at: usize) -> Index {
+    let Some((end, value)) = uuid_at(text, at) else {
+        return place.read(text, at);
+    };
+    *place = Some(value);
+    Ok(end)
 }
 
 /// A line of a type that has no members of its own.
@@ -157,6 +167,12 @@ fn guess<'a>(
 ) -> Result<(Family, Next), Stop> {
     let bytes = text.as_bytes();
     if let Next::More(at) = start
+        && let Some((family, kind, next)) = usual_kind(bytes, at)
+    {
+        envelope.kind = Some(Str::plain(kind));
+        return Ok((family, Next::More(next)));
+    }
+    if let Next::More(at) = start
         && let Some(value) = spelt(bytes, at, r#""type":"#)
         && byte(bytes, value) == b'"'
     {
@@ -165,6 +181,24 @@ fn guess<'a>(
         return Ok((Family::of(kind), next_member(bytes, behind)?));
     }
     Ok((Family::Result, start))
+}
+
+/// The family of most lines that are no stream events, when their `type` is spelt as usual: with its
+/// name, and the index of the next member.
+#[inline(always)]
+fn usual_kind(bytes: &[u8], at: usize) -> Option<(Family, &'static str, usize)> {
+    let rest = bytes.get(at..)?;
+    let is = |spelling: &str| rest.starts_with(spelling.as_bytes());
+    let (family, kind) = if is(r#""type":"assistant",""#) {
+        (Family::Assistant, "assistant")
+    } else if is(r#""type":"user",""#) {
+        (Family::User, "user")
+    } else if is(r#""type":"system",""#) {
+        (Family::System, "system")
+    } else {
+        return None;
+    };
+    Some((family, kind, at + r#""type":"","#.len() + kind.len()))
 }
 
 /// Reads the members from `next` on as a line of `family`.

@@ -6,7 +6,7 @@
 //! of the walk in [`line`](super::line), which gives the same event.
 
 use crate::event::{ApiEvent, Body, Delta, Event, StreamEvent};
-use crate::grammar::{Read as _, between, byte, string_at};
+use crate::grammar::{Read as _, between, byte, string_at, uuid_at};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -124,7 +124,10 @@ impl Spelling {
             Some(at) => at,
             None => self.learn_middle(line, middle)?,
         };
-        let (tail, uuid) = string(line, at)?;
+        let (tail, uuid) = match uuid_at(line, at) {
+            Some(uuid) => uuid,
+            None => string(line, at)?,
+        };
         let end = match self.tail.behind(line.as_bytes(), tail) {
             Some(end) => end,
             None => self.learn_tail(line, tail)?,

@@ -214,19 +214,25 @@ macro_rules! record {
     };
 }
 
-/// Tries each spelling once, in order, and reads the value behind it.
+/// Tries each spelling once, in order, and reads the value behind it. What is left of the text is cut
+/// off once for all the spellings that do not stand there.
 macro_rules! usual {
     ($text:ident, $at:ident; $($spelling:expr => |$value:ident| $read:expr,)*) => {{
-        let mut at = $at;
+        let bytes = $text.as_bytes();
+        let mut rest = bytes.get($at..).unwrap_or_default();
         $(
-            if let Some($value) = $crate::grammar::spelt($text.as_bytes(), at, $spelling) {
-                match $crate::grammar::next_member($text.as_bytes(), $read?)? {
-                    $crate::grammar::Next::More(next) => at = next,
+            if rest.starts_with($spelling.as_bytes()) {
+                let at = bytes.len() - rest.len();
+                let $value = $crate::grammar::space(bytes, at + $spelling.len());
+                match $crate::grammar::next_member(bytes, $read?)? {
+                    $crate::grammar::Next::More(next) => {
+                        rest = bytes.get(next..).unwrap_or_default();
+                    }
                     end => return Ok(end),
                 }
             }
         )*
-        Ok($crate::grammar::Next::More(at))
+        Ok($crate::grammar::Next::More(bytes.len() - rest.len()))
     }};
 }
 

@@ -71,31 +71,35 @@ pub(crate) enum Run {
         expect(dead_code, reason = "the safe scanner has no blocks")
     )]
     Ended(StringEnd),
-    /// At the last block, or before a byte that breaks a rule.
-    Stopped { at: usize, escaped: bool },
+    /// At the last block, or before a byte that breaks a rule: no end, but as far as it was read.
+    Stopped(StringEnd),
 }
 
 /// No blocks: the string is read piece by piece from its beginning.
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
 const fn run(_bytes: &[u8], from: usize) -> Run {
-    Run::Stopped {
-        at: from,
-        escaped: false,
-    }
+    Run::Stopped(StringEnd::new(from, false))
 }
 
 /// The end of a string that is long or holds an escape; nothing is special before `from`.
 #[inline(never)]
-pub(crate) fn far_end(bytes: &[u8], from: usize) -> Result<StringEnd, Stop> {
+fn far_end(bytes: &[u8], from: usize) -> Result<StringEnd, Stop> {
+    end_from(bytes, from)
+}
+
+/// The same in place.
+#[inline(always)]
+pub(crate) fn end_from(bytes: &[u8], from: usize) -> Result<StringEnd, Stop> {
     match run(bytes, from) {
         Run::Ended(end) => Ok(end),
-        Run::Stopped { at, escaped } => piecewise_end(bytes, at, escaped),
+        Run::Stopped(read) => piecewise_end(bytes, read),
     }
 }
 
-/// The end of a string from special byte to special byte.
-fn piecewise_end(bytes: &[u8], from: usize, mut escaped: bool) -> Result<StringEnd, Stop> {
-    let mut at = from;
+/// The end of a string that was read so far, from special byte to special byte.
+#[inline(never)]
+fn piecewise_end(bytes: &[u8], read: StringEnd) -> Result<StringEnd, Stop> {
+    let (mut at, mut escaped) = (read.quote(), read.has_escapes());
     loop {
         at = swar::special(bytes, at);
         match bytes.get(at) {
@@ -165,7 +169,7 @@ mod tests {
         let text = String::from_utf8_lossy(bytes);
         assert_eq!(string_end(bytes, from), right, "chosen, {from} in {text}");
         assert_eq!(
-            piecewise_end(bytes, from, false),
+            piecewise_end(bytes, StringEnd::new(from, false)),
             right,
             "piecewise, {from} in {text}"
         );
@@ -173,7 +177,7 @@ mod tests {
         {
             let end = match crate::simd::scan::run_sse2(bytes, from) {
                 Run::Ended(end) => Ok(end),
-                Run::Stopped { at, escaped } => piecewise_end(bytes, at, escaped),
+                Run::Stopped(read) => piecewise_end(bytes, read),
             };
             assert_eq!(end, right, "SSE2, {from} in {text}");
         }

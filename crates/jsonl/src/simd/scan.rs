@@ -111,7 +111,7 @@ fn marks(block: &[u8; 16]) -> u32 {
 }
 
 /// Reads as much of the string at `from` as lies in whole blocks and breaks no rule.
-#[inline]
+#[inline(always)]
 pub(crate) fn run(bytes: &[u8], from: usize) -> Run {
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
         // SAFETY: the machine has AVX2 and BMI1, as the line above has found out.
@@ -123,70 +123,111 @@ pub(crate) fn run(bytes: &[u8], from: usize) -> Run {
 
 /// [`run`] on a machine without AVX2.
 pub(crate) fn run_sse2(bytes: &[u8], from: usize) -> Run {
-    run_with(bytes, from, Masks::sse2, letters)
+    let blocks = Blocks {
+        masks: Masks::sse2,
+        usual,
+        letters,
+        control,
+        controls: (0, |seen: u64, block: &[u8; 64]| seen | control(block)),
+        any: |seen: u64| seen != 0,
+    };
+    run_with(bytes, from, blocks)
 }
 
 #[target_feature(enable = "avx2,bmi1")]
 fn run_avx2(bytes: &[u8], from: usize) -> Run {
-    run_with(
-        bytes,
-        from,
-        |block| Masks::avx2(block),
-        |block, _| letters_avx2(block),
-    )
+    let blocks = Blocks {
+        masks: |block: &[u8; 64]| Masks::avx2(block),
+        usual: |block: &[u8; 64]| usual_avx2(block),
+        letters: |block: &[u8; 64], _: u64| letters_avx2(block),
+        control: |block: &[u8; 64]| control_avx2(block),
+        controls: (_mm256_set1_epi8(-1), |least: __m256i, block: &[u8; 64]| {
+            let (low, high) = halves(block);
+            _mm256_min_epu8(least, _mm256_min_epu8(low, high))
+        }),
+        any: |least: __m256i| _mm256_movemask_epi8(is_control(least)) != 0,
+    };
+    run_with(bytes, from, blocks)
 }
 
-/// Which bytes of a block are quotes, backslashes, control characters and what stands in the most
-/// usual escapes; the first byte lowest.
+/// Which bytes of a block are quotes and backslashes; the first byte lowest.
 struct Masks {
     quote: u64,
     backslash: u64,
-    control: u64,
+}
+
+/// What is asked about a block of 64 bytes. Masks have the first byte lowest.
+struct Blocks<M, U, L, C, S, F, A> {
+    masks: M,
     /// Quotes, backslashes, `n`, `t`, and other letters that may be escaped.
-    usual: u64,
+    usual: U,
+    /// Which bytes, of those that are escaped, are letters that may be.
+    letters: L,
+    control: C,
+    /// What is known of the control characters in no blocks, and with one block more.
+    controls: (S, F),
+    /// Whether there are any.
+    any: A,
 }
 
 /// One step is a block of 64 bytes. Which bytes are escaped is arithmetic on the whole block (the
-/// method of simdjson): a run of backslashes escapes what follows when its length is odd.
+/// method of simdjson): a run of backslashes escapes what follows when its length is odd. Control
+/// characters are looked for when the end was found: there are none as a rule.
 #[inline(always)]
-fn run_with(
+fn run_with<S: Copy>(
     bytes: &[u8],
     from: usize,
-    masks: impl Fn(&[u8; 64]) -> Masks,
-    letters: impl Fn(&[u8; 64], u64) -> u64,
+    blocks: Blocks<
+        impl Fn(&[u8; 64]) -> Masks,
+        impl Fn(&[u8; 64]) -> u64,
+        impl Fn(&[u8; 64], u64) -> u64,
+        impl Fn(&[u8; 64]) -> u64,
+        S,
+        impl Fn(S, &[u8; 64]) -> S,
+        impl Fn(S) -> bool,
+    >,
 ) -> Run {
-    let mut at = from;
-    let mut escaped_somewhere = false;
-    let mut carry = 0;
-    while let Some(rest) = bytes.get(at..)
-        && let Some(block) = rest.first_chunk()
-    {
-        let masks = masks(block);
+    let mut rest = bytes.get(from..).unwrap_or_default();
+    let (mut carry, mut backslashes) = (0, 0);
+    let (mut controls, with) = blocks.controls;
+    let read = |at: usize, backslashes: u64| StringEnd::new(at, backslashes != 0);
+    let is_whole = |block: &[u8; 64], rest: &[u8], escaped: u64| {
+        let mut odd = escaped & !(blocks.usual)(block);
+        if odd != 0 {
+            odd &= !(blocks.letters)(block, odd);
+        }
+        odd == 0 || are_unicode(odd, rest)
+    };
+    let run = loop {
+        let at = bytes.len() - rest.len();
+        let Some((block, behind)) = rest.split_first_chunk() else {
+            // A backslash at the end of the last block is read again, with what it escapes.
+            break Run::Stopped(read(at - carry as usize, backslashes));
+        };
+        let masks = (blocks.masks)(block);
         let (escaped, next_carry) = escaped(masks.backslash, carry);
         let ends = masks.quote & !escaped;
-        // Every bit below the first end; all bits when the string goes on.
-        let inside = ends.wrapping_sub(1) & !ends;
-        let escaped = escaped & inside;
-        let mut odd = escaped & !masks.usual;
-        if odd != 0 {
-            odd &= !letters(block, odd);
-        }
-        if masks.control & inside != 0 || odd != 0 && !are_unicode(odd, rest) {
-            break;
-        }
-        escaped_somewhere |= masks.backslash & inside != 0;
         if ends != 0 {
+            // Every bit below the first end.
+            let inside = ends.wrapping_sub(1) & !ends;
+            let is_whole = is_whole(block, rest, escaped & inside);
+            if !is_whole || (blocks.control)(block) & inside != 0 {
+                break Run::Stopped(read(at - carry as usize, backslashes));
+            }
             let quote = at + ends.trailing_zeros() as usize;
-            return Run::Ended(StringEnd::new(quote, escaped_somewhere));
+            break Run::Ended(read(quote, backslashes | masks.backslash & inside));
         }
-        carry = next_carry;
-        at += 64;
+        if !is_whole(block, rest, escaped) {
+            break Run::Stopped(read(at - carry as usize, backslashes));
+        }
+        controls = with(controls, block);
+        backslashes |= masks.backslash;
+        (rest, carry) = (behind, next_carry);
+    };
+    if (blocks.any)(controls) {
+        return Run::Stopped(StringEnd::new(from, false));
     }
-    // A backslash at the end of the last block is read again, with what it escapes.
-    Run::Stopped {
-        at: at - carry as usize,
-        escaped: escaped_somewhere,
-    }
+    run
 }
 
 const ODD: u64 = 0xaaaa_aaaa_aaaa_aaaa;
@@ -293,49 +334,87 @@ fn are_unicode(mut bytes: u64, rest: &[u8]) -> bool {
 impl Masks {
     #[inline(always)]
     fn sse2(block: &[u8; 64]) -> Self {
-        let mut masks = Self {
-            quote: 0,
-            backslash: 0,
-            control: 0,
-            usual: 0,
-        };
-        for (i, part) in block.as_chunks::<16>().0.iter().enumerate() {
-            // SAFETY: SSE2 belongs to x86-64. The load takes sixteen bytes from any address, and
-            // the part has sixteen.
-            unsafe {
-                let bytes = _mm_loadu_si128(part.as_ptr().cast::<__m128i>());
-                let bits = |lanes| u64::from(_mm_movemask_epi8(lanes).cast_unsigned()) << (16 * i);
-                let is = |byte: u8| _mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte.cast_signed()));
-                masks.quote |= bits(is(b'"'));
-                masks.backslash |= bits(is(b'\\'));
-                let low = _mm_min_epu8(bytes, _mm_set1_epi8(0x1f));
-                masks.control |= bits(_mm_cmpeq_epi8(low, bytes));
-                masks.usual |= bits(_mm_or_si128(is(b'n'), is(b't')));
-            }
+        Self {
+            quote: each(block, |bytes| is_sse2(bytes, b'"')),
+            backslash: each(block, |bytes| is_sse2(bytes, b'\\')),
         }
-        masks.usual |= masks.quote | masks.backslash;
-        masks
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
     fn avx2(block: &[u8; 64]) -> Self {
-        // SAFETY: the loads take thirty-two bytes from any address, and the block has them from its
-        // beginning and from its middle on.
-        let (low, high) = unsafe {
-            let start = block.as_ptr();
-            (
-                _mm256_loadu_si256(start.cast()),
-                _mm256_loadu_si256(start.add(32).cast()),
-            )
-        };
+        let (low, high) = halves(block);
         Self {
             quote: bits(is(low, b'"'), is(high, b'"')),
             backslash: bits(is(low, b'\\'), is(high, b'\\')),
-            control: control(low, high),
-            usual: bits(is_usual(low), is_usual(high)),
         }
     }
+}
+
+/// Which bytes of a block are quotes, backslashes, `n` and `t`.
+#[inline(always)]
+fn usual(block: &[u8; 64]) -> u64 {
+    each(block, |bytes| {
+        let [quote, backslash, n, t] = [b'"', b'\\', b'n', b't'].map(|byte| is_sse2(bytes, byte));
+        // SAFETY: SSE2 belongs to x86-64.
+        unsafe { _mm_or_si128(_mm_or_si128(quote, backslash), _mm_or_si128(n, t)) }
+    })
+}
+
+/// Which bytes of a block are control characters.
+#[inline(always)]
+fn control(block: &[u8; 64]) -> u64 {
+    // SAFETY: SSE2 belongs to x86-64.
+    each(block, |bytes| unsafe {
+        _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)), bytes)
+    })
+}
+
+#[inline(always)]
+fn is_sse2(bytes: __m128i, byte: u8) -> __m128i {
+    // SAFETY: SSE2 belongs to x86-64.
+    unsafe { _mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte.cast_signed())) }
+}
+
+/// One bit for each byte of a block that `is` what is looked for.
+#[inline(always)]
+fn each(block: &[u8; 64], is: impl Fn(__m128i) -> __m128i) -> u64 {
+    let mut all = 0;
+    for (i, part) in block.as_chunks::<16>().0.iter().enumerate() {
+        // SAFETY: SSE2 belongs to x86-64. The load takes sixteen bytes from any address, and the
+        // part has sixteen.
+        let bits = unsafe { _mm_movemask_epi8(is(_mm_loadu_si128(part.as_ptr().cast()))) };
+        all |= u64::from(bits.cast_unsigned()) << (16 * i);
+    }
+    all
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn halves(block: &[u8; 64]) -> (__m256i, __m256i) {
+    let start = block.as_ptr();
+    // SAFETY: the loads take thirty-two bytes from any address, and the block has them from its
+    // beginning and from its middle on.
+    unsafe {
+        (
+            _mm256_loadu_si256(start.cast()),
+            _mm256_loadu_si256(start.add(32).cast()),
+        )
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn usual_avx2(block: &[u8; 64]) -> u64 {
+    let (low, high) = halves(block);
+    bits(is_usual(low), is_usual(high))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn control_avx2(block: &[u8; 64]) -> u64 {
+    let (low, high) = halves(block);
+    bits(is_control(low), is_control(high))
 }
 
 /// Which bytes are what stands in the most usual escapes: no two of them have the same low half, so
@@ -362,18 +441,6 @@ fn is_usual(bytes: __m256i) -> __m256i {
         b'/'.cast_signed(),
     ));
     _mm256_cmpeq_epi8(_mm256_shuffle_epi8(by_low_half, bytes), bytes)
-}
-
-/// Which bytes of two half blocks are control characters. There are none as a rule, so both halves
-/// are looked at together first.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn control(low: __m256i, high: __m256i) -> u64 {
-    let least = is_control(_mm256_min_epu8(low, high));
-    if _mm256_movemask_epi8(least) == 0 {
-        return 0;
-    }
-    bits(is_control(low), is_control(high))
 }
 
 #[inline]
