@@ -1,5 +1,6 @@
 //! The machine under a clock of our own.
 
+mod exhaustive;
 mod permissions;
 mod prompts;
 mod property;

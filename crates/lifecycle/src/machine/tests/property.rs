@@ -7,7 +7,7 @@ use super::*;
 
 /// What may happen next.
 #[derive(Clone, Debug)]
-enum Deed {
+pub(super) enum Deed {
     Send(u8),
     Answer(u8, bool),
     Interrupt,
@@ -30,7 +30,7 @@ enum Deed {
 
 /// How the link to the agent's machine stands.
 #[derive(Clone, Copy, Debug)]
-enum Link {
+pub(super) enum Link {
     Up,
     Down,
     GivenUp,
@@ -96,7 +96,7 @@ fn deed() -> impl Strategy<Value = Deed> {
 }
 
 /// A world that knows what it has done.
-struct Trial {
+pub(super) struct Trial {
     world: World,
     written: u64,
     tickets: Ticket,
@@ -104,7 +104,7 @@ struct Trial {
 }
 
 impl Trial {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut world = World::new(Limits {
             watchdog: WatchdogConfiguration {
                 permission: Some(Duration::from_secs(300)),
@@ -134,7 +134,7 @@ impl Trial {
         }
     }
 
-    fn run(&mut self, deed: Deed) {
+    pub(super) fn run(&mut self, deed: Deed) {
         match deed {
             Deed::Send(n) => self.command(Command::Send(Prompt {
                 uuid: Some(format!("u{n}")),
@@ -212,7 +212,7 @@ impl Trial {
         panic!("a deadline that is kept comes again and again");
     }
 
-    fn check(&mut self) {
+    pub(super) fn check(&mut self) {
         let last = self.world.machine.last_activity();
         assert!(last.at <= self.world.now, "no sign of life is to come");
         for line in &self.world.lines {
@@ -223,7 +223,7 @@ impl Trial {
     }
 
     /// Every session ends, and nothing stays open.
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.world.exit(0);
         assert!(self.world.is_finished);
         assert_eq!(
