@@ -5,5 +5,6 @@ pub mod chaos;
 pub mod faceless;
 pub mod grpc;
 pub mod real_agent;
+pub mod secrets;
 pub mod session;
 pub mod stress;

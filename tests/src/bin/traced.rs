@@ -1,0 +1,31 @@
+//! Runner, shim, host, hook and agent in one program, each of which logs everything there is to log:
+//! for the test that looks for secrets in it.
+
+use std::process::ExitCode;
+
+use bowline_tests::secrets::{self, Words};
+
+fn main() -> ExitCode {
+    if secrets::log_everything().is_err() {
+        return ExitCode::from(3);
+    }
+    if let Some(code) = bowline_transport::run_guard() {
+        return code;
+    }
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    let Some((word, rest)) = words.split_first() else {
+        return ExitCode::from(2);
+    };
+    let rest = rest.iter().cloned();
+    match word.to_str() {
+        Some(Words::RUNNER) => secrets::serve(),
+        Some(Words::SHIM) => bowline_runner::run_shim(),
+        Some(Words::HOST) => secrets::host(),
+        Some(Words::AGENT) => understudy::run(rest),
+        Some(Words::HOOK) => match bowline_lifecycle::carry_hook(rest) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        },
+        _ => ExitCode::from(2),
+    }
+}
