@@ -93,7 +93,7 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
 }
 
 /// A session with a host in a process of its own, which says how far it has read.
-struct Session {
+pub(super) struct Session {
     host: Child,
     said: Lines<BufReader<ChildStdout>>,
     shim: u32,
@@ -101,7 +101,7 @@ struct Session {
 }
 
 impl Session {
-    async fn start(station: &Station, seed: u64) -> Result<Self, String> {
+    pub(super) async fn start(station: &Station, seed: u64) -> Result<Self, String> {
         let remote = station.remote();
         let order = station.speaker(seed, PAUSE_MS);
         let made = within("a session", TerminalEngine.make_remote(&remote, &order)).await?;
@@ -129,8 +129,14 @@ impl Session {
         })
     }
 
+    /// Host, shim and child.
+    pub(super) fn pids(&self) -> Vec<u32> {
+        let all = [self.host.id(), Some(self.shim), self.child];
+        all.into_iter().flatten().collect()
+    }
+
     /// The host is asked how far it is, and is farther when it is asked again.
-    async fn goes_on(&mut self) -> Result<(), String> {
+    pub(super) async fn goes_on(&mut self) -> Result<(), String> {
         let before = self.ask("read\n").await?;
         loop {
             if self.ask("read\n").await? > before {
@@ -152,7 +158,7 @@ impl Session {
     }
 
     /// All that was said and all that was typed came.
-    async fn finish(mut self) -> Result<(), String> {
+    pub(super) async fn finish(mut self) -> Result<(), String> {
         self.ask("finish\n").await.map(drop)
     }
 }
