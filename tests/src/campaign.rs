@@ -20,6 +20,8 @@ mod strangers;
 mod support;
 mod trees;
 
+use std::time::Duration;
+
 pub use random::Random;
 
 /// One campaign.
@@ -35,6 +37,15 @@ pub struct Campaign {
     pub second: u64,
     /// The deed.
     pub run: fn(&Job) -> Report,
+}
+
+impl Campaign {
+    /// How long one deed takes, of a campaign that is one long run and not many short ones: it gets
+    /// its time as a whole and not in batches.
+    #[must_use]
+    pub fn pace(&self) -> Option<Duration> {
+        (self.name == "soak").then_some(machine::SOAK_EVERY)
+    }
 }
 
 /// What a campaign is given.

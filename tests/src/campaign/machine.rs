@@ -37,7 +37,7 @@ pub(super) use oom::run as oom;
 pub(super) use outage::{run_killed as runner_killed, run_upgraded as upgrade};
 pub(super) use prompt_files::run as prompt_files;
 pub(super) use shim_killed::run as shim_killed;
-pub(super) use soak::run as soak;
+pub(super) use soak::{EVERY as SOAK_EVERY, run as soak};
 pub(super) use stopped::run as stopped;
 
 /// Does what a hidden mode says; `None` if the arguments name none of these.

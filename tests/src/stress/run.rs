@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::arguments::{Arguments, any_seed};
 use super::batch::{Batch, seed};
@@ -76,10 +76,10 @@ impl<'a> Run<'a> {
             if left == 0 || end.is_some_and(|end| Instant::now() >= end) {
                 break;
             }
-            let count = if is_in_batches {
-                left.min(campaign.first)
-            } else {
-                left
+            let count = match (campaign.pace(), end) {
+                (Some(pace), Some(end)) => left.min(fitting(pace, end)),
+                (None, _) if is_in_batches => left.min(campaign.first),
+                _ => left,
             };
             let seed = seed(first, outcome.batches);
             let batch = Batch::run(campaign, Job { seed, count }, self.arguments.clock);
@@ -89,7 +89,7 @@ impl<'a> Run<'a> {
             if let Some(file) = &self.arguments.resume {
                 keep(file, &self.summary)?;
             }
-            if is_stuck || !is_in_batches {
+            if is_stuck || !is_in_batches || campaign.pace().is_some() {
                 break;
             }
         }
@@ -101,5 +101,23 @@ impl<'a> Run<'a> {
             Some(file) => keep(file, &self.summary),
             None => Ok(()),
         }
+    }
+}
+
+/// How many deeds fit into the time until then; one at least.
+fn fitting(pace: Duration, end: Instant) -> u64 {
+    let left = end.saturating_duration_since(Instant::now());
+    (left.as_secs_f64() / pace.as_secs_f64()).round().max(1.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_run_has_all_the_time_there_is() {
+        let end = Instant::now() + Duration::from_secs(1_800);
+        assert_eq!(fitting(Duration::from_secs(2), end), 900);
+        assert_eq!(fitting(Duration::from_secs(2), Instant::now()), 1);
     }
 }
