@@ -322,6 +322,14 @@ pub static ALL: &[Campaign] = &[
         run: machine::prompt_files,
     },
     Campaign {
+        name: "real-agent",
+        what: "the real agent under cuts, kills, slow hosts and a full disk tells another story, or \
+               leaves a process",
+        first: 10,
+        second: 200,
+        run: machine::real_agent,
+    },
+    Campaign {
         name: "soak",
         what: "over links that are cut every 2 s a byte is lost, a transcript differs, or something \
                grows",

@@ -17,6 +17,7 @@ pub mod scenario;
 mod script;
 mod server;
 mod sse;
+mod told;
 
 pub use gate::Gate;
 pub use home::{Home, RIG_PORT};
@@ -26,3 +27,4 @@ pub use request::{Kind, Request};
 pub use scenario::Scenario;
 pub use script::{Lanes, Script};
 pub use server::MessagesApi;
+pub use told::homeless;

@@ -5,6 +5,8 @@
 
 #[path = "real_agent/endings.rs"]
 mod endings;
+#[path = "real_agent/fire.rs"]
+mod fire;
 #[path = "real_agent/interrupts.rs"]
 mod interrupts;
 #[path = "real_agent/permissions.rs"]

@@ -50,6 +50,12 @@ impl Home {
         Ok(home)
     }
 
+    /// What all of it is in.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
     /// `HOME`.
     #[must_use]
     pub fn path(&self) -> PathBuf {

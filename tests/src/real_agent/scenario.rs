@@ -68,6 +68,15 @@ pub fn partial() -> Scenario {
     Scenario::new(Lanes::main([reply]), "think, then say something", PARTIAL)
 }
 
+/// A text of so many lines, in deltas of twelve characters that are cut anywhere. Needs
+/// `--include-partial-messages`.
+#[must_use]
+pub fn at_length(lines: usize, pace: Duration) -> Scenario {
+    let lines = (0..lines).map(|number| format!("Line {number} of a long answer, é and 🪢.\n"));
+    let reply = Reply::text(lines.collect::<String>()).in_chunks(12, pace);
+    Scenario::new(Lanes::main([reply]), "tell it at length", PARTIAL)
+}
+
 /// One `Bash` call that prints `one-tool`, then a text. Needs `--allowedTools Bash`.
 #[must_use]
 pub fn one_tool() -> Scenario {

@@ -64,6 +64,15 @@ impl Lanes {
         self
     }
 
+    /// Stops the first answer of the main thread at a gate, as [`Reply::hold_after`](super::Reply::hold_after) does.
+    #[must_use]
+    pub fn held_after(mut self, events: usize, gate: &str) -> Self {
+        if let Some(Answer::Reply(reply)) = self.main.front_mut() {
+            reply.hold = Some((events, gate.to_owned()));
+        }
+        self
+    }
+
     fn lane(&mut self, opening: &str) -> &mut VecDeque<Answer> {
         let agent = self
             .agents

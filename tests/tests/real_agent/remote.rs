@@ -7,9 +7,9 @@ use std::time::Duration;
 use bowline_lifecycle::{Place, Remote};
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
 use bowline_tests::chaos::{Address, ChaosProxy, Faults};
-use bowline_tests::faceless::{faceless, same};
-use bowline_tests::real_agent::scenario::{nested_agents, partial};
-use bowline_tests::real_agent::{Agent, Block, Home, Lanes, Reply, Scenario};
+use bowline_tests::faceless::same;
+use bowline_tests::real_agent::scenario::{at_length, nested_agents};
+use bowline_tests::real_agent::{Agent, Home, Scenario, homeless};
 use bowline_tests::session::within;
 use serde_json::Value;
 
@@ -18,15 +18,9 @@ use crate::rig::Rig;
 /// How often every connection is cut.
 const CUT_EVERY: Duration = Duration::from_millis(200);
 
-/// A text that takes the model some seconds to say, in pieces that are cut anywhere.
-fn at_length() -> Scenario {
-    let lines = (0..120).map(|number| format!("Line {number} of a long answer, é and 🪢.\n"));
-    let reply = Reply::new([Block::text(lines.collect::<String>())]);
-    let reply = reply.in_chunks(12, Duration::from_millis(6));
-    Scenario {
-        script: Lanes::main([reply]),
-        ..partial()
-    }
+/// A text that takes the model some seconds to say.
+fn long() -> Scenario {
+    at_length(120, Duration::from_millis(6))
 }
 
 #[tokio::test]
@@ -34,7 +28,7 @@ async fn a_transcript_is_the_same_over_a_link_that_is_cut_every_200_ms() {
     let Some(agent) = Agent::for_test() else {
         return;
     };
-    let scenarios: [fn() -> Scenario; 2] = [at_length, nested_agents];
+    let scenarios: [fn() -> Scenario; 2] = [long, nested_agents];
     for scenario in scenarios {
         let expected = told(&agent, scenario(), Place::Here, None).await;
         let folder = tempfile::tempdir().expect("a folder");
@@ -62,8 +56,7 @@ async fn told(
     proxy: Option<&ChaosProxy>,
 ) -> Value {
     let home = Home::new().expect("a temporary home");
-    let root = home.project();
-    let root = root.parent().expect("it is in one").to_owned();
+    let root = home.root().to_owned();
     let is_partial = scenario.args.contains(&"--include-partial-messages");
     let rig = Rig::start_in(agent, home, scenario, |configuration| {
         configuration.place = place;
@@ -85,23 +78,7 @@ async fn told(
         told = rig.one_turn() => told,
         () = cutting => unreachable!("the cuts have no end"),
     };
-    let text = transcript.to_string();
-    let text = text.replace(root.to_str().expect("text"), "/root");
-    // The agent names its folders after the path of the project.
-    let named = root.to_str().expect("text").replace(['/', '.', '_'], "-");
-    let text = without_names_of_agents(&text.replace(&named, "-root"));
-    faceless(serde_json::from_str(&text).expect("a transcript is JSON"))
-}
-
-/// What a sub-agent hands back ends with its name and the time that it took, as text.
-fn without_names_of_agents(text: &str) -> String {
-    let mut parts = text.split("agentId: ");
-    let mut rest = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (_, behind) = part.split_once("</usage>").unwrap_or(("", part));
-        rest.push_str(behind);
-    }
-    rest
+    homeless(&transcript, &root)
 }
 
 async fn runner(folder: &Path) -> Runner {

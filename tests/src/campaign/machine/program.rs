@@ -27,6 +27,9 @@ pub(super) const FOLLOW: &str = "--follow";
 /// Keeps prompts in files until it is killed.
 pub(super) const KEEP: &str = "--keep-prompts";
 
+/// Is a host of a dialogue with the real agent, told by its input what to do.
+pub(super) const CONVERSE: &str = "--converse";
+
 /// Is the understudy.
 pub(super) const AGENT: &str = "--agent";
 
@@ -41,6 +44,7 @@ pub(super) fn run(args: &[String]) -> Option<ExitCode> {
         SPEAK => Some(speak(number(1)?, number(2)?)),
         HOG => Some(hog()),
         AGENT => Some(understudy::run(args.iter().skip(1).map(Into::into))),
+        CONVERSE => Some(super::real_agent::host::run()),
         KEEP => Some(super::prompt_files::keep()),
         FOLLOW => Some(follow(args.get(1)?, args.get(2)?, number(3)?)),
         _ => None,

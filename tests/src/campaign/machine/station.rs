@@ -123,8 +123,9 @@ impl Station {
     }
 }
 
-impl Drop for Station {
-    fn drop(&mut self) {
+impl Station {
+    /// Kills the runner and every shim.
+    pub(super) fn kill_all(&self) {
         send(self.pid(), Signal::KILL);
         let state = self.state();
         let sessions = state.iter().flat_map(|state| {
@@ -138,6 +139,12 @@ impl Drop for Station {
                 send(Some(info.shim_pid), Signal::KILL);
             }
         }
+    }
+}
+
+impl Drop for Station {
+    fn drop(&mut self) {
+        self.kill_all();
     }
 }
 

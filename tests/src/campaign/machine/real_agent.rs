@@ -1,0 +1,55 @@
+//! The real agent, with a scripted model behind it, while everything around it is cut, killed,
+//! stopped or full. What a host is told is the story of a calm run, or the beginning of it and what
+//! became of the rest; and nobody is left.
+
+mod deeds;
+pub(super) mod host;
+mod judge;
+mod stage;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::campaign::support::in_lanes;
+use crate::campaign::{Job, Report};
+use crate::real_agent::{Agent, SKIP_VARIABLE};
+use deeds::Kind;
+use stage::Theatre;
+
+/// Deeds at a time.
+const LANES: u64 = 2;
+
+pub(crate) fn run(job: &Job) -> Report {
+    let mut report = Report::default();
+    if std::env::var_os(SKIP_VARIABLE).is_some() {
+        report.note(format!("skipped: {SKIP_VARIABLE} is set"));
+        return report;
+    }
+    let agent = match Agent::install() {
+        Ok(agent) => agent,
+        Err(error) => {
+            report.note(format!("skipped: failed to {error}"));
+            return report;
+        }
+    };
+    let theatre = Arc::new(Theatre::new(agent));
+    let counts = Arc::new(Mutex::new(BTreeMap::new()));
+    report.merge(in_lanes(job, LANES, |number, mut random| {
+        let (theatre, counts) = (Arc::clone(&theatre), Arc::clone(&counts));
+        let kind = Kind::ALL[(number % Kind::ALL.len() as u64) as usize];
+        async move {
+            let done = deeds::one(kind, &theatre, &mut random).await;
+            let how = done.map_err(|why| format!("{kind:?}, deed {number}: {why}"))?;
+            let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+            *counts.entry((kind, how)).or_insert(0_u64) += 1;
+            Ok(())
+        }
+    }));
+    let counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+    let counts = counts.iter();
+    let each: Vec<_> = counts
+        .map(|((kind, how), count)| format!("{kind:?} {count} {how}"))
+        .collect();
+    report.note(each.join(", "));
+    report
+}

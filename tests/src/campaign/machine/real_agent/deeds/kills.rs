@@ -1,0 +1,130 @@
+//! Somebody is killed by SIGKILL at any moment of a turn.
+
+use std::time::Duration;
+
+use bowline_lifecycle::DialogueSession;
+use rustix::process::Signal;
+use tokio::time::sleep;
+
+use super::{is_on_terminal, send, settled, shims, some_time, story, url};
+use crate::campaign::Random;
+use crate::campaign::machine::real_agent::host::Host;
+use crate::campaign::machine::real_agent::judge::{Told, begun, whole};
+use crate::campaign::machine::real_agent::stage::{Stage, Story, Theatre, end};
+use crate::campaign::machine::station::{Station, send as signal};
+use crate::campaign::support::within;
+use crate::session::{transcript, until};
+
+pub(super) async fn agent_here(theatre: &Theatre, random: &mut Random) -> Result<Told, String> {
+    agent(theatre, random, None).await
+}
+
+pub(super) async fn agent_at_runner(
+    theatre: &Theatre,
+    random: &mut Random,
+) -> Result<Told, String> {
+    let station = Station::new().await?;
+    agent(theatre, random, Some(&station)).await
+}
+
+async fn agent(
+    theatre: &Theatre,
+    random: &mut Random,
+    station: Option<&Station>,
+) -> Result<Told, String> {
+    let (story, pty) = (story(random), is_on_terminal(random));
+    let calm = theatre.calm(story, pty).await?;
+    let mut stage = theatre.stage(story, pty)?;
+    stage.order.runner = station.map(url);
+    let session = stage.order.start().await?;
+    let shims = station.map(shims).transpose()?.unwrap_or_default();
+    let mut receipt = send(&session, &stage.order.prompt).await?;
+    some_time(&calm, random).await;
+    for agent in stage.agents() {
+        signal(Some(agent), Signal::KILL);
+    }
+    within("what became of the prompt", receipt.settled()).await?;
+    let told = ended(&stage, &session).await?;
+    stage.nobody_is_left(&shims).await?;
+    begun(&told, &calm.told, "unexpected_exit")
+}
+
+pub(super) async fn shim(theatre: &Theatre, random: &mut Random) -> Result<Told, String> {
+    let (story, pty) = (story(random), is_on_terminal(random));
+    let calm = theatre.calm(story, pty).await?;
+    let mut stage = theatre.stage(story, pty)?;
+    let station = Station::new().await?;
+    stage.order.runner = Some(url(&station));
+    let session = stage.order.start().await?;
+    let shims = shims(&station)?;
+    let mut receipt = send(&session, &stage.order.prompt).await?;
+    some_time(&calm, random).await;
+    for shim in &shims {
+        signal(Some(*shim), Signal::KILL);
+    }
+    within("what became of the prompt", receipt.settled()).await?;
+    // Nobody is there who could say what became of the agent's processes.
+    let end = within("the end", session.ended()).await?;
+    if end.expected {
+        return Err(format!("{end:?}"));
+    }
+    let told = stage.told(&transcript(&session).await);
+    stage.nobody_is_left(&shims).await?;
+    begun(&told, &calm.told, "reconnect_failed")
+}
+
+/// The end of a session that nobody asked for.
+async fn ended(stage: &Stage, session: &DialogueSession) -> Result<serde_json::Value, String> {
+    let end = within("the end", session.ended()).await?;
+    if end.expected || !end.report.survivors.is_empty() {
+        return Err(format!("{end:?}"));
+    }
+    Ok(stage.told(&transcript(session).await))
+}
+
+pub(super) async fn runner(theatre: &Theatre, random: &mut Random) -> Result<Told, String> {
+    let (story, pty) = (story(random), is_on_terminal(random));
+    let calm = theatre.calm(story, pty).await?;
+    let mut stage = theatre.stage(story, pty)?;
+    let mut station = Station::new().await?;
+    stage.order.runner = Some(url(&station));
+    let session = stage.order.start().await?;
+    let shims = shims(&station)?;
+    let mut receipt = send(&session, &stage.order.prompt).await?;
+    some_time(&calm, random).await;
+    station.end_runner(Signal::KILL).await?;
+    sleep(Duration::from_millis(random.below(300))).await;
+    station.start().await?;
+    settled(&mut receipt).await?;
+    let told = end(&stage, &session).await?;
+    stage.nobody_is_left(&shims).await?;
+    whole(&told, &calm.told)
+}
+
+/// The next host has to hear of all that the first one heard of, and of the rest.
+pub(super) async fn host(theatre: &Theatre, random: &mut Random) -> Result<Told, String> {
+    let pty = is_on_terminal(random);
+    let story = [Story::Text, Story::Agents][random.below(2) as usize];
+    let calm = theatre.calm(story, pty).await?;
+    let mut stage = theatre.stage(story, pty)?;
+    let station = Station::new().await?;
+    stage.order.runner = Some(url(&station));
+    let mut host = Host::start(&stage.order).await?;
+    let shims = shims(&station)?;
+    some_time(&calm, random).await;
+    host.kill().await?;
+    sleep(Duration::from_millis(random.below(300))).await;
+    let id = host.session.parse().map_err(|_| host.session.clone())?;
+    let remote = stage.order.remote()?.ok_or("no runner")?;
+    let joining = DialogueSession::attach(&remote, id, stage.order.configuration()?);
+    let session = within("another host", joining).await?;
+    let session = session.map_err(|error| error.to_string())?;
+    let is_over = |now: &serde_json::Value| {
+        let entries = now["entries"].as_array();
+        entries.is_some_and(|all| all.iter().any(|entry| entry["kind"] == "result"))
+    };
+    until(&session, "a result", is_over).await;
+    let told = end(&stage, &session).await?;
+    stage.nobody_is_left(&shims).await?;
+    whole(&told, &calm.told)
+}

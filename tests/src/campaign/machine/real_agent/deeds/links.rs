@@ -1,0 +1,63 @@
+//! A link that is cut five times a second.
+
+use std::time::Duration;
+
+use super::{send, settled, shims, story};
+use crate::campaign::Random;
+use crate::campaign::machine::program::socket;
+use crate::campaign::machine::real_agent::judge::{Told, whole};
+use crate::campaign::machine::real_agent::stage::{Theatre, end};
+use crate::campaign::machine::station::Station;
+use crate::chaos::{Address, ChaosProxy, Faults};
+
+const EVERY: Duration = Duration::from_millis(200);
+
+pub(super) async fn cut(
+    theatre: &Theatre,
+    random: &mut Random,
+    is_on_terminal: bool,
+) -> Result<Told, String> {
+    let story = story(random);
+    let calm = theatre.calm(story, is_on_terminal).await?;
+    let mut stage = theatre.stage(story, is_on_terminal)?;
+    let station = Station::new().await?;
+    let proxy = ChaosProxy::start(
+        Address::Unix(socket(station.folder())),
+        random.draw(),
+        Faults::default(),
+    );
+    let proxy = proxy.await.map_err(|error| error.to_string())?;
+    // Nothing happens to it but the cuts.
+    proxy.be_kind();
+    stage.order.runner = Some(format!("http://{}", proxy.address()));
+    let mut configuration = stage.order.configuration()?;
+    let remote = stage.order.remote()?.ok_or("no runner")?;
+    let token = bowline_transport::TokenFile(station.folder().join("token"));
+    configuration.place = bowline_lifecycle::Place::Runner(remote.with_credentials(token));
+    let started = bowline_lifecycle::DialogueSession::start(configuration);
+    let session = crate::campaign::support::within("a dialogue", started).await?;
+    let session = session.map_err(|error| error.to_string())?;
+    let shims = shims(&station)?;
+    // The order for the session is not repeated, so the cuts begin behind it.
+    let cutting = async {
+        let mut times = tokio::time::interval(EVERY);
+        loop {
+            times.tick().await;
+            proxy.cut_all();
+        }
+    };
+    let talking = async {
+        let mut receipt = send(&session, &stage.order.prompt).await?;
+        settled(&mut receipt).await?;
+        end(&stage, &session).await
+    };
+    let told = tokio::select! {
+        told = talking => told?,
+        () = cutting => return Err("the cuts have no end".to_owned()),
+    };
+    if proxy.severed() == 0 {
+        return Err("nothing was cut".to_owned());
+    }
+    stage.nobody_is_left(&shims).await?;
+    whole(&told, &calm.told)
+}

@@ -1,0 +1,120 @@
+//! A host of a dialogue in a process of its own: it can be killed, and stopped.
+
+use std::io::Write as _;
+use std::process::{ExitCode, Stdio};
+
+use bowline_lifecycle::{Prompt, ReceiptState};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+use super::stage::Order;
+use crate::campaign::machine::program::CONVERSE;
+use crate::campaign::support::{own, within};
+use crate::session::transcript;
+
+/// Such a host, as whoever started it sees it.
+#[derive(Debug)]
+pub(super) struct Host {
+    process: Child,
+    said: Lines<BufReader<ChildStdout>>,
+    /// The session.
+    pub(super) session: String,
+}
+
+impl Host {
+    /// A host that has started the session and sent the prompt; the agent has read it.
+    pub(super) async fn start(order: &Order) -> Result<Self, String> {
+        let mut host = Command::new(own());
+        host.arg(CONVERSE).kill_on_drop(true);
+        host.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = host.spawn().map_err(|error| error.to_string())?;
+        let stdout = process.stdout.take().ok_or("no output of a host")?;
+        let mut host = Self {
+            process,
+            said: BufReader::new(stdout).lines(),
+            session: String::new(),
+        };
+        let order = serde_json::to_string(order).map_err(|error| error.to_string())?;
+        host.tell(&order).await?;
+        host.session = host.hear("a session").await?;
+        host.hear("a prompt that is read").await?;
+        Ok(host)
+    }
+
+    /// Its process.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.process.id()
+    }
+
+    /// Kills it.
+    pub(super) async fn kill(&mut self) -> Result<(), String> {
+        let killed = within("the host's end", self.process.kill()).await?;
+        killed.map_err(|error| error.to_string())
+    }
+
+    /// Lets it wait for the answer and end the session; its transcript.
+    pub(super) async fn finish(mut self) -> Result<Value, String> {
+        self.tell("finish").await?;
+        let told = self.hear("a transcript").await?;
+        let ended = within("the host's end", self.process.wait()).await?;
+        let ended = ended.map_err(|error| error.to_string())?;
+        if !ended.success() {
+            return Err(format!("the host ends with {ended}: {told}"));
+        }
+        serde_json::from_str(&told).map_err(|error| error.to_string())
+    }
+
+    async fn tell(&mut self, line: &str) -> Result<(), String> {
+        let input = self.process.stdin.as_mut().ok_or("no input of a host")?;
+        let told = input.write_all(format!("{line}\n").as_bytes()).await;
+        told.map_err(|error| error.to_string())
+    }
+
+    async fn hear(&mut self, what: &str) -> Result<String, String> {
+        let line = within(what, self.said.next_line()).await?;
+        let line = line.map_err(|error| error.to_string())?;
+        line.ok_or_else(|| format!("the host ends before {what}"))
+    }
+}
+
+/// The host itself.
+pub(in super::super) fn run() -> ExitCode {
+    let done = crate::campaign::support::runtime().block_on(converse());
+    if let Err(why) = &done {
+        let _ = writeln!(std::io::stdout(), "{why}");
+    }
+    // The thread that waits for input does not end by itself.
+    std::process::exit(i32::from(done.is_err()))
+}
+
+async fn converse() -> Result<(), String> {
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    let mut next = async || {
+        let line = lines.next_line().await.map_err(|error| error.to_string())?;
+        line.ok_or_else(|| "nobody is there any more".to_owned())
+    };
+    let order: Order = serde_json::from_str(&next().await?).map_err(|error| error.to_string())?;
+    let session = order.start().await?;
+    say(&session.id().to_string())?;
+    let sent = session.send(Prompt::text(&order.prompt)).await;
+    let mut receipt = sent.map_err(|error| error.to_string())?;
+    receipt.reached(ReceiptState::Echoed).await;
+    say("read")?;
+    next().await?;
+    let state = within("an answer", receipt.settled()).await?;
+    if state != ReceiptState::Answered {
+        return Err(format!("the prompt is {state:?}"));
+    }
+    let end = within("the end", session.end()).await?;
+    if !end.expected || !end.report.survivors.is_empty() {
+        return Err(format!("{end:?}").replace('\n', " "));
+    }
+    say(&transcript(&session).await.to_string())
+}
+
+fn say(line: &str) -> Result<(), String> {
+    let mut output = std::io::stdout();
+    let said = writeln!(output, "{line}").and_then(|()| output.flush());
+    said.map_err(|error| error.to_string())
+}

@@ -1,0 +1,261 @@
+//! The agent, its home, its model, and what it says when nothing happens to it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use bowline_lifecycle::{
+    DialogueConfiguration, DialogueSession, DialogueStdio, Environment, Place,
+};
+use bowline_transport::{Remote, RemoteUrl};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use super::deeds::{send, settled};
+use crate::campaign::support::{describe, left_after, marked, own, within};
+use crate::real_agent::scenario::{self, Scenario};
+use crate::real_agent::{Agent, Home, MessagesApi, homeless};
+use crate::session::transcript;
+
+/// How long somebody may be there behind the end.
+const LEFT: Duration = Duration::from_secs(2);
+
+/// So much of a long text is said before it stops.
+const HELD: usize = 200;
+
+/// What is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Story {
+    /// A text, for three seconds.
+    Text,
+    /// A text that is longer than every buffer on its way: of half a megabyte.
+    LongText,
+    /// A tool and a text.
+    Tool,
+    /// A sub-agent in a sub-agent.
+    Agents,
+}
+
+impl Story {
+    fn scenario(self) -> Scenario {
+        match self {
+            Self::Text => scenario::at_length(120, Duration::from_millis(6)),
+            Self::LongText => held(scenario::at_length(600, Duration::ZERO)),
+            Self::Tool => scenario::one_tool(),
+            Self::Agents => scenario::nested_agents(),
+        }
+    }
+}
+
+/// Stops in the middle of the answer until the stage's curtain is lifted.
+fn held(mut scenario: Scenario) -> Scenario {
+    scenario.script = scenario.script.held_after(HELD, scenario::STREAM_GATE);
+    scenario
+}
+
+/// What the agent says in a calm run.
+#[derive(Clone, Debug)]
+pub(super) struct Calm {
+    pub(super) told: Value,
+    /// How long the turn took.
+    pub(super) took: Duration,
+}
+
+/// What a host needs to know to talk to the agent, in this process or another.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    program: PathBuf,
+    env: Vec<(String, String)>,
+    cwd: PathBuf,
+    allowed: bool,
+    partial: bool,
+    pub(super) pty: bool,
+    pub(super) prompt: String,
+    /// Where the runner is; here is none.
+    pub(super) runner: Option<String>,
+}
+
+impl Order {
+    /// The runner.
+    pub(super) fn remote(&self) -> Result<Option<Remote>, String> {
+        let url = self.runner.as_ref().map(|url| url.parse::<RemoteUrl>());
+        let url = url.transpose().map_err(|error| error.to_string())?;
+        Ok(url.map(Remote::new))
+    }
+
+    pub(super) fn configuration(&self) -> Result<DialogueConfiguration, String> {
+        let mut env = Environment::empty();
+        for (name, value) in &self.env {
+            env.set(name, value);
+        }
+        let mut configuration = DialogueConfiguration {
+            program: self.program.clone().into(),
+            env,
+            cwd: Some(self.cwd.clone()),
+            partial_messages: self.partial,
+            place: self.remote()?.map_or(Place::Here, Place::Runner),
+            ..DialogueConfiguration::default()
+        };
+        if self.allowed {
+            configuration.allowed_tools = vec!["Bash".to_owned()];
+        }
+        if self.pty {
+            configuration.stdio = DialogueStdio::Pty;
+        }
+        if self.runner.is_none() {
+            configuration.guard = Some(own());
+        }
+        Ok(configuration)
+    }
+
+    pub(super) async fn start(&self) -> Result<DialogueSession, String> {
+        let started = DialogueSession::start(self.configuration()?);
+        let started = within("a dialogue", started).await?;
+        started.map_err(|error| error.to_string())
+    }
+}
+
+/// An agent in a home of its own, with a model of its own.
+#[derive(Debug)]
+pub(super) struct Stage {
+    home: Home,
+    /// Dropping it ends the model.
+    api: MessagesApi,
+    agent: PathBuf,
+    pub(super) order: Order,
+}
+
+impl Stage {
+    /// The agent's processes, without its tools.
+    pub(super) fn agents(&self) -> Vec<u32> {
+        let is_agent = |pid: &u32| {
+            let program = fs::read_link(format!("/proc/{pid}/exe"));
+            program.is_ok_and(|program| program == self.agent)
+        };
+        self.everybody().into_iter().filter(is_agent).collect()
+    }
+
+    /// Waits until a long text has come to its middle.
+    pub(super) async fn in_the_middle(&self) -> Result<(), String> {
+        let gate = self.api.gate(scenario::STREAM_GATE);
+        within("the middle of the text", gate.reached()).await
+    }
+
+    /// Lets a long text go on.
+    pub(super) fn go_on(&self) {
+        self.api.gate(scenario::STREAM_GATE).open();
+    }
+
+    /// What a session's transcript says, without what is different in every run.
+    pub(super) fn told(&self, transcript: &Value) -> Value {
+        homeless(transcript, self.home.root())
+    }
+
+    /// Whoever was started for this home.
+    fn everybody(&self) -> BTreeSet<u32> {
+        marked(&self.token())
+    }
+
+    fn token(&self) -> String {
+        self.home.root().display().to_string()
+    }
+
+    /// Nobody of the session is there any more.
+    pub(super) async fn nobody_is_left(&self, shims: &[u32]) -> Result<(), String> {
+        let (token, shims) = (self.token(), shims.to_vec());
+        let looking = tokio::task::spawn_blocking(move || {
+            let since = Instant::now();
+            let mut left = left_after(LEFT, &token);
+            let is_there = |pid: &u32| crate::campaign::support::is_alive(*pid);
+            while shims.iter().any(is_there) && since.elapsed() < LEFT {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            left.extend(shims.iter().copied().filter(is_there));
+            left
+        });
+        let left = looking.await.map_err(|error| error.to_string())?;
+        match left.is_empty() {
+            true => Ok(()),
+            false => Err(format!(
+                "{LEFT:?} behind the end there is {}",
+                describe(&left)
+            )),
+        }
+    }
+}
+
+/// The agent, and what it says in a calm run of each story.
+#[derive(Debug)]
+pub(super) struct Theatre {
+    agent: PathBuf,
+    calm: Mutex<HashMap<(Story, bool), Calm>>,
+}
+
+impl Theatre {
+    pub(super) fn new(agent: Agent) -> Self {
+        let found = agent.executable().canonicalize();
+        Self {
+            agent: found.unwrap_or_else(|_| agent.executable().to_owned()),
+            calm: Mutex::default(),
+        }
+    }
+
+    pub(super) fn stage(&self, story: Story, pty: bool) -> Result<Stage, String> {
+        let scenario = story.scenario();
+        let api = MessagesApi::start(scenario.script).map_err(|error| error.to_string())?;
+        let home = Home::new().map_err(|error| error.to_string())?;
+        let env = home.environment(&api).into_iter();
+        let text = |it: std::ffi::OsString| it.to_string_lossy().into_owned();
+        Ok(Stage {
+            order: Order {
+                program: self.agent.clone(),
+                env: env.map(|(name, value)| (text(name), text(value))).collect(),
+                cwd: home.project(),
+                allowed: scenario.args.contains(&"--allowedTools"),
+                partial: scenario.args.contains(&"--include-partial-messages"),
+                pty,
+                prompt: scenario
+                    .prompts
+                    .first()
+                    .copied()
+                    .unwrap_or_default()
+                    .to_owned(),
+                runner: None,
+            },
+            agent: self.agent.clone(),
+            api,
+            home,
+        })
+    }
+
+    /// What the agent says when nothing happens to it.
+    pub(super) async fn calm(&self, story: Story, pty: bool) -> Result<Calm, String> {
+        let mut all = self.calm.lock().await;
+        if let Some(calm) = all.get(&(story, pty)) {
+            return Ok(calm.clone());
+        }
+        let stage = self.stage(story, pty)?;
+        stage.go_on();
+        let session = stage.order.start().await?;
+        let mut receipt = send(&session, &stage.order.prompt).await?;
+        let began = Instant::now();
+        settled(&mut receipt).await?;
+        let took = began.elapsed();
+        let told = end(&stage, &session).await?;
+        stage.nobody_is_left(&[]).await?;
+        let calm = Calm { told, took };
+        all.insert((story, pty), calm.clone());
+        Ok(calm)
+    }
+}
+
+/// Ends a session; what it has told.
+pub(super) async fn end(stage: &Stage, session: &DialogueSession) -> Result<Value, String> {
+    let end = within("the end", session.end()).await?;
+    if !end.expected || !end.report.survivors.is_empty() {
+        return Err(format!("{end:?}"));
+    }
+    Ok(stage.told(&transcript(session).await))
+}
