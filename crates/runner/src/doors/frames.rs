@@ -20,6 +20,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 use tracing::debug;
 
+use super::admission::is_gone;
 use super::problem::Problem;
 use crate::serve::{Hall, State};
 pub(super) use cut::Cutter;
@@ -132,8 +133,7 @@ impl Outward<'_> {
 
     /// A client of a shim that was killed need not come back to hear of it.
     async fn tell_of_a_kill(&mut self) {
-        let record = self.hall.directory.record(self.session).await;
-        if record.is_none_or(|it| it.state() != State::Lost) {
+        if !self.is_killed().await {
             return;
         }
         let problem = Problem::killed();
@@ -146,6 +146,20 @@ impl Outward<'_> {
         let mut frames = BytesMut::new();
         encode(&Frame::new(0, killed), &mut frames);
         let _ = self.send(frames.freeze()).await;
+    }
+
+    /// Whether the shim is gone without an end. One that cannot be reached just now, for want of
+    /// descriptors or because it is busy, is none of these.
+    async fn is_killed(&self) -> bool {
+        let Some(session) = self.hall.directory.find(self.session) else {
+            return false;
+        };
+        let gone = session.connect().await.err();
+        if !gone.is_some_and(|error| is_gone(&error)) {
+            return false;
+        }
+        let record = self.hall.directory.record(self.session).await;
+        record.is_some_and(|it| it.state() == State::Lost)
     }
 
     async fn go_away(&mut self) {
