@@ -51,10 +51,17 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
     }
 }
 
-/// A guard is not talked out of its work: only SIGKILL ends it before its time.
+/// A guard is not talked out of its work: only SIGKILL ends it before its time, and no host that is
+/// gone while it is spoken to.
 #[expect(unsafe_code, reason = "signal(2) has no safe form")]
 pub(crate) fn ignore_polite_signals() {
-    for number in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+    for number in [
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGTERM,
+        libc::SIGPIPE,
+    ] {
         // SAFETY: SIG_IGN is no handler of ours.
         unsafe { libc::signal(number, libc::SIG_IGN) };
     }
