@@ -36,6 +36,7 @@ pub fn run_hidden(args: &[String]) -> Option<ExitCode> {
     match args.first()?.as_str() {
         served::SHIM => Some(bowline_runner::run_shim()),
         child::FLOOD => Some(child::flood(args.get(1)?.parse().ok()?)),
+        child::FLOOD_ASKED => Some(child::flood_asked(args.get(1)?.parse().ok()?)),
         _ => None,
     }
 }

@@ -17,12 +17,13 @@ const READ_BYTES: usize = 64 << 10;
 pub(super) async fn copy(bytes: usize) -> Result<(usize, usize, Duration)> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = listener.local_addr()?;
-    let started = Instant::now();
     let mut child = Command::new(std::env::current_exe()?)
-        .args([child::FLOOD, &bytes.to_string()])
+        .args([child::FLOOD_ASKED, &bytes.to_string()])
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
     let mut output = child.stdout.take().context("a pipe")?;
+    let mut input = child.stdin.take().context("a pipe")?;
     let sending = tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await?;
         let mut buffer = vec![0; READ_BYTES];
@@ -36,6 +37,8 @@ pub(super) async fn copy(bytes: usize) -> Result<(usize, usize, Duration)> {
     let mut socket = TcpStream::connect(address).await?;
     let (mut came, mut reads) = (0, 0);
     let mut buffer = vec![0; READ_BYTES];
+    let started = Instant::now();
+    input.write_all(b"g").await?;
     loop {
         match socket.read(&mut buffer).await? {
             0 => break,

@@ -46,14 +46,16 @@ pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
     Ok(rows.collect())
 }
 
-/// The output of a child that is there before anybody joins: with the first credit it goes on.
+/// The output of a child that waits until it is asked, so that nothing is written before somebody
+/// reads.
 async fn through(served: &Served, door: Door, bytes: usize) -> Result<Carried> {
-    let started = Instant::now();
-    let what = hidden(&[child::FLOOD, &bytes.to_string()])?;
+    let what = hidden(&[child::FLOOD_ASKED, &bytes.to_string()])?;
     let id = served.make(what, false).await?;
     let session = served.join(door, id, Attachment::default()).await?;
     let mut output = session.reader(Stream::Output);
     let (mut came, mut pieces) = (0, 0);
+    let started = Instant::now();
+    session.write("g".into()).await?;
     while let Some(piece) = output.next().await {
         let Piece::Bytes { bytes, .. } = piece else {
             bail!("{piece:?} in the output");

@@ -85,7 +85,12 @@ impl Served {
 
     /// Starts a session that nobody has joined.
     pub(super) async fn make(&self, what: Configuration, journal: bool) -> Result<SessionId> {
-        let mut order = RemoteOrder::new(SessionKind::Terminal, what);
+        // A dialogue holds its child back; a terminal lets the oldest go.
+        let kind = match what.stdio {
+            Stdio::Pipes => SessionKind::Dialogue,
+            Stdio::Pty { .. } => SessionKind::Terminal,
+        };
+        let mut order = RemoteOrder::new(kind, what);
         order.journal = journal;
         let remote = self.remote()?;
         let session = TerminalEngine.make_remote(&remote, &order).await?;
