@@ -20,11 +20,8 @@ use super::super::{Job, Random, Report};
 use super::daemon::Daemon;
 use crate::chaos::{Address, ChaosProxy, Fault, Faults};
 
-/// Sessions at a time, of few cuts and of many. Most of their time is spent waiting for the next try.
-const LANES: [usize; 2] = [48, 128];
-
-/// From how many cuts on they are many.
-const MANY: u64 = 20_000;
+/// Sessions at a time. Most of their time is spent waiting for the next try.
+const LANES: usize = 48;
 
 /// The longest time between two cuts of a link that meets no fault of its own, as a rule.
 const CUT_EVERY: Duration = Duration::from_millis(200);
@@ -53,9 +50,8 @@ async fn storm(job: &Job, report: &mut Report) -> Result<(), String> {
     let cuts = Arc::new(AtomicU64::new(0));
     let mut lanes = JoinSet::new();
     let (mut number, mut sum) = (0, Tally::default());
-    let most = LANES[usize::from(job.count >= MANY)];
     while cuts.load(Ordering::Relaxed) < job.count || !lanes.is_empty() {
-        while lanes.len() < most && cuts.load(Ordering::Relaxed) < job.count {
+        while lanes.len() < LANES && cuts.load(Ordering::Relaxed) < job.count {
             let seed = Random::new(job.seed.wrapping_add(number)).draw();
             let (daemon, expected) = (Arc::clone(&daemon), Arc::clone(&expected));
             let (number_now, cuts) = (number, Arc::clone(&cuts));

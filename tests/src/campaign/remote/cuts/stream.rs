@@ -123,7 +123,11 @@ async fn read(session: &TerminalSession, expected: &[u8]) -> Result<(), String> 
             }
             Some(other) => return Err(format!("{other:?} at {at}")),
             None if at == expected.len() => return Ok(()),
-            None => return Err(format!("output ends at {at} of {}", expected.len())),
+            None => {
+                let link = session.connection().borrow().clone();
+                let length = expected.len();
+                return Err(format!("output ends at {at} of {length}: {link:?}"));
+            }
         }
     }
 }
