@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-use super::program::{self, READY, RUNNER, SPEAK};
+use super::program::{self, READY, RUNNER, SHIM, SPEAK};
 use crate::campaign::support::{own, within};
 
 /// Dropping it ends the runner and every session.
@@ -134,7 +134,7 @@ impl Station {
         });
         for session in sessions {
             if let Ok(Some(info)) = session.info()
-                && crate::campaign::support::is_alive(info.shim_pid)
+                && is_shim(info.shim_pid)
             {
                 send(Some(info.shim_pid), Signal::KILL);
             }
@@ -146,6 +146,13 @@ impl Drop for Station {
     fn drop(&mut self) {
         self.kill_all();
     }
+}
+
+/// Whether a number is still that of a shim: on a busy machine they come round in minutes.
+fn is_shim(pid: u32) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut words = line.split(|byte| *byte == 0);
+    words.any(|word| word == SHIM.as_bytes())
 }
 
 /// Sends a signal to a process that is ours, if there is one.
