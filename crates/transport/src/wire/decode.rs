@@ -110,6 +110,9 @@ impl Decoder {
         {
             return Err(WireError::Interrupted { kind });
         }
+        if matches!(kind, DATA | INPUT | SNAPSHOT_CHUNK) {
+            header.check_end()?;
+        }
         match kind {
             DATA => Ok(Some(Message::Data {
                 stream: header.stream,

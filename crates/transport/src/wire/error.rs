@@ -36,6 +36,14 @@ pub enum WireError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A piece of a stream that would end behind the last offset that there is.
+    #[error("read a frame of type {kind}: its bytes at {offset} end past 2^64, connect again")]
+    PastEnd {
+        /// The type.
+        kind: u8,
+        /// Where its bytes begin.
+        offset: u64,
+    },
     /// A message in parts was broken off by another one.
     #[error("read a frame: one of type {kind} stands between the parts of another, connect again")]
     Interrupted {

@@ -75,6 +75,15 @@ impl Header {
         let stated = self.checksum;
         Err(WireError::Checksum { stated, found })
     }
+
+    /// Whether the bytes of a stream's piece all have an offset.
+    pub(super) fn check_end(&self) -> Result<(), WireError> {
+        let (kind, offset) = (self.kind, self.offset);
+        match offset.checked_add(self.length as u64) {
+            Some(_) => Ok(()),
+            None => Err(WireError::PastEnd { kind, offset }),
+        }
+    }
 }
 
 fn part<const N: usize>(bytes: &[u8; HEADER_BYTES], at: usize) -> [u8; N] {

@@ -374,6 +374,43 @@ fn a_length_that_no_frame_has_is_refused_by_its_header() {
 }
 
 #[test]
+fn bytes_that_end_past_the_last_offset_are_refused() {
+    let piece = |offset, bytes: &'static [u8]| {
+        let bytes = Bytes::from_static(bytes);
+        let more = false;
+        let of = |message| Frame::new(1, message);
+        [
+            of(Message::Input {
+                offset,
+                bytes: bytes.clone(),
+            }),
+            of(Message::SnapshotChunk {
+                offset,
+                bytes: bytes.clone(),
+                more,
+            }),
+            of(Message::Data {
+                stream: StreamId(1),
+                offset,
+                bytes,
+                replay: false,
+            }),
+        ]
+    };
+    for frame in piece(u64::MAX - 3, b"abc") {
+        assert_eq!(decoded(encoded([&frame])), Ok(vec![frame]));
+    }
+    for frame in piece(u64::MAX - 3, b"abc") {
+        let mut moved = encoded([&frame]).to_vec();
+        moved[8] += 1;
+        let checked = crc32c::crc32c_append(crc32c::crc32c(&moved[..24]), &moved[HEADER_BYTES..]);
+        moved[24..HEADER_BYTES].copy_from_slice(&checked.to_le_bytes());
+        let (kind, offset) = (frame.message.kind(), u64::MAX - 2);
+        assert_eq!(decoded(moved), Err(WireError::PastEnd { kind, offset }));
+    }
+}
+
+#[test]
 fn a_long_message_comes_in_parts_and_long_bytes_in_messages() {
     let long = Bytes::from(vec![b'"'; MAX_PAYLOAD + 7]);
     let prompt = Frame::new(
