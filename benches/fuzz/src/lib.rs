@@ -25,6 +25,7 @@ mod random;
 mod run;
 #[cfg(feature = "targets")]
 pub mod targets;
+mod words;
 
 /// The parser as it ships.
 mod shipped {

@@ -2,6 +2,7 @@
 
 use crate::corpus::Corpus;
 use crate::random::Random;
+use crate::words::WORDS;
 
 /// Most changes of one line.
 const CHANGES: usize = 3;
@@ -11,50 +12,6 @@ const PART: usize = 200;
 
 /// Most units that a string grows by: some blocks of any vector.
 const GROWTH: usize = 200;
-
-/// Pieces that break or bend JSON where they are put.
-const PIECES: [&[u8]; 40] = [
-    b"\"",
-    b"\\",
-    b"{",
-    b"}",
-    b"[",
-    b"]",
-    b",",
-    b":",
-    b"\\u",
-    b"\\ud83d",
-    b"\\ude00",
-    b"\\ud83d\\ude00",
-    b"\\u0000",
-    b"\\\"",
-    b"\\\\",
-    b"\\/",
-    b"\\x",
-    b"\0",
-    b"\x1f",
-    b"\x7f",
-    b" ",
-    b"\t",
-    b"\r",
-    b"\n",
-    b"1e999",
-    b"-0",
-    b"0.5e-7",
-    b"18446744073709551616",
-    b"-",
-    b"true",
-    b"null",
-    b"\xff",
-    b"\xc3",
-    b"\xc3\xa9",
-    b"\xed\xa0\x80",
-    b"\xf0\x9f\x98\x80",
-    b"\xf0\x9f",
-    b"\xef\xbb\xbf",
-    b"\"type\":",
-    b"\"uuid\":\"\",",
-];
 
 /// What a string grows by.
 const UNITS: [&[u8]; 10] = [
@@ -79,7 +36,7 @@ pub(crate) fn mutate(line: &[u8], corpus: &Corpus, random: &mut Random) -> Vec<u
             1 => drop(mutant.drain(random.part(mutant.len(), 8))),
             2 => mutant.truncate(random.below(mutant.len())),
             3 => double(&mut mutant, random),
-            4 => insert(&mut mutant, random, &PIECES),
+            4 => insert(&mut mutant, random, &WORDS),
             5 => graft(&mut mutant, corpus.any(random), random),
             6 => swap_members(&mut mutant, random),
             7 => grow(&mut mutant, random),

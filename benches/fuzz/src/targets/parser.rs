@@ -10,6 +10,7 @@ use crate::cut::{Piece, pieces, whole as in_one};
 use crate::guided::{Look, Target};
 use crate::random::Random;
 use crate::shipped::jsonl::{Expected, Framer, ParseErrorKind};
+use crate::words::WORDS;
 use crate::{oracle, run, shipped};
 
 /// Of so many inputs one is looked at in every way there is; the others are only judged.
@@ -36,58 +37,6 @@ pub(super) static FRAMER: Target = Target {
     mend: whole,
     look: look_at_pieces,
 };
-
-/// What lines are made of.
-const WORDS: [&[u8]; 48] = [
-    b"\"",
-    b"\\",
-    b"{",
-    b"}",
-    b"[",
-    b"]",
-    b",",
-    b":",
-    b"\\u",
-    b"\\ud83d",
-    b"\\ude00",
-    b"\\u0000",
-    b"\\\"",
-    b"\\\\",
-    b"\\/",
-    b"\\x",
-    b"\0",
-    b"\x1f",
-    b" ",
-    b"\t",
-    b"\r",
-    b"\n",
-    b"\r\n",
-    b"1e999",
-    b"-0",
-    b"0.5e-7",
-    b"18446744073709551616",
-    b"-",
-    b"true",
-    b"null",
-    b"\xff",
-    b"\xc3",
-    b"\xc3\xa9",
-    b"\xed\xa0\x80",
-    b"\xf0\x9f\x98\x80",
-    b"\xf0\x9f",
-    b"\xef\xbb\xbf",
-    b"{\"type\":\"",
-    b"\"uuid\":\"",
-    b"\"message\":{",
-    b"\"content\":[",
-    b"\"text\"",
-    b"{}\n",
-    b"\x1b[?25h",
-    b"\"session_id\":\"",
-    b"\"type\":\"assistant\"",
-    b"\"type\":\"result\"",
-    b"                ",
-];
 
 /// Short lines of recordings, and short ones of our own.
 pub(super) fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
@@ -134,8 +83,8 @@ fn judge(stream: &[u8]) -> Result<(), String> {
                 Err(_) => false,
             };
             if is_taken != is_object(line) {
-                let what = if is_taken { "takes" } else { "refuses" };
-                return Err(format!("only the parser {what} {}", line.escape_ascii()));
+                // Who skips a number does not ask whether there is such a one; who reads it decides.
+                return oracle::judge(stream).map(drop);
             }
         }
     }
