@@ -101,7 +101,9 @@ pub use registry::{
     Metrics, RegisteredTerminal, SessionPermission, TerminalRegistry, TerminalTag, Tombstone,
 };
 pub use secret::{PrivateFile, Secret};
-pub use session::{DialogueSession, Ended, InterruptScope, Interrupted, LastActivity, Receipt};
+pub use session::{
+    DialogueSession, Ended, InterruptScope, Interrupted, LastActivity, OlderError, Receipt,
+};
 pub use shell::{
     SessionEvent, SessionEvents, SessionExit, SessionState, ShellConfiguration, ShellProgram,
     ShellSession,

@@ -4,6 +4,7 @@ mod activity;
 mod control;
 mod driver;
 mod interrupt;
+mod older;
 mod outside;
 mod place;
 mod receipt;
@@ -35,11 +36,12 @@ use crate::stderr::StderrReport;
 
 pub use self::activity::LastActivity;
 pub use self::interrupt::{InterruptScope, Interrupted};
+pub use self::older::OlderError;
 pub use self::receipt::Receipt;
 
 use self::driver::{Driver, Message};
 use self::outside::Outside;
-use self::record::Recorder;
+use self::record::{Copied, Recorder};
 use self::trace::Tracer;
 
 /// A dialogue session: an agent's process and its conversation as one thing.
@@ -52,6 +54,10 @@ pub struct DialogueSession {
     ended: watch::Receiver<Option<Arc<Final>>>,
     terminal: TerminalSession,
     router: Router,
+    /// What was said can be read again there.
+    copied: Option<Arc<Copied>>,
+    /// Longest line that is parsed, in bytes.
+    max_line: usize,
 }
 
 /// Reaches a dialogue while it lives, and does not keep it alive.
@@ -175,6 +181,7 @@ impl DialogueSession {
             tracer: Tracer::new(&span),
             _files: configuration.options.private_files(),
         };
+        let copied = recorder.as_ref().map(|it| Arc::new(it.copied()));
         let (driver, (revision, ended)) = Driver::new(
             machine,
             (terminal.clone(), tap),
@@ -190,6 +197,8 @@ impl DialogueSession {
             ended,
             terminal,
             router,
+            copied,
+            max_line: configuration.max_line,
         };
         (session, events)
     }

@@ -9,23 +9,43 @@ use bowline_transport::{Exit, LogReader, Piece, Stream, TerminalSession};
 use bytes::Bytes;
 use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt as _;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::error::StartError;
 
 use journal::Journal;
+pub(super) use journal::said_on;
 
 /// The suffix of a file that is to be a journal.
 const JOURNAL: &str = "bjl";
 
 /// A recording that is about to begin.
 #[derive(Debug)]
-pub(super) enum Recorder {
+pub(super) struct Recorder {
+    form: Form,
+    path: PathBuf,
+    written: Written,
+}
+
+#[derive(Debug)]
+enum Form {
     /// The agent's output, byte for byte.
-    Output(File, PathBuf),
+    Output(File),
     /// Every stream.
-    Journal(Journal, PathBuf),
+    Journal(Journal),
+}
+
+/// How much of the agent's output can be read from the file; gone when no more will come.
+type Written = watch::Sender<u64>;
+
+/// Where what was recorded can be read again, while more of it comes.
+#[derive(Clone, Debug)]
+pub(super) struct Copied {
+    pub(super) path: PathBuf,
+    pub(super) is_journal: bool,
+    /// Behind the last byte of the agent's output that is there.
+    pub(super) written: watch::Receiver<u64>,
 }
 
 /// A recording in the making.
@@ -60,23 +80,39 @@ impl Recorder {
         let Some(path) = path else { return Ok(None) };
         let is_journal = path.extension().is_some_and(|suffix| suffix == JOURNAL);
         let made = if is_journal {
-            Journal::create(path).map(|journal| Self::Journal(journal, path.to_owned()))
+            Journal::create(path).map(Form::Journal)
         } else {
             let mut new = OpenOptions::new();
             let file = new.write(true).create_new(true).open(path).await;
-            file.map(|file| Self::Output(file, path.to_owned()))
+            file.map(Form::Output)
         };
-        made.map(Some).map_err(|source| StartError::Record {
-            path: path.display().to_string(),
-            source,
-        })
+        let recorder = |form| Self {
+            form,
+            path: path.to_owned(),
+            written: Written::default(),
+        };
+        made.map(recorder)
+            .map(Some)
+            .map_err(|source| StartError::Record {
+                path: path.display().to_string(),
+                source,
+            })
     }
 
     /// Takes back a file that nothing was written to.
     pub(super) async fn discard(recorder: Option<Self>) {
-        if let Some(Self::Output(_, path) | Self::Journal(_, path)) = recorder {
+        if let Some(recorder) = recorder {
             // The start has failed already, for a reason of its own.
-            let _ = tokio::fs::remove_file(&path).await;
+            let _ = tokio::fs::remove_file(&recorder.path).await;
+        }
+    }
+
+    /// Where it can be read again.
+    pub(super) fn copied(&self) -> Copied {
+        Copied {
+            path: self.path.clone(),
+            is_journal: matches!(self.form, Form::Journal(_)),
+            written: self.written.subscribe(),
         }
     }
 
@@ -84,11 +120,13 @@ impl Recorder {
     pub(super) fn start(self, terminal: &TerminalSession) -> Recording {
         let (notes, inbox) = mpsc::unbounded_channel();
         let output = terminal.reader(Stream::Output);
-        let task = match self {
-            Self::Output(file, _) => tokio::spawn(copy(file, output)),
-            Self::Journal(journal, _) => {
+        let written = self.written;
+        let task = match self.form {
+            Form::Output(file) => tokio::spawn(copy(file, output, written)),
+            Form::Journal(journal) => {
                 let errors = terminal.reader(Stream::Errors);
-                tokio::spawn(journal.copy(terminal.kind(), output, errors, inbox))
+                let copy = journal.copy(terminal.kind(), [output, errors], inbox, written);
+                tokio::spawn(copy)
             }
         };
         let notebook = Notebook(notes);
@@ -112,17 +150,23 @@ impl Recording {
 
 /// Copies until the stream ends; gives why the copy is not whole. A disk that fails stops the
 /// recording and not the agent.
-async fn copy(mut file: File, mut output: LogReader) -> Option<String> {
+async fn copy(mut file: File, mut output: LogReader, told: Written) -> Option<String> {
     while let Some(piece) = output.next().await {
-        let written = match piece {
-            Piece::Bytes { bytes, .. } => file.write_all(&bytes).await,
+        let (offset, bytes) = match piece {
+            Piece::Bytes { offset, bytes } => (offset, bytes),
             Piece::Gap { from, to } => {
                 return Some(format!("bytes {from} to {to} are missing"));
             }
         };
+        let written = match file.write_all(&bytes).await {
+            // What was written is with another thread until it is flushed.
+            Ok(()) => file.flush().await,
+            failed => failed,
+        };
         if let Err(error) = written {
             return Some(error.to_string());
         }
+        told.send_replace(offset + bytes.len() as u64);
     }
-    file.flush().await.err().map(|error| error.to_string())
+    None
 }

@@ -1,6 +1,7 @@
 //! Dialogues with small agents of our own: who owns what, who hears what, who is ended and why.
 
 mod observed;
+mod older;
 mod ownership;
 mod permissions;
 mod silence;

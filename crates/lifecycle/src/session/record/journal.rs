@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
-use super::Note;
+use super::{Note, Written};
 
 /// A journal that is written.
 #[derive(Debug)]
@@ -49,15 +49,11 @@ impl Journal {
     pub(super) async fn copy(
         mut self,
         kind: Kind,
-        mut output: LogReader,
-        mut errors: LogReader,
+        [mut output, mut errors]: [LogReader; 2],
         mut notes: mpsc::UnboundedReceiver<Note>,
+        told: Written,
     ) -> Option<String> {
-        let said = if kind == Kind::LocalPty {
-            StreamId::TTY
-        } else {
-            StreamId::STDOUT
-        };
+        let said = said_on(kind);
         let (mut has_output, mut has_errors, mut has_notes) = (true, true, true);
         while has_output || has_errors || has_notes {
             let next = tokio::select! {
@@ -78,6 +74,7 @@ impl Journal {
             if let Err(error) = self.take(next, said).await {
                 return Some(error);
             }
+            told.send_if_modified(|end| std::mem::replace(end, self.end(said)) != self.end(said));
         }
         let synced = self.write(|writer, now| writer.sync(now)).await;
         synced.err().or(self.missing)
@@ -145,6 +142,14 @@ impl Journal {
     fn deadline(&self) -> Option<Instant> {
         let writer = self.writer.as_ref()?;
         writer.deadline().map(Instant::from_std)
+    }
+}
+
+/// Where the agent speaks.
+pub(in crate::session) const fn said_on(kind: Kind) -> StreamId {
+    match kind {
+        Kind::LocalPty => StreamId::TTY,
+        _ => StreamId::STDOUT,
     }
 }
 

@@ -1,0 +1,143 @@
+//! What a window has given up comes back from the recording.
+
+use std::collections::BTreeMap;
+
+use bowline_lifecycle::reducer::{Entry, ToolCall, Transcript, Window};
+use bowline_lifecycle::{DialogueSession, OlderError, Prompt};
+use serde_json::Value;
+
+use crate::support::{agent, start, within};
+
+/// Answers each prompt by its number, with a tool call between two texts.
+const NUMBERS: &str = r#"
+n=0
+while read line; do
+  n=$((n+1))
+  say() { printf '%s\n' "$1"; }
+  say '{"type":"assistant","message":{"id":"m'$n'","content":[{"type":"text","text":"first '$n'"}]},"uuid":"a'$n'"}'
+  say '{"type":"assistant","message":{"id":"m'$n'","content":[{"type":"tool_use","id":"t'$n'","name":"Bash","input":{"command":"'$n'"}}]},"uuid":"b'$n'"}'
+  say '{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t'$n'","content":"result '$n'"}]},"uuid":"c'$n'"}'
+  say '{"type":"assistant","message":{"id":"n'$n'","content":[{"type":"text","text":"second '$n'"}]},"uuid":"d'$n'"}'
+  say '{"type":"result","subtype":"success","is_error":false,"result":"second '$n'","uuid":"e'$n'"}'
+done
+"#;
+
+const TURNS: usize = 30;
+
+/// What entries say by their numbers, but for what the host makes up by chance; and what each call
+/// gave. A call may be on another page than the message that made it.
+type Said = (BTreeMap<u32, Value>, BTreeMap<String, Value>);
+
+/// Adds what a part says; what was open when its neighbours went is in two parts, and alike.
+fn add<'a>(
+    entries: impl Iterator<Item = Entry<'a>>,
+    calls: impl Iterator<Item = ToolCall<'a>>,
+    (all, all_calls): &mut Said,
+) {
+    for entry in entries {
+        let mut value = serde_json::to_value(entry).expect("an entry is JSON");
+        value.as_object_mut().expect("an object").remove("uuid");
+        let known = all.entry(entry.id().number()).or_insert(value.clone());
+        assert_eq!(*known, value);
+    }
+    for call in calls {
+        let value = serde_json::to_value(call).expect("a call is JSON");
+        let known = all_calls.entry(call.id().to_owned());
+        assert_eq!(*known.or_insert(value.clone()), value);
+    }
+}
+
+fn kept(transcript: &mut Transcript) -> Said {
+    let mut said = Said::default();
+    add(
+        transcript.entries(),
+        transcript.main().tool_calls().iter(),
+        &mut said,
+    );
+    said
+}
+
+async fn talked(window: Option<Window>, record: Option<std::path::PathBuf>) -> DialogueSession {
+    let mut configuration = agent(NUMBERS);
+    configuration.window = window;
+    configuration.record = record;
+    let (session, _events) = start(configuration).await;
+    for turn in 1..=TURNS {
+        let sent = session.send(Prompt::text(format!("prompt {turn}"))).await;
+        sent.expect("the prompt is sent");
+        let done = move |it: &mut Transcript| it.entries().any(|it| it.text_is(turn));
+        let mut revision = session.inspect(|it| it.revision()).await;
+        while !session.inspect(done).await {
+            within("an answer", session.newer_than(revision)).await;
+            revision = session.inspect(|it| it.revision()).await;
+        }
+    }
+    session
+}
+
+trait TextIs {
+    fn text_is(&self, turn: usize) -> bool;
+}
+
+impl TextIs for Entry<'_> {
+    /// Whether it is the result of this turn.
+    fn text_is(&self, turn: usize) -> bool {
+        let value = serde_json::to_value(*self).expect("an entry is JSON");
+        value["kind"] == "result" && value["text"] == format!("second {turn}")
+    }
+}
+
+async fn comes_back(name: &str) {
+    let whole = talked(None, None).await;
+    let expected = whole.inspect(kept).await;
+    assert!(expected.0.len() >= TURNS * 3, "{expected:?}");
+    assert_eq!(expected.1.len(), TURNS);
+    assert!(matches!(whole.older(None).await, Ok(None)), "all is kept");
+    whole.terminate().await;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join(name);
+    let session = talked(Some(Window::of_entries(8)), Some(file)).await;
+    let mut found = session.inspect(kept).await;
+    assert!(found.0.len() < 20, "{found:?}");
+    let (mut before, mut pages) = (None, 0);
+    while let Some(page) = within("a page", session.older(before))
+        .await
+        .expect("a page")
+    {
+        before = page.entries().next().map(|entry| entry.id().number());
+        add(page.entries(), page.tool_calls(), &mut found);
+        pages += 1;
+    }
+    assert!(pages > 3, "{pages} pages");
+    assert_eq!(found, expected);
+    // What has ended can be read as well.
+    session.terminate().await;
+    assert!(
+        within("a page", session.older(None))
+            .await
+            .expect("a page")
+            .is_some()
+    );
+}
+
+#[tokio::test]
+async fn a_window_comes_back_from_a_recording() {
+    comes_back("session.jsonl").await;
+}
+
+#[tokio::test]
+async fn a_window_comes_back_from_a_journal() {
+    comes_back("session.bjl").await;
+}
+
+#[tokio::test]
+async fn without_a_recording_nothing_comes_back() {
+    let session = talked(Some(Window::of_entries(8)), None).await;
+    let refused = session.older(None).await;
+    assert!(
+        matches!(refused, Err(OlderError::NoRecording)),
+        "{refused:?}"
+    );
+    session.terminate().await;
+}
