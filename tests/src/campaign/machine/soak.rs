@@ -39,6 +39,10 @@ const DIALOGUES: u64 = 10;
 const CAP: u64 = 256 << 10;
 const RING: u64 = 64 << 10;
 
+/// Makes the C library give blocks from 64 KiB on back at once. It would keep what two hundred links
+/// that come back together had at the worst moment, and a leak would hide below that.
+const LARGE: (&str, &str) = ("MALLOC_MMAP_THRESHOLD_", "65536");
+
 /// A session says a block this often, in milliseconds: two hundred of them fit one core beside their
 /// links.
 const PAUSE_MS: u64 = 500;
@@ -54,7 +58,7 @@ pub(crate) fn run(job: &Job) -> Report {
 async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
     let sessions = if job.count >= LONG { MANY } else { FEW };
     let mut random = Random::new(job.seed);
-    let station = Station::new().await?;
+    let station = Station::with_variable(LARGE.0, LARGE.1).await?;
     let proxy = ChaosProxy::start(
         Address::Unix(socket(station.folder())),
         job.seed,

@@ -32,7 +32,16 @@ impl Station {
         Ok(station)
     }
 
-    /// The same with a copy of the program, to be replaced later; nothing runs yet.
+    /// The same, and the runner and its shims have a variable.
+    pub(super) async fn with_variable(name: &str, value: &str) -> Result<Self, String> {
+        let mut station = Self::at(own())?;
+        let mut command = Command::new(&station.program);
+        command.env(name, value);
+        station.start_by(command).await?;
+        Ok(station)
+    }
+
+    /// A folder with a copy of the program, to be replaced later; nothing runs yet.
     pub(super) fn with_copy() -> Result<Self, String> {
         let mut station = Self::at(own())?;
         station.program = station.folder.path().join("program");

@@ -19,14 +19,14 @@ const JUDGED: usize = 600;
 /// What a process may grow by in an hour, in KiB, as far as that can be told from its ups and downs.
 const GROWTH_KIB: f64 = 1024.0;
 
-/// The second half is taken in so many parts: what goes up and down within one is no slope.
+/// The second half is taken in so many parts, each by its lowest: what links have that are just being
+/// made is no slope, and a leak never goes down.
 const PARTS: usize = 8;
 
 /// So many standard errors (of six degrees of freedom) are beyond doubt.
 const DOUBT: f64 = 3.0;
 
-/// Descriptors and threads of all processes together may become more by this share of them: links
-/// that are just being made have some.
+/// Descriptors and threads of all processes together may become more by this share of them.
 const MORE: f64 = 0.02;
 
 /// The same for journals, each of which goes up and down by half.
@@ -53,7 +53,7 @@ struct Look {
 /// A line through looks.
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    /// In the middle of the time.
+    /// In the middle of the time, at rest.
     mean: f64,
     /// In an hour.
     slope: f64,
@@ -151,14 +151,15 @@ impl Usage {
     }
 }
 
-/// The line of least squares through the means of the parts of what was used.
+/// The line of least squares through the lowest of each part of what was used.
 fn line(looks: &[Look], index: usize) -> Line {
     let parts = looks.chunks(looks.len().div_ceil(PARTS).max(1));
     let points: Vec<_> = parts
         .map(|part| {
             let count = part.len() as f64;
             let at = part.iter().map(|it| it.at).sum::<f64>() / count;
-            let used = part.iter().map(|it| it.used[index]).sum::<f64>() / count;
+            let used = part.iter().map(|it| it.used[index]);
+            let used = used.fold(f64::INFINITY, f64::min);
             (at, used)
         })
         .collect();
@@ -211,9 +212,9 @@ mod tests {
 
     #[test]
     fn ups_and_downs_are_no_growth_and_a_leak_beside_them_is() {
-        let waves = |minute: f64| 70_000.0 + 3_000.0 * (minute * 0.7).sin();
+        let waves = |minute: f64| 70_000.0 + 3_000.0 * (minute * 0.7).sin().abs();
         let level = line(&looks(waves), 0);
-        assert!(level.growth() < 0.0, "{level:?}");
+        assert!(level.growth() < GROWTH_KIB, "{level:?}");
         let leaky = line(&looks(|minute| waves(minute) + 500.0 * minute), 0);
         assert!(leaky.growth() > GROWTH_KIB, "{leaky:?}");
     }
