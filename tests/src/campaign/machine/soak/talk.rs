@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
-use bowline_lifecycle::{DialogueConfiguration, DialogueSession, Place};
+use bowline_lifecycle::{DialogueConfiguration, DialogueSession, Place, Prompt, ReceiptState};
 use bowline_transport::Remote;
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -15,7 +15,7 @@ use crate::campaign::Report;
 use crate::campaign::machine::program::AGENT;
 use crate::campaign::support::{own, within};
 use crate::faceless::{difference, faceless};
-use crate::session::{answered, terminate, transcript};
+use crate::session::{terminate, transcript};
 
 /// Between an answer and the next prompt.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -52,19 +52,33 @@ impl Talk {
     }
 
     /// Talks until then; answers with the number of prompts and what the transcript is.
-    pub(super) fn until(mut self, end: At) -> JoinHandle<(usize, Value)> {
+    pub(super) fn until(mut self, end: At) -> JoinHandle<Result<(usize, Value), String>> {
         tokio::spawn(async move {
             while At::now() < end {
-                self.say().await;
+                self.say().await?;
                 sleep_until(At::now() + PAUSE).await;
             }
-            (self.said, self.end().await)
+            Ok((self.said, self.end().await))
         })
     }
 
-    async fn say(&mut self) {
-        answered(&self.session, PROMPTS[self.said % PROMPTS.len()]).await;
+    /// Says the next prompt. When it is not answered, how far it and the link have come says why.
+    async fn say(&mut self) -> Result<(), String> {
+        let prompt = Prompt::text(PROMPTS[self.said % PROMPTS.len()]);
+        let sent = within("a prompt", self.session.send(prompt)).await?;
+        let mut receipt = sent.map_err(|error| error.to_string())?;
+        let settled = within("an answer", receipt.settled()).await;
         self.said += 1;
+        if settled == Ok(ReceiptState::Answered) {
+            return Ok(());
+        }
+        let (number, id, state) = (self.said, self.session.id(), receipt.state());
+        let link = self.session.connection().borrow().clone();
+        let heard = self.session.last_activity().await;
+        Err(format!(
+            "prompt {number} of {id} is {state:?} ({settled:?}); the link is {link:?}, last heard: \
+             {heard:?}"
+        ))
     }
 
     async fn end(self) -> Value {
@@ -76,14 +90,21 @@ impl Talk {
 
 /// Each transcript is the one of the same conversation that nobody interrupted.
 pub(super) async fn check(
-    talks: Vec<JoinHandle<(usize, Value)>>,
+    talks: Vec<JoinHandle<Result<(usize, Value), String>>>,
     report: &mut Report,
 ) -> Result<(), String> {
     let (mut said, mut equal) = (0, 0);
     let mut calm = HashMap::new();
     for talk in talks {
         let ended = within("a dialogue's end", talk).await?;
-        let (count, told) = ended.map_err(|error| error.to_string())?;
+        let ended = ended.unwrap_or_else(|error| Err(error.to_string()));
+        let (count, told) = match ended {
+            Ok(talked) => talked,
+            Err(why) => {
+                report.violation(why);
+                continue;
+            }
+        };
         said += count;
         let expected = match calm.entry(count) {
             Entry::Occupied(it) => it.into_mut(),
@@ -104,7 +125,7 @@ pub(super) async fn check(
 async fn calmly(count: usize) -> Result<Value, String> {
     let mut talk = Talk::start(None).await?;
     while talk.said < count {
-        talk.say().await;
+        talk.say().await?;
     }
     Ok(talk.end().await)
 }
