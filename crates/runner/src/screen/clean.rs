@@ -70,7 +70,7 @@ fn is_harmless(kind: Kind, bytes: &[u8]) -> bool {
     }
     let Some(sequence) = Sequence::read(kind, bytes) else {
         // A question with a control inside is one even so, and nobody writes other such things.
-        return is_drawing(bytes);
+        return kind == Kind::Csi && is_drawing(bytes);
     };
     let does_more = match &sequence {
         Sequence::Escape(_) => false,

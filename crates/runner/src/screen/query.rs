@@ -51,6 +51,8 @@ fn csi<'a>(csi: &Csi<'a>, whole: &'a [u8]) -> Option<Query<'a>> {
         (0, b"", b'c') => Query::Attributes,
         (b'>', b"", b'c') => Query::SecondaryAttributes,
         (b'=', b"", b'c') => Query::TertiaryAttributes,
+        // Some terminals look at the marker alone, whatever stands behind it.
+        (0 | b'>' | b'=', _, b'c') => Query::Other(whole),
         (b'>', b"", b'q') => Query::Version,
         (b'?', b"", b'u') => Query::Keyboard,
         (marker @ (0 | b'?'), b"", b'n') => {

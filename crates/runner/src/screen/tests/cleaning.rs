@@ -36,6 +36,7 @@ fn a_question_with_a_control_inside_goes() {
         b"a\x1b]1\x050;?\x07b",
         b"a\x1b\x1c[6n",
         b"a\x1b\n\x01]11;?\x07b",
+        b"a\x1b]\x1711;?;r\x1b\\b",
     ] {
         let mut client = Oracle::new(SIZE);
         client.feed(output);
@@ -43,6 +44,18 @@ fn a_question_with_a_control_inside_goes() {
         client.feed(&clean(output, 1_000));
         assert_eq!(client.replies(), [""; 0], "{}", output.escape_ascii());
     }
+}
+
+/// Found by `cargo fuzz replay`: a terminal answered, although nobody asks like that.
+#[test]
+fn a_question_with_something_behind_its_marker_goes() {
+    let output = b"a\x1b[>!cb";
+    let mut client = Oracle::new(SIZE);
+    client.feed(output);
+    assert!(!client.replies().is_empty());
+    assert_eq!(clean(output, 1_000), b"ab");
+    // The shape of the Linux console's cursor asks nothing.
+    assert_eq!(clean(b"\x1b[?1c", 1_000), b"\x1b[?1c");
 }
 
 /// Found by `cargo fuzz replay`: what was left out between two parts made them one.

@@ -5,7 +5,7 @@ use super::{DIRT, SIZE};
 use crate::screen::SessionScreen;
 
 /// Output that uses what few terminals have.
-const MORE: [(&str, &[u8]); 12] = [
+const MORE: [(&str, &[u8]); 13] = [
     (
         "margins",
         b"\x1b[?69h\x1b[5;20s\x1b[2;6r\x1b[3;6Hwords that wrap at a margin\x1b[2;2H",
@@ -35,6 +35,8 @@ const MORE: [(&str, &[u8]); 12] = [
         "titles in titles",
         b"\x1b]0;a\x07\x1b[22t\x1b]0;b\x07\x1b[22t\x1b]0;c\x07\x1b[23t",
     ),
+    // Found by `cargo fuzz screen`: the engine keeps this character, and what we told had lost it.
+    ("a title with DEL", b"\x1b]0;a\x7fb\x07"),
     (
         "blinking",
         b"\x1b[5mslow\x1b[6mfast\x1b[25;53mover\x1b[51mframe\x1b[?12l",

@@ -24,7 +24,8 @@ struct Stack {
 
 impl Titles {
     pub(super) fn osc(&mut self, osc: &Osc<'_>) {
-        let is_plain = |byte: &u8| !byte.is_ascii_control();
+        // What the engine leaves out: its title is to be this one. DEL is a character like others.
+        let is_plain = |byte: &u8| *byte >= 0x20;
         let title: Vec<u8> = osc
             .text
             .iter()
