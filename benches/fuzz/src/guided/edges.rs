@@ -61,19 +61,31 @@ impl Edges {
         Self::up() > self.count
     }
 
-    /// Takes down every flag that does not count as reached; what was up.
-    pub(super) fn back(&self) -> Vec<u8> {
-        let was = read();
-        for (at, flag) in flags().iter().enumerate() {
-            flag.store(self.known.get(at).copied().unwrap_or(0), Ordering::Relaxed);
-        }
-        was
+    /// Takes down every flag that does not count as reached; which were up.
+    pub(super) fn take_down(&self) -> Vec<usize> {
+        let flags = flags().iter().enumerate();
+        let is_new = |at: usize| self.known.get(at).is_none_or(|known| *known == 0);
+        let up = |(at, flag): (usize, &AtomicU8)| {
+            let was_up = is_new(at) && flag.load(Ordering::Relaxed) > 0;
+            was_up.then(|| {
+                flag.store(0, Ordering::Relaxed);
+                at
+            })
+        };
+        flags.filter_map(up).collect()
     }
 
-    /// Puts up what was up, beside what is.
-    pub(super) fn put_up(was: &[u8]) {
-        for (flag, was) in flags().iter().zip(was) {
-            flag.fetch_or(*was, Ordering::Relaxed);
+    /// Whether this flag is up.
+    pub(super) fn is_up(at: usize) -> bool {
+        flags()
+            .get(at)
+            .is_some_and(|flag| flag.load(Ordering::Relaxed) > 0)
+    }
+
+    /// Puts these flags up.
+    pub(super) fn put_up(all: &[usize]) {
+        for flag in all.iter().filter_map(|at| flags().get(*at)) {
+            flag.store(1, Ordering::Relaxed);
         }
     }
 

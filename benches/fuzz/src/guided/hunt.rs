@@ -16,9 +16,6 @@ use crate::random::Random;
 /// Inputs between two looks at the flags: to look costs as much as some inputs.
 const BATCH: usize = 1_024;
 
-/// The same while it is looked for which of a batch have reached something new.
-const PART: usize = 32;
-
 /// A hunt for an input that breaks a target.
 pub struct Hunt {
     target: &'static Target,
@@ -167,41 +164,28 @@ impl Hunt {
         }
     }
 
-    /// Finds out which inputs of a batch have reached something new, and keeps those.
+    /// Finds out which inputs of a batch have reached something new, and keeps those. All of them
+    /// have held a moment ago. To look at the new flags alone costs next to nothing.
     fn sift(&mut self, inputs: &[Vec<u8>]) {
-        let was = self.edges.back();
-        for part in inputs.chunks(PART) {
-            if self.reaches_more(part) {
-                let _ = self.edges.back();
-                for input in part {
-                    self.keep(input);
-                }
+        let new = self.edges.take_down();
+        let mut missing = new.clone();
+        for input in inputs {
+            if missing.is_empty() {
+                break;
+            }
+            let _ = looked(&mut self.look, input);
+            let before = missing.len();
+            missing.retain(|at| !Edges::is_up(*at));
+            if missing.len() < before {
+                self.tally.kept += 1;
+                // Without a folder nothing can fail; with a full disk the hunt goes on.
+                let _ = self.pool.keep(input);
             }
         }
         // What depends on more than the input is not looked for again and again.
-        Edges::put_up(&was);
+        Edges::put_up(&new);
         self.edges.keep();
         self.tally.edges = self.edges.count();
-    }
-}
-
-impl Hunt {
-    /// Whether any of some inputs reaches something new. All of them have held a moment ago.
-    fn reaches_more(&mut self, inputs: &[Vec<u8>]) -> bool {
-        for input in inputs {
-            let _ = looked(&mut self.look, input);
-        }
-        self.edges.has_more()
-    }
-
-    /// Keeps an input if it reaches something new.
-    fn keep(&mut self, input: &Vec<u8>) {
-        if self.reaches_more(std::slice::from_ref(input)) {
-            self.edges.keep();
-            self.tally.kept += 1;
-            // Without a folder nothing can fail; with a full disk the hunt goes on.
-            let _ = self.pool.keep(input);
-        }
     }
 }
 
