@@ -134,7 +134,12 @@ impl Machine {
             Input::Errors(bytes) => self.errors(&bytes),
             Input::ErrorsGap(bytes) => self.stderr.skip(bytes),
             Input::Written(uuid) => self.receipt(&uuid, ReceiptState::Written),
-            Input::WriteFailed => {}
+            Input::WriteFailed(prompt) => {
+                // It may have arrived, and the session may live on: nothing more will be known.
+                if let Some(uuid) = prompt {
+                    self.receipt(&uuid, ReceiptState::Unknown);
+                }
+            }
             Input::Exited(exit) => self.exited(&exit),
             Input::Vitals(vitals) => self.vitals(vitals),
             Input::Connection(state) => self.connection(state),

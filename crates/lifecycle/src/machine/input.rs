@@ -33,8 +33,9 @@ pub(crate) enum Input {
     ErrorsGap(u64),
     /// The kernel took the line of this prompt.
     Written(String),
-    /// A line could not be written; the exit that follows says why.
-    WriteFailed,
+    /// A line could not be written, or nobody knows whether it was; the prompt that it was, if it
+    /// was one.
+    WriteFailed(Option<String>),
     /// The process ended and its streams were read to their end.
     Exited(Exit),
     /// What the agent's processes have used, as [`Output::Vitals`] asked for.

@@ -24,7 +24,8 @@ pub enum ReceiptState {
     Duplicate,
     /// The agent gave it up unanswered.
     Cancelled,
-    /// The process ended before the agent said what became of it.
+    /// The process ended before the agent said what became of it, or its line could not be written
+    /// whole: it stalled, or another host took the session before this one knew that it arrived.
     Unknown,
 }
 

@@ -178,6 +178,22 @@ fn a_receipt_follows_its_prompt() {
     assert_eq!(world.states("u1"), [Accepted, Written, Started, Answered]);
 }
 
+/// The session lives on: at a runner, another host may have had the lease for a while.
+#[test]
+fn a_prompt_that_may_not_have_arrived_is_unknown() {
+    let mut world = World::new(LIMITS);
+    world.send("u1");
+    world.send("u2");
+    world.input(Input::WriteFailed(Some("u1".into())));
+    world.input(Input::WriteFailed(None));
+    use ReceiptState::{Accepted, Unknown};
+    assert_eq!(world.states("u1"), [Accepted, Unknown]);
+    assert_eq!(world.states("u2"), [Accepted]);
+    // Even if it had: who was told so stays told so.
+    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","user_message_uuids":["u1"],"uuid":"c"}"#);
+    assert_eq!(world.states("u1"), [Accepted, Unknown]);
+}
+
 #[test]
 fn prompts_that_share_a_turn_are_merged_into_the_last() {
     let mut world = World::new(LIMITS);

@@ -315,7 +315,7 @@ impl Driver {
                     .close_input()
                     .await
                     .err()
-                    .map(|_| Input::WriteFailed)
+                    .map(|_| Input::WriteFailed(None))
             })),
             Some(Write::Line { line, prompt }) => {
                 let notebook = self.recording.as_ref().map(Recording::notebook);
@@ -329,7 +329,7 @@ impl Driver {
                         }
                         Err(error) => {
                             debug!(%error, "a line did not reach the agent");
-                            Some(Input::WriteFailed)
+                            Some(Input::WriteFailed(prompt))
                         }
                     }
                 }))
