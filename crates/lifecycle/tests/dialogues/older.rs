@@ -37,13 +37,15 @@ fn add<'a>(
     for entry in entries {
         let mut value = serde_json::to_value(entry).expect("an entry is JSON");
         value.as_object_mut().expect("an object").remove("uuid");
-        let known = all.entry(entry.id().number()).or_insert(value.clone());
+        let known = all
+            .entry(entry.id().number())
+            .or_insert_with(|| value.clone());
         assert_eq!(*known, value);
     }
     for call in calls {
         let value = serde_json::to_value(call).expect("a call is JSON");
         let known = all_calls.entry(call.id().to_owned());
-        assert_eq!(*known.or_insert(value.clone()), value);
+        assert_eq!(*known.or_insert_with(|| value.clone()), value);
     }
 }
 
