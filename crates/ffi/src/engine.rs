@@ -157,7 +157,7 @@ impl Engine {
         wait(async move { Ok(login::ask(query.unwrap_or_default()).await) }).await
     }
 
-    /// Starts a shell, or any program for people, on a terminal.
+    /// Starts a shell, or any program for people, on a terminal, here or at a runner.
     ///
     /// # Errors
     ///
@@ -169,10 +169,26 @@ impl Engine {
         configuration.guard = configuration
             .guard
             .or_else(|| self.configuration.guard.clone());
+        finish(ShellSession::start(configuration)).await
+    }
+
+    /// Goes on with a shell that a runner has kept, as after the end of the host that started it.
+    /// Lines begin with the oldest output that the runner has. What the configuration says of the
+    /// start is not looked at: the program runs.
+    ///
+    /// # Errors
+    ///
+    /// As [`attach`](Self::attach).
+    pub async fn attach_shell(
+        &self,
+        runner: RunnerConfiguration,
+        session: String,
+        configuration: ShellConfiguration,
+    ) -> Outcome<Arc<ShellSession>> {
+        let (remote, session) = (runner.try_into()?, id(&session)?);
         finish(async move {
-            Ok(ShellSession::new(core::ShellSession::start(
-                configuration.into(),
-            )?))
+            let attached = core::ShellSession::attach(&remote, session, configuration.into());
+            Ok(ShellSession::new(attached.await?))
         })
         .await
     }

@@ -229,6 +229,16 @@ impl From<core::RetryError> for BowlineError {
     }
 }
 
+impl From<core::OlderError> for BowlineError {
+    fn from(error: core::OlderError) -> Self {
+        let reason = error.to_string();
+        match error {
+            core::OlderError::NoRecording => Self::Invalid { reason },
+            _ => Self::Io { reason },
+        }
+    }
+}
+
 impl From<core::NotAnId> for BowlineError {
     fn from(error: core::NotAnId) -> Self {
         Self::Invalid {

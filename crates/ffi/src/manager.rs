@@ -253,7 +253,7 @@ impl SessionManager {
         })
     }
 
-    /// Makes a shell session.
+    /// Makes a shell session, here or at a runner.
     ///
     /// # Errors
     ///
@@ -267,10 +267,16 @@ impl SessionManager {
         let manager = self.manager.clone();
         configuration.guard = configuration.guard.or_else(|| self.guard.clone());
         finish(async move {
-            Ok(manager
-                .create_shell(configuration.into(), label)
-                .await?
-                .into())
+            let runner = configuration.runner.take();
+            let made = match runner {
+                None => manager.create_shell(configuration.into(), label).await?,
+                Some(runner) => {
+                    let remote = runner.try_into()?;
+                    let made = manager.create_shell_at(&remote, configuration.into(), label);
+                    made.await?
+                }
+            };
+            Ok(made.into())
         })
         .await
     }

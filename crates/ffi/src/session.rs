@@ -15,7 +15,7 @@ use crate::outcome::Ended;
 use crate::permission::{PermissionAnswer, PermissionRecord};
 use crate::prompt::{InterruptScope, Interrupted, Prompt, Receipt};
 use crate::runtime::{Held, call, finish, wait};
-use crate::snapshot::TranscriptSnapshot;
+use crate::snapshot::{SnapshotPage, TranscriptSnapshot, older_page};
 
 /// A dialogue and a stream that hears of everything from its beginning.
 #[derive(Clone, Debug, uniffi::Record)]
@@ -156,6 +156,22 @@ impl DialogueSession {
             Ok(TranscriptSnapshot::new(snapshot.await))
         })
         .await
+    }
+
+    /// Entries that the session's window has given up, read again from its recording: the newest
+    /// ones that stand before the entry `before`, of all threads; the newest of all without it.
+    /// `None` when nothing older was given up. They are as they were, but that their times are 0. The
+    /// calls come behind all entries, maybe on another page than the messages that made them; what was
+    /// open when its neighbours went is in the window as well, under the same number.
+    ///
+    /// # Errors
+    ///
+    /// [`BowlineError::Invalid`] when the session has no recording (`record`),
+    /// [`BowlineError::Io`] when it is not whole.
+    #[uniffi::method(default(before = None))]
+    pub async fn older(&self, before: Option<u32>) -> Outcome<Option<SnapshotPage>> {
+        let session = self.core();
+        wait(async move { Ok(session.older(before).await?.map(|page| older_page(&page))) }).await
     }
 
     /// Sends a prompt. Prompts that are sent while a turn runs wait their turn.

@@ -10,9 +10,11 @@ use crate::configuration::size;
 use crate::counters::Kind;
 use crate::environment::{EndLadder, EnvironmentChanges, SignalKind, TerminalSize};
 use crate::error::{BowlineError, Outcome};
+use crate::events::ConnectionView;
 use crate::feed::{Events, event_stream};
 use crate::mirror::mirror;
 use crate::outcome::{ExitView, TerminationView};
+use crate::remote::RunnerConfiguration;
 use crate::runtime::{Held, call, finish, wait};
 
 /// What a shell session is made from.
@@ -20,6 +22,10 @@ use crate::runtime::{Held, call, finish, wait};
 pub struct ShellConfiguration {
     /// The program's working directory; it must exist.
     pub cwd: String,
+    /// The runner that the program runs at; this machine when absent. At a runner it outlives this
+    /// host, and what is said here of directories, environment and shells is about its machine.
+    #[uniffi(default = None)]
+    pub runner: Option<RunnerConfiguration>,
     /// What is run; the user's login shell when absent.
     #[uniffi(default = None)]
     pub program: Option<ShellProgram>,
@@ -305,7 +311,7 @@ impl Events for Source {
 }
 
 /// A login shell, or any program for people, on a terminal, told as lines. When the last handle is
-/// gone, the program is killed with all that it started.
+/// gone, the program is killed with all that it started; one at a runner lives on.
 #[derive(uniffi::Object)]
 pub struct ShellSession {
     shell: Held<core::ShellSession>,
@@ -318,6 +324,17 @@ impl std::fmt::Debug for ShellSession {
 }
 
 impl ShellSession {
+    pub(crate) async fn start(mut configuration: ShellConfiguration) -> Outcome<Arc<Self>> {
+        let runner = configuration.runner.take();
+        Ok(Self::new(match runner {
+            None => core::ShellSession::start(configuration.into())?,
+            Some(runner) => {
+                let remote = runner.try_into()?;
+                core::ShellSession::start_at(&remote, configuration.into()).await?
+            }
+        }))
+    }
+
     pub(crate) fn new(shell: core::ShellSession) -> Arc<Self> {
         Arc::new(Self {
             shell: Held::new(Kind::Shell, shell),
@@ -334,6 +351,45 @@ impl ShellSession {
     /// Only a fault of the library.
     pub fn id(&self) -> Outcome<String> {
         call(|| Ok(self.shell.id().to_string()))
+    }
+
+    /// The name of its terminal, as the registry and a runner have it: what
+    /// [`Engine::attach_shell`](crate::Engine::attach_shell) asks for.
+    ///
+    /// # Errors
+    ///
+    /// Only a fault of the library.
+    pub fn terminal(&self) -> Outcome<String> {
+        call(|| Ok(self.shell.terminal().to_string()))
+    }
+
+    /// Whether the runner is reached. A terminal of this machine always is.
+    ///
+    /// # Errors
+    ///
+    /// Only a fault of the library.
+    pub fn connection(&self) -> Outcome<ConnectionView> {
+        call(|| Ok(self.shell.connection().borrow().clone().into()))
+    }
+
+    /// Tries again to reach a runner that was given up.
+    ///
+    /// # Errors
+    ///
+    /// [`BowlineError::Invalid`] when nothing was given up, or it is gone for good.
+    pub fn retry(&self) -> Outcome<()> {
+        call(|| Ok(self.shell.retry()?))
+    }
+
+    /// Lets go of a shell that a runner keeps: the program goes on, and this session ends for all of
+    /// its handles.
+    ///
+    /// # Errors
+    ///
+    /// [`BowlineError::Invalid`] when the program is a child of this process.
+    pub async fn detach(&self) -> Outcome<()> {
+        let shell = self.shell.clone();
+        finish(async move { Ok(shell.detach().await?) }).await
     }
 
     /// The program's process id.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_lifecycle::reducer::{Entry, EntryKind, Snapshot, Thread};
+use bowline_lifecycle::reducer::{BlockKind, Entry, EntryKind, Page, Snapshot, Thread, ToolCall};
 
 use crate::change::{self, Change};
 use crate::counters::Kind;
@@ -127,15 +127,33 @@ impl TranscriptSnapshot {
     }
 
     fn lower(&self, entry: Entry<'_>) -> Vec<Change> {
-        let mut changes = vec![change::entry(entry)];
-        if let EntryKind::Assistant { blocks, .. } = entry.kind() {
-            for block in blocks.iter() {
-                changes.push(change::block(block));
-                if let bowline_lifecycle::reducer::BlockKind::ToolCall { id } = block.kind() {
-                    changes.extend(self.snapshot.tool_call(id).map(change::call));
-                }
+        lower(entry, |id| self.snapshot.tool_call(id))
+    }
+}
+
+/// An entry with its blocks, and the calls that these name.
+fn lower<'a>(entry: Entry<'a>, call: impl Fn(&str) -> Option<ToolCall<'a>>) -> Vec<Change> {
+    let mut changes = vec![change::entry(entry)];
+    if let EntryKind::Assistant { blocks, .. } = entry.kind() {
+        for block in blocks.iter() {
+            changes.push(change::block(block));
+            if let BlockKind::ToolCall { id } = block.kind() {
+                changes.extend(call(id).map(change::call));
             }
         }
-        changes
+    }
+    changes
+}
+
+/// A page of what was given up. The first stretch that was begins with the first entry.
+pub(crate) fn older_page(page: &Page) -> SnapshotPage {
+    let first = page.entries().next().map(|it| it.id().number());
+    let entries = page.entries().flat_map(|it| lower(it, |_| None));
+    // A call may be on another page than the message that made it.
+    let calls = page.tool_calls().map(change::call);
+    SnapshotPage {
+        changes: entries.chain(calls).collect(),
+        has_older: first.is_some_and(|first| first > 0),
+        first,
     }
 }

@@ -1260,6 +1260,20 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
     func lastActivity() async throws  -> LastActivity
 
     /**
+     * Entries that the session's window has given up, read again from its recording: the newest
+     * ones that stand before the entry `before`, of all threads; the newest of all without it.
+     * `None` when nothing older was given up. They are as they were, but that their times are 0. The
+     * calls come behind all entries, maybe on another page than the messages that made them; what was
+     * open when its neighbours went is in the window as well, under the same number.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Invalid`] when the session has no recording (`record`),
+     * [`BowlineError::Io`] when it is not whole.
+     */
+    func older(before: UInt32?) async throws  -> SnapshotPage?
+
+    /**
      * Keeps prompts back from now on, and returns when the agent has answered those that it has.
      *
      * # Errors
@@ -1646,6 +1660,34 @@ open func lastActivity()async throws  -> LastActivity  {
 }
 
     /**
+     * Entries that the session's window has given up, read again from its recording: the newest
+     * ones that stand before the entry `before`, of all threads; the newest of all without it.
+     * `None` when nothing older was given up. They are as they were, but that their times are 0. The
+     * calls come behind all entries, maybe on another page than the messages that made them; what was
+     * open when its neighbours went is in the window as well, under the same number.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Invalid`] when the session has no recording (`record`),
+     * [`BowlineError::Io`] when it is not whole.
+     */
+open func older(before: UInt32? = nil)async throws  -> SnapshotPage?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_dialoguesession_older(
+                        self.uniffiCloneHandle(),FfiConverterOptionUInt32.lower(before)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterOptionTypeSnapshotPage.lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
      * Keeps prompts back from now on, and returns when the agent has answered those that it has.
      *
      * # Errors
@@ -2022,6 +2064,17 @@ public protocol EngineProtocol: AnyObject, Sendable {
     func attachHeard(runner: RunnerConfiguration, session: String, configuration: DialogueConfiguration, limits: EventLimits?) async throws  -> HeardSession
 
     /**
+     * Goes on with a shell that a runner has kept, as after the end of the host that started it.
+     * Lines begin with the oldest output that the runner has. What the configuration says of the
+     * start is not looked at: the program runs.
+     *
+     * # Errors
+     *
+     * As [`attach`](Self::attach).
+     */
+    func attachShell(runner: RunnerConfiguration, session: String, configuration: ShellConfiguration) async throws  -> ShellSession
+
+    /**
      * The environment that the user's login shell makes, for hosts that were not started from one:
      * an app of a desktop has no `PATH` to speak of. The shell is asked once; one that gives no
      * answer leaves the host's own environment, and the answer says why.
@@ -2116,7 +2169,7 @@ public protocol EngineProtocol: AnyObject, Sendable {
     func startHooks(configuration: HookConfiguration) async throws  -> HookServer
 
     /**
-     * Starts a shell, or any program for people, on a terminal.
+     * Starts a shell, or any program for people, on a terminal, here or at a runner.
      *
      * # Errors
      *
@@ -2258,6 +2311,31 @@ open func attachHeard(runner: RunnerConfiguration, session: String, configuratio
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
             liftFunc: FfiConverterTypeHeardSession_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Goes on with a shell that a runner has kept, as after the end of the host that started it.
+     * Lines begin with the oldest output that the runner has. What the configuration says of the
+     * start is not looked at: the program runs.
+     *
+     * # Errors
+     *
+     * As [`attach`](Self::attach).
+     */
+open func attachShell(runner: RunnerConfiguration, session: String, configuration: ShellConfiguration)async throws  -> ShellSession  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_engine_attach_shell(
+                        self.uniffiCloneHandle(),FfiConverterTypeRunnerConfiguration_lower(runner),FfiConverterString.lower(session),FfiConverterTypeShellConfiguration_lower(configuration)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
+            freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            liftFunc: FfiConverterTypeShellSession_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
@@ -2483,7 +2561,7 @@ open func startHooks(configuration: HookConfiguration)async throws  -> HookServe
 }
 
     /**
-     * Starts a shell, or any program for people, on a terminal.
+     * Starts a shell, or any program for people, on a terminal, here or at a runner.
      *
      * # Errors
      *
@@ -4373,7 +4451,7 @@ public protocol SessionManagerProtocol: AnyObject, Sendable {
     func createDialogue(configuration: DialogueConfiguration, label: String) async throws  -> ManagedSession
 
     /**
-     * Makes a shell session.
+     * Makes a shell session, here or at a runner.
      *
      * # Errors
      *
@@ -4598,7 +4676,7 @@ open func createDialogue(configuration: DialogueConfiguration, label: String)asy
 }
 
     /**
-     * Makes a shell session.
+     * Makes a shell session, here or at a runner.
      *
      * # Errors
      *
@@ -4907,9 +4985,28 @@ public func FfiConverterTypeSessionManager_lower(_ value: SessionManager) -> UIn
 
 /**
  * A login shell, or any program for people, on a terminal, told as lines. When the last handle is
- * gone, the program is killed with all that it started.
+ * gone, the program is killed with all that it started; one at a runner lives on.
  */
 public protocol ShellSessionProtocol: AnyObject, Sendable {
+
+    /**
+     * Whether the runner is reached. A terminal of this machine always is.
+     *
+     * # Errors
+     *
+     * Only a fault of the library.
+     */
+    func connection() throws  -> ConnectionView
+
+    /**
+     * Lets go of a shell that a runner keeps: the program goes on, and this session ends for all of
+     * its handles.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Invalid`] when the program is a child of this process.
+     */
+    func detach() async throws
 
     /**
      * What the session tells, from the oldest line kept or from now on.
@@ -4984,6 +5081,15 @@ public protocol ShellSessionProtocol: AnyObject, Sendable {
     func resize(size: TerminalSize) throws
 
     /**
+     * Tries again to reach a runner that was given up.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Invalid`] when nothing was given up, or it is gone for good.
+     */
+    func retry() throws
+
+    /**
      * Sends a signal to the program in the foreground.
      *
      * # Errors
@@ -5010,6 +5116,16 @@ public protocol ShellSessionProtocol: AnyObject, Sendable {
      * Only a fault of the library: a refusal is an outcome.
      */
     func submit(prompt: String, options: SubmitOptions?) async throws  -> Submission
+
+    /**
+     * The name of its terminal, as the registry and a runner have it: what
+     * [`Engine::attach_shell`](crate::Engine::attach_shell) asks for.
+     *
+     * # Errors
+     *
+     * Only a fault of the library.
+     */
+    func terminal() throws  -> String
 
     /**
      * Ends the program and all that it started, step by step.
@@ -5042,7 +5158,7 @@ public protocol ShellSessionProtocol: AnyObject, Sendable {
 }
 /**
  * A login shell, or any program for people, on a terminal, told as lines. When the last handle is
- * gone, the program is killed with all that it started.
+ * gone, the program is killed with all that it started; one at a runner lives on.
  */
 open class ShellSession: ShellSessionProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -5096,6 +5212,46 @@ open class ShellSession: ShellSessionProtocol, @unchecked Sendable {
 
 
 
+
+    /**
+     * Whether the runner is reached. A terminal of this machine always is.
+     *
+     * # Errors
+     *
+     * Only a fault of the library.
+     */
+open func connection()throws  -> ConnectionView  {
+    return try  FfiConverterTypeConnectionView_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_shellsession_connection(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Lets go of a shell that a runner keeps: the program goes on, and this session ends for all of
+     * its handles.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Invalid`] when the program is a child of this process.
+     */
+open func detach()async throws   {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_shellsession_detach(
+                        self.uniffiCloneHandle()
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_void,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_void,
+            freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            liftFunc: { $0 },
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
 
     /**
      * What the session tells, from the oldest line kept or from now on.
@@ -5241,6 +5397,21 @@ open func resize(size: TerminalSize)throws   {try rustCallWithError(FfiConverter
 }
 
     /**
+     * Tries again to reach a runner that was given up.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Invalid`] when nothing was given up, or it is gone for good.
+     */
+open func retry()throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_shellsession_retry(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+    /**
      * Sends a signal to the program in the foreground.
      *
      * # Errors
@@ -5294,6 +5465,23 @@ open func submit(prompt: String, options: SubmitOptions? = nil)async throws  -> 
             liftFunc: FfiConverterTypeSubmission_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
+}
+
+    /**
+     * The name of its terminal, as the registry and a runner have it: what
+     * [`Engine::attach_shell`](crate::Engine::attach_shell) asks for.
+     *
+     * # Errors
+     *
+     * Only a fault of the library.
+     */
+open func terminal()throws  -> String  {
+    return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_shellsession_terminal(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
 }
 
     /**
@@ -12087,11 +12275,16 @@ public func FfiConverterTypeSessionView_lower(_ value: SessionView) -> RustBuffe
 /**
  * What a shell session is made from.
  */
-public struct ShellConfiguration: Equatable, Hashable {
+public struct ShellConfiguration {
     /**
      * The program's working directory; it must exist.
      */
     public var cwd: String
+    /**
+     * The runner that the program runs at; this machine when absent. At a runner it outlives this
+     * host, and what is said here of directories, environment and shells is about its machine.
+     */
+    public var runner: RunnerConfiguration?
     /**
      * What is run; the user's login shell when absent.
      */
@@ -12137,6 +12330,10 @@ public struct ShellConfiguration: Equatable, Hashable {
          * The program's working directory; it must exist.
          */cwd: String,
         /**
+         * The runner that the program runs at; this machine when absent. At a runner it outlives this
+         * host, and what is said here of directories, environment and shells is about its machine.
+         */runner: RunnerConfiguration? = nil,
+        /**
          * What is run; the user's login shell when absent.
          */program: ShellProgram? = nil,
         /**
@@ -12165,6 +12362,7 @@ public struct ShellConfiguration: Equatable, Hashable {
          * engine's when absent.
          */`guard`: String? = nil) {
         self.cwd = cwd
+        self.runner = runner
         self.program = program
         self.environment = environment
         self.size = size
@@ -12193,6 +12391,7 @@ public struct FfiConverterTypeShellConfiguration: FfiConverterRustBuffer {
         return
             try ShellConfiguration(
                 cwd: FfiConverterString.read(from: &buf),
+                runner: FfiConverterOptionTypeRunnerConfiguration.read(from: &buf),
                 program: FfiConverterOptionTypeShellProgram.read(from: &buf),
                 environment: FfiConverterOptionTypeEnvironmentChanges.read(from: &buf),
                 size: FfiConverterOptionTypeTerminalSize.read(from: &buf),
@@ -12207,6 +12406,7 @@ public struct FfiConverterTypeShellConfiguration: FfiConverterRustBuffer {
 
     public static func write(_ value: ShellConfiguration, into buf: inout [UInt8]) {
         FfiConverterString.write(value.cwd, into: &buf)
+        FfiConverterOptionTypeRunnerConfiguration.write(value.runner, into: &buf)
         FfiConverterOptionTypeShellProgram.write(value.program, into: &buf)
         FfiConverterOptionTypeEnvironmentChanges.write(value.environment, into: &buf)
         FfiConverterOptionTypeTerminalSize.write(value.size, into: &buf)
@@ -16679,6 +16879,43 @@ public enum HookReply: Equatable, Hashable {
          */reason: String
     )
     /**
+     * To `WorktreeCreate`: the folder that the host has made. Without it the agent's tool fails.
+     */
+    case worktree(
+        /**
+         * Its absolute path.
+         */path: String
+    )
+    /**
+     * To `SessionStart`, `CwdChanged` and `FileChanged`: the files whose changes the agent is to
+     * tell as `FileChanged`, from now on and in place of those that were answered before.
+     */
+    case watch(
+        /**
+         * Their absolute paths.
+         */paths: [String]
+    )
+    /**
+     * To `PermissionDenied`: the model may try again.
+     */
+    case retry
+    /**
+     * To `Elicitation` and `ElicitationResult`: this is the answer in the user's place.
+     */
+    case acceptForm(
+        /**
+         * A JSON object.
+         */content: String
+    )
+    /**
+     * To `Elicitation` and `ElicitationResult`: the user does not want to say.
+     */
+    case declineForm
+    /**
+     * To `Elicitation` and `ElicitationResult`: the question was put away.
+     */
+    case cancelForm
+    /**
      * Any other answer.
      */
     case raw(
@@ -16727,7 +16964,22 @@ public struct FfiConverterTypeHookReply: FfiConverterRustBuffer {
         case 7: return .halt(reason: try FfiConverterString.read(from: &buf)
         )
 
-        case 8: return .raw(json: try FfiConverterString.read(from: &buf)
+        case 8: return .worktree(path: try FfiConverterString.read(from: &buf)
+        )
+
+        case 9: return .watch(paths: try FfiConverterSequenceString.read(from: &buf)
+        )
+
+        case 10: return .retry
+
+        case 11: return .acceptForm(content: try FfiConverterString.read(from: &buf)
+        )
+
+        case 12: return .declineForm
+
+        case 13: return .cancelForm
+
+        case 14: return .raw(json: try FfiConverterString.read(from: &buf)
         )
 
         default: throw UniffiInternalError.unexpectedEnumCase
@@ -16777,8 +17029,35 @@ public struct FfiConverterTypeHookReply: FfiConverterRustBuffer {
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .raw(json):
+        case let .worktree(path):
             writeInt(&buf, Int32(8))
+            FfiConverterString.write(path, into: &buf)
+
+
+        case let .watch(paths):
+            writeInt(&buf, Int32(9))
+            FfiConverterSequenceString.write(paths, into: &buf)
+
+
+        case .retry:
+            writeInt(&buf, Int32(10))
+
+
+        case let .acceptForm(content):
+            writeInt(&buf, Int32(11))
+            FfiConverterString.write(content, into: &buf)
+
+
+        case .declineForm:
+            writeInt(&buf, Int32(12))
+
+
+        case .cancelForm:
+            writeInt(&buf, Int32(13))
+
+
+        case let .raw(json):
+            writeInt(&buf, Int32(14))
             FfiConverterString.write(json, into: &buf)
 
         }
@@ -20832,6 +21111,30 @@ fileprivate struct FfiConverterOptionTypeSilenceLimit: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeSnapshotPage: FfiConverterRustBuffer {
+    typealias SwiftType = SnapshotPage?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeSnapshotPage.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeSnapshotPage.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeSubagentView: FfiConverterRustBuffer {
     typealias SwiftType = SubagentView?
 
@@ -22085,6 +22388,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_attach_heard() != 35924) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_engine_attach_shell() != 23611) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_engine_login_environment() != 12618) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -22115,7 +22421,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_start_hooks() != 57604) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_start_shell() != 47838) {
+    if (uniffi_bowline_ffi_checksum_method_engine_start_shell() != 47541) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_engine_terminals() != 33786) {
@@ -22205,7 +22511,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() != 2250) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() != 32649) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() != 14623) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() != 46542) {
@@ -22292,6 +22598,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_last_activity() != 909) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_older() != 10032) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_pause() != 9836) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -22340,6 +22649,12 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() != 35690) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_shellsession_connection() != 12601) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_shellsession_detach() != 37298) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_shellsession_events() != 21889) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -22364,6 +22679,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_shellsession_resize() != 29960) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_shellsession_retry() != 36445) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_shellsession_signal() != 12792) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -22371,6 +22689,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_shellsession_submit() != 32460) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_shellsession_terminal() != 5618) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_shellsession_terminate() != 13475) {

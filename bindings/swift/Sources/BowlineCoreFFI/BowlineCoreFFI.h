@@ -383,6 +383,11 @@ uint64_t uniffi_bowline_ffi_fn_method_engine_attach(uint64_t ptr, RustBuffer run
 uint64_t uniffi_bowline_ffi_fn_method_engine_attach_heard(uint64_t ptr, RustBuffer runner, RustBuffer session, RustBuffer configuration, RustBuffer limits
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_ATTACH_SHELL
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_ATTACH_SHELL
+uint64_t uniffi_bowline_ffi_fn_method_engine_attach_shell(uint64_t ptr, RustBuffer runner, RustBuffer session, RustBuffer configuration
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_LOGIN_ENVIRONMENT
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_LOGIN_ENVIRONMENT
 uint64_t uniffi_bowline_ffi_fn_method_engine_login_environment(uint64_t ptr, RustBuffer query
@@ -863,6 +868,11 @@ uint64_t uniffi_bowline_ffi_fn_method_dialoguesession_interrupt(uint64_t ptr, Ru
 uint64_t uniffi_bowline_ffi_fn_method_dialoguesession_last_activity(uint64_t ptr
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_DIALOGUESESSION_OLDER
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_DIALOGUESESSION_OLDER
+uint64_t uniffi_bowline_ffi_fn_method_dialoguesession_older(uint64_t ptr, RustBuffer before
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_DIALOGUESESSION_PAUSE
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_DIALOGUESESSION_PAUSE
 uint64_t uniffi_bowline_ffi_fn_method_dialoguesession_pause(uint64_t ptr, RustBuffer cancellation
@@ -963,6 +973,16 @@ uint64_t uniffi_bowline_ffi_fn_clone_shellsession(uint64_t handle, RustCallStatu
 void uniffi_bowline_ffi_fn_free_shellsession(uint64_t handle, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_CONNECTION
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_CONNECTION
+RustBuffer uniffi_bowline_ffi_fn_method_shellsession_connection(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_DETACH
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_DETACH
+uint64_t uniffi_bowline_ffi_fn_method_shellsession_detach(uint64_t ptr
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_EVENTS
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_EVENTS
 uint64_t uniffi_bowline_ffi_fn_method_shellsession_events(uint64_t ptr, int8_t from_start, RustCallStatus *_Nonnull out_status
@@ -1003,6 +1023,11 @@ RustBuffer uniffi_bowline_ffi_fn_method_shellsession_pid(uint64_t ptr, RustCallS
 void uniffi_bowline_ffi_fn_method_shellsession_resize(uint64_t ptr, RustBuffer size, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_RETRY
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_RETRY
+void uniffi_bowline_ffi_fn_method_shellsession_retry(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_SIGNAL
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_SIGNAL
 void uniffi_bowline_ffi_fn_method_shellsession_signal(uint64_t ptr, RustBuffer signal, RustCallStatus *_Nonnull out_status
@@ -1016,6 +1041,11 @@ RustBuffer uniffi_bowline_ffi_fn_method_shellsession_state(uint64_t ptr, RustCal
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_SUBMIT
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_SUBMIT
 uint64_t uniffi_bowline_ffi_fn_method_shellsession_submit(uint64_t ptr, RustBuffer prompt, RustBuffer options
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_TERMINAL
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_TERMINAL
+RustBuffer uniffi_bowline_ffi_fn_method_shellsession_terminal(uint64_t ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SHELLSESSION_TERMINATE
@@ -1452,6 +1482,12 @@ uint16_t uniffi_bowline_ffi_checksum_method_engine_attach_heard(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_ATTACH_SHELL
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_ATTACH_SHELL
+uint16_t uniffi_bowline_ffi_checksum_method_engine_attach_shell(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_LOGIN_ENVIRONMENT
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_LOGIN_ENVIRONMENT
 uint16_t uniffi_bowline_ffi_checksum_method_engine_login_environment(void
@@ -1866,6 +1902,12 @@ uint16_t uniffi_bowline_ffi_checksum_method_dialoguesession_last_activity(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_DIALOGUESESSION_OLDER
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_DIALOGUESESSION_OLDER
+uint16_t uniffi_bowline_ffi_checksum_method_dialoguesession_older(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_DIALOGUESESSION_PAUSE
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_DIALOGUESESSION_PAUSE
 uint16_t uniffi_bowline_ffi_checksum_method_dialoguesession_pause(void
@@ -1962,6 +2004,18 @@ uint16_t uniffi_bowline_ffi_checksum_method_sessioneventstream_stop(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_CONNECTION
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_CONNECTION
+uint16_t uniffi_bowline_ffi_checksum_method_shellsession_connection(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_DETACH
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_DETACH
+uint16_t uniffi_bowline_ffi_checksum_method_shellsession_detach(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_EVENTS
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_EVENTS
 uint16_t uniffi_bowline_ffi_checksum_method_shellsession_events(void
@@ -2010,6 +2064,12 @@ uint16_t uniffi_bowline_ffi_checksum_method_shellsession_resize(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_RETRY
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_RETRY
+uint16_t uniffi_bowline_ffi_checksum_method_shellsession_retry(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_SIGNAL
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_SIGNAL
 uint16_t uniffi_bowline_ffi_checksum_method_shellsession_signal(void
@@ -2025,6 +2085,12 @@ uint16_t uniffi_bowline_ffi_checksum_method_shellsession_state(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_SUBMIT
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_SUBMIT
 uint16_t uniffi_bowline_ffi_checksum_method_shellsession_submit(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_TERMINAL
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_TERMINAL
+uint16_t uniffi_bowline_ffi_checksum_method_shellsession_terminal(void
 
 );
 #endif

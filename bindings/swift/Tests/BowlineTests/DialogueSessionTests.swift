@@ -2,7 +2,43 @@
 import Bowline
 import XCTest
 
+private func prompts(_ changes: [Change]) -> [String] {
+    changes.compactMap {
+        guard case .entry(_, _, _, .user(_, let text, _, _)) = $0 else { return nil }
+        return text
+    }
+}
+
 final class DialogueSessionTests: TimedTestCase {
+    func testWhatTheWindowHasGivenUpComesBackFromTheRecording() async throws {
+        var windowed = try configuration()
+        windowed.window = TranscriptWindow(entries: 8)
+        windowed.record = try temporary().appendingPathComponent("session.bjl").path
+        let expected = (0..<20).map { "prompt \($0)" }
+        try await withSession(windowed) { session in
+            for prompt in expected { _ = try await session.say(prompt).settled() }
+            try await session.until { $0.phase == .idle && !$0.results.isEmpty }
+            var found: [String] = []
+            var before: UInt32?
+            while let page = try await session.older(before: before) {
+                before = page.first
+                found = prompts(page.changes) + found
+                if !page.hasOlder { break }
+            }
+            XCTAssertTrue(found.contains("prompt 0"))
+            let page = try await session.snapshot().page()
+            found += prompts(page.changes)
+            let once = found.reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+            XCTAssertEqual(once, expected)
+        }
+        windowed.record = nil
+        try await withSession(windowed) { session in
+            for prompt in expected { _ = try await session.say(prompt).settled() }
+            let without = await refused { _ = try await session.older() }
+            XCTAssertEqual(without, "Invalid")
+        }
+    }
+
     func testAPromptIsAnsweredWhileItStreams() async throws {
         try await withSession(configuration()) { session in
             XCTAssertNotNil(try session.pid())

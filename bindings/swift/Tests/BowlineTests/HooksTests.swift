@@ -33,6 +33,10 @@ final class HooksTests: TimedTestCase {
                 try server.answer(question: question.question, reply: .raw(json: "["))
             }
             XCTAssertEqual(broken, "Invalid")
+            let form = await refused {
+                try server.answer(question: question.question, reply: .acceptForm(content: "["))
+            }
+            XCTAssertEqual(form, "Invalid")
             let allow = HookReply.tool(verdict: .allow, reason: nil, updatedInput: nil, context: nil)
             try server.answer(question: question.question, reply: allow)
             let again = await refused {

@@ -1,4 +1,4 @@
-// Tests: Engine, DialogueSession, TokenProvider
+// Tests: Engine, DialogueSession, ShellSession, TokenProvider
 import Bowline
 import Foundation
 import XCTest
@@ -206,6 +206,56 @@ final class RunnerTests: TimedTestCase {
             _ = try await engine().attach(runner: wrong, session: id, configuration: plain)
         }
         XCTAssertEqual(refusal, "Start")
+    }
+
+    private func echo(_ runner: RunnerConfiguration? = nil) throws -> ShellConfiguration {
+        ShellConfiguration(
+            cwd: try temporary().path, runner: runner,
+            program: .command(
+                program: "/bin/sh", args: ["-c", "while read line; do echo heard $line; done"]))
+    }
+
+    private func line(_ wanted: String, of shell: ShellSession) async throws {
+        for try await batch in try shell.happenings() {
+            for event in batch.events {
+                if case .output(_, let said) = event, said == wanted { return }
+            }
+        }
+        throw NeverCame()
+    }
+
+    func testAShellAtARunnerOutlivesItsHost() async throws {
+        let runner = try Runner()
+        defer { runner.stop() }
+        let first = try await engine().startShell(configuration: echo(runner.configuration))
+        try await first.typeText(text: "one\n")
+        try await line("heard one", of: first)
+        XCTAssertEqual(try first.connection(), .connected)
+        let retried = await refused { try first.retry() }
+        XCTAssertEqual(retried, "Invalid")
+        let id = try first.terminal()
+        try await first.detach()
+        let second = try await engine().attachShell(
+            runner: runner.configuration, session: id, configuration: echo())
+        try await line("heard one", of: second)
+        try await second.typeText(text: "two\n")
+        try await line("heard two", of: second)
+        let ended = try await second.terminate()
+        XCTAssertTrue(ended.survivors.isEmpty)
+        let here = try await engine().startShell(configuration: echo())
+        let kept = await refused { try await here.detach() }
+        XCTAssertEqual(kept, "Invalid")
+        _ = try await here.kill()
+        let list = ManagerConfiguration(stateFolder: try temporary().path)
+        let manager = try await engine().openManager(configuration: list)
+        let made = try await manager.createShell(
+            configuration: echo(runner.configuration), label: "far")
+        let far = try manager.shell(id: made.id)
+        try await far.typeText(text: "three\n")
+        try await line("heard three", of: far)
+        let killed = try await manager.kill(id: made.id)
+        XCTAssertNotNil(killed.report)
+        _ = try await manager.shutdown()
     }
 
     func testAManagerHasDialoguesAtARunner() async throws {

@@ -50,6 +50,28 @@ pub enum HookReply {
         /// Why, for the user.
         reason: String,
     },
+    /// To `WorktreeCreate`: the folder that the host has made. Without it the agent's tool fails.
+    Worktree {
+        /// Its absolute path.
+        path: String,
+    },
+    /// To `SessionStart`, `CwdChanged` and `FileChanged`: the files whose changes the agent is to
+    /// tell as `FileChanged`, from now on and in place of those that were answered before.
+    Watch {
+        /// Their absolute paths.
+        paths: Vec<String>,
+    },
+    /// To `PermissionDenied`: the model may try again.
+    Retry,
+    /// To `Elicitation` and `ElicitationResult`: this is the answer in the user's place.
+    AcceptForm {
+        /// A JSON object.
+        content: String,
+    },
+    /// To `Elicitation` and `ElicitationResult`: the user does not want to say.
+    DeclineForm,
+    /// To `Elicitation` and `ElicitationResult`: the question was put away.
+    CancelForm,
     /// Any other answer.
     Raw {
         /// A JSON object as the agent takes it.
@@ -109,6 +131,14 @@ impl TryFrom<HookReply> for core::HookReply {
             HookReply::Block { reason } => Self::Block { reason },
             HookReply::Context { text } => Self::Context(text),
             HookReply::Halt { reason } => Self::Halt { reason },
+            HookReply::Worktree { path } => Self::Worktree(path.into()),
+            HookReply::Watch { paths } => Self::Watch(paths.into_iter().map(Into::into).collect()),
+            HookReply::Retry => Self::Retry,
+            HookReply::AcceptForm { content } => {
+                Self::Form(core::FormAnswer::Accept(json("a form", &content)?))
+            }
+            HookReply::DeclineForm => Self::Form(core::FormAnswer::Decline),
+            HookReply::CancelForm => Self::Form(core::FormAnswer::Cancel),
             HookReply::Raw { json: text } => Self::Raw(json("JSON", &text)?),
         })
     }

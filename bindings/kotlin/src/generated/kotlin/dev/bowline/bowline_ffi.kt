@@ -788,6 +788,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_attach_heard(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_engine_attach_shell(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_login_environment(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_metrics(
@@ -926,6 +928,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_last_activity(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_older(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_pause(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_permissions(
@@ -958,6 +962,10 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessioneventstream_stop(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_shellsession_connection(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_shellsession_detach(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_events(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_exited(
@@ -974,11 +982,15 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_resize(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_shellsession_retry(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_signal(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_state(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_submit(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_shellsession_terminal(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_terminate(
     ): Int
@@ -1052,6 +1064,8 @@ internal object UniffiLib {
     external fun uniffi_bowline_ffi_fn_method_engine_attach(`ptr`: Long,`runner`: RustBuffer.ByValue,`session`: RustBuffer.ByValue,`configuration`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_attach_heard(`ptr`: Long,`runner`: RustBuffer.ByValue,`session`: RustBuffer.ByValue,`configuration`: RustBuffer.ByValue,`limits`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_engine_attach_shell(`ptr`: Long,`runner`: RustBuffer.ByValue,`session`: RustBuffer.ByValue,`configuration`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_login_environment(`ptr`: Long,`query`: RustBuffer.ByValue,
     ): Long
@@ -1245,6 +1259,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_last_activity(`ptr`: Long,
     ): Long
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_older(`ptr`: Long,`before`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_pause(`ptr`: Long,`cancellation`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_permissions(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1285,6 +1301,10 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_free_shellsession(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
+    external fun uniffi_bowline_ffi_fn_method_shellsession_connection(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_method_shellsession_detach(`ptr`: Long,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_shellsession_events(`ptr`: Long,`fromStart`: Byte,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_shellsession_exited(`ptr`: Long,`cancellation`: RustBuffer.ByValue,
@@ -1301,12 +1321,16 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_shellsession_resize(`ptr`: Long,`size`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
+    external fun uniffi_bowline_ffi_fn_method_shellsession_retry(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
     external fun uniffi_bowline_ffi_fn_method_shellsession_signal(`ptr`: Long,`signal`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_bowline_ffi_fn_method_shellsession_state(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_shellsession_submit(`ptr`: Long,`prompt`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,
     ): Long
+    external fun uniffi_bowline_ffi_fn_method_shellsession_terminal(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_shellsession_terminate(`ptr`: Long,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_shellsession_type_bytes(`ptr`: Long,`bytes`: RustBuffer.ByValue,
@@ -1502,6 +1526,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach_heard() and 0xFFFF) != 35924) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach_shell() and 0xFFFF) != 23611) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_login_environment() and 0xFFFF) != 12618) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1532,7 +1559,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_hooks() and 0xFFFF) != 57604) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_shell() and 0xFFFF) != 47838) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_shell() and 0xFFFF) != 47541) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_terminals() and 0xFFFF) != 33786) {
@@ -1622,7 +1649,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() and 0xFFFF) != 2250) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() and 0xFFFF) != 32649) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() and 0xFFFF) != 14623) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() and 0xFFFF) != 46542) {
@@ -1709,6 +1736,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_last_activity() and 0xFFFF) != 909) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_older() and 0xFFFF) != 10032) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_pause() and 0xFFFF) != 9836) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1757,6 +1787,12 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() and 0xFFFF) != 35690) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_connection() and 0xFFFF) != 12601) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_detach() and 0xFFFF) != 37298) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_events() and 0xFFFF) != 21889) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1781,6 +1817,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_resize() and 0xFFFF) != 29960) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_retry() and 0xFFFF) != 36445) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_signal() and 0xFFFF) != 12792) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1788,6 +1827,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_submit() and 0xFFFF) != 32460) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_terminal() and 0xFFFF) != 5618) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_terminate() and 0xFFFF) != 13475) {
@@ -3422,6 +3464,20 @@ public interface DialogueSessionInterface {
     suspend fun `lastActivity`(): LastActivity
 
     /**
+     * Entries that the session's window has given up, read again from its recording: the newest
+     * ones that stand before the entry `before`, of all threads; the newest of all without it.
+     * `None` when nothing older was given up. They are as they were, but that their times are 0. The
+     * calls come behind all entries, maybe on another page than the messages that made them; what was
+     * open when its neighbours went is in the window as well, under the same number.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Invalid`] when the session has no recording (`record`),
+     * [`BowlineError::Io`] when it is not whole.
+     */
+    suspend fun `older`(`before`: kotlin.UInt? = null): SnapshotPage?
+
+    /**
      * Keeps prompts back from now on, and returns when the agent has answered those that it has.
      *
      * # Errors
@@ -3904,6 +3960,40 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
         // lift function
         { FfiConverterTypeLastActivity.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Entries that the session's window has given up, read again from its recording: the newest
+     * ones that stand before the entry `before`, of all threads; the newest of all without it.
+     * `None` when nothing older was given up. They are as they were, but that their times are 0. The
+     * calls come behind all entries, maybe on another page than the messages that made them; what was
+     * open when its neighbours went is in the window as well, under the same number.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Invalid`] when the session has no recording (`record`),
+     * [`BowlineError::Io`] when it is not whole.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `older`(`before`: kotlin.UInt?) : SnapshotPage? {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_older(
+                uniffiHandle,
+
+        FfiConverterOptionalUInt.lower(`before`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterOptionalTypeSnapshotPage.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -4454,6 +4544,17 @@ public interface EngineInterface {
     suspend fun `attachHeard`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: DialogueConfiguration, `limits`: EventLimits? = null): HeardSession
 
     /**
+     * Goes on with a shell that a runner has kept, as after the end of the host that started it.
+     * Lines begin with the oldest output that the runner has. What the configuration says of the
+     * start is not looked at: the program runs.
+     *
+     * # Errors
+     *
+     * As [`attach`](Self::attach).
+     */
+    suspend fun `attachShell`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: ShellConfiguration): ShellSession
+
+    /**
      * The environment that the user's login shell makes, for hosts that were not started from one:
      * an app of a desktop has no `PATH` to speak of. The shell is asked once; one that gives no
      * answer leaves the host's own environment, and the answer says why.
@@ -4548,7 +4649,7 @@ public interface EngineInterface {
     suspend fun `startHooks`(`configuration`: HookConfiguration): HookServer
 
     /**
-     * Starts a shell, or any program for people, on a terminal.
+     * Starts a shell, or any program for people, on a terminal, here or at a runner.
      *
      * # Errors
      *
@@ -4756,6 +4857,39 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
         // lift function
         { FfiConverterTypeHeardSession.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Goes on with a shell that a runner has kept, as after the end of the host that started it.
+     * Lines begin with the oldest output that the runner has. What the configuration says of the
+     * start is not looked at: the program runs.
+     *
+     * # Errors
+     *
+     * As [`attach`](Self::attach).
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `attachShell`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: ShellConfiguration) : ShellSession {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_engine_attach_shell(
+                uniffiHandle,
+
+        FfiConverterTypeRunnerConfiguration.lower(`runner`),
+        FfiConverterString.lower(`session`),
+        FfiConverterTypeShellConfiguration.lower(`configuration`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_u64(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_u64(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_u64(future) },
+        // lift function
+        { FfiConverterTypeShellSession.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -5047,7 +5181,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * Starts a shell, or any program for people, on a terminal.
+     * Starts a shell, or any program for people, on a terminal, here or at a runner.
      *
      * # Errors
      *
@@ -8180,7 +8314,7 @@ public interface SessionManagerInterface {
     suspend fun `createDialogue`(`configuration`: DialogueConfiguration, `label`: kotlin.String): ManagedSession
 
     /**
-     * Makes a shell session.
+     * Makes a shell session, here or at a runner.
      *
      * # Errors
      *
@@ -8468,7 +8602,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * Makes a shell session.
+     * Makes a shell session, here or at a runner.
      *
      * # Errors
      *
@@ -8933,9 +9067,28 @@ public object FfiConverterTypeSessionManager: FfiConverter<SessionManager, Long>
 
 /**
  * A login shell, or any program for people, on a terminal, told as lines. When the last handle is
- * gone, the program is killed with all that it started.
+ * gone, the program is killed with all that it started; one at a runner lives on.
  */
 public interface ShellSessionInterface {
+
+    /**
+     * Whether the runner is reached. A terminal of this machine always is.
+     *
+     * # Errors
+     *
+     * Only a fault of the library.
+     */
+    fun `connection`(): ConnectionView
+
+    /**
+     * Lets go of a shell that a runner keeps: the program goes on, and this session ends for all of
+     * its handles.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Invalid`] when the program is a child of this process.
+     */
+    suspend fun `detach`()
 
     /**
      * What the session tells, from the oldest line kept or from now on.
@@ -9010,6 +9163,15 @@ public interface ShellSessionInterface {
     fun `resize`(`size`: TerminalSize)
 
     /**
+     * Tries again to reach a runner that was given up.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Invalid`] when nothing was given up, or it is gone for good.
+     */
+    fun `retry`()
+
+    /**
      * Sends a signal to the program in the foreground.
      *
      * # Errors
@@ -9036,6 +9198,16 @@ public interface ShellSessionInterface {
      * Only a fault of the library: a refusal is an outcome.
      */
     suspend fun `submit`(`prompt`: kotlin.String, `options`: SubmitOptions? = null): Submission
+
+    /**
+     * The name of its terminal, as the registry and a runner have it: what
+     * [`Engine::attach_shell`](crate::Engine::attach_shell) asks for.
+     *
+     * # Errors
+     *
+     * Only a fault of the library.
+     */
+    fun `terminal`(): kotlin.String
 
     /**
      * Ends the program and all that it started, step by step.
@@ -9070,7 +9242,7 @@ public interface ShellSessionInterface {
 
 /**
  * A login shell, or any program for people, on a terminal, told as lines. When the last handle is
- * gone, the program is killed with all that it started.
+ * gone, the program is killed with all that it started; one at a runner lives on.
  */
 open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 {
@@ -9171,6 +9343,57 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
         return uniffiRustCall() { status ->
             UniffiLib.uniffi_bowline_ffi_fn_clone_shellsession(handle, status)
         }
+    }
+
+
+    /**
+     * Whether the runner is reached. A terminal of this machine always is.
+     *
+     * # Errors
+     *
+     * Only a fault of the library.
+     */
+    @Throws(BowlineException::class)override fun `connection`(): ConnectionView {
+            return FfiConverterTypeConnectionView.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_connection(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Lets go of a shell that a runner keeps: the program goes on, and this session ends for all of
+     * its handles.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Invalid`] when the program is a child of this process.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `detach`() {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_detach(
+                uniffiHandle,
+
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_void(future) },
+        // lift function
+        { },
+
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
     }
 
 
@@ -9359,6 +9582,26 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
+     * Tries again to reach a runner that was given up.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Invalid`] when nothing was given up, or it is gone for good.
+     */
+    @Throws(BowlineException::class)override fun `retry`()
+        =
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_retry(
+        it,
+        _status)
+}
+    }
+
+
+
+
+    /**
      * Sends a signal to the program in the foreground.
      *
      * # Errors
@@ -9429,6 +9672,28 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
         BowlineException.ErrorHandler,
     )
     }
+
+
+    /**
+     * The name of its terminal, as the registry and a runner have it: what
+     * [`Engine::attach_shell`](crate::Engine::attach_shell) asks for.
+     *
+     * # Errors
+     *
+     * Only a fault of the library.
+     */
+    @Throws(BowlineException::class)override fun `terminal`(): kotlin.String {
+            return FfiConverterString.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_terminal(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
 
 
     /**
@@ -15126,6 +15391,12 @@ data class ShellConfiguration (
     var `cwd`: kotlin.String
     ,
     /**
+     * The runner that the program runs at; this machine when absent. At a runner it outlives this
+     * host, and what is said here of directories, environment and shells is about its machine.
+     */
+    var `runner`: RunnerConfiguration? = null
+    ,
+    /**
      * What is run; the user's login shell when absent.
      */
     var `program`: ShellProgram? = null
@@ -15171,11 +15442,29 @@ data class ShellConfiguration (
      */
     var `guard`: kotlin.String? = null
 
-){
+): Disposable{
 
 
 
 
+
+    @Suppress("UNNECESSARY_SAFE_CALL") // codegen is much simpler if we unconditionally emit safe calls here
+    override fun destroy() {
+
+    Disposable.destroy(
+        this.`cwd`,
+        this.`runner`,
+        this.`program`,
+        this.`environment`,
+        this.`size`,
+        this.`idleAfterMs`,
+        this.`maxLine`,
+        this.`historyLines`,
+        this.`historyBytes`,
+        this.`ladder`,
+        this.`guard`
+    )
+    }
 
     companion object
 }
@@ -15187,6 +15476,7 @@ public object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<ShellCo
     override fun read(buf: ByteBuffer): ShellConfiguration {
         return ShellConfiguration(
             FfiConverterString.read(buf),
+            FfiConverterOptionalTypeRunnerConfiguration.read(buf),
             FfiConverterOptionalTypeShellProgram.read(buf),
             FfiConverterOptionalTypeEnvironmentChanges.read(buf),
             FfiConverterOptionalTypeTerminalSize.read(buf),
@@ -15201,6 +15491,7 @@ public object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<ShellCo
 
     override fun allocationSize(value: ShellConfiguration) = (
             FfiConverterString.allocationSize(value.`cwd`) +
+            FfiConverterOptionalTypeRunnerConfiguration.allocationSize(value.`runner`) +
             FfiConverterOptionalTypeShellProgram.allocationSize(value.`program`) +
             FfiConverterOptionalTypeEnvironmentChanges.allocationSize(value.`environment`) +
             FfiConverterOptionalTypeTerminalSize.allocationSize(value.`size`) +
@@ -15214,6 +15505,7 @@ public object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<ShellCo
 
     override fun write(value: ShellConfiguration, buf: ByteBuffer) {
             FfiConverterString.write(value.`cwd`, buf)
+            FfiConverterOptionalTypeRunnerConfiguration.write(value.`runner`, buf)
             FfiConverterOptionalTypeShellProgram.write(value.`program`, buf)
             FfiConverterOptionalTypeEnvironmentChanges.write(value.`environment`, buf)
             FfiConverterOptionalTypeTerminalSize.write(value.`size`, buf)
@@ -19804,6 +20096,70 @@ sealed class HookReply {
     }
 
     /**
+     * To `WorktreeCreate`: the folder that the host has made. Without it the agent's tool fails.
+     */
+    data class Worktree(
+        /**
+         * Its absolute path.
+         */
+        val `path`: kotlin.String) : HookReply()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * To `SessionStart`, `CwdChanged` and `FileChanged`: the files whose changes the agent is to
+     * tell as `FileChanged`, from now on and in place of those that were answered before.
+     */
+    data class Watch(
+        /**
+         * Their absolute paths.
+         */
+        val `paths`: List<kotlin.String>) : HookReply()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * To `PermissionDenied`: the model may try again.
+     */
+    object Retry : HookReply()
+
+
+    /**
+     * To `Elicitation` and `ElicitationResult`: this is the answer in the user's place.
+     */
+    data class AcceptForm(
+        /**
+         * A JSON object.
+         */
+        val `content`: kotlin.String) : HookReply()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * To `Elicitation` and `ElicitationResult`: the user does not want to say.
+     */
+    object DeclineForm : HookReply()
+
+
+    /**
+     * To `Elicitation` and `ElicitationResult`: the question was put away.
+     */
+    object CancelForm : HookReply()
+
+
+    /**
      * Any other answer.
      */
     data class Raw(
@@ -19858,7 +20214,19 @@ public object FfiConverterTypeHookReply : FfiConverterRustBuffer<HookReply>{
             7 -> HookReply.Halt(
                 FfiConverterString.read(buf),
                 )
-            8 -> HookReply.Raw(
+            8 -> HookReply.Worktree(
+                FfiConverterString.read(buf),
+                )
+            9 -> HookReply.Watch(
+                FfiConverterSequenceString.read(buf),
+                )
+            10 -> HookReply.Retry
+            11 -> HookReply.AcceptForm(
+                FfiConverterString.read(buf),
+                )
+            12 -> HookReply.DeclineForm
+            13 -> HookReply.CancelForm
+            14 -> HookReply.Raw(
                 FfiConverterString.read(buf),
                 )
             else -> throw RuntimeException("invalid enum value, something is very wrong!!")
@@ -19919,6 +20287,45 @@ public object FfiConverterTypeHookReply : FfiConverterRustBuffer<HookReply>{
                 + FfiConverterString.allocationSize(value.`reason`)
             )
         }
+        is HookReply.Worktree -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`path`)
+            )
+        }
+        is HookReply.Watch -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterSequenceString.allocationSize(value.`paths`)
+            )
+        }
+        is HookReply.Retry -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
+        is HookReply.AcceptForm -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`content`)
+            )
+        }
+        is HookReply.DeclineForm -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
+        is HookReply.CancelForm -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
         is HookReply.Raw -> {
             // Add the size for the Int that specifies the variant plus the size needed for all fields
             (
@@ -19969,8 +20376,35 @@ public object FfiConverterTypeHookReply : FfiConverterRustBuffer<HookReply>{
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is HookReply.Raw -> {
+            is HookReply.Worktree -> {
                 buf.putInt(8)
+                FfiConverterString.write(value.`path`, buf)
+                Unit
+            }
+            is HookReply.Watch -> {
+                buf.putInt(9)
+                FfiConverterSequenceString.write(value.`paths`, buf)
+                Unit
+            }
+            is HookReply.Retry -> {
+                buf.putInt(10)
+                Unit
+            }
+            is HookReply.AcceptForm -> {
+                buf.putInt(11)
+                FfiConverterString.write(value.`content`, buf)
+                Unit
+            }
+            is HookReply.DeclineForm -> {
+                buf.putInt(12)
+                Unit
+            }
+            is HookReply.CancelForm -> {
+                buf.putInt(13)
+                Unit
+            }
+            is HookReply.Raw -> {
+                buf.putInt(14)
                 FfiConverterString.write(value.`json`, buf)
                 Unit
             }
@@ -23638,6 +24072,38 @@ public object FfiConverterOptionalTypeSilenceLimit: FfiConverterRustBuffer<Silen
         } else {
             buf.put(1)
             FfiConverterTypeSilenceLimit.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeSnapshotPage: FfiConverterRustBuffer<SnapshotPage?> {
+    override fun read(buf: ByteBuffer): SnapshotPage? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeSnapshotPage.read(buf)
+    }
+
+    override fun allocationSize(value: SnapshotPage?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeSnapshotPage.allocationSize(value)
+        }
+    }
+
+    override fun write(value: SnapshotPage?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeSnapshotPage.write(value, buf)
         }
     }
 }

@@ -76,7 +76,7 @@ private fun batches(open: () -> ChangeStream, from: ULong, most: UInt, linger: D
     }
 }
 
-private fun fold(batches: Flow<ChangeBatch>): Flow<Transcript> = flow {
+internal fun fold(batches: Flow<ChangeBatch>): Flow<Transcript> = flow {
     val transcript = Transcript()
     batches.collect { batch ->
         transcript.apply(batch)

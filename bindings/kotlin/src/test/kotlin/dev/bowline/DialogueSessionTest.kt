@@ -19,6 +19,32 @@ import org.junit.jupiter.api.Test
 
 class DialogueSessionTest {
     @Test
+    fun `what the window has given up comes back from the recording`() = live {
+        val folder = temporary()
+        val windowed = configuration(folder = folder)
+            .copy(window = TranscriptWindow(entries = 8u), record = folder.resolve("session.bjl").toString())
+        session(windowed) { session ->
+            repeat(20) { session.say("prompt $it").use { receipt -> receipt.settled() } }
+            val kept = session.until { it.phase == Phase.IDLE && "prompt 19" in it.prompts() }.prompts()
+            val found = ArrayList<String>()
+            var before: UInt? = null
+            do {
+                val page = session.older(before) ?: break
+                before = page.first
+                found.addAll(0, page.changes.mapNotNull { ((it as? Change.Entry)?.value as? EntryKind.User)?.text })
+            } while (page.hasOlder)
+            assertTrue("prompt 0" in found)
+            assertEquals(List(20) { "prompt $it" }, (found + kept).distinct())
+        }
+        session(configuration().copy(window = TranscriptWindow(entries = 8u))) { session ->
+            repeat(20) { session.say("prompt $it").use { receipt -> receipt.settled() } }
+            refused<BowlineException.Invalid> { session.older() }
+        }
+    }
+
+    private fun Transcript.prompts() = entries.mapNotNull { (it.value as? EntryKind.User)?.text }
+
+    @Test
     fun `a prompt is answered while it streams`() = live {
         session { session ->
             assertNotNull(session.pid())

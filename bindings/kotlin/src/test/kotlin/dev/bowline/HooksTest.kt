@@ -35,6 +35,7 @@ class HooksTest {
                 assertEquals("PreToolUse", asked.events.single().event.kind)
                 val question = asked.events.single().question
                 refused<BowlineException.Invalid> { server.answer(question, HookReply.Raw("[")) }
+                refused<BowlineException.Invalid> { server.answer(question, HookReply.AcceptForm("[")) }
                 server.answer(question, HookReply.Tool(ToolVerdict.ALLOW, null, null, null))
                 refused<BowlineException.NotFound> { server.answer(question, HookReply.Nothing) }
                 session.until { it.results().isNotEmpty() }

@@ -30,7 +30,7 @@ class ManagerTest {
             manager.dialogue(made.id).use { it.until { transcript -> transcript.results().isNotEmpty() } }
             refused<BowlineException.Invalid> { manager.shell(made.id) }
 
-            val shell = ShellConfiguration(folder.toString(), ShellProgram.Command("/bin/cat", emptyList()))
+            val shell = ShellConfiguration(folder.toString(), program = ShellProgram.Command("/bin/cat", emptyList()))
             val typed = manager.createShell(shell, "second")
             manager.shell(typed.id).use { assertNotNull(it.pid()) }
             assertEquals(listOf(made.id, typed.id), manager.sessions().map { it.id })

@@ -1,4 +1,4 @@
-// Tests: Engine, DialogueSession, TokenProvider
+// Tests: Engine, DialogueSession, ShellSession, TokenProvider
 package dev.bowline
 
 import java.nio.file.Files
@@ -6,6 +6,7 @@ import java.nio.file.Path
 import java.util.concurrent.CopyOnWriteArrayList
 import kotlinx.coroutines.async
 import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.flow.toList
 import org.junit.jupiter.api.Assertions.assertEquals
@@ -157,6 +158,48 @@ class RunnerTest {
             }
             val wrong = RunnerConfiguration("http://${runner.address}", token = "0".repeat(runner.token.length))
             refused<BowlineException.Start> { engine.attach(wrong, said.first, configuration()) }
+        }
+    }
+
+    private fun echo(runner: Runner? = null) = ShellConfiguration(
+        cwd = temporary().toString(),
+        runner = runner?.configuration,
+        program = ShellProgram.Command("/bin/sh", listOf("-c", "while read line; do echo heard ${'$'}line; done")),
+    )
+
+    private suspend fun ShellSession.line(wanted: String) =
+        happenings().first { (it as? SessionEvent.Output)?.line == wanted }
+
+    @Test
+    fun `a shell at a runner outlives its host`() = live {
+        Runner().use { runner ->
+            val id = engine.startShell(echo(runner)).use { shell ->
+                shell.typeText("one\n")
+                shell.line("heard one")
+                assertEquals(ConnectionView.Connected, shell.connection())
+                refused<BowlineException.Invalid> { shell.retry() }
+                shell.terminal().also { shell.detach() }
+            }
+            engine.attachShell(runner.configuration, id, echo()).use { shell ->
+                shell.line("heard one")
+                shell.typeText("two\n")
+                shell.line("heard two")
+                assertTrue(shell.terminate().survivors.isEmpty())
+            }
+            engine.startShell(echo()).use { shell ->
+                refused<BowlineException.Invalid> { shell.detach() }
+                shell.kill()
+            }
+            val list = ManagerConfiguration(temporary().resolve("list").toString())
+            engine.openManager(list).use { manager ->
+                val made = manager.createShell(echo(runner), "far")
+                manager.shell(made.id).use { shell ->
+                    shell.typeText("three\n")
+                    shell.line("heard three")
+                }
+                assertNotNull(manager.kill(made.id).report)
+                manager.shutdown()
+            }
         }
     }
 
