@@ -108,10 +108,12 @@ async fn a_client_that_stops_holds_back_no_terminal_and_nobody_else() {
     assert_eq!(stopped.memory.next(TTY), live.memory.next(TTY));
 }
 
-/// With a journal nobody holds the child, and the shim's memory stays what it is.
+/// With a journal nobody holds the child, and the shim's memory stays what it is, but for what the C
+/// library keeps of blocks that were given back: once 13 MB, beside tests that had the disk busy.
 #[tokio::test]
 async fn a_stopped_client_of_pipes_with_a_journal_costs_no_memory_and_misses_nothing() {
     const BYTES: u64 = 100 << 20;
+    const KEPT: u64 = 20 << 20;
     let place = Place::new();
     let text = format!("echo up; head -c {BYTES} /dev/zero; echo end >&2; cat");
     let shim = place.start(script(&text)).await;
@@ -127,7 +129,7 @@ async fn a_stopped_client_of_pipes_with_a_journal_costs_no_memory_and_misses_not
         .until(|memory| memory.text(StreamId::STDERR) == "end\n")
         .await;
     let grown = memory_of(pid).saturating_sub(before);
-    assert!(grown <= 8 << 20, "the shim has grown by {grown} bytes");
+    assert!(grown <= KEPT, "the shim has grown by {grown} bytes");
     stopped
         .send(Message::Credit {
             stream: OUT,
@@ -137,7 +139,7 @@ async fn a_stopped_client_of_pipes_with_a_journal_costs_no_memory_and_misses_not
     stopped.until(|memory| memory.next(OUT) == BYTES + 3).await;
     assert_eq!(stopped.memory.missing.get(&OUT), None);
     let grown = memory_of(pid).saturating_sub(before);
-    assert!(grown <= 8 << 20, "the shim has grown by {grown} bytes");
+    assert!(grown <= KEPT, "the shim has grown by {grown} bytes");
 }
 
 /// Without a journal the child waits for the writer, cut off or slow, and goes on where it was.
