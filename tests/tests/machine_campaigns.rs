@@ -1,26 +1,10 @@
 //! Every campaign of what a machine does to sessions, at its first number and in a process of its
 //! own.
 
-use std::process::Command;
+#[path = "campaigns/survives.rs"]
+mod survives;
 
-use bowline_tests::campaign::ALL;
-
-#[expect(clippy::print_stdout, reason = "what was measured, with --nocapture")]
-fn survives(name: &str) {
-    let campaign = ALL
-        .iter()
-        .find(|one| one.name == name)
-        .expect("in the list");
-    let mut stress = Command::new(env!("CARGO_BIN_EXE_stress"));
-    let count = campaign.first.to_string();
-    stress.args([name, "--seed", "8", "--count", &count]);
-    let output = stress.output().expect("it can be run");
-    let said = String::from_utf8_lossy(&output.stdout);
-    println!("{said}");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}{errors}");
-    assert!(said.contains("violations 0,"), "{said}{errors}");
-}
+use survives::survives;
 
 #[test]
 fn runner_killed() {

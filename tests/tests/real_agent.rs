@@ -15,5 +15,7 @@ mod permissions;
 mod remote;
 #[path = "real_agent/rig.rs"]
 mod rig;
+#[path = "campaigns/survives.rs"]
+mod survives;
 #[path = "real_agent/turns.rs"]
 mod turns;

@@ -1,11 +1,11 @@
-//! One campaign at its first number and from one seed, in a process of its own.
+//! One campaign at its first number and from one seed, in a process of its own: what it has said.
 
 use std::process::Command;
 
 use bowline_tests::campaign::ALL;
 
 #[expect(clippy::print_stdout, reason = "what was measured, with --nocapture")]
-pub(crate) fn survives(name: &str) {
+pub(crate) fn survives(name: &str) -> String {
     let campaign = ALL
         .iter()
         .find(|one| one.name == name)
@@ -14,9 +14,10 @@ pub(crate) fn survives(name: &str) {
     let count = campaign.first.to_string();
     stress.args([name, "--seed", "8", "--count", &count, "--clock=is-heard"]);
     let output = stress.output().expect("it can be run");
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
     println!("{said}");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}{errors}");
     assert!(said.contains("violations 0,"), "{said}{errors}");
+    said
 }
