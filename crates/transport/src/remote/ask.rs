@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::credentials::Token;
 use super::error::RemoteError;
 use super::machine::Breakage;
+use super::network::ByteStream;
 use super::open::{authorization, connect, failure, token};
 use super::target::Remote;
 use super::tls;
@@ -40,8 +41,27 @@ impl Remote {
     ) -> Result<(u16, Bytes), RemoteError> {
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|error| Breakage::lost(error.to_string()))?;
-        let answer = ask(self, method, path, body).await?;
+        let answer = ask(self, method, path, body).await;
+        let answer = answer.map_err(|unanswered| unanswered.why)?;
         Ok((answer.status().as_u16(), answer.into_body()))
+    }
+}
+
+/// A request that nobody has answered.
+#[derive(Debug)]
+pub(super) struct Unanswered {
+    pub(super) why: Breakage,
+    /// Whether the runner may have heard it, and done what it asks.
+    pub(super) may_be_done: bool,
+}
+
+impl From<Breakage> for Unanswered {
+    /// Nobody has heard it.
+    fn from(why: Breakage) -> Self {
+        Self {
+            why,
+            may_be_done: false,
+        }
     }
 }
 
@@ -51,13 +71,13 @@ pub(super) async fn ask(
     method: Method,
     path: &str,
     body: Bytes,
-) -> Result<Response<Bytes>, RemoteError> {
+) -> Result<Response<Bytes>, Unanswered> {
     let shown = token(remote, None).await?;
     let request = |token: Option<Token>| {
         let (method, body) = (method.clone(), body.clone());
         async move {
             let asked = timeout(ANSWER, exchange(remote, token.as_ref(), method, path, body));
-            let late = || Breakage::lost("the runner did not answer within 60 s");
+            let late = || unsure(Breakage::lost("the runner did not answer within 60 s"));
             asked.await.unwrap_or_else(|_| Err(late()))
         }
     };
@@ -66,7 +86,14 @@ pub(super) async fn ask(
         return Ok(answer);
     }
     let fresh = token(remote, shown.as_ref()).await?;
-    Ok(request(fresh).await?)
+    request(fresh).await
+}
+
+const fn unsure(why: Breakage) -> Unanswered {
+    Unanswered {
+        why,
+        may_be_done: true,
+    }
 }
 
 async fn exchange(
@@ -75,10 +102,7 @@ async fn exchange(
     method: Method,
     path: &str,
     body: Bytes,
-) -> Result<Response<Bytes>, Breakage> {
-    let lost = |error: hyper::Error| tls::broken("the runner does not answer", &error);
-    let stream = TokioIo::new(connect(remote).await?);
-    let (mut sender, connection) = http1::handshake(stream).await.map_err(lost)?;
+) -> Result<Response<Bytes>, Unanswered> {
     let mut request = Request::builder()
         .method(method)
         .uri(path)
@@ -89,6 +113,17 @@ async fn exchange(
     }
     let request = request.body(Full::new(body));
     let request = request.map_err(|error| Breakage::lost(error.to_string()))?;
+    let stream = connect(remote).await?;
+    speak(stream, request).await.map_err(unsure)
+}
+
+async fn speak(
+    stream: Box<dyn ByteStream>,
+    request: Request<Full<Bytes>>,
+) -> Result<Response<Bytes>, Breakage> {
+    let lost = |error: hyper::Error| tls::broken("the runner does not answer", &error);
+    let stream = TokioIo::new(stream);
+    let (mut sender, connection) = http1::handshake(stream).await.map_err(lost)?;
     let exchange = async {
         let (head, body) = sender
             .send_request(request)
@@ -102,9 +137,12 @@ async fn exchange(
     tokio::pin!(exchange);
     tokio::select! {
         answer = &mut exchange => answer,
-        // A connection that has ended may have brought the answer before; if not, it knows why.
+        // A connection that has ended may have brought the answer before; if not, one of the two
+        // knows why, and who was refused is to hear that.
         ended = connection => match (exchange.await, ended) {
-            (Err(_), Err(error)) => Err(lost(error)),
+            (Err(why), Err(error)) if why.failure == ReconnectFailure::Lost => {
+                Err(lost(error))
+            }
             (answer, _) => answer,
         },
     }

@@ -8,11 +8,13 @@ use bytes::Bytes;
 use hyper::{Method, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
 
-use super::ask::ask;
+use super::ask::{Unanswered, ask};
 use super::attach::Attachment;
 use super::error::RemoteError;
-use super::machine::Breakage;
+use super::machine::{Backoff, Breakage};
 use super::open::failure;
 use super::target::Remote;
 use super::url::RemoteUrl;
@@ -25,9 +27,15 @@ use crate::wire::{Epoch, SessionKind};
 /// How long a session that was just made is tried to be reached.
 const JOIN: Duration = Duration::from_secs(30);
 
+/// What a runner answers that has a session of that name.
+const EXISTS: &str = "SESSION_EXISTS";
+
 /// A session that a runner is asked to make.
 #[derive(Clone, Debug)]
 pub struct RemoteOrder {
+    /// Its name for programs; `None` is a fresh one. A runner makes one session of a name, so that
+    /// an order whose answer was lost can be given again.
+    pub id: Option<SessionId>,
     /// What it is for.
     pub kind: SessionKind,
     /// What it is made from. Of its limits, those of the logs are this host's, and the number of
@@ -64,6 +72,7 @@ impl RemoteOrder {
     #[must_use]
     pub const fn new(kind: SessionKind, configuration: Configuration) -> Self {
         Self {
+            id: None,
             kind,
             configuration,
             name: None,
@@ -87,7 +96,7 @@ impl RemoteOrder {
     }
 
     /// What the runner is told.
-    fn body(&self) -> Result<Value, RemoteError> {
+    fn body(&self, id: SessionId) -> Result<Value, RemoteError> {
         let what = &self.configuration;
         let args = what.args.iter().map(|arg| text(arg, "an argument"));
         let cwd = what.cwd.as_ref();
@@ -103,6 +112,7 @@ impl RemoteOrder {
             }
         };
         let mut body = json!({
+            "id": id,
             "kind": self.kind,
             "name": self.name,
             "program": text(&what.program, "the program")?,
@@ -139,15 +149,50 @@ fn text<'a>(it: &'a OsStr, what: &'static str) -> Result<&'a str, RemoteError> {
     it.to_str().ok_or(RemoteError::NotText { what })
 }
 
-/// Asks for a session. A token that is refused is replaced once.
+/// Asks for a session. A token that is refused is replaced once. An answer that was lost is asked
+/// for again, by the session's name, so that it is made once.
 pub(super) async fn create(remote: &Remote, order: &RemoteOrder) -> Result<Made, RemoteError> {
     if matches!(remote.url, RemoteUrl::Shim(_)) {
         let url = remote.url.to_string();
         return Err(RemoteError::NotARunner { url });
     }
-    let body = Bytes::from(order.body()?.to_string());
-    let answer = ask(remote, Method::POST, "/api/sessions", body).await?;
-    read(&answer)
+    let id = order.id.unwrap_or_else(SessionId::random);
+    let body = Bytes::from(order.body(id)?.to_string());
+    let order = || ask(remote, Method::POST, "/api/sessions", body.clone());
+    match order().await {
+        Ok(answer) => read(&answer),
+        Err(lost) if lost.may_be_done && lost.why.failure == ReconnectFailure::Lost => {
+            again(id, lost.why, order).await
+        }
+        Err(unanswered) => Err(unanswered.why.into()),
+    }
+}
+
+/// Gives an order again that may have been carried out, until somebody answers.
+async fn again<F>(id: SessionId, why: Breakage, order: impl Fn() -> F) -> Result<Made, RemoteError>
+where
+    F: Future<Output = Result<Response<Bytes>, Unanswered>>,
+{
+    let until = Instant::now() + JOIN;
+    let (seed, _) = Uuid::new_v4().as_u64_pair();
+    let mut backoff = Backoff::new(seed);
+    let mut why = why;
+    while Instant::now() < until {
+        sleep(backoff.next()).await;
+        match order().await {
+            Ok(answer) => {
+                return match read(&answer) {
+                    Err(RemoteError::Refused { code, .. }) if code == EXISTS => {
+                        Ok(Made { id, epoch: None })
+                    }
+                    made => made,
+                };
+            }
+            Err(lost) if lost.why.failure == ReconnectFailure::Lost => why = lost.why,
+            Err(unanswered) => return Err(unanswered.why.into()),
+        }
+    }
+    Err(why.into())
 }
 
 fn read(answer: &Response<Bytes>) -> Result<Made, RemoteError> {
@@ -205,8 +250,9 @@ mod tests {
         };
         let mut order = RemoteOrder::new(SessionKind::Dialogue, what);
         order.journal = false;
+        let id = SessionId::random();
         let expected = json!({
-            "kind": "dialogue", "name": null, "program": "claude", "args": ["--print"],
+            "id": id, "kind": "dialogue", "name": null, "program": "claude", "args": ["--print"],
             "env": {"inherit": true, "set": {"A": "b"}, "remove": ["PATH"]},
             "cwd": "/srv",
             "stdio": {
@@ -215,7 +261,7 @@ mod tests {
             },
             "ring_bytes": 1 << 20, "labels": {}, "journal": {"on": false},
         });
-        assert_eq!(order.body().unwrap(), expected);
+        assert_eq!(order.body(id).unwrap(), expected);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) use self::io::{Breakage, Connection, Input, Output, Ticket};
 pub(crate) use self::outbound::Unwritten;
 
 use self::asks::Asks;
-use self::backoff::Backoff;
+pub(crate) use self::backoff::Backoff;
 use self::inbound::Inbound;
 use self::link::Link;
 use self::liveness::Liveness;

@@ -1,5 +1,6 @@
 //! The front of a runner with one session: HTTP, WebSocket, TLS, tokens.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use bowline_transport::wire::{Decoder, encode};
@@ -26,12 +27,26 @@ pub(crate) struct Door {
     pub(crate) token: Mutex<Option<&'static str>>,
     /// What it answers every request with, if anything.
     pub(crate) answer: Mutex<Option<StatusCode>>,
+    /// How often it hangs up when a session is asked for, before or after it has made one.
+    pub(crate) losses: Mutex<VecDeque<Loss>>,
     /// The requests that came, token and all.
     pub(crate) heard: Mutex<Vec<String>>,
-    /// The orders for sessions.
+    /// The orders that became sessions.
     pub(crate) orders: Mutex<Vec<serde_json::Value>>,
     pub(crate) tls: Option<Tls>,
 }
+
+/// When a door hangs up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    Order,
+    Answer,
+}
+
+/// The error that makes the server hang up.
+#[derive(Debug, thiserror::Error)]
+#[error("hung up")]
+struct HungUp;
 
 /// A certificate of its own.
 pub(crate) struct Tls {
@@ -65,7 +80,7 @@ impl Door {
         let door = Arc::clone(self);
         let service = service_fn(move |request| {
             let (door, owner) = (Arc::clone(&door), owner.clone());
-            async move { Ok::<_, hyper::Error>(door.answer(owner, request).await) }
+            async move { door.answer(owner, request).await }
         });
         let connection = hyper::server::conn::http1::Builder::new()
             .serve_connection(TokioIo::new(stream), service)
@@ -74,7 +89,11 @@ impl Door {
         let _ = connection.await;
     }
 
-    async fn answer(&self, owner: Owner, mut request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn answer(
+        &self,
+        owner: Owner,
+        mut request: Request<Incoming>,
+    ) -> Result<Response<Full<Bytes>>, HungUp> {
         let header = |name: &str| {
             let value = request.headers().get(name);
             value.map(|value| value.to_str().expect("ASCII").to_owned())
@@ -83,20 +102,18 @@ impl Door {
         let line = format!("{} {} {shown}", request.method(), request.uri().path());
         self.heard.lock().expect("alone").push(line);
         if let Some(status) = *self.answer.lock().expect("alone") {
-            return reply(status, r#"{"code":"NO","detail":"no","next":"go"}"#.into());
+            let body = r#"{"code":"NO","detail":"no","next":"go"}"#;
+            return Ok(reply(status, body.into()));
         }
         let token = *self.token.lock().expect("alone");
         if token.is_some_and(|token| shown != format!("Bearer {token}")) {
-            return reply(StatusCode::UNAUTHORIZED, "{}".into());
+            return Ok(reply(StatusCode::UNAUTHORIZED, "{}".into()));
         }
         if request.method() == "POST" {
             let body = request.body_mut().collect().await;
             let body = body.expect("a whole order").to_bytes();
             let order = serde_json::from_slice(&body).expect("JSON");
-            self.orders.lock().expect("alone").push(order);
-            let epoch = owner.with(|state| state.epoch);
-            let made = serde_json::json!({"id": owner.session, "epoch": epoch, "more": 1});
-            return reply(StatusCode::CREATED, made.to_string());
+            return self.make(&owner, order);
         }
         assert_eq!(
             request.uri().path(),
@@ -113,14 +130,40 @@ impl Door {
                 bridge(owner, TokioIo::new(upgraded)).await;
             }
         });
-        Response::builder()
+        Ok(Response::builder()
             .status(StatusCode::SWITCHING_PROTOCOLS)
             .header("connection", "Upgrade")
             .header("upgrade", "websocket")
             .header("sec-websocket-accept", derive_accept_key(key.as_bytes()))
             .header("sec-websocket-protocol", "bowline.frames.v1")
             .body(Full::default())
-            .expect("an answer")
+            .expect("an answer"))
+    }
+
+    /// Makes one session of a name.
+    fn make(
+        &self,
+        owner: &Owner,
+        order: serde_json::Value,
+    ) -> Result<Response<Full<Bytes>>, HungUp> {
+        let loss = self.losses.lock().expect("alone").pop_front();
+        if loss == Some(Loss::Order) {
+            return Err(HungUp);
+        }
+        let mut orders = self.orders.lock().expect("alone");
+        let answer = if orders.iter().any(|it| it["id"] == order["id"]) {
+            let body = r#"{"code":"SESSION_EXISTS","detail":"it is there","next":"attach"}"#;
+            reply(StatusCode::CONFLICT, body.into())
+        } else {
+            orders.push(order);
+            let epoch = owner.with(|state| state.epoch);
+            let made = serde_json::json!({"id": owner.session, "epoch": epoch, "more": 1});
+            reply(StatusCode::CREATED, made.to_string())
+        };
+        match loss {
+            Some(_) => Err(HungUp),
+            None => Ok(answer),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::{cipher_suite, default_provider};
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::door::{Door, Tls};
+use crate::door::{Door, Loss, Tls};
 use crate::network::Chaos;
 use crate::owner::Owner;
 use crate::support::{read, soon, state};
@@ -116,6 +116,44 @@ async fn a_session_is_made_and_spoken_with_over_a_bad_network() {
     assert!(
         rig.network.connections.load(Relaxed) > 10,
         "it was never cut"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_made_once_though_the_runner_dies_of_every_order() {
+    let losses = [Loss::Order, Loss::Answer, Loss::Order, Loss::Answer];
+    let door = Door {
+        losses: Mutex::new(losses.into()),
+        ..Door::default()
+    };
+    let rig = rig("unix:/none", 0, door);
+    let order = RemoteOrder {
+        id: Some(rig.owner.session),
+        ..order()
+    };
+    let making = TerminalEngine.make_remote(&rig.remote, &order);
+    let session = soon("a session", making).await.unwrap();
+    assert_eq!(session.id(), rig.owner.session);
+    assert_eq!(rig.door.orders.lock().unwrap().len(), 1);
+    let heard = rig.door.heard.lock().unwrap().clone();
+    let posts = heard.iter().filter(|it| it.starts_with("POST"));
+    assert_eq!(posts.count(), losses.len() + 1);
+    session.write("here I am\n".into()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_taken_is_refused_to_who_asks_for_the_first_time() {
+    let rig = rig("unix:/none", 0, Door::default());
+    let order = RemoteOrder {
+        id: Some(rig.owner.session),
+        ..order()
+    };
+    let making = || TerminalEngine.make_remote(&rig.remote, &order);
+    soon("a session", making()).await.unwrap();
+    let refused = soon("a refusal", making()).await.unwrap_err();
+    assert!(
+        matches!(&refused, RemoteError::Refused { code, .. } if code == "SESSION_EXISTS"),
+        "{refused}"
     );
 }
 

@@ -11,13 +11,13 @@ const CAP: Duration = Duration::from_secs(5);
 /// Full jitter: a random part of a bound that doubles with each try, so that many hosts that lost
 /// the same runner do not come back at once.
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     attempt: u32,
     random: SplitMix,
 }
 
 impl Backoff {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self {
             attempt: 0,
             random: SplitMix(seed),
@@ -25,12 +25,12 @@ impl Backoff {
     }
 
     /// The number of the try that is next or under way, from 1.
-    pub(super) fn attempt(&self) -> u32 {
+    pub(crate) fn attempt(&self) -> u32 {
         self.attempt
     }
 
     /// Counts a try, and says how long to wait before it.
-    pub(super) fn next(&mut self) -> Duration {
+    pub(crate) fn next(&mut self) -> Duration {
         let bound = BASE.saturating_mul(1 << self.attempt.min(6)).min(CAP);
         self.attempt = self.attempt.saturating_add(1);
         let micros = u64::try_from(bound.as_micros()).unwrap_or(u64::MAX);
@@ -38,12 +38,12 @@ impl Backoff {
     }
 
     /// The link has shown that it works, or that it may work again.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.attempt = 0;
     }
 
     /// A number that others do not come upon.
-    pub(super) fn salt(&mut self) -> u64 {
+    pub(crate) fn salt(&mut self) -> u64 {
         self.random.next()
     }
 }
