@@ -368,7 +368,15 @@ fn a_dialogue_at_a_runner_reads_as_one_here_whatever_becomes_of_the_runner() {
         served.stop(Signal::KILL);
         served.again();
     }
-    let away = finish(child).ok();
+    let away = finish(child);
+    assert_eq!(away.code, Some(0), "{away:?}");
+    // Whether somebody hears of it depends on how long the runner was gone.
+    let is_of_link = |line: &str| {
+        line.starts_with("bowline: the link to the agent is lost")
+            || line == "bowline: the agent is reached again"
+    };
+    assert!(away.stderr.lines().all(is_of_link), "{away:?}");
+    let away = away.stdout;
     let words = |text: &str| {
         let transcript: Value = serde_json::from_str(text).unwrap();
         let entries = transcript["entries"].as_array().unwrap().clone();
