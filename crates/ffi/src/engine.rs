@@ -15,6 +15,7 @@ use crate::permission::PermissionAnswer;
 use crate::recording::Recording;
 use crate::registry::{MetricsView, SessionPermission, TerminalEntry, TombstoneEntry};
 use crate::remote::RunnerConfiguration;
+use crate::runner::RunnerClient;
 use crate::runtime::{call, finish, wait};
 use crate::session::{DialogueSession, HeardSession};
 use crate::shell::{ShellConfiguration, ShellSession};
@@ -191,6 +192,15 @@ impl Engine {
             Ok(ShellSession::new(attached.await?))
         })
         .await
+    }
+
+    /// A runner, to look at what it has and to end it.
+    ///
+    /// # Errors
+    ///
+    /// [`BowlineError::Configuration`] for an address or a certificate that is none.
+    pub fn runner(&self, runner: RunnerConfiguration) -> Outcome<Arc<RunnerClient>> {
+        call(|| RunnerClient::new(runner))
     }
 
     /// Starts a server for hooks.

@@ -142,6 +142,14 @@ impl From<core::SpawnError> for BowlineError {
     }
 }
 
+impl From<core::RemoteError> for BowlineError {
+    fn from(error: core::RemoteError) -> Self {
+        Self::Start {
+            reason: error.to_string(),
+        }
+    }
+}
+
 impl From<core::DialogueError> for BowlineError {
     fn from(error: core::DialogueError) -> Self {
         use core::DialogueError as E;

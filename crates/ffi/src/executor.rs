@@ -13,7 +13,9 @@ use crate::cancellation::{Cancellation, unless};
 use crate::counters::Kind;
 use crate::environment::{EnvironmentChanges, TerminalSize};
 use crate::error::{BowlineError, Outcome};
-use crate::hooks::{HookConfiguration, HookReport, HookStream};
+use crate::hooks::{
+    HookConfiguration, HookQuestionStream, HookReply, HookReport, HookStream, OpenQuestions,
+};
 use crate::mirror::mirror;
 use crate::options::AgentOptions;
 use crate::outcome::millis;
@@ -128,6 +130,7 @@ pub struct TerminalExecutor {
     agent: String,
     pty: Option<(String, Arc<core::PtyTerminal>)>,
     bridge: Option<Arc<Bridge>>,
+    open: OpenQuestions,
 }
 
 impl std::fmt::Debug for TerminalExecutor {
@@ -173,6 +176,7 @@ impl TerminalExecutor {
             agent,
             pty,
             bridge,
+            open: OpenQuestions::default(),
         }))
     }
 
@@ -196,6 +200,12 @@ impl TerminalExecutor {
     }
 }
 
+fn cleaned_up() -> BowlineError {
+    BowlineError::Ended {
+        reason: "hear of hooks: the executor was cleaned up, start another one".to_owned(),
+    }
+}
+
 #[uniffi::export]
 impl TerminalExecutor {
     /// The newest conversation that the session is about.
@@ -215,10 +225,47 @@ impl TerminalExecutor {
     pub fn hooks(&self) -> Outcome<Arc<HookStream>> {
         call(|| {
             let hooks = self.executor.subscribe().map(HookStream::of);
-            hooks.ok_or_else(|| BowlineError::Ended {
-                reason: "read hooks: the executor was cleaned up, start another one".to_owned(),
-            })
+            hooks.ok_or_else(cleaned_up)
         })
+    }
+
+    /// The questions of the hooks' gate, once: there is one who decides.
+    ///
+    /// # Errors
+    ///
+    /// [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`] after the
+    /// clean-up.
+    pub fn questions(&self) -> Outcome<Arc<HookQuestionStream>> {
+        call(|| {
+            if self.executor.subscribe().is_none() {
+                return Err(cleaned_up());
+            }
+            self.open.stream(self.executor.questions())
+        })
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    ///
+    /// As [`HookServer::answer`](crate::HookServer::answer).
+    pub fn answer(&self, question: u64, reply: HookReply) -> Outcome<()> {
+        call(|| self.open.answer(question, reply))
+    }
+
+    /// Waits until a question does not wait any more, as
+    /// [`HookServer::withdrawn`](crate::HookServer::withdrawn).
+    ///
+    /// # Errors
+    ///
+    /// [`BowlineError::Cancelled`].
+    #[uniffi::method(default(cancellation = None))]
+    pub async fn withdrawn(
+        &self,
+        question: u64,
+        cancellation: Option<Arc<Cancellation>>,
+    ) -> Outcome<()> {
+        self.open.wait(question, cancellation).await
     }
 
     /// Types bytes into the running command's terminal, if it is one of our own.
@@ -287,6 +334,7 @@ impl TerminalExecutor {
     /// Only a fault of the library.
     pub async fn cleanup(&self) -> Outcome<HookReport> {
         let executor = Arc::clone(&self.executor);
+        self.open.clear();
         finish(async move { Ok(executor.cleanup().await.hooks.into()) }).await
     }
 }

@@ -1,24 +1,29 @@
 //! The agent's hooks: told, and answered.
 
 mod configuration;
+mod question;
 mod reply;
+mod settings;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_lifecycle as core;
 
+use crate::cancellation::Cancellation;
 use crate::counters::Kind;
 use crate::error::{BowlineError, Outcome};
 use crate::feed::{Events, event_stream};
-use crate::outcome::millis;
 use crate::runtime::{Held, call, finish};
 
 pub use configuration::{
     HookBackend, HookConfiguration, HookGate, HookHelper, HookLimits, HookRoute, HookVariables,
     common_hook_kinds,
 };
+pub(crate) use question::OpenQuestions;
+pub use question::{HookQuestion, HookQuestionBatch, HookQuestionStream};
 pub use reply::{HookReply, ToolVerdict};
+pub use settings::merge_settings;
 
 /// One event, as a hook brought it. What the agent left out is absent.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
@@ -116,52 +121,6 @@ impl Events for News {
     }
 }
 
-/// An event that waits for the host's decision.
-#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
-pub struct HookQuestion {
-    /// Names the question in the answer.
-    pub question: u64,
-    /// What is about to happen.
-    pub event: HookEvent,
-    /// How long there was to answer when it was asked, in milliseconds.
-    pub remaining_ms: u64,
-}
-
-event_stream! {
-    /// The questions of a server's gate, in the order in which they were asked.
-    HookQuestionStream;
-    /// Questions in their order.
-    HookQuestionBatch { /// The questions.
-        HookQuestion };
-    Questions
-}
-
-/// Questions without an answer, by their number.
-type Open = Arc<Mutex<HashMap<u64, core::HookQuestion>>>;
-
-pub(crate) struct Questions {
-    questions: core::HookQuestions,
-    open: Open,
-}
-
-impl Events for Questions {
-    type Event = HookQuestion;
-
-    async fn next(&mut self) -> Option<HookQuestion> {
-        let question = self.questions.next().await?;
-        let told = HookQuestion {
-            question: question.event().sequence,
-            event: question.event().into(),
-            remaining_ms: millis(question.remaining()),
-        };
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody can answer these any more.
-        open.retain(|_, it| !it.remaining().is_zero());
-        open.insert(told.question, question);
-        Some(told)
-    }
-}
-
 /// What a server has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, uniffi::Record)]
 pub struct HookReport {
@@ -208,7 +167,7 @@ impl From<core::HookReport> for HookReport {
 #[derive(uniffi::Object)]
 pub struct HookServer {
     server: Held<Mutex<Option<core::HookServer>>>,
-    open: Open,
+    open: OpenQuestions,
 }
 
 impl std::fmt::Debug for HookServer {
@@ -221,7 +180,7 @@ impl HookServer {
     pub(crate) fn new(server: core::HookServer) -> Arc<Self> {
         Arc::new(Self {
             server: Held::new(Kind::HookServer, Mutex::new(Some(server))),
-            open: Open::default(),
+            open: OpenQuestions::default(),
         })
     }
 
@@ -299,13 +258,7 @@ impl HookServer {
     ///
     /// [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`].
     pub fn questions(&self) -> Outcome<Arc<HookQuestionStream>> {
-        let open = Arc::clone(&self.open);
-        self.with(|it| {
-            let questions = it.questions().ok_or_else(|| BowlineError::Busy {
-                reason: "take the questions: somebody has them, read from his stream".to_owned(),
-            })?;
-            Ok(HookQuestionStream::of(Questions { questions, open }))
-        })
+        self.with(|it| self.open.stream(it.questions()))
     }
 
     /// Answers a question.
@@ -316,19 +269,22 @@ impl HookServer {
     /// [`BowlineError::TooLate`], and [`BowlineError::Invalid`] for what is no answer to it; the
     /// default of the gate is given then.
     pub fn answer(&self, question: u64, reply: HookReply) -> Outcome<()> {
-        call(|| {
-            let reply = reply.try_into()?;
-            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            let asked = open
-                .remove(&question)
-                .ok_or_else(|| BowlineError::NotFound {
-                    reason: format!(
-                        "answer {question}: no such question waits, look for the newest"
-                    ),
-                })?;
-            drop(open);
-            Ok(asked.answer(reply)?)
-        })
+        call(|| self.open.answer(question, reply))
+    }
+
+    /// Waits until a question does not wait any more: it was answered, its time has passed, or the
+    /// agent has gone away. A host that shows it takes it away then.
+    ///
+    /// # Errors
+    ///
+    /// [`BowlineError::Cancelled`].
+    #[uniffi::method(default(cancellation = None))]
+    pub async fn withdrawn(
+        &self,
+        question: u64,
+        cancellation: Option<Arc<Cancellation>>,
+    ) -> Outcome<()> {
+        self.open.wait(question, cancellation).await
     }
 
     /// What the server has done so far.
@@ -352,10 +308,7 @@ impl HookServer {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let server = server.ok_or_else(stopped)?;
-        self.open
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.open.clear();
         finish(async move { Ok(server.stop().await.into()) }).await
     }
 }

@@ -37,6 +37,7 @@ mod prompt;
 mod recording;
 mod registry;
 mod remote;
+mod runner;
 mod runtime;
 mod session;
 mod shell;
@@ -70,6 +71,7 @@ pub use hooks::{
     HookBackend, HookBatch, HookConfiguration, HookEvent, HookForwardReport, HookGate, HookHelper,
     HookLimits, HookNews, HookQuestion, HookQuestionBatch, HookQuestionStream, HookReply,
     HookReport, HookRoute, HookServer, HookStream, HookVariables, ToolVerdict, common_hook_kinds,
+    merge_settings,
 };
 pub use logging::{LogLevel, LogLine, LogSink, set_logging};
 pub use login::{LoginEnvironmentView, LoginShellQuery, LoginSource};
@@ -91,7 +93,8 @@ pub use prompt::{
 };
 pub use recording::Recording;
 pub use registry::{MetricsView, SessionPermission, TerminalEntry, TombstoneEntry};
-pub use remote::{RunnerConfiguration, TokenProvider};
+pub use remote::{ClientIdentity, RunnerConfiguration, TokenProvider};
+pub use runner::{RunnerClient, RunnerSession, RunnerSessionState};
 pub use session::{DialogueSession, HeardSession};
 pub use shell::{
     SessionEvent, SessionEventBatch, SessionEventStream, SessionState, ShellConfiguration,

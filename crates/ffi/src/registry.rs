@@ -4,6 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bowline_lifecycle as core;
 
+use crate::events::ConnectionView;
 use crate::outcome::{code_and_signal, millis};
 use crate::permission::PermissionRecord;
 
@@ -21,6 +22,8 @@ pub struct TerminalEntry {
     pub containment: Option<String>,
     /// When it was started, in milliseconds since 1970.
     pub started_ms: u64,
+    /// How the link to the child's machine stands.
+    pub connection: ConnectionView,
 }
 
 /// How a terminal ended.
@@ -104,6 +107,7 @@ impl From<core::RegisteredTerminal> for TerminalEntry {
     fn from(it: core::RegisteredTerminal) -> Self {
         Self {
             id: it.id.to_string(),
+            connection: it.connection().into(),
             tag: it.tag.to_string(),
             pid: it.pid,
             containment: it.containment.map(|it| it.to_string()),

@@ -27,6 +27,9 @@ pub struct RunnerConfiguration {
     /// absent, it needs one for its name from an authority that browsers trust.
     #[uniffi(default = None)]
     pub certificates: Option<Vec<String>>,
+    /// How we prove who we are, to a runner that lets nobody in without a certificate.
+    #[uniffi(default = None)]
+    pub identity: Option<ClientIdentity>,
     /// Reach another machine without TLS: for networks that are encrypted themselves.
     #[uniffi(default = false)]
     pub is_unprotected: bool,
@@ -37,6 +40,17 @@ pub struct RunnerConfiguration {
     /// Who we are, for people who look at the runner's list.
     #[uniffi(default = None)]
     pub client: Option<String>,
+}
+
+/// How we prove who we are (mutual TLS). Both files are read for each connection, so that a renewed
+/// certificate is shown from then on.
+#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
+pub struct ClientIdentity {
+    /// A file with our certificate, and with those between it and the authority that the runner
+    /// knows, in PEM.
+    pub certificate: String,
+    /// A file with the private key of the first one, in PEM.
+    pub key: String,
 }
 
 /// Nothing of the credentials.
@@ -108,6 +122,10 @@ impl TryFrom<RunnerConfiguration> for core::Remote {
         } else if it.is_unprotected {
             remote.trust = core::Trust::Unprotected;
         }
+        remote.identity = it.identity.map(|it| core::Identity {
+            certificate: it.certificate.into(),
+            key: it.key.into(),
+        });
         if let Some(patience) = it.patience_ms {
             remote.patience = Duration::from_millis(patience);
         }

@@ -61,10 +61,11 @@ pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Sou
 pub use bowline_reducer as reducer;
 pub use bowline_transport::{
     BadUrl, ConnectionState, Containment, ContainmentProbe, CredentialsProvider, Drained,
-    Environment, Exit, ExitStatus, Ladder, LoginEnvironment, LoginFailure, LoginShell, LoginSource,
-    NoCredentials, NoToken, Provenance, ReconnectFailed, ReconnectFailure, Remote, RemoteError,
-    RemoteUrl, RetryError, SessionId, Signal, SignalError, SpawnError, TerminalSession,
-    TerminationReport, Token, TokenFile, Trust, Vitals, WindowSize, probe, run_guard,
+    Environment, Exit, ExitStatus, Identity, Ladder, LoginEnvironment, LoginFailure, LoginShell,
+    LoginSource, NoCredentials, NoToken, Provenance, ReconnectFailed, ReconnectFailure, Remote,
+    RemoteError, RemoteUrl, RetryError, SessionId, Signal, SignalError, SpawnError,
+    TerminalSession, TerminationReport, Token, TokenFile, Trust, Vitals, WindowSize, probe,
+    run_guard,
 };
 pub use bowline_transport::{Piece, journal, wire::StreamId};
 pub use command::{

@@ -2,7 +2,7 @@
 @_exported import BowlineCore
 
 /// The revision of the surface that these sources were generated for.
-private let revision: UInt32 = 3
+private let revision: UInt32 = 4
 
 extension Engine {
     /// An engine, which makes sessions.

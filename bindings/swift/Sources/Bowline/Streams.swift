@@ -138,3 +138,15 @@ extension HookServer {
         Bowline.batches(try questions(), linger: 0) { $0.cursor }
     }
 }
+
+extension TerminalExecutor {
+    /// The hooks from now on.
+    public func happenings(linger: UInt32 = 0) throws -> AsyncThrowingStream<HookBatch, any Error> {
+        Bowline.batches(try hooks(), linger: linger) { $0.cursor }
+    }
+
+    /// The questions of the hooks' gate, once: there is one who decides.
+    public func asked() throws -> AsyncThrowingStream<HookQuestionBatch, any Error> {
+        Bowline.batches(try questions(), linger: 0) { $0.cursor }
+    }
+}

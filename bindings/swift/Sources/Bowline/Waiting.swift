@@ -81,3 +81,22 @@ extension TerminalExecutor {
         try await waiting { try await self.execute(command: command, cancellation: $0) }
     }
 }
+
+extension HookServer {
+    /// Waits until a question does not wait any more: it was answered, its time has passed, or the
+    /// agent has gone away.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    public func untilWithdrawn(_ question: UInt64) async throws {
+        try await waiting { try await self.withdrawn(question: question, cancellation: $0) }
+    }
+}
+
+extension TerminalExecutor {
+    /// Waits until a question does not wait any more; see ``HookServer/untilWithdrawn(_:)``.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    public func untilWithdrawn(_ question: UInt64) async throws {
+        try await waiting { try await self.withdrawn(question: question, cancellation: $0) }
+    }
+}

@@ -2132,6 +2132,15 @@ public protocol EngineProtocol: AnyObject, Sendable {
     func respond(session: String, requestId: String, answer: PermissionAnswer, by: String?) async throws
 
     /**
+     * A runner, to look at what it has and to end it.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Configuration`] for an address or a certificate that is none.
+     */
+    func runner(runner: RunnerConfiguration) throws  -> RunnerClient
+
+    /**
      * Starts an agent. When an error comes back, nothing was started.
      *
      * # Errors
@@ -2468,6 +2477,23 @@ open func respond(session: String, requestId: String, answer: PermissionAnswer, 
 }
 
     /**
+     * A runner, to look at what it has and to end it.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Configuration`] for an address or a certificate that is none.
+     */
+open func runner(runner: RunnerConfiguration)throws  -> RunnerClient  {
+    return try  FfiConverterTypeRunnerClient_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_engine_runner(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeRunnerConfiguration_lower(runner),uniffiCallStatus
+    )
+})
+}
+
+    /**
      * Starts an agent. When an error comes back, nothing was started.
      *
      * # Errors
@@ -2666,7 +2692,7 @@ public func FfiConverterTypeEngine_lower(_ value: Engine) -> UInt64 {
 
 
 /**
- * The questions of a server's gate, in the order in which they were asked.
+ * The questions of a gate, in the order in which they were asked.
  */
 public protocol HookQuestionStreamProtocol: AnyObject, Sendable {
 
@@ -2688,7 +2714,7 @@ public protocol HookQuestionStreamProtocol: AnyObject, Sendable {
 
 }
 /**
- * The questions of a server's gate, in the order in which they were asked.
+ * The questions of a gate, in the order in which they were asked.
  */
 open class HookQuestionStream: HookQuestionStreamProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -2919,6 +2945,16 @@ public protocol HookServerProtocol: AnyObject, Sendable {
      */
     func url(interaction: String) throws  -> String
 
+    /**
+     * Waits until a question does not wait any more: it was answered, its time has passed, or the
+     * agent has gone away. A host that shows it takes it away then.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Cancelled`].
+     */
+    func withdrawn(question: UInt64, cancellation: Cancellation?) async throws
+
 }
 /**
  * A server on loopback that the agent's hooks reach, for one session.
@@ -3133,6 +3169,30 @@ open func url(interaction: String)throws  -> String  {
         FfiConverterString.lower(interaction),uniffiCallStatus
     )
 })
+}
+
+    /**
+     * Waits until a question does not wait any more: it was answered, its time has passed, or the
+     * agent has gone away. A host that shows it takes it away then.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Cancelled`].
+     */
+open func withdrawn(question: UInt64, cancellation: Cancellation? = nil)async throws   {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_hookserver_withdrawn(
+                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(question),FfiConverterOptionTypeCancellation.lower(cancellation)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_void,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_void,
+            freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            liftFunc: { $0 },
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
 }
 
 
@@ -4255,6 +4315,290 @@ public func FfiConverterTypeRecording_lift(_ handle: UInt64) throws -> Recording
 #endif
 public func FfiConverterTypeRecording_lower(_ value: Recording) -> UInt64 {
     return FfiConverterTypeRecording.lower(value)
+}
+
+
+
+
+
+
+/**
+ * A runner: what it has, and what it is to end. Holds no connection.
+ */
+public protocol RunnerClientProtocol: AnyObject, Sendable {
+
+    /**
+     * Ends a session and everything that came of it, whoever is attached, and takes it off the
+     * list.
+     *
+     * # Errors
+     *
+     * As [`session`](Self::session).
+     *
+     * `is_forced` does not ask it first; `keeps_log` leaves it in the list, with all that it said.
+     */
+    func end(id: String, isForced: Bool, keepsLog: Bool) async throws
+
+    /**
+     * What a session has written, from an offset on: 1 MiB at the most, and nothing when there is no
+     * more. What is missing for good is passed over; [`session`](Self::session) tells in its JSON
+     * what there is.
+     *
+     * # Errors
+     *
+     * As [`session`](Self::session).
+     */
+    func log(id: String, from: UInt64) async throws  -> Data
+
+    /**
+     * One session.
+     *
+     * # Errors
+     *
+     * As [`sessions`](Self::sessions), and [`BowlineError::NotFound`].
+     */
+    func session(id: String) async throws  -> RunnerSession
+
+    /**
+     * All sessions, the oldest first.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Start`] when the runner cannot be reached or does not let this host in,
+     * [`BowlineError::Refused`].
+     */
+    func sessions() async throws  -> [RunnerSession]
+
+    /**
+     * The transcript of a dialogue as far as it has come, as JSON, without attaching to it.
+     *
+     * # Errors
+     *
+     * As [`session`](Self::session).
+     */
+    func transcript(id: String) async throws  -> String
+
+}
+/**
+ * A runner: what it has, and what it is to end. Holds no connection.
+ */
+open class RunnerClient: RunnerClientProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_bowline_ffi_fn_clone_runnerclient(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_bowline_ffi_fn_free_runnerclient(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Ends a session and everything that came of it, whoever is attached, and takes it off the
+     * list.
+     *
+     * # Errors
+     *
+     * As [`session`](Self::session).
+     *
+     * `is_forced` does not ask it first; `keeps_log` leaves it in the list, with all that it said.
+     */
+open func end(id: String, isForced: Bool = false, keepsLog: Bool = false)async throws   {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_runnerclient_end(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(id),FfiConverterBool.lower(isForced),FfiConverterBool.lower(keepsLog)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_void,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_void,
+            freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            liftFunc: { $0 },
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * What a session has written, from an offset on: 1 MiB at the most, and nothing when there is no
+     * more. What is missing for good is passed over; [`session`](Self::session) tells in its JSON
+     * what there is.
+     *
+     * # Errors
+     *
+     * As [`session`](Self::session).
+     */
+open func log(id: String, from: UInt64 = UInt64(0))async throws  -> Data  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_runnerclient_log(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(id),FfiConverterUInt64.lower(from)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterData.lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * One session.
+     *
+     * # Errors
+     *
+     * As [`sessions`](Self::sessions), and [`BowlineError::NotFound`].
+     */
+open func session(id: String)async throws  -> RunnerSession  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_runnerclient_session(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(id)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeRunnerSession_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * All sessions, the oldest first.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Start`] when the runner cannot be reached or does not let this host in,
+     * [`BowlineError::Refused`].
+     */
+open func sessions()async throws  -> [RunnerSession]  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_runnerclient_sessions(
+                        self.uniffiCloneHandle()
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterSequenceTypeRunnerSession.lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * The transcript of a dialogue as far as it has come, as JSON, without attaching to it.
+     *
+     * # Errors
+     *
+     * As [`session`](Self::session).
+     */
+open func transcript(id: String)async throws  -> String  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_runnerclient_transcript(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(id)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterString.lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRunnerClient: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = RunnerClient
+
+    public static func lift(_ handle: UInt64) throws -> RunnerClient {
+        return RunnerClient(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: RunnerClient) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RunnerClient {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: RunnerClient, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRunnerClient_lift(_ handle: UInt64) throws -> RunnerClient {
+    return try FfiConverterTypeRunnerClient.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRunnerClient_lower(_ value: RunnerClient) -> UInt64 {
+    return FfiConverterTypeRunnerClient.lower(value)
 }
 
 
@@ -5610,6 +5954,15 @@ public func FfiConverterTypeShellSession_lower(_ value: ShellSession) -> UInt64 
 public protocol TerminalExecutorProtocol: AnyObject, Sendable {
 
     /**
+     * Answers a question.
+     *
+     * # Errors
+     *
+     * As [`HookServer::answer`](crate::HookServer::answer).
+     */
+    func answer(question: UInt64, reply: HookReply) throws
+
+    /**
      * Ends what is running, the terminal and the server for hooks, and waits until they are gone.
      *
      * # Errors
@@ -5658,6 +6011,16 @@ public protocol TerminalExecutorProtocol: AnyObject, Sendable {
     func hooks() throws  -> HookStream
 
     /**
+     * The questions of the hooks' gate, once: there is one who decides.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`] after the
+     * clean-up.
+     */
+    func questions() throws  -> HookQuestionStream
+
+    /**
      * Types bytes into the running command's terminal, if it is one of our own.
      *
      * # Errors
@@ -5665,6 +6028,16 @@ public protocol TerminalExecutorProtocol: AnyObject, Sendable {
      * [`BowlineError::NotFound`] when no command runs in one, or it has just ended.
      */
     func typeText(text: String) async throws
+
+    /**
+     * Waits until a question does not wait any more, as
+     * [`HookServer::withdrawn`](crate::HookServer::withdrawn).
+     *
+     * # Errors
+     *
+     * [`BowlineError::Cancelled`].
+     */
+    func withdrawn(question: UInt64, cancellation: Cancellation?) async throws
 
 }
 /**
@@ -5722,6 +6095,23 @@ open class TerminalExecutor: TerminalExecutorProtocol, @unchecked Sendable {
 
 
 
+
+    /**
+     * Answers a question.
+     *
+     * # Errors
+     *
+     * As [`HookServer::answer`](crate::HookServer::answer).
+     */
+open func answer(question: UInt64, reply: HookReply)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_terminalexecutor_answer(
+            self.uniffiCloneHandle(),
+        FfiConverterUInt64.lower(question),
+        FfiConverterTypeHookReply_lower(reply),uniffiCallStatus
+    )
+}
+}
 
     /**
      * Ends what is running, the terminal and the server for hooks, and waits until they are gone.
@@ -5822,6 +6212,23 @@ open func hooks()throws  -> HookStream  {
 }
 
     /**
+     * The questions of the hooks' gate, once: there is one who decides.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`] after the
+     * clean-up.
+     */
+open func questions()throws  -> HookQuestionStream  {
+    return try  FfiConverterTypeHookQuestionStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_terminalexecutor_questions(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
      * Types bytes into the running command's terminal, if it is one of our own.
      *
      * # Errors
@@ -5834,6 +6241,30 @@ open func typeText(text: String)async throws   {
             rustFutureFunc: {
                 uniffi_bowline_ffi_fn_method_terminalexecutor_type_text(
                         self.uniffiCloneHandle(),FfiConverterString.lower(text)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_void,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_void,
+            freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            liftFunc: { $0 },
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Waits until a question does not wait any more, as
+     * [`HookServer::withdrawn`](crate::HookServer::withdrawn).
+     *
+     * # Errors
+     *
+     * [`BowlineError::Cancelled`].
+     */
+open func withdrawn(question: UInt64, cancellation: Cancellation? = nil)async throws   {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_terminalexecutor_withdrawn(
+                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(question),FfiConverterOptionTypeCancellation.lower(cancellation)
                 )
             },
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
@@ -7051,6 +7482,78 @@ public func FfiConverterTypeChangeBatch_lift(_ buf: RustBuffer) throws -> Change
 #endif
 public func FfiConverterTypeChangeBatch_lower(_ value: ChangeBatch) -> RustBuffer {
     return FfiConverterTypeChangeBatch.lower(value)
+}
+
+
+/**
+ * How we prove who we are (mutual TLS). Both files are read for each connection, so that a renewed
+ * certificate is shown from then on.
+ */
+public struct ClientIdentity: Equatable, Hashable {
+    /**
+     * A file with our certificate, and with those between it and the authority that the runner
+     * knows, in PEM.
+     */
+    public var certificate: String
+    /**
+     * A file with the private key of the first one, in PEM.
+     */
+    public var key: String
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * A file with our certificate, and with those between it and the authority that the runner
+         * knows, in PEM.
+         */certificate: String,
+        /**
+         * A file with the private key of the first one, in PEM.
+         */key: String) {
+        self.certificate = certificate
+        self.key = key
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ClientIdentity: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeClientIdentity: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ClientIdentity {
+        return
+            try ClientIdentity(
+                certificate: FfiConverterString.read(from: &buf),
+                key: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: ClientIdentity, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.certificate, into: &buf)
+        FfiConverterString.write(value.key, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeClientIdentity_lift(_ buf: RustBuffer) throws -> ClientIdentity {
+    return try FfiConverterTypeClientIdentity.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeClientIdentity_lower(_ value: ClientIdentity) -> RustBuffer {
+    return FfiConverterTypeClientIdentity.lower(value)
 }
 
 
@@ -11849,6 +12352,10 @@ public struct RunnerConfiguration {
      */
     public var certificates: [String]?
     /**
+     * How we prove who we are, to a runner that lets nobody in without a certificate.
+     */
+    public var identity: ClientIdentity?
+    /**
      * Reach another machine without TLS: for networks that are encrypted themselves.
      */
     public var isUnprotected: Bool
@@ -11882,6 +12389,9 @@ public struct RunnerConfiguration {
          * absent, it needs one for its name from an authority that browsers trust.
          */certificates: [String]? = nil,
         /**
+         * How we prove who we are, to a runner that lets nobody in without a certificate.
+         */identity: ClientIdentity? = nil,
+        /**
          * Reach another machine without TLS: for networks that are encrypted themselves.
          */isUnprotected: Bool = false,
         /**
@@ -11896,6 +12406,7 @@ public struct RunnerConfiguration {
         self.tokenFile = tokenFile
         self.tokens = tokens
         self.certificates = certificates
+        self.identity = identity
         self.isUnprotected = isUnprotected
         self.patienceMs = patienceMs
         self.client = client
@@ -11922,6 +12433,7 @@ public struct FfiConverterTypeRunnerConfiguration: FfiConverterRustBuffer {
                 tokenFile: FfiConverterOptionString.read(from: &buf),
                 tokens: FfiConverterOptionTypeTokenProvider.read(from: &buf),
                 certificates: FfiConverterOptionSequenceString.read(from: &buf),
+                identity: FfiConverterOptionTypeClientIdentity.read(from: &buf),
                 isUnprotected: FfiConverterBool.read(from: &buf),
                 patienceMs: FfiConverterOptionUInt64.read(from: &buf),
                 client: FfiConverterOptionString.read(from: &buf)
@@ -11934,6 +12446,7 @@ public struct FfiConverterTypeRunnerConfiguration: FfiConverterRustBuffer {
         FfiConverterOptionString.write(value.tokenFile, into: &buf)
         FfiConverterOptionTypeTokenProvider.write(value.tokens, into: &buf)
         FfiConverterOptionSequenceString.write(value.certificates, into: &buf)
+        FfiConverterOptionTypeClientIdentity.write(value.identity, into: &buf)
         FfiConverterBool.write(value.isUnprotected, into: &buf)
         FfiConverterOptionUInt64.write(value.patienceMs, into: &buf)
         FfiConverterOptionString.write(value.client, into: &buf)
@@ -11953,6 +12466,187 @@ public func FfiConverterTypeRunnerConfiguration_lift(_ buf: RustBuffer) throws -
 #endif
 public func FfiConverterTypeRunnerConfiguration_lower(_ value: RunnerConfiguration) -> RustBuffer {
     return FfiConverterTypeRunnerConfiguration.lower(value)
+}
+
+
+/**
+ * A session that a runner keeps.
+ */
+public struct RunnerSession: Equatable, Hashable {
+    /**
+     * Its name for programs: what [`Engine::attach`](crate::Engine::attach) and
+     * [`Engine::attach_shell`](crate::Engine::attach_shell) ask for.
+     */
+    public var id: String
+    /**
+     * Its name for people.
+     */
+    public var name: String?
+    /**
+     * What kind it is.
+     */
+    public var kind: SessionKind
+    /**
+     * What was started.
+     */
+    public var program: String
+    /**
+     * Where, if somebody said.
+     */
+    public var cwd: String?
+    /**
+     * Whatever a host wants to find it by.
+     */
+    public var labels: [String: String]
+    /**
+     * How far it has come.
+     */
+    public var state: RunnerSessionState
+    /**
+     * The child's process on the runner's machine, while it runs.
+     */
+    public var pid: UInt32?
+    /**
+     * When it was started, in milliseconds since 1970.
+     */
+    public var startedMs: UInt64
+    /**
+     * When it ended, in milliseconds since 1970.
+     */
+    public var endedMs: UInt64?
+    /**
+     * Its exit code.
+     */
+    public var code: Int32?
+    /**
+     * The signal that ended it.
+     */
+    public var signal: Int32?
+    /**
+     * All that the runner says of it, a JSON object.
+     */
+    public var json: String
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Its name for programs: what [`Engine::attach`](crate::Engine::attach) and
+         * [`Engine::attach_shell`](crate::Engine::attach_shell) ask for.
+         */id: String,
+        /**
+         * Its name for people.
+         */name: String?,
+        /**
+         * What kind it is.
+         */kind: SessionKind,
+        /**
+         * What was started.
+         */program: String,
+        /**
+         * Where, if somebody said.
+         */cwd: String?,
+        /**
+         * Whatever a host wants to find it by.
+         */labels: [String: String],
+        /**
+         * How far it has come.
+         */state: RunnerSessionState,
+        /**
+         * The child's process on the runner's machine, while it runs.
+         */pid: UInt32?,
+        /**
+         * When it was started, in milliseconds since 1970.
+         */startedMs: UInt64,
+        /**
+         * When it ended, in milliseconds since 1970.
+         */endedMs: UInt64?,
+        /**
+         * Its exit code.
+         */code: Int32?,
+        /**
+         * The signal that ended it.
+         */signal: Int32?,
+        /**
+         * All that the runner says of it, a JSON object.
+         */json: String) {
+        self.id = id
+        self.name = name
+        self.kind = kind
+        self.program = program
+        self.cwd = cwd
+        self.labels = labels
+        self.state = state
+        self.pid = pid
+        self.startedMs = startedMs
+        self.endedMs = endedMs
+        self.code = code
+        self.signal = signal
+        self.json = json
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RunnerSession: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRunnerSession: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RunnerSession {
+        return
+            try RunnerSession(
+                id: FfiConverterString.read(from: &buf),
+                name: FfiConverterOptionString.read(from: &buf),
+                kind: FfiConverterTypeSessionKind.read(from: &buf),
+                program: FfiConverterString.read(from: &buf),
+                cwd: FfiConverterOptionString.read(from: &buf),
+                labels: FfiConverterDictionaryStringString.read(from: &buf),
+                state: FfiConverterTypeRunnerSessionState.read(from: &buf),
+                pid: FfiConverterOptionUInt32.read(from: &buf),
+                startedMs: FfiConverterUInt64.read(from: &buf),
+                endedMs: FfiConverterOptionUInt64.read(from: &buf),
+                code: FfiConverterOptionInt32.read(from: &buf),
+                signal: FfiConverterOptionInt32.read(from: &buf),
+                json: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: RunnerSession, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.id, into: &buf)
+        FfiConverterOptionString.write(value.name, into: &buf)
+        FfiConverterTypeSessionKind.write(value.kind, into: &buf)
+        FfiConverterString.write(value.program, into: &buf)
+        FfiConverterOptionString.write(value.cwd, into: &buf)
+        FfiConverterDictionaryStringString.write(value.labels, into: &buf)
+        FfiConverterTypeRunnerSessionState.write(value.state, into: &buf)
+        FfiConverterOptionUInt32.write(value.pid, into: &buf)
+        FfiConverterUInt64.write(value.startedMs, into: &buf)
+        FfiConverterOptionUInt64.write(value.endedMs, into: &buf)
+        FfiConverterOptionInt32.write(value.code, into: &buf)
+        FfiConverterOptionInt32.write(value.signal, into: &buf)
+        FfiConverterString.write(value.json, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRunnerSession_lift(_ buf: RustBuffer) throws -> RunnerSession {
+    return try FfiConverterTypeRunnerSession.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRunnerSession_lower(_ value: RunnerSession) -> RustBuffer {
+    return FfiConverterTypeRunnerSession.lower(value)
 }
 
 
@@ -13330,6 +14024,10 @@ public struct TerminalEntry: Equatable, Hashable {
      * When it was started, in milliseconds since 1970.
      */
     public var startedMs: UInt64
+    /**
+     * How the link to the child's machine stands.
+     */
+    public var connection: ConnectionView
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -13349,12 +14047,16 @@ public struct TerminalEntry: Equatable, Hashable {
          */containment: String?,
         /**
          * When it was started, in milliseconds since 1970.
-         */startedMs: UInt64) {
+         */startedMs: UInt64,
+        /**
+         * How the link to the child's machine stands.
+         */connection: ConnectionView) {
         self.id = id
         self.tag = tag
         self.pid = pid
         self.containment = containment
         self.startedMs = startedMs
+        self.connection = connection
     }
 
 
@@ -13377,7 +14079,8 @@ public struct FfiConverterTypeTerminalEntry: FfiConverterRustBuffer {
                 tag: FfiConverterString.read(from: &buf),
                 pid: FfiConverterOptionUInt32.read(from: &buf),
                 containment: FfiConverterOptionString.read(from: &buf),
-                startedMs: FfiConverterUInt64.read(from: &buf)
+                startedMs: FfiConverterUInt64.read(from: &buf),
+                connection: FfiConverterTypeConnectionView.read(from: &buf)
         )
     }
 
@@ -13387,6 +14090,7 @@ public struct FfiConverterTypeTerminalEntry: FfiConverterRustBuffer {
         FfiConverterOptionUInt32.write(value.pid, into: &buf)
         FfiConverterOptionString.write(value.containment, into: &buf)
         FfiConverterUInt64.write(value.startedMs, into: &buf)
+        FfiConverterTypeConnectionView.write(value.connection, into: &buf)
     }
 }
 
@@ -18787,6 +19491,91 @@ public func FfiConverterTypeRequestState_lower(_ value: RequestState) -> RustBuf
 
 
 /**
+ * How far a session at a runner has come.
+ */
+
+public enum RunnerSessionState: Equatable, Hashable {
+
+    /**
+     * It runs.
+     */
+    case running
+    /**
+     * It has ended.
+     */
+    case exited
+    /**
+     * What kept it was killed, and everything of it with it.
+     */
+    case lost
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RunnerSessionState: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRunnerSessionState: FfiConverterRustBuffer {
+    typealias SwiftType = RunnerSessionState
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RunnerSessionState {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .running
+
+        case 2: return .exited
+
+        case 3: return .lost
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: RunnerSessionState, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .running:
+            writeInt(&buf, Int32(1))
+
+
+        case .exited:
+            writeInt(&buf, Int32(2))
+
+
+        case .lost:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRunnerSessionState_lift(_ buf: RustBuffer) throws -> RunnerSessionState {
+    return try FfiConverterTypeRunnerSessionState.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRunnerSessionState_lower(_ value: RunnerSessionState) -> RustBuffer {
+    return FfiConverterTypeRunnerSessionState.lower(value)
+}
+
+
+
+/**
  * Something that a session tells.
  */
 
@@ -20631,6 +21420,30 @@ fileprivate struct FfiConverterOptionTypeChangeBatch: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeClientIdentity: FfiConverterRustBuffer {
+    typealias SwiftType = ClientIdentity?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeClientIdentity.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeClientIdentity.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeDialogueEventBatch: FfiConverterRustBuffer {
     typealias SwiftType = DialogueEventBatch?
 
@@ -21864,6 +22677,31 @@ fileprivate struct FfiConverterSequenceTypeQuestionOption: FfiConverterRustBuffe
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeRunnerSession: FfiConverterRustBuffer {
+    typealias SwiftType = [RunnerSession]
+
+    public static func write(_ value: [RunnerSession], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeRunnerSession.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RunnerSession] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [RunnerSession]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeRunnerSession.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeSessionPermission: FfiConverterRustBuffer {
     typealias SwiftType = [SessionPermission]
 
@@ -22314,6 +23152,24 @@ public func commonHookKinds() -> [String]  {
 })
 }
 /**
+ * Adds hooks, as [`HookServer::settings`](crate::HookServer::settings) gives them, to settings of the
+ * agent, behind those that are there: the agent runs all of an event. Both are JSON objects, and so
+ * is what comes of it.
+ *
+ * # Errors
+ *
+ * [`BowlineError::Configuration`] when one of them is not what the agent takes.
+ */
+public func mergeSettings(settings: String, hooks: String)throws  -> String  {
+    return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_func_merge_settings(
+        FfiConverterString.lower(settings),
+        FfiConverterString.lower(hooks),uniffiCallStatus
+    )
+})
+}
+/**
  * Hands log lines of this level and graver ones to `sink`, in the place of the one before; without
  * one, nothing is told any more.
  *
@@ -22364,6 +23220,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_func_common_hook_kinds() != 56507) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_func_merge_settings() != 43885) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_func_set_logging() != 34288) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -22388,7 +23247,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_attach_heard() != 35924) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_attach_shell() != 23611) {
+    if (uniffi_bowline_ffi_checksum_method_engine_attach_shell() != 1040) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_engine_login_environment() != 12618) {
@@ -22409,6 +23268,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_respond() != 7794) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_engine_runner() != 8862) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_engine_start() != 14317) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -22421,7 +23283,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_start_hooks() != 57604) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_start_shell() != 47541) {
+    if (uniffi_bowline_ffi_checksum_method_engine_start_shell() != 47690) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_engine_terminals() != 33786) {
@@ -22434,6 +23296,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialogueeventstream_stop() != 41843) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_answer() != 59824) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_terminalexecutor_cleanup() != 51205) {
@@ -22451,7 +23316,13 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_terminalexecutor_hooks() != 25161) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_questions() != 50651) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text() != 65334) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_withdrawn() != 20121) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hostterminal_start_command() != 42459) {
@@ -22463,12 +23334,6 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_hostterminal_cleanup() != 12255) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookquestionstream_next() != 17152) {
-        return InitializationResult.apiChecksumMismatch
-    }
-    if (uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() != 46772) {
-        return InitializationResult.apiChecksumMismatch
-    }
     if (uniffi_bowline_ffi_checksum_method_hookserver_answer() != 40325) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -22478,7 +23343,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_hookserver_events() != 59999) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_questions() != 36989) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_questions() != 18405) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hookserver_report() != 50527) {
@@ -22496,10 +23361,19 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_hookserver_url() != 10826) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_hookserver_withdrawn() != 52099) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_hookstream_next() != 293) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hookstream_stop() != 44822) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_hookquestionstream_next() != 42752) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() != 6570) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_logsink_log() != 13933) {
@@ -22511,13 +23385,13 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() != 2250) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() != 14623) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() != 19075) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() != 46542) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_events() != 43738) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_events() != 31359) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_flush() != 34621) {
@@ -22566,6 +23440,21 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_tokenprovider_token() != 52885) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_end() != 33040) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_log() != 4448) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_session() != 7266) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_sessions() != 15813) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_transcript() != 53083) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_changes() != 14997) {
@@ -22643,19 +23532,13 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_unpause() != 36693) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessioneventstream_next() != 60728) {
-        return InitializationResult.apiChecksumMismatch
-    }
-    if (uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() != 35690) {
-        return InitializationResult.apiChecksumMismatch
-    }
     if (uniffi_bowline_ffi_checksum_method_shellsession_connection() != 12601) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_shellsession_detach() != 37298) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_events() != 21889) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_events() != 36055) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_shellsession_exited() != 28134) {
@@ -22685,10 +23568,10 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_shellsession_signal() != 12792) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_state() != 64210) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_state() != 3846) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_submit() != 32460) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_submit() != 46959) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_shellsession_terminal() != 5618) {
@@ -22701,6 +23584,12 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_shellsession_type_text() != 43889) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_sessioneventstream_next() != 21294) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() != 41640) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_cursor() != 47031) {

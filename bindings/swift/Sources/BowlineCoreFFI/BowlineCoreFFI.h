@@ -418,6 +418,11 @@ uint64_t uniffi_bowline_ffi_fn_method_engine_open_recording(uint64_t ptr, RustBu
 uint64_t uniffi_bowline_ffi_fn_method_engine_respond(uint64_t ptr, RustBuffer session, RustBuffer request_id, RustBuffer answer, RustBuffer by
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_RUNNER
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_RUNNER
+uint64_t uniffi_bowline_ffi_fn_method_engine_runner(uint64_t ptr, RustBuffer runner, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_START
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_START
 uint64_t uniffi_bowline_ffi_fn_method_engine_start(uint64_t ptr, RustBuffer configuration
@@ -483,6 +488,11 @@ uint64_t uniffi_bowline_ffi_fn_clone_terminalexecutor(uint64_t handle, RustCallS
 void uniffi_bowline_ffi_fn_free_terminalexecutor(uint64_t handle, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_TERMINALEXECUTOR_ANSWER
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_TERMINALEXECUTOR_ANSWER
+void uniffi_bowline_ffi_fn_method_terminalexecutor_answer(uint64_t ptr, uint64_t question, RustBuffer reply, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_TERMINALEXECUTOR_CLEANUP
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_TERMINALEXECUTOR_CLEANUP
 uint64_t uniffi_bowline_ffi_fn_method_terminalexecutor_cleanup(uint64_t ptr
@@ -508,9 +518,19 @@ uint64_t uniffi_bowline_ffi_fn_method_terminalexecutor_execute(uint64_t ptr, Rus
 uint64_t uniffi_bowline_ffi_fn_method_terminalexecutor_hooks(uint64_t ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_TERMINALEXECUTOR_QUESTIONS
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_TERMINALEXECUTOR_QUESTIONS
+uint64_t uniffi_bowline_ffi_fn_method_terminalexecutor_questions(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_TERMINALEXECUTOR_TYPE_TEXT
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_TERMINALEXECUTOR_TYPE_TEXT
 uint64_t uniffi_bowline_ffi_fn_method_terminalexecutor_type_text(uint64_t ptr, RustBuffer text
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_TERMINALEXECUTOR_WITHDRAWN
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_TERMINALEXECUTOR_WITHDRAWN
+uint64_t uniffi_bowline_ffi_fn_method_terminalexecutor_withdrawn(uint64_t ptr, uint64_t question, RustBuffer cancellation
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_HOSTTERMINAL
@@ -541,26 +561,6 @@ void uniffi_bowline_ffi_fn_method_hostterminal_end_command(uint64_t ptr, uint64_
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOSTTERMINAL_CLEANUP
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOSTTERMINAL_CLEANUP
 void uniffi_bowline_ffi_fn_method_hostterminal_cleanup(uint64_t ptr, RustBuffer session, RustCallStatus *_Nonnull out_status
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_HOOKQUESTIONSTREAM
-#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_HOOKQUESTIONSTREAM
-uint64_t uniffi_bowline_ffi_fn_clone_hookquestionstream(uint64_t handle, RustCallStatus *_Nonnull out_status
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_HOOKQUESTIONSTREAM
-#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_HOOKQUESTIONSTREAM
-void uniffi_bowline_ffi_fn_free_hookquestionstream(uint64_t handle, RustCallStatus *_Nonnull out_status
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKQUESTIONSTREAM_NEXT
-#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKQUESTIONSTREAM_NEXT
-uint64_t uniffi_bowline_ffi_fn_method_hookquestionstream_next(uint64_t ptr, uint64_t cursor, uint32_t most, uint32_t linger_ms
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKQUESTIONSTREAM_STOP
-#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKQUESTIONSTREAM_STOP
-void uniffi_bowline_ffi_fn_method_hookquestionstream_stop(uint64_t ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_HOOKSERVER
@@ -618,6 +618,11 @@ RustBuffer uniffi_bowline_ffi_fn_method_hookserver_token(uint64_t ptr, RustCallS
 RustBuffer uniffi_bowline_ffi_fn_method_hookserver_url(uint64_t ptr, RustBuffer interaction, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_WITHDRAWN
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_WITHDRAWN
+uint64_t uniffi_bowline_ffi_fn_method_hookserver_withdrawn(uint64_t ptr, uint64_t question, RustBuffer cancellation
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_HOOKSTREAM
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_HOOKSTREAM
 uint64_t uniffi_bowline_ffi_fn_clone_hookstream(uint64_t handle, RustCallStatus *_Nonnull out_status
@@ -636,6 +641,26 @@ uint64_t uniffi_bowline_ffi_fn_method_hookstream_next(uint64_t ptr, uint64_t cur
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSTREAM_STOP
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSTREAM_STOP
 void uniffi_bowline_ffi_fn_method_hookstream_stop(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_HOOKQUESTIONSTREAM
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_HOOKQUESTIONSTREAM
+uint64_t uniffi_bowline_ffi_fn_clone_hookquestionstream(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_HOOKQUESTIONSTREAM
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_HOOKQUESTIONSTREAM
+void uniffi_bowline_ffi_fn_free_hookquestionstream(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKQUESTIONSTREAM_NEXT
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKQUESTIONSTREAM_NEXT
+uint64_t uniffi_bowline_ffi_fn_method_hookquestionstream_next(uint64_t ptr, uint64_t cursor, uint32_t most, uint32_t linger_ms
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKQUESTIONSTREAM_STOP
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKQUESTIONSTREAM_STOP
+void uniffi_bowline_ffi_fn_method_hookquestionstream_stop(uint64_t ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_LOGSINK
@@ -808,6 +833,41 @@ void uniffi_bowline_ffi_fn_init_callback_vtable_tokenprovider(const UniffiVTable
 RustBuffer uniffi_bowline_ffi_fn_method_tokenprovider_token(uint64_t ptr, int8_t was_refused, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_RUNNERCLIENT
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_RUNNERCLIENT
+uint64_t uniffi_bowline_ffi_fn_clone_runnerclient(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_RUNNERCLIENT
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_RUNNERCLIENT
+void uniffi_bowline_ffi_fn_free_runnerclient(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_RUNNERCLIENT_END
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_RUNNERCLIENT_END
+uint64_t uniffi_bowline_ffi_fn_method_runnerclient_end(uint64_t ptr, RustBuffer id, int8_t is_forced, int8_t keeps_log
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_RUNNERCLIENT_LOG
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_RUNNERCLIENT_LOG
+uint64_t uniffi_bowline_ffi_fn_method_runnerclient_log(uint64_t ptr, RustBuffer id, uint64_t from
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_RUNNERCLIENT_SESSION
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_RUNNERCLIENT_SESSION
+uint64_t uniffi_bowline_ffi_fn_method_runnerclient_session(uint64_t ptr, RustBuffer id
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_RUNNERCLIENT_SESSIONS
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_RUNNERCLIENT_SESSIONS
+uint64_t uniffi_bowline_ffi_fn_method_runnerclient_sessions(uint64_t ptr
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_RUNNERCLIENT_TRANSCRIPT
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_RUNNERCLIENT_TRANSCRIPT
+uint64_t uniffi_bowline_ffi_fn_method_runnerclient_transcript(uint64_t ptr, RustBuffer id
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_DIALOGUESESSION
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_DIALOGUESESSION
 uint64_t uniffi_bowline_ffi_fn_clone_dialoguesession(uint64_t handle, RustCallStatus *_Nonnull out_status
@@ -943,26 +1003,6 @@ uint64_t uniffi_bowline_ffi_fn_method_dialoguesession_terminate(uint64_t ptr
 uint64_t uniffi_bowline_ffi_fn_method_dialoguesession_unpause(uint64_t ptr
 );
 #endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_SESSIONEVENTSTREAM
-#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_SESSIONEVENTSTREAM
-uint64_t uniffi_bowline_ffi_fn_clone_sessioneventstream(uint64_t handle, RustCallStatus *_Nonnull out_status
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_SESSIONEVENTSTREAM
-#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_SESSIONEVENTSTREAM
-void uniffi_bowline_ffi_fn_free_sessioneventstream(uint64_t handle, RustCallStatus *_Nonnull out_status
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SESSIONEVENTSTREAM_NEXT
-#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SESSIONEVENTSTREAM_NEXT
-uint64_t uniffi_bowline_ffi_fn_method_sessioneventstream_next(uint64_t ptr, uint64_t cursor, uint32_t most, uint32_t linger_ms
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SESSIONEVENTSTREAM_STOP
-#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SESSIONEVENTSTREAM_STOP
-void uniffi_bowline_ffi_fn_method_sessioneventstream_stop(uint64_t ptr, RustCallStatus *_Nonnull out_status
-);
-#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_SHELLSESSION
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_SHELLSESSION
 uint64_t uniffi_bowline_ffi_fn_clone_shellsession(uint64_t handle, RustCallStatus *_Nonnull out_status
@@ -1063,6 +1103,26 @@ uint64_t uniffi_bowline_ffi_fn_method_shellsession_type_bytes(uint64_t ptr, Rust
 uint64_t uniffi_bowline_ffi_fn_method_shellsession_type_text(uint64_t ptr, RustBuffer text
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_SESSIONEVENTSTREAM
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_SESSIONEVENTSTREAM
+uint64_t uniffi_bowline_ffi_fn_clone_sessioneventstream(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_SESSIONEVENTSTREAM
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_SESSIONEVENTSTREAM
+void uniffi_bowline_ffi_fn_free_sessioneventstream(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SESSIONEVENTSTREAM_NEXT
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SESSIONEVENTSTREAM_NEXT
+uint64_t uniffi_bowline_ffi_fn_method_sessioneventstream_next(uint64_t ptr, uint64_t cursor, uint32_t most, uint32_t linger_ms
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SESSIONEVENTSTREAM_STOP
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_SESSIONEVENTSTREAM_STOP
+void uniffi_bowline_ffi_fn_method_sessioneventstream_stop(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_TRANSCRIPTSNAPSHOT
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_TRANSCRIPTSNAPSHOT
 uint64_t uniffi_bowline_ffi_fn_clone_transcriptsnapshot(uint64_t handle, RustCallStatus *_Nonnull out_status
@@ -1131,6 +1191,11 @@ RustBuffer uniffi_bowline_ffi_fn_func_probe_containment(RustCallStatus *_Nonnull
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FUNC_COMMON_HOOK_KINDS
 RustBuffer uniffi_bowline_ffi_fn_func_common_hook_kinds(RustCallStatus *_Nonnull out_status
 
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FUNC_MERGE_SETTINGS
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FUNC_MERGE_SETTINGS
+RustBuffer uniffi_bowline_ffi_fn_func_merge_settings(RustBuffer settings, RustBuffer hooks, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FUNC_SET_LOGGING
@@ -1434,6 +1499,12 @@ uint16_t uniffi_bowline_ffi_checksum_func_common_hook_kinds(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_FUNC_MERGE_SETTINGS
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_FUNC_MERGE_SETTINGS
+uint16_t uniffi_bowline_ffi_checksum_func_merge_settings(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_FUNC_SET_LOGGING
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_FUNC_SET_LOGGING
 uint16_t uniffi_bowline_ffi_checksum_func_set_logging(void
@@ -1524,6 +1595,12 @@ uint16_t uniffi_bowline_ffi_checksum_method_engine_respond(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_RUNNER
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_RUNNER
+uint16_t uniffi_bowline_ffi_checksum_method_engine_runner(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_START
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_START
 uint16_t uniffi_bowline_ffi_checksum_method_engine_start(void
@@ -1578,6 +1655,12 @@ uint16_t uniffi_bowline_ffi_checksum_method_dialogueeventstream_stop(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_TERMINALEXECUTOR_ANSWER
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_TERMINALEXECUTOR_ANSWER
+uint16_t uniffi_bowline_ffi_checksum_method_terminalexecutor_answer(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_TERMINALEXECUTOR_CLEANUP
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_TERMINALEXECUTOR_CLEANUP
 uint16_t uniffi_bowline_ffi_checksum_method_terminalexecutor_cleanup(void
@@ -1608,9 +1691,21 @@ uint16_t uniffi_bowline_ffi_checksum_method_terminalexecutor_hooks(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_TERMINALEXECUTOR_QUESTIONS
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_TERMINALEXECUTOR_QUESTIONS
+uint16_t uniffi_bowline_ffi_checksum_method_terminalexecutor_questions(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_TERMINALEXECUTOR_TYPE_TEXT
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_TERMINALEXECUTOR_TYPE_TEXT
 uint16_t uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_TERMINALEXECUTOR_WITHDRAWN
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_TERMINALEXECUTOR_WITHDRAWN
+uint16_t uniffi_bowline_ffi_checksum_method_terminalexecutor_withdrawn(void
 
 );
 #endif
@@ -1629,18 +1724,6 @@ uint16_t uniffi_bowline_ffi_checksum_method_hostterminal_end_command(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOSTTERMINAL_CLEANUP
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOSTTERMINAL_CLEANUP
 uint16_t uniffi_bowline_ffi_checksum_method_hostterminal_cleanup(void
-
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKQUESTIONSTREAM_NEXT
-#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKQUESTIONSTREAM_NEXT
-uint16_t uniffi_bowline_ffi_checksum_method_hookquestionstream_next(void
-
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKQUESTIONSTREAM_STOP
-#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKQUESTIONSTREAM_STOP
-uint16_t uniffi_bowline_ffi_checksum_method_hookquestionstream_stop(void
 
 );
 #endif
@@ -1698,6 +1781,12 @@ uint16_t uniffi_bowline_ffi_checksum_method_hookserver_url(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_WITHDRAWN
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_WITHDRAWN
+uint16_t uniffi_bowline_ffi_checksum_method_hookserver_withdrawn(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSTREAM_NEXT
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSTREAM_NEXT
 uint16_t uniffi_bowline_ffi_checksum_method_hookstream_next(void
@@ -1707,6 +1796,18 @@ uint16_t uniffi_bowline_ffi_checksum_method_hookstream_next(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSTREAM_STOP
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSTREAM_STOP
 uint16_t uniffi_bowline_ffi_checksum_method_hookstream_stop(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKQUESTIONSTREAM_NEXT
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKQUESTIONSTREAM_NEXT
+uint16_t uniffi_bowline_ffi_checksum_method_hookquestionstream_next(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKQUESTIONSTREAM_STOP
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKQUESTIONSTREAM_STOP
+uint16_t uniffi_bowline_ffi_checksum_method_hookquestionstream_stop(void
 
 );
 #endif
@@ -1839,6 +1940,36 @@ uint16_t uniffi_bowline_ffi_checksum_method_recording_snapshot(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_TOKENPROVIDER_TOKEN
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_TOKENPROVIDER_TOKEN
 uint16_t uniffi_bowline_ffi_checksum_method_tokenprovider_token(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_RUNNERCLIENT_END
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_RUNNERCLIENT_END
+uint16_t uniffi_bowline_ffi_checksum_method_runnerclient_end(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_RUNNERCLIENT_LOG
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_RUNNERCLIENT_LOG
+uint16_t uniffi_bowline_ffi_checksum_method_runnerclient_log(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_RUNNERCLIENT_SESSION
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_RUNNERCLIENT_SESSION
+uint16_t uniffi_bowline_ffi_checksum_method_runnerclient_session(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_RUNNERCLIENT_SESSIONS
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_RUNNERCLIENT_SESSIONS
+uint16_t uniffi_bowline_ffi_checksum_method_runnerclient_sessions(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_RUNNERCLIENT_TRANSCRIPT
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_RUNNERCLIENT_TRANSCRIPT
+uint16_t uniffi_bowline_ffi_checksum_method_runnerclient_transcript(void
 
 );
 #endif
@@ -1992,18 +2123,6 @@ uint16_t uniffi_bowline_ffi_checksum_method_dialoguesession_unpause(void
 
 );
 #endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SESSIONEVENTSTREAM_NEXT
-#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SESSIONEVENTSTREAM_NEXT
-uint16_t uniffi_bowline_ffi_checksum_method_sessioneventstream_next(void
-
-);
-#endif
-#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SESSIONEVENTSTREAM_STOP
-#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SESSIONEVENTSTREAM_STOP
-uint16_t uniffi_bowline_ffi_checksum_method_sessioneventstream_stop(void
-
-);
-#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_CONNECTION
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_CONNECTION
 uint16_t uniffi_bowline_ffi_checksum_method_shellsession_connection(void
@@ -2109,6 +2228,18 @@ uint16_t uniffi_bowline_ffi_checksum_method_shellsession_type_bytes(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_TYPE_TEXT
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SHELLSESSION_TYPE_TEXT
 uint16_t uniffi_bowline_ffi_checksum_method_shellsession_type_text(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SESSIONEVENTSTREAM_NEXT
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SESSIONEVENTSTREAM_NEXT
+uint16_t uniffi_bowline_ffi_checksum_method_sessioneventstream_next(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SESSIONEVENTSTREAM_STOP
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_SESSIONEVENTSTREAM_STOP
+uint16_t uniffi_bowline_ffi_checksum_method_sessioneventstream_stop(void
 
 );
 #endif

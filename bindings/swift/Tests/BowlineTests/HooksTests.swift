@@ -80,6 +80,44 @@ final class HooksTests: TimedTestCase {
         XCTAssertEqual(late, "Ended")
     }
 
+    func testTheHostDecidesAboutTheToolsOfACommand() async throws {
+        let nobody = HookReply.tool(
+            verdict: .deny, reason: "nobody", updatedInput: nil, context: nil)
+        let gate = HookGate(kinds: ["PreToolUse"], deadlineMs: 30_000, fallback: nobody)
+        let executor = try await engine().startExecutor(
+            configuration: ExecutorConfiguration(
+                session: "session-1", hooks: HookConfiguration(gate: gate), hookGraceMs: 500))
+        let news = try executor.happenings()
+        let questions = try executor.questions()
+        let second = await refused { _ = try executor.asked() }
+        XCTAssertEqual(second, "Busy")
+        var command = try command("i1")
+        command.prompt = "/tool ls"
+        async let running = executor.run(command)
+        let asked = try await questions.next(cursor: 0, most: 1, lingerMs: 0)
+        guard let question = asked?.events.first else { throw NeverCame() }
+        XCTAssertEqual(question.event.kind, "PreToolUse")
+        async let withdrawn: Void = executor.untilWithdrawn(question.question)
+        let allow = HookReply.tool(verdict: .allow, reason: nil, updatedInput: nil, context: nil)
+        try executor.answer(question: question.question, reply: allow)
+        try await withdrawn
+        try await executor.withdrawn(question: question.question)
+        let again = await refused {
+            try executor.answer(question: question.question, reply: .nothing)
+        }
+        XCTAssertEqual(again, "NotFound")
+        let outcome = try await running
+        XCTAssertEqual(outcome.evidence, .complete)
+        _ = try await executor.cleanup()
+        var kinds: [String] = []
+        for try await batch in news {
+            for case .event(let event) in batch.events { kinds.append(event.kind) }
+        }
+        XCTAssertTrue(kinds.contains("PostToolUse"), "\(kinds)")
+        let late = await refused { _ = try executor.questions() }
+        XCTAssertEqual(late, "Ended")
+    }
+
     private final class Terminal: HostTerminal {
         let calls = Shared<String>()
         let start: @Sendable (HostTerminalCommand) throws -> Void

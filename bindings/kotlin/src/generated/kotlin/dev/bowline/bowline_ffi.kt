@@ -772,6 +772,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_func_common_hook_kinds(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_func_merge_settings(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_func_set_logging(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_cancellation_cancel(
@@ -802,6 +804,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_respond(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_engine_runner(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_start(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_start_executor(
@@ -820,6 +824,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialogueeventstream_stop(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_answer(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_cleanup(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_command_ended(
@@ -830,17 +836,17 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_hooks(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_questions(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_withdrawn(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hostterminal_start_command(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hostterminal_end_command(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hostterminal_cleanup(
-    ): Int
-    external fun uniffi_bowline_ffi_checksum_method_hookquestionstream_next(
-    ): Int
-    external fun uniffi_bowline_ffi_checksum_method_hookquestionstream_stop(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookserver_answer(
     ): Int
@@ -860,9 +866,15 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookserver_url(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_hookserver_withdrawn(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookstream_next(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookstream_stop(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_hookquestionstream_next(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_hookquestionstream_stop(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_logsink_log(
     ): Int
@@ -907,6 +919,16 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_recording_snapshot(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_tokenprovider_token(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_runnerclient_end(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_runnerclient_log(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_runnerclient_session(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_runnerclient_sessions(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_runnerclient_transcript(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_changes(
     ): Int
@@ -958,10 +980,6 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_unpause(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_sessioneventstream_next(
-    ): Int
-    external fun uniffi_bowline_ffi_checksum_method_sessioneventstream_stop(
-    ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_connection(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_detach(
@@ -997,6 +1015,10 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_shellsession_type_bytes(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_type_text(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_sessioneventstream_next(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_sessioneventstream_stop(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_transcriptsnapshot_cursor(
     ): Int
@@ -1079,6 +1101,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_respond(`ptr`: Long,`session`: RustBuffer.ByValue,`requestId`: RustBuffer.ByValue,`answer`: RustBuffer.ByValue,`by`: RustBuffer.ByValue,
     ): Long
+    external fun uniffi_bowline_ffi_fn_method_engine_runner(`ptr`: Long,`runner`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_start(`ptr`: Long,`configuration`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_start_executor(`ptr`: Long,`configuration`: RustBuffer.ByValue,`terminal`: RustBuffer.ByValue,
@@ -1105,6 +1129,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_free_terminalexecutor(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
+    external fun uniffi_bowline_ffi_fn_method_terminalexecutor_answer(`ptr`: Long,`question`: Long,`reply`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
     external fun uniffi_bowline_ffi_fn_method_terminalexecutor_cleanup(`ptr`: Long,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_terminalexecutor_command_ended(`ptr`: Long,`run`: Long,`output`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
@@ -1115,7 +1141,11 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_terminalexecutor_hooks(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
+    external fun uniffi_bowline_ffi_fn_method_terminalexecutor_questions(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_terminalexecutor_type_text(`ptr`: Long,`text`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_terminalexecutor_withdrawn(`ptr`: Long,`question`: Long,`cancellation`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_clone_hostterminal(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
@@ -1128,14 +1158,6 @@ internal object UniffiLib {
     external fun uniffi_bowline_ffi_fn_method_hostterminal_end_command(`ptr`: Long,`run`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_bowline_ffi_fn_method_hostterminal_cleanup(`ptr`: Long,`session`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
-    ): Unit
-    external fun uniffi_bowline_ffi_fn_clone_hookquestionstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
-    ): Long
-    external fun uniffi_bowline_ffi_fn_free_hookquestionstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
-    ): Unit
-    external fun uniffi_bowline_ffi_fn_method_hookquestionstream_next(`ptr`: Long,`cursor`: Long,`most`: Int,`lingerMs`: Int,
-    ): Long
-    external fun uniffi_bowline_ffi_fn_method_hookquestionstream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_bowline_ffi_fn_clone_hookserver(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
@@ -1159,6 +1181,8 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_hookserver_url(`ptr`: Long,`interaction`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_method_hookserver_withdrawn(`ptr`: Long,`question`: Long,`cancellation`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_bowline_ffi_fn_clone_hookstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_free_hookstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1166,6 +1190,14 @@ internal object UniffiLib {
     external fun uniffi_bowline_ffi_fn_method_hookstream_next(`ptr`: Long,`cursor`: Long,`most`: Int,`lingerMs`: Int,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_hookstream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_bowline_ffi_fn_clone_hookquestionstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_free_hookquestionstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_bowline_ffi_fn_method_hookquestionstream_next(`ptr`: Long,`cursor`: Long,`most`: Int,`lingerMs`: Int,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_hookquestionstream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_bowline_ffi_fn_clone_logsink(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
@@ -1235,6 +1267,20 @@ internal object UniffiLib {
     ): Unit
     external fun uniffi_bowline_ffi_fn_method_tokenprovider_token(`ptr`: Long,`wasRefused`: Byte,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_clone_runnerclient(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_free_runnerclient(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_bowline_ffi_fn_method_runnerclient_end(`ptr`: Long,`id`: RustBuffer.ByValue,`isForced`: Byte,`keepsLog`: Byte,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_runnerclient_log(`ptr`: Long,`id`: RustBuffer.ByValue,`from`: Long,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_runnerclient_session(`ptr`: Long,`id`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_runnerclient_sessions(`ptr`: Long,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_runnerclient_transcript(`ptr`: Long,`id`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_bowline_ffi_fn_clone_dialoguesession(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_free_dialoguesession(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1289,14 +1335,6 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_unpause(`ptr`: Long,
     ): Long
-    external fun uniffi_bowline_ffi_fn_clone_sessioneventstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
-    ): Long
-    external fun uniffi_bowline_ffi_fn_free_sessioneventstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
-    ): Unit
-    external fun uniffi_bowline_ffi_fn_method_sessioneventstream_next(`ptr`: Long,`cursor`: Long,`most`: Int,`lingerMs`: Int,
-    ): Long
-    external fun uniffi_bowline_ffi_fn_method_sessioneventstream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
-    ): Unit
     external fun uniffi_bowline_ffi_fn_clone_shellsession(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_free_shellsession(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1337,6 +1375,14 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_shellsession_type_text(`ptr`: Long,`text`: RustBuffer.ByValue,
     ): Long
+    external fun uniffi_bowline_ffi_fn_clone_sessioneventstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_free_sessioneventstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_bowline_ffi_fn_method_sessioneventstream_next(`ptr`: Long,`cursor`: Long,`most`: Int,`lingerMs`: Int,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_sessioneventstream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
     external fun uniffi_bowline_ffi_fn_clone_transcriptsnapshot(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_free_transcriptsnapshot(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1362,6 +1408,8 @@ internal object UniffiLib {
     external fun uniffi_bowline_ffi_fn_func_probe_containment(uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_func_common_hook_kinds(uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_func_merge_settings(`settings`: RustBuffer.ByValue,`hooks`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_func_set_logging(`level`: RustBuffer.ByValue,`sink`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
@@ -1502,6 +1550,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_func_common_hook_kinds() and 0xFFFF) != 56507) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_func_merge_settings() and 0xFFFF) != 43885) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_func_set_logging() and 0xFFFF) != 34288) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1526,7 +1577,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach_heard() and 0xFFFF) != 35924) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach_shell() and 0xFFFF) != 23611) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach_shell() and 0xFFFF) != 1040) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_login_environment() and 0xFFFF) != 12618) {
@@ -1547,6 +1598,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_respond() and 0xFFFF) != 7794) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_runner() and 0xFFFF) != 8862) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_start() and 0xFFFF) != 14317) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1559,7 +1613,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_hooks() and 0xFFFF) != 57604) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_shell() and 0xFFFF) != 47541) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_shell() and 0xFFFF) != 47690) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_terminals() and 0xFFFF) != 33786) {
@@ -1572,6 +1626,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialogueeventstream_stop() and 0xFFFF) != 41843) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_answer() and 0xFFFF) != 59824) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_cleanup() and 0xFFFF) != 51205) {
@@ -1589,7 +1646,13 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_hooks() and 0xFFFF) != 25161) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_questions() and 0xFFFF) != 50651) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text() and 0xFFFF) != 65334) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_withdrawn() and 0xFFFF) != 20121) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hostterminal_start_command() and 0xFFFF) != 42459) {
@@ -1601,12 +1664,6 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_hostterminal_cleanup() and 0xFFFF) != 12255) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_next() and 0xFFFF) != 17152) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() and 0xFFFF) != 46772) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_answer() and 0xFFFF) != 40325) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1616,7 +1673,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_events() and 0xFFFF) != 59999) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_questions() and 0xFFFF) != 36989) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_questions() and 0xFFFF) != 18405) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_report() and 0xFFFF) != 50527) {
@@ -1634,10 +1691,19 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_url() and 0xFFFF) != 10826) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_withdrawn() and 0xFFFF) != 52099) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookstream_next() and 0xFFFF) != 293) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookstream_stop() and 0xFFFF) != 44822) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_next() and 0xFFFF) != 42752) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() and 0xFFFF) != 6570) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_logsink_log() and 0xFFFF) != 13933) {
@@ -1649,13 +1715,13 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() and 0xFFFF) != 2250) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() and 0xFFFF) != 14623) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() and 0xFFFF) != 19075) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() and 0xFFFF) != 46542) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_events() and 0xFFFF) != 43738) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_events() and 0xFFFF) != 31359) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_flush() and 0xFFFF) != 34621) {
@@ -1704,6 +1770,21 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_tokenprovider_token() and 0xFFFF) != 52885) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_end() and 0xFFFF) != 33040) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_log() and 0xFFFF) != 4448) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_session() and 0xFFFF) != 7266) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_sessions() and 0xFFFF) != 15813) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_transcript() and 0xFFFF) != 53083) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_changes() and 0xFFFF) != 14997) {
@@ -1781,19 +1862,13 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_unpause() and 0xFFFF) != 36693) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_next() and 0xFFFF) != 60728) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() and 0xFFFF) != 35690) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_connection() and 0xFFFF) != 12601) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_detach() and 0xFFFF) != 37298) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_events() and 0xFFFF) != 21889) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_events() and 0xFFFF) != 36055) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_exited() and 0xFFFF) != 28134) {
@@ -1823,10 +1898,10 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_signal() and 0xFFFF) != 12792) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_state() and 0xFFFF) != 64210) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_state() and 0xFFFF) != 3846) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_submit() and 0xFFFF) != 32460) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_submit() and 0xFFFF) != 46959) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_terminal() and 0xFFFF) != 5618) {
@@ -1839,6 +1914,12 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_type_text() and 0xFFFF) != 43889) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_next() and 0xFFFF) != 21294) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() and 0xFFFF) != 41640) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_cursor() and 0xFFFF) != 47031) {
@@ -4612,6 +4693,15 @@ public interface EngineInterface {
     suspend fun `respond`(`session`: kotlin.String, `requestId`: kotlin.String, `answer`: PermissionAnswer, `by`: kotlin.String? = null)
 
     /**
+     * A runner, to look at what it has and to end it.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Configuration`] for an address or a certificate that is none.
+     */
+    fun `runner`(`runner`: RunnerConfiguration): RunnerClient
+
+    /**
      * Starts an agent. When an error comes back, nothing was started.
      *
      * # Errors
@@ -5062,6 +5152,28 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
+     * A runner, to look at what it has and to end it.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Configuration`] for an address or a certificate that is none.
+     */
+    @Throws(BowlineException::class)override fun `runner`(`runner`: RunnerConfiguration): RunnerClient {
+            return FfiConverterTypeRunnerClient.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_engine_runner(
+        it,
+
+        FfiConverterTypeRunnerConfiguration.lower(`runner`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
      * Starts an agent. When an error comes back, nothing was started.
      *
      * # Errors
@@ -5385,7 +5497,7 @@ public object FfiConverterTypeEngine: FfiConverter<Engine, Long> {
 
 
 /**
- * The questions of a server's gate, in the order in which they were asked.
+ * The questions of a gate, in the order in which they were asked.
  */
 public interface HookQuestionStreamInterface {
 
@@ -5409,7 +5521,7 @@ public interface HookQuestionStreamInterface {
 }
 
 /**
- * The questions of a server's gate, in the order in which they were asked.
+ * The questions of a gate, in the order in which they were asked.
  */
 open class HookQuestionStream: Disposable, AutoCloseable, HookQuestionStreamInterface
 {
@@ -5784,6 +5896,16 @@ public interface HookServerInterface {
      */
     fun `url`(`interaction`: kotlin.String): kotlin.String
 
+    /**
+     * Waits until a question does not wait any more: it was answered, its time has passed, or the
+     * agent has gone away. A host that shows it takes it away then.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Cancelled`].
+     */
+    suspend fun `withdrawn`(`question`: kotlin.ULong, `cancellation`: Cancellation? = null)
+
     companion object
 }
 
@@ -6094,6 +6216,38 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
     )
     }
 
+
+
+    /**
+     * Waits until a question does not wait any more: it was answered, its time has passed, or the
+     * agent has gone away. A host that shows it takes it away then.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Cancelled`].
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `withdrawn`(`question`: kotlin.ULong, `cancellation`: Cancellation?) {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_withdrawn(
+                uniffiHandle,
+
+        FfiConverterULong.lower(`question`),
+        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_void(future) },
+        // lift function
+        { },
+
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
 
 
 
@@ -7879,6 +8033,457 @@ public object FfiConverterTypeRecording: FfiConverter<Recording, Long> {
     override fun allocationSize(value: Recording) = 8UL
 
     override fun write(value: Recording, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * A runner: what it has, and what it is to end. Holds no connection.
+ */
+public interface RunnerClientInterface {
+
+    /**
+     * Ends a session and everything that came of it, whoever is attached, and takes it off the
+     * list.
+     *
+     * # Errors
+     *
+     * As [`session`](Self::session).
+     *
+     * `is_forced` does not ask it first; `keeps_log` leaves it in the list, with all that it said.
+     */
+    suspend fun `end`(`id`: kotlin.String, `isForced`: kotlin.Boolean = false, `keepsLog`: kotlin.Boolean = false)
+
+    /**
+     * What a session has written, from an offset on: 1 MiB at the most, and nothing when there is no
+     * more. What is missing for good is passed over; [`session`](Self::session) tells in its JSON
+     * what there is.
+     *
+     * # Errors
+     *
+     * As [`session`](Self::session).
+     */
+    suspend fun `log`(`id`: kotlin.String, `from`: kotlin.ULong = 0uL): kotlin.ByteArray
+
+    /**
+     * One session.
+     *
+     * # Errors
+     *
+     * As [`sessions`](Self::sessions), and [`BowlineError::NotFound`].
+     */
+    suspend fun `session`(`id`: kotlin.String): RunnerSession
+
+    /**
+     * All sessions, the oldest first.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Start`] when the runner cannot be reached or does not let this host in,
+     * [`BowlineError::Refused`].
+     */
+    suspend fun `sessions`(): List<RunnerSession>
+
+    /**
+     * The transcript of a dialogue as far as it has come, as JSON, without attaching to it.
+     *
+     * # Errors
+     *
+     * As [`session`](Self::session).
+     */
+    suspend fun `transcript`(`id`: kotlin.String): kotlin.String
+
+    companion object
+}
+
+/**
+ * A runner: what it has, and what it is to end. Holds no connection.
+ */
+open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_bowline_ffi_fn_free_runnerclient(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_bowline_ffi_fn_clone_runnerclient(handle, status)
+        }
+    }
+
+
+    /**
+     * Ends a session and everything that came of it, whoever is attached, and takes it off the
+     * list.
+     *
+     * # Errors
+     *
+     * As [`session`](Self::session).
+     *
+     * `is_forced` does not ask it first; `keeps_log` leaves it in the list, with all that it said.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `end`(`id`: kotlin.String, `isForced`: kotlin.Boolean, `keepsLog`: kotlin.Boolean) {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_end(
+                uniffiHandle,
+
+        FfiConverterString.lower(`id`),
+        FfiConverterBoolean.lower(`isForced`),
+        FfiConverterBoolean.lower(`keepsLog`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_void(future) },
+        // lift function
+        { },
+
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * What a session has written, from an offset on: 1 MiB at the most, and nothing when there is no
+     * more. What is missing for good is passed over; [`session`](Self::session) tells in its JSON
+     * what there is.
+     *
+     * # Errors
+     *
+     * As [`session`](Self::session).
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `log`(`id`: kotlin.String, `from`: kotlin.ULong) : kotlin.ByteArray {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_log(
+                uniffiHandle,
+
+        FfiConverterString.lower(`id`),
+        FfiConverterULong.lower(`from`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterByteArray.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * One session.
+     *
+     * # Errors
+     *
+     * As [`sessions`](Self::sessions), and [`BowlineError::NotFound`].
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `session`(`id`: kotlin.String) : RunnerSession {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_session(
+                uniffiHandle,
+
+        FfiConverterString.lower(`id`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeRunnerSession.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * All sessions, the oldest first.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Start`] when the runner cannot be reached or does not let this host in,
+     * [`BowlineError::Refused`].
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `sessions`() : List<RunnerSession> {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_sessions(
+                uniffiHandle,
+
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterSequenceTypeRunnerSession.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * The transcript of a dialogue as far as it has come, as JSON, without attaching to it.
+     *
+     * # Errors
+     *
+     * As [`session`](Self::session).
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `transcript`(`id`: kotlin.String) : kotlin.String {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_transcript(
+                uniffiHandle,
+
+        FfiConverterString.lower(`id`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterString.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeRunnerClient: FfiConverter<RunnerClient, Long> {
+    override fun lower(value: RunnerClient): Long {
+        return value.uniffiCloneHandle()
+    }
+
+    override fun lift(value: Long): RunnerClient {
+        return RunnerClient(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): RunnerClient {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: RunnerClient) = 8UL
+
+    override fun write(value: RunnerClient, buf: ByteBuffer) {
         buf.putLong(lower(value))
     }
 }
@@ -9924,6 +10529,15 @@ public object FfiConverterTypeShellSession: FfiConverter<ShellSession, Long> {
 public interface TerminalExecutorInterface {
 
     /**
+     * Answers a question.
+     *
+     * # Errors
+     *
+     * As [`HookServer::answer`](crate::HookServer::answer).
+     */
+    fun `answer`(`question`: kotlin.ULong, `reply`: HookReply)
+
+    /**
      * Ends what is running, the terminal and the server for hooks, and waits until they are gone.
      *
      * # Errors
@@ -9972,6 +10586,16 @@ public interface TerminalExecutorInterface {
     fun `hooks`(): HookStream
 
     /**
+     * The questions of the hooks' gate, once: there is one who decides.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`] after the
+     * clean-up.
+     */
+    fun `questions`(): HookQuestionStream
+
+    /**
      * Types bytes into the running command's terminal, if it is one of our own.
      *
      * # Errors
@@ -9979,6 +10603,16 @@ public interface TerminalExecutorInterface {
      * [`BowlineError::NotFound`] when no command runs in one, or it has just ended.
      */
     suspend fun `typeText`(`text`: kotlin.String)
+
+    /**
+     * Waits until a question does not wait any more, as
+     * [`HookServer::withdrawn`](crate::HookServer::withdrawn).
+     *
+     * # Errors
+     *
+     * [`BowlineError::Cancelled`].
+     */
+    suspend fun `withdrawn`(`question`: kotlin.ULong, `cancellation`: Cancellation? = null)
 
     companion object
 }
@@ -10086,6 +10720,28 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
             UniffiLib.uniffi_bowline_ffi_fn_clone_terminalexecutor(handle, status)
         }
     }
+
+
+    /**
+     * Answers a question.
+     *
+     * # Errors
+     *
+     * As [`HookServer::answer`](crate::HookServer::answer).
+     */
+    @Throws(BowlineException::class)override fun `answer`(`question`: kotlin.ULong, `reply`: HookReply)
+        =
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_answer(
+        it,
+
+        FfiConverterULong.lower(`question`),
+        FfiConverterTypeHookReply.lower(`reply`),_status)
+}
+    }
+
+
 
 
     /**
@@ -10214,6 +10870,28 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
 
 
     /**
+     * The questions of the hooks' gate, once: there is one who decides.
+     *
+     * # Errors
+     *
+     * [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`] after the
+     * clean-up.
+     */
+    @Throws(BowlineException::class)override fun `questions`(): HookQuestionStream {
+            return FfiConverterTypeHookQuestionStream.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_questions(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
      * Types bytes into the running command's terminal, if it is one of our own.
      *
      * # Errors
@@ -10229,6 +10907,38 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
                 uniffiHandle,
 
         FfiConverterString.lower(`text`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_void(future) },
+        // lift function
+        { },
+
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Waits until a question does not wait any more, as
+     * [`HookServer::withdrawn`](crate::HookServer::withdrawn).
+     *
+     * # Errors
+     *
+     * [`BowlineError::Cancelled`].
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `withdrawn`(`question`: kotlin.ULong, `cancellation`: Cancellation?) {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_withdrawn(
+                uniffiHandle,
+
+        FfiConverterULong.lower(`question`),
+        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
             )
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
@@ -11560,6 +12270,55 @@ public object FfiConverterTypeChangeBatch: FfiConverterRustBuffer<ChangeBatch> {
             FfiConverterULong.write(value.`cursor`, buf)
             FfiConverterBoolean.write(value.`isReset`, buf)
             FfiConverterSequenceTypeChange.write(value.`changes`, buf)
+    }
+}
+
+
+
+/**
+ * How we prove who we are (mutual TLS). Both files are read for each connection, so that a renewed
+ * certificate is shown from then on.
+ */
+data class ClientIdentity (
+    /**
+     * A file with our certificate, and with those between it and the authority that the runner
+     * knows, in PEM.
+     */
+    var `certificate`: kotlin.String
+    ,
+    /**
+     * A file with the private key of the first one, in PEM.
+     */
+    var `key`: kotlin.String
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeClientIdentity: FfiConverterRustBuffer<ClientIdentity> {
+    override fun read(buf: ByteBuffer): ClientIdentity {
+        return ClientIdentity(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: ClientIdentity) = (
+            FfiConverterString.allocationSize(value.`certificate`) +
+            FfiConverterString.allocationSize(value.`key`)
+    )
+
+    override fun write(value: ClientIdentity, buf: ByteBuffer) {
+            FfiConverterString.write(value.`certificate`, buf)
+            FfiConverterString.write(value.`key`, buf)
     }
 }
 
@@ -15080,6 +15839,11 @@ data class RunnerConfiguration (
     var `certificates`: List<kotlin.String>? = null
     ,
     /**
+     * How we prove who we are, to a runner that lets nobody in without a certificate.
+     */
+    var `identity`: ClientIdentity? = null
+    ,
+    /**
      * Reach another machine without TLS: for networks that are encrypted themselves.
      */
     var `isUnprotected`: kotlin.Boolean = false
@@ -15110,6 +15874,7 @@ data class RunnerConfiguration (
         this.`tokenFile`,
         this.`tokens`,
         this.`certificates`,
+        this.`identity`,
         this.`isUnprotected`,
         this.`patienceMs`,
         this.`client`
@@ -15130,6 +15895,7 @@ public object FfiConverterTypeRunnerConfiguration: FfiConverterRustBuffer<Runner
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalTypeTokenProvider.read(buf),
             FfiConverterOptionalSequenceString.read(buf),
+            FfiConverterOptionalTypeClientIdentity.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterOptionalULong.read(buf),
             FfiConverterOptionalString.read(buf),
@@ -15142,6 +15908,7 @@ public object FfiConverterTypeRunnerConfiguration: FfiConverterRustBuffer<Runner
             FfiConverterOptionalString.allocationSize(value.`tokenFile`) +
             FfiConverterOptionalTypeTokenProvider.allocationSize(value.`tokens`) +
             FfiConverterOptionalSequenceString.allocationSize(value.`certificates`) +
+            FfiConverterOptionalTypeClientIdentity.allocationSize(value.`identity`) +
             FfiConverterBoolean.allocationSize(value.`isUnprotected`) +
             FfiConverterOptionalULong.allocationSize(value.`patienceMs`) +
             FfiConverterOptionalString.allocationSize(value.`client`)
@@ -15153,9 +15920,146 @@ public object FfiConverterTypeRunnerConfiguration: FfiConverterRustBuffer<Runner
             FfiConverterOptionalString.write(value.`tokenFile`, buf)
             FfiConverterOptionalTypeTokenProvider.write(value.`tokens`, buf)
             FfiConverterOptionalSequenceString.write(value.`certificates`, buf)
+            FfiConverterOptionalTypeClientIdentity.write(value.`identity`, buf)
             FfiConverterBoolean.write(value.`isUnprotected`, buf)
             FfiConverterOptionalULong.write(value.`patienceMs`, buf)
             FfiConverterOptionalString.write(value.`client`, buf)
+    }
+}
+
+
+
+/**
+ * A session that a runner keeps.
+ */
+data class RunnerSession (
+    /**
+     * Its name for programs: what [`Engine::attach`](crate::Engine::attach) and
+     * [`Engine::attach_shell`](crate::Engine::attach_shell) ask for.
+     */
+    var `id`: kotlin.String
+    ,
+    /**
+     * Its name for people.
+     */
+    var `name`: kotlin.String?
+    ,
+    /**
+     * What kind it is.
+     */
+    var `kind`: SessionKind
+    ,
+    /**
+     * What was started.
+     */
+    var `program`: kotlin.String
+    ,
+    /**
+     * Where, if somebody said.
+     */
+    var `cwd`: kotlin.String?
+    ,
+    /**
+     * Whatever a host wants to find it by.
+     */
+    var `labels`: Map<kotlin.String, kotlin.String>
+    ,
+    /**
+     * How far it has come.
+     */
+    var `state`: RunnerSessionState
+    ,
+    /**
+     * The child's process on the runner's machine, while it runs.
+     */
+    var `pid`: kotlin.UInt?
+    ,
+    /**
+     * When it was started, in milliseconds since 1970.
+     */
+    var `startedMs`: kotlin.ULong
+    ,
+    /**
+     * When it ended, in milliseconds since 1970.
+     */
+    var `endedMs`: kotlin.ULong?
+    ,
+    /**
+     * Its exit code.
+     */
+    var `code`: kotlin.Int?
+    ,
+    /**
+     * The signal that ended it.
+     */
+    var `signal`: kotlin.Int?
+    ,
+    /**
+     * All that the runner says of it, a JSON object.
+     */
+    var `json`: kotlin.String
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeRunnerSession: FfiConverterRustBuffer<RunnerSession> {
+    override fun read(buf: ByteBuffer): RunnerSession {
+        return RunnerSession(
+            FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterTypeSessionKind.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterMapStringString.read(buf),
+            FfiConverterTypeRunnerSessionState.read(buf),
+            FfiConverterOptionalUInt.read(buf),
+            FfiConverterULong.read(buf),
+            FfiConverterOptionalULong.read(buf),
+            FfiConverterOptionalInt.read(buf),
+            FfiConverterOptionalInt.read(buf),
+            FfiConverterString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: RunnerSession) = (
+            FfiConverterString.allocationSize(value.`id`) +
+            FfiConverterOptionalString.allocationSize(value.`name`) +
+            FfiConverterTypeSessionKind.allocationSize(value.`kind`) +
+            FfiConverterString.allocationSize(value.`program`) +
+            FfiConverterOptionalString.allocationSize(value.`cwd`) +
+            FfiConverterMapStringString.allocationSize(value.`labels`) +
+            FfiConverterTypeRunnerSessionState.allocationSize(value.`state`) +
+            FfiConverterOptionalUInt.allocationSize(value.`pid`) +
+            FfiConverterULong.allocationSize(value.`startedMs`) +
+            FfiConverterOptionalULong.allocationSize(value.`endedMs`) +
+            FfiConverterOptionalInt.allocationSize(value.`code`) +
+            FfiConverterOptionalInt.allocationSize(value.`signal`) +
+            FfiConverterString.allocationSize(value.`json`)
+    )
+
+    override fun write(value: RunnerSession, buf: ByteBuffer) {
+            FfiConverterString.write(value.`id`, buf)
+            FfiConverterOptionalString.write(value.`name`, buf)
+            FfiConverterTypeSessionKind.write(value.`kind`, buf)
+            FfiConverterString.write(value.`program`, buf)
+            FfiConverterOptionalString.write(value.`cwd`, buf)
+            FfiConverterMapStringString.write(value.`labels`, buf)
+            FfiConverterTypeRunnerSessionState.write(value.`state`, buf)
+            FfiConverterOptionalUInt.write(value.`pid`, buf)
+            FfiConverterULong.write(value.`startedMs`, buf)
+            FfiConverterOptionalULong.write(value.`endedMs`, buf)
+            FfiConverterOptionalInt.write(value.`code`, buf)
+            FfiConverterOptionalInt.write(value.`signal`, buf)
+            FfiConverterString.write(value.`json`, buf)
     }
 }
 
@@ -16163,6 +17067,11 @@ data class TerminalEntry (
      * When it was started, in milliseconds since 1970.
      */
     var `startedMs`: kotlin.ULong
+    ,
+    /**
+     * How the link to the child's machine stands.
+     */
+    var `connection`: ConnectionView
 
 ){
 
@@ -16184,6 +17093,7 @@ public object FfiConverterTypeTerminalEntry: FfiConverterRustBuffer<TerminalEntr
             FfiConverterOptionalUInt.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterULong.read(buf),
+            FfiConverterTypeConnectionView.read(buf),
         )
     }
 
@@ -16192,7 +17102,8 @@ public object FfiConverterTypeTerminalEntry: FfiConverterRustBuffer<TerminalEntr
             FfiConverterString.allocationSize(value.`tag`) +
             FfiConverterOptionalUInt.allocationSize(value.`pid`) +
             FfiConverterOptionalString.allocationSize(value.`containment`) +
-            FfiConverterULong.allocationSize(value.`startedMs`)
+            FfiConverterULong.allocationSize(value.`startedMs`) +
+            FfiConverterTypeConnectionView.allocationSize(value.`connection`)
     )
 
     override fun write(value: TerminalEntry, buf: ByteBuffer) {
@@ -16201,6 +17112,7 @@ public object FfiConverterTypeTerminalEntry: FfiConverterRustBuffer<TerminalEntr
             FfiConverterOptionalUInt.write(value.`pid`, buf)
             FfiConverterOptionalString.write(value.`containment`, buf)
             FfiConverterULong.write(value.`startedMs`, buf)
+            FfiConverterTypeConnectionView.write(value.`connection`, buf)
     }
 }
 
@@ -21730,6 +22642,53 @@ public object FfiConverterTypeRequestState: FfiConverterRustBuffer<RequestState>
 
 
 /**
+ * How far a session at a runner has come.
+ */
+
+enum class RunnerSessionState {
+
+    /**
+     * It runs.
+     */
+    RUNNING,
+    /**
+     * It has ended.
+     */
+    EXITED,
+    /**
+     * What kept it was killed, and everything of it with it.
+     */
+    LOST;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeRunnerSessionState: FfiConverterRustBuffer<RunnerSessionState> {
+    override fun read(buf: ByteBuffer) = try {
+        RunnerSessionState.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: RunnerSessionState) = 4UL
+
+    override fun write(value: RunnerSessionState, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * Something that a session tells.
  */
 sealed class SessionEvent {
@@ -23442,6 +24401,38 @@ public object FfiConverterOptionalTypeChangeBatch: FfiConverterRustBuffer<Change
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeClientIdentity: FfiConverterRustBuffer<ClientIdentity?> {
+    override fun read(buf: ByteBuffer): ClientIdentity? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeClientIdentity.read(buf)
+    }
+
+    override fun allocationSize(value: ClientIdentity?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeClientIdentity.allocationSize(value)
+        }
+    }
+
+    override fun write(value: ClientIdentity?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeClientIdentity.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeDialogueEventBatch: FfiConverterRustBuffer<DialogueEventBatch?> {
     override fun read(buf: ByteBuffer): DialogueEventBatch? {
         if (buf.get().toInt() == 0) {
@@ -25038,6 +26029,34 @@ public object FfiConverterSequenceTypeQuestionOption: FfiConverterRustBuffer<Lis
 /**
  * @suppress
  */
+public object FfiConverterSequenceTypeRunnerSession: FfiConverterRustBuffer<List<RunnerSession>> {
+    override fun read(buf: ByteBuffer): List<RunnerSession> {
+        val len = buf.getInt()
+        return List<RunnerSession>(len) {
+            FfiConverterTypeRunnerSession.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<RunnerSession>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeRunnerSession.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<RunnerSession>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeRunnerSession.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterSequenceTypeSessionPermission: FfiConverterRustBuffer<List<SessionPermission>> {
     override fun read(buf: ByteBuffer): List<SessionPermission> {
         val len = buf.getInt()
@@ -25508,6 +26527,28 @@ public object FfiConverterMapStringString: FfiConverterRustBuffer<Map<kotlin.Str
     UniffiLib.uniffi_bowline_ffi_fn_func_common_hook_kinds(
 
         _status)
+}
+    )
+    }
+
+
+        /**
+         * Adds hooks, as [`HookServer::settings`](crate::HookServer::settings) gives them, to settings of the
+         * agent, behind those that are there: the agent runs all of an event. Both are JSON objects, and so
+         * is what comes of it.
+         *
+         * # Errors
+         *
+         * [`BowlineError::Configuration`] when one of them is not what the agent takes.
+         */
+    @Throws(BowlineException::class) fun `mergeSettings`(`settings`: kotlin.String, `hooks`: kotlin.String): kotlin.String {
+            return FfiConverterString.lift(
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_func_merge_settings(
+
+
+        FfiConverterString.lower(`settings`),
+        FfiConverterString.lower(`hooks`),_status)
 }
     )
     }

@@ -21,7 +21,7 @@ import com.sun.jna.Native
  */
 public object Bowline {
     /** The revision of the surface that these sources were generated for. */
-    private const val REVISION: UInt = 3u
+    private const val REVISION: UInt = 4u
 
     private val ready: Unit by lazy { initialize() }
 

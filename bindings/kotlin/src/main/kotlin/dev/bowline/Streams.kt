@@ -65,6 +65,14 @@ public fun HookServer.happenings(linger: Duration = Duration.ZERO): Flow<HookNew
 public fun HookServer.asked(): Flow<HookQuestion> =
     pull({ questions() }, Duration.ZERO) { cursor, millis -> next(cursor, 1u, millis)?.let { it.cursor to it.events } }
 
+/** The hooks of the executor from now on. */
+public fun TerminalExecutor.happenings(linger: Duration = Duration.ZERO): Flow<HookNews> =
+    pull({ hooks() }, linger) { cursor, millis -> next(cursor, MOST, millis)?.let { it.cursor to it.events } }
+
+/** The questions of the hooks' gate, once: there is one who decides. */
+public fun TerminalExecutor.asked(): Flow<HookQuestion> =
+    pull({ questions() }, Duration.ZERO) { cursor, millis -> next(cursor, 1u, millis)?.let { it.cursor to it.events } }
+
 private fun batches(open: () -> ChangeStream, from: ULong, most: UInt, linger: Duration): Flow<ChangeBatch> = flow {
     open().use { stream ->
         var cursor = from

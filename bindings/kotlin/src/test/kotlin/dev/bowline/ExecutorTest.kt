@@ -4,7 +4,9 @@ package dev.bowline
 import java.nio.file.Files
 import java.nio.file.Path
 import java.util.concurrent.CopyOnWriteArrayList
+import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.async
+import kotlinx.coroutines.flow.first
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNotNull
 import org.junit.jupiter.api.Assertions.assertTrue
@@ -38,6 +40,28 @@ class ExecutorTest {
             executor.cleanup()
             refused<BowlineException.Ended> { executor.execute(command("i4")) }
             refused<BowlineException.Ended> { executor.hooks() }
+        }
+    }
+
+    @Test
+    fun `the host decides about the tools of a command`() = live {
+        val gate = HookGate(listOf("PreToolUse"), 30_000u, HookReply.Tool(ToolVerdict.DENY, "nobody", null, null))
+        engine.startExecutor(configuration().copy(hooks = HookConfiguration(gate = gate))).use { executor ->
+            val used = async(start = CoroutineStart.UNDISPATCHED) { executor.happenings().first { it is HookNews.Event && it.event.kind == "PostToolUse" } }
+            val questions = executor.questions()
+            refused<BowlineException.Busy> { executor.asked().first() }
+            val running = async { executor.execute(command("i1", "/tool ls")) }
+            val question = questions.next(0u, 1u, 0u)!!.events.single()
+            assertEquals("PreToolUse", question.event.kind)
+            val waiting = async(start = CoroutineStart.UNDISPATCHED) { executor.withdrawn(question.question) }
+            executor.answer(question.question, HookReply.Tool(ToolVerdict.ALLOW, null, null, null))
+            waiting.await()
+            refused<BowlineException.NotFound> { executor.answer(question.question, HookReply.Nothing) }
+            assertEquals(EvidenceKind.COMPLETE, running.await().evidence)
+            used.await()
+            questions.close()
+            executor.cleanup()
+            refused<BowlineException.Ended> { executor.questions() }
         }
     }
 

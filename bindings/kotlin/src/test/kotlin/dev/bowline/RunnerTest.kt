@@ -1,8 +1,6 @@
 // Tests: Engine, DialogueSession, ShellSession, TokenProvider
 package dev.bowline
 
-import java.nio.file.Files
-import java.nio.file.Path
 import java.util.concurrent.CopyOnWriteArrayList
 import kotlinx.coroutines.async
 import kotlinx.coroutines.coroutineScope
@@ -15,41 +13,6 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
 class RunnerTest {
-    /** A program of ours, until it is closed. */
-    private class Running(program: String, vararg arguments: String) : AutoCloseable {
-        private val process = ProcessBuilder(programs.resolve(program).toString(), *arguments)
-            .redirectError(ProcessBuilder.Redirect.DISCARD).start()
-        private val lines = process.inputReader()
-
-        /** What its next line that begins so goes on with. */
-        fun said(beginning: String): String {
-            while (true) {
-                val line = lines.readLine() ?: error("it ended and did not say $beginning")
-                if (line.startsWith(beginning)) return line.removePrefix(beginning)
-            }
-        }
-
-        override fun close() {
-            process.destroy()
-            process.waitFor()
-        }
-    }
-
-    /** A runner on a port of its own, or on that of another one that has ended. */
-    private class Runner(at: String = "127.0.0.1:0", hosts: List<String> = emptyList()) : AutoCloseable {
-        private val folder = temporary()
-        private val running = Running(
-            "bowline", "serve", "--listen", at,
-            "--state-dir", folder.resolve("state").toString(), "--socket", folder.resolve("socket").toString(),
-            *hosts.flatMap { listOf("--host", it) }.toTypedArray(),
-        )
-        val address: String = running.said("listening on http://")
-        val token: String = Files.readString(Path.of(running.said("token in "))).trim()
-        val configuration = RunnerConfiguration("http://$address", token = token)
-
-        override fun close() = running.close()
-    }
-
     /** Gives a wrong token until that is refused, and the right one from then on. */
     private class Tokens(private val token: String) : TokenProvider {
         val refusals = CopyOnWriteArrayList<Boolean>()
