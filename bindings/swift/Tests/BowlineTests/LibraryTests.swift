@@ -4,7 +4,7 @@ import XCTest
 
 final class LibraryTests: TimedTestCase {
     func testTheLibrarySaysWhatItIs() throws {
-        XCTAssertEqual(apiRevision(), 3)
+        XCTAssertEqual(apiRevision(), 4)
         XCTAssertEqual(libraryVersion(), "0.1.0")
         XCTAssertTrue(["group", "subreaper", "cgroup"].contains(try probeContainment().level))
     }

@@ -10,7 +10,7 @@ class LibraryTest {
     @Test
     fun `the library says what it is`() {
         Bowline.engine()
-        assertEquals(3u, apiRevision())
+        assertEquals(4u, apiRevision())
         assertEquals("0.1.0", libraryVersion())
         assertTrue(probeContainment().level in setOf("group", "subreaper", "cgroup"))
         assertTrue(liveCounters().recordings == 0uL)
