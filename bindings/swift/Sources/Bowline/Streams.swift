@@ -1,39 +1,15 @@
 /// What can be pulled by a cursor and stopped.
 protocol Pullable: Sendable {
     associatedtype Batch: Sendable
-    func pull(_ cursor: UInt64, _ most: UInt32, _ lingerMs: UInt32) async throws -> Batch?
+    func next(cursor: UInt64, most: UInt32, lingerMs: UInt32) async throws -> Batch?
     func stop()
 }
 
-extension ChangeStream: Pullable {
-    func pull(_ cursor: UInt64, _ most: UInt32, _ lingerMs: UInt32) async throws -> ChangeBatch? {
-        try await next(cursor: cursor, most: most, lingerMs: lingerMs)
-    }
-}
-
-extension DialogueEventStream: Pullable {
-    func pull(_ cursor: UInt64, _ most: UInt32, _ lingerMs: UInt32) async throws -> DialogueEventBatch? {
-        try await next(cursor: cursor, most: most, lingerMs: lingerMs)
-    }
-}
-
-extension SessionEventStream: Pullable {
-    func pull(_ cursor: UInt64, _ most: UInt32, _ lingerMs: UInt32) async throws -> SessionEventBatch? {
-        try await next(cursor: cursor, most: most, lingerMs: lingerMs)
-    }
-}
-
-extension HookStream: Pullable {
-    func pull(_ cursor: UInt64, _ most: UInt32, _ lingerMs: UInt32) async throws -> HookBatch? {
-        try await next(cursor: cursor, most: most, lingerMs: lingerMs)
-    }
-}
-
-extension HookQuestionStream: Pullable {
-    func pull(_ cursor: UInt64, _ most: UInt32, _ lingerMs: UInt32) async throws -> HookQuestionBatch? {
-        try await next(cursor: cursor, most: most, lingerMs: lingerMs)
-    }
-}
+extension ChangeStream: Pullable {}
+extension DialogueEventStream: Pullable {}
+extension SessionEventStream: Pullable {}
+extension HookStream: Pullable {}
+extension HookQuestionStream: Pullable {}
 
 /// One frame of a screen at 60 Hz: what comes within it is told as one.
 private let frame: UInt32 = 16
@@ -59,7 +35,7 @@ private final class Place<Source: Pullable>: @unchecked Sendable {
         _ most: UInt32, _ linger: UInt32, _ behind: @Sendable (Source.Batch) -> UInt64
     ) async throws -> Source.Batch? {
         let batch = try await withTaskCancellationHandler {
-            try await source.pull(cursor, most, linger)
+            try await source.next(cursor: cursor, most: most, lingerMs: linger)
         } onCancel: {
             source.stop()
         }

@@ -36,7 +36,8 @@ final class RunnerClientTests: TimedTestCase {
         let ended = try await client.session(id: id)
         XCTAssertEqual(ended.state, .exited)
         XCTAssertNil(ended.pid)
-        XCTAssertNotNil(ended.signal, ended.json)
+        // It may hear of the end of its input before it is killed.
+        XCTAssertTrue(ended.signal != nil || ended.code != nil, ended.json)
         XCTAssertGreaterThanOrEqual(ended.endedMs ?? 0, ended.startedMs)
         try await client.end(id: id)
         let left = try await client.sessions()

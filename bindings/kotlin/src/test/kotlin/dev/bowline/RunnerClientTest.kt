@@ -37,7 +37,9 @@ class RunnerClientTest {
             val ended = client.session(id)
             assertEquals(RunnerSessionState.EXITED, ended.state)
             assertNull(ended.pid)
-            assertTrue(ended.endedMs!! >= ended.startedMs && ended.signal != null, ended.json)
+            assertTrue(ended.endedMs!! >= ended.startedMs, ended.json)
+            // It may hear of the end of its input before it is killed.
+            assertTrue(ended.signal != null || ended.code != null, ended.json)
             client.end(id)
             assertTrue(client.sessions().isEmpty())
             refused<BowlineException.NotFound> { client.session(id) }
