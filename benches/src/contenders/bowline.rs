@@ -91,17 +91,34 @@ impl<D: Digest, S: Strings> Job<D, S> {
         self.fold.block_text(tag, at, self.strings.text(text));
     }
 
+    /// Nearly every line is a stream event, and nearly every one of these a delta.
     #[inline]
     fn line(&mut self, event: &Event<'_>) {
-        let kind = kind(&event.body);
+        match &event.body {
+            Body::Stream(stream) => {
+                self.head(1, event);
+                self.stream(stream);
+            }
+            body => {
+                self.head(kind(body), event);
+                self.body(body);
+            }
+        }
+        self.fold.end_line();
+    }
+
+    #[inline]
+    fn head(&mut self, kind: u64, event: &Event<'_>) {
         self.fold.number(Tag::Kind, kind);
         if kind != 0 {
             self.optional(Tag::Uuid, event.uuid);
             self.optional(Tag::SessionId, event.session_id);
             self.optional(Tag::ParentToolUseId, event.parent_tool_use_id);
         }
-        match &event.body {
-            Body::Stream(stream) => self.stream(stream),
+    }
+
+    fn body(&mut self, body: &Body<'_>) {
+        match body {
             Body::Assistant(assistant) => self.message(&assistant.message),
             Body::User(user) => self.message(&user.message),
             // The parser gives an empty subtype for none, the peers none.
@@ -110,16 +127,25 @@ impl<D: Digest, S: Strings> Job<D, S> {
             Body::Result(result) => self.result(result),
             _ => {}
         }
-        self.fold.end_line();
     }
 
+    #[inline]
     fn stream(&mut self, stream: &StreamEvent<'_>) {
-        self.fold.number(Tag::EventKind, event_kind(&stream.event));
         match &stream.event {
             ApiEvent::BlockDelta { index, delta } => {
+                self.fold.number(Tag::EventKind, 1);
                 self.fold.number(Tag::EventIndex, (*index).into());
                 self.delta(*delta);
             }
+            event => {
+                self.fold.number(Tag::EventKind, event_kind(event));
+                self.streamed(event);
+            }
+        }
+    }
+
+    fn streamed(&mut self, event: &ApiEvent<'_>) {
+        match event {
             ApiEvent::BlockStart { index, block } => {
                 self.fold.number(Tag::EventIndex, (*index).into());
                 if let Some(block) = block {
@@ -136,6 +162,7 @@ impl<D: Digest, S: Strings> Job<D, S> {
         }
     }
 
+    #[inline]
     fn delta(&mut self, delta: Delta<'_>) {
         let (kind, text) = match delta {
             Delta::Text(text) => (1, text),

@@ -20,13 +20,10 @@ pub struct EveryByte;
 impl Digest for Ends {
     #[inline]
     fn of(&self, text: &[u8]) -> u64 {
-        match text {
-            [] => 0,
-            [first, .., last] => {
-                text.len() as u64 | u64::from(*first) << 48 | u64::from(*last) << 56
-            }
-            [only] => 1 | u64::from(*only) << 48 | u64::from(*only) << 56,
-        }
+        let (Some(first), Some(last)) = (text.first(), text.last()) else {
+            return 0;
+        };
+        text.len() as u64 | u64::from(*first) << 48 | u64::from(*last) << 56
     }
 }
 

@@ -17,7 +17,7 @@ use crate::error::{Fault, Stop};
 
 pub(crate) use object::{Next, any_member, array, first_member, next_member, object, spelt};
 pub(crate) use read::{Read, Record, nothing, record, usual};
-pub(crate) use scan::between;
+pub(crate) use scan::quoted;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 pub(crate) use scan::{Run, StringEnd, is_hex};
 pub(crate) use skip::{LINE_DEPTH, raw_at, raw_within, skip};

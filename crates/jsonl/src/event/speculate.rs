@@ -6,7 +6,7 @@
 //! of the walk in [`line`](super::line), which gives the same event.
 
 use crate::event::{ApiEvent, Body, Delta, Event, StreamEvent};
-use crate::grammar::{Read as _, between, byte, string_at, uuid_at};
+use crate::grammar::{Read as _, byte, quoted, string_at, uuid_at};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -30,6 +30,7 @@ struct Run<const HALF: usize> {
     first: Half<HALF>,
     last: Half<HALF>,
     length: usize,
+    /// Where the opening quote of the string stands, and how many bytes are between the quotes.
     value: (usize, usize),
 }
 
@@ -75,6 +76,9 @@ struct Tail<'a> {
 const HEAD: &str = r#"{"type":"stream_event","event":"#;
 const DELTA: &str = r#"{"type":"content_block_delta","index":"#;
 
+const BLOCK_STOP: &str = r#"{"type":"content_block_stop","index":"#;
+const MESSAGE_STOP: &str = r#"{"type":"message_stop"}"#;
+
 /// Its line has members that no other has, and would be read twice.
 const START: &str = r#"{"type":"message_start""#;
 
@@ -111,8 +115,10 @@ impl Spelling {
         if literal(line, start, START).is_some() {
             return None;
         }
-        let mut event = ApiEvent::default();
-        let at = event.read(line, start).ok()?;
+        let (at, event) = match stop(line, start) {
+            Some(stop) => stop,
+            None => any(line, start)?,
+        };
         let tail = self.find_tail(line, at)?;
         Some((tail.end, self.envelope(line, event, tail)))
     }
@@ -144,13 +150,13 @@ impl Spelling {
     #[inline(always)]
     fn envelope<'a>(&self, line: &'a str, event: ApiEvent<'a>, tail: Tail<'a>) -> Event<'a> {
         let stream = StreamEvent {
-            api_message_id: Some(self.tail.value(line, tail.tail)),
+            api_message_id: self.tail.value(line, tail.tail),
             event,
             abandoned: None,
         };
         Event {
             uuid: Some(tail.uuid),
-            session_id: Some(self.middle.value(line, tail.middle)),
+            session_id: self.middle.value(line, tail.middle),
             parent_tool_use_id: None,
             body: Body::Stream(stream),
             raw: RawJson::validated(line.get(..tail.end).unwrap_or_default()),
@@ -230,9 +236,9 @@ impl<const HALF: usize> Run<HALF> {
 
     /// The string in the run that stands at `at`.
     #[inline(always)]
-    fn value<'a>(&self, line: &'a str, at: usize) -> Str<'a> {
-        let (from, to) = self.value;
-        Str::plain(between(line, at + from, at + to))
+    fn value<'a>(&self, line: &'a str, at: usize) -> Option<Str<'a>> {
+        let (open, length) = self.value;
+        quoted(line, at + open, length).map(Str::plain)
     }
 
     fn remember(&mut self, run: &str, value: (usize, usize)) -> Option<()> {
@@ -252,7 +258,7 @@ impl<const HALF: usize> Run<HALF> {
         let quote = literal(line, at, before)?;
         let (behind, value) = string(line, quote)?;
         let end = literal(line, behind, after)?;
-        let place = (quote + 1 - at, behind - 1 - at);
+        let place = (quote - at, value.raw().len());
         (!value.has_escapes()).then(|| self.remember(line.get(at..end)?, place))??;
         Some(end)
     }
@@ -275,14 +281,31 @@ fn literal(text: &str, at: usize, literal: &str) -> Option<usize> {
         .then_some(at + literal.len())
 }
 
+/// The end of a block or of a message at `at`, which have as good as no members.
+fn stop<'a>(line: &str, at: usize) -> Option<(usize, ApiEvent<'a>)> {
+    if let Some(at) = literal(line, at, BLOCK_STOP) {
+        let (at, index) = index(line, at)?;
+        return Some((literal(line, at, "}")?, ApiEvent::BlockStop { index }));
+    }
+    Some((literal(line, at, MESSAGE_STOP)?, ApiEvent::MessageStop))
+}
+
+/// Any stream event at `at`.
+fn any(line: &str, at: usize) -> Option<(usize, ApiEvent<'_>)> {
+    let mut event = ApiEvent::default();
+    Some((event.read(line, at).ok()?, event))
+}
+
 /// The index of a block at `at`: one digit or two, as messages have.
 fn index(text: &str, at: usize) -> Option<(usize, u32)> {
-    let rest = text.get(at..)?;
-    let digits = rest.bytes().take(3).take_while(u8::is_ascii_digit).count();
-    let number = rest.get(..digits)?;
-    // A leading zero is no number, and three digits are left to the walk.
-    let plain = digits == 1 || digits == 2 && !number.starts_with('0');
-    Some((at + digits, number.parse().ok().filter(|_| plain)?))
+    let digit = |at| char::from(byte(text.as_bytes(), at)).to_digit(10);
+    let first = digit(at)?;
+    match digit(at + 1) {
+        None => Some((at + 1, first)),
+        // A leading zero is no number, and three digits are left to the walk.
+        Some(second) if first > 0 && digit(at + 2).is_none() => Some((at + 2, first * 10 + second)),
+        Some(_) => None,
+    }
 }
 
 fn kind(text: &str, at: usize) -> Option<(usize, DeltaKind)> {

@@ -3,13 +3,15 @@
 mod swar;
 
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-pub(crate) use crate::simd::scan::{between, near_string};
-#[cfg(all(feature = "simd", target_arch = "x86_64"))]
 use crate::simd::scan::{near_quote, run};
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+pub(crate) use crate::simd::scan::{near_string, quoted};
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
 use swar::near_quote;
 
 use crate::error::{Expected, Stop};
+#[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
+use crate::grammar::byte;
 
 /// Where a string ends, and whether a backslash stands before that: one word, so that it travels in
 /// a register.
@@ -54,14 +56,16 @@ pub(crate) fn string_end(bytes: &[u8], from: usize) -> Result<StringEnd, Stop> {
 #[inline(always)]
 pub(crate) fn near_string(text: &str, open: usize) -> Result<(usize, &str), usize> {
     let quote = near_quote(text.as_bytes(), open + 1)?;
-    Ok((quote, between(text, open + 1, quote)))
+    let content = quoted(text, open, quote - open - 1).ok_or(quote)?;
+    Ok((quote, content))
 }
 
-/// What stands between the quotes before `from` and at `to`; nothing when there are none.
+/// The `length` bytes between the quote at `open` and another one; none when there are no quotes.
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
 #[inline(always)]
-pub(crate) fn between(text: &str, from: usize, to: usize) -> &str {
-    text.get(from..to).unwrap_or_default()
+pub(crate) fn quoted(text: &str, open: usize, length: usize) -> Option<&str> {
+    let rest = text.get(open..)?.strip_prefix('"')?;
+    (byte(rest.as_bytes(), length) == b'"').then(|| rest.get(..length))?
 }
 
 /// How far a reader of blocks has come.

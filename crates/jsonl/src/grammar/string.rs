@@ -1,7 +1,7 @@
 //! `string = quotation-mark *char quotation-mark`
 
 use crate::error::Stop;
-use crate::grammar::scan::{StringEnd, between, end_from, near_string};
+use crate::grammar::scan::{StringEnd, end_from, near_string, quoted};
 use crate::text::Str;
 
 /// The string whose opening quote stands at `at`, and the index behind its closing quote.
@@ -20,12 +20,8 @@ const UUID: usize = 36;
 /// All of it is looked at in one step.
 #[inline(always)]
 pub(crate) fn uuid_at(text: &str, at: usize) -> Option<(usize, Str<'_>)> {
-    let quoted: &[u8; UUID + 2] = text.as_bytes().get(at..)?.first_chunk()?;
-    let [b'"', content @ .., b'"'] = quoted else {
-        return None;
-    };
-    let content: &[u8; UUID] = content;
-    let (first, rest) = content.split_first_chunk::<16>()?;
+    let content = quoted(text, at, UUID)?;
+    let (first, rest) = content.as_bytes().split_first_chunk::<16>()?;
     let (second, last) = (rest.first_chunk::<16>()?, rest.last_chunk::<16>()?);
     let mut others = [false; 16];
     for i in 0..16 {
@@ -34,8 +30,7 @@ pub(crate) fn uuid_at(text: &str, at: usize) -> Option<(usize, Str<'_>)> {
         // What is special in a string is below `#` or, as a backslash, has this bit not set.
         others[i] = least.saturating_sub(b'"').min(common & 0x20) == 0;
     }
-    let end = at + quoted.len();
-    (others == [false; 16]).then(|| (end, Str::plain(between(text, at + 1, end - 1))))
+    (others == [false; 16]).then(|| (at + UUID + 2, Str::plain(content)))
 }
 
 /// The same of a string that is long or holds an escape; nothing is special before `from`.
@@ -51,7 +46,7 @@ fn string_between(text: &str, at: usize, end: StringEnd) -> Str<'_> {
         // The mark of a string with escapes is its opening quote.
         Str::escaped(text.get(at..end.quote()).unwrap_or_default())
     } else {
-        Str::plain(between(text, at + 1, end.quote()))
+        Str::plain(quoted(text, at, end.quote() - at - 1).unwrap_or_default())
     }
 }
 

@@ -64,17 +64,18 @@ pub(crate) fn near_string(text: &str, open: usize) -> Result<(usize, &str), usiz
     Ok((quote, unsafe { text.get_unchecked(open + 1..quote) }))
 }
 
-/// What stands between the quotes before `from` and at `to`; nothing when there are none.
+/// The `length` bytes between the quote at `open` and another one; none when there are no quotes.
 #[inline(always)]
-pub(crate) fn between(text: &str, from: usize, to: usize) -> &str {
-    let bytes = text.as_bytes();
-    let is_quote = |at: usize| bytes.get(at) == Some(&b'"');
-    if from <= to && is_quote(from.wrapping_sub(1)) && is_quote(to) {
-        // SAFETY: both indexes lie in the text, in order, and a byte of ASCII stands before the
-        // first and at the second, so that both are boundaries of characters.
-        return unsafe { text.get_unchecked(from..to) };
+pub(crate) fn quoted(text: &str, open: usize, length: usize) -> Option<&str> {
+    let [b'"', inside @ ..] = text.as_bytes().get(open..)? else {
+        return None;
+    };
+    if inside.get(length) != Some(&b'"') {
+        return None;
     }
-    ""
+    // SAFETY: bytes of ASCII stand in the text at `open` and `length` bytes behind the next one, so
+    // that what lies between them begins and ends at boundaries of characters.
+    Some(unsafe { text.get_unchecked(open + 1..open + 1 + length) })
 }
 
 /// One bit for each special byte, the first byte lowest.
