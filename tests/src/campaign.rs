@@ -301,6 +301,13 @@ pub static ALL: &[Campaign] = &[
         run: machine::descriptors,
     },
     Campaign {
+        name: "threads",
+        what: "without threads and processes a session ends, or somebody who asks gets no answer",
+        first: 24,
+        second: 1_000,
+        run: machine::threads,
+    },
+    Campaign {
         name: "clock",
         what: "a clock that steps costs a link, a session or a byte",
         first: 4,

@@ -47,6 +47,11 @@ fn descriptors() {
 }
 
 #[test]
+fn threads() {
+    survives("threads");
+}
+
+#[test]
 fn clock() {
     survives("clock");
 }

@@ -74,10 +74,16 @@ fn hold(command: impl Future<Output = Result<ExitCode, Failure>>) -> Result<Exit
     Ok(runtime()?.block_on(told))
 }
 
+/// Threads that the reactor has.
+const WORKERS: usize = 2;
+
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::failed(format!("cannot start: {error}")))
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(WORKERS).enable_all();
+    let built = bowline_lifecycle::check_threads(WORKERS).and_then(|()| builder.build());
+    built.map_err(|error| {
+        Failure::failed(format!(
+            "cannot start: {error}, raise the limits of threads and descriptors"
+        ))
+    })
 }

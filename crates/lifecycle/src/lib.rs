@@ -64,8 +64,8 @@ pub use bowline_transport::{
     Environment, Exit, ExitStatus, Identity, Ladder, LoginEnvironment, LoginFailure, LoginShell,
     LoginSource, NoCredentials, NoToken, Provenance, ReconnectFailed, ReconnectFailure, Remote,
     RemoteError, RemoteUrl, RetryError, SessionId, Signal, SignalError, SpawnError,
-    TerminalSession, TerminationReport, Token, TokenFile, Trust, Vitals, WindowSize, probe,
-    run_guard,
+    TerminalSession, TerminationReport, Token, TokenFile, Trust, Vitals, WindowSize, check_threads,
+    probe, run_guard,
 };
 pub use bowline_transport::{Piece, journal, wire::StreamId};
 pub use command::{

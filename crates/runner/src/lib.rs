@@ -14,6 +14,7 @@
 //! | generation | the fencing token of the write lease: older ones are ignored |
 //! | epoch | one incarnation of the child; offsets of another are void |
 
+mod aside;
 mod client;
 mod core;
 mod doors;

@@ -105,6 +105,7 @@ mod session;
 mod signal;
 mod sys;
 mod tap;
+mod threads;
 mod tty;
 mod vitals;
 pub mod wire;
@@ -131,5 +132,6 @@ pub use remote::{
 pub use session::{Kind, SessionId, Stream, TerminalSession};
 pub use signal::Signal;
 pub use tap::Tap;
+pub use threads::check_threads;
 pub use tty::Tty;
 pub use vitals::Vitals;

@@ -1,5 +1,5 @@
 //! What a machine does to a session: it kills runners and shims, stops processes, fills disks, runs
-//! out of memory, descriptors and terminals, and steps its clocks.
+//! out of memory, descriptors, terminals and threads, and steps its clocks.
 //!
 //! Everything is real but the child, which says what everybody knows beforehand, so that each byte
 //! can be told from every other one.
@@ -12,8 +12,8 @@ mod frames;
 mod host;
 mod journals;
 mod lateness;
+mod limited_group;
 mod many;
-mod memory_group;
 mod oom;
 mod outage;
 mod program;
@@ -24,6 +24,7 @@ mod soak;
 mod speech;
 mod station;
 mod stopped;
+mod threads;
 mod tmpfs;
 mod usage;
 
@@ -41,6 +42,7 @@ pub(super) use real_agent::run as real_agent;
 pub(super) use shim_killed::run as shim_killed;
 pub(super) use soak::{EVERY as SOAK_EVERY, run as soak};
 pub(super) use stopped::run as stopped;
+pub(super) use threads::run as threads;
 
 /// Does what a hidden mode says; `None` if the arguments name none of these.
 pub(super) fn hidden(args: &[String]) -> Option<ExitCode> {

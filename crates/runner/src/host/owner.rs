@@ -18,6 +18,7 @@ use super::chronicle::{ExitLine, Line};
 use super::connection::{Connection, Heard, Link};
 use super::display::Display;
 use super::{HostState, Request};
+use crate::aside::aside;
 use crate::core::{ClientId, Core, CoreConfiguration, Effect, ReadBack};
 use crate::wire::{Epoch, SessionFacts, StreamId, encode};
 
@@ -353,8 +354,10 @@ impl Owner {
         let due = self.archive.as_mut().and_then(Archive::due_sync);
         if let Some(wait) = due {
             let told = self.syncs.clone();
-            // Nobody listens any more to one that outlasts the session.
-            tokio::task::spawn_blocking(move || told.send(wait()));
+            aside(move || {
+                // Nobody listens any more to one that outlasts the session.
+                let _ = told.send(wait());
+            });
         }
     }
 

@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bowline_transport::SessionId;
 use tokio::sync::RwLock;
-use tokio::task::spawn_blocking;
 
+use crate::aside::{BrokeOff, done_aside};
 use crate::shim::{
     SessionDir, SessionInfo, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault,
     StateDir, StateDirError, spawn_shim,
@@ -58,9 +58,12 @@ impl CreateError {
     }
 
     /// What kind of thing in the request kept the session from being started.
-    pub(crate) const fn fault(&self) -> Option<SpawnFault> {
+    pub(crate) fn fault(&self) -> Option<SpawnFault> {
         match self {
             Self::Shim(ShimError::Refused { fault, .. }) => Some(*fault),
+            Self::Shim(ShimError::Program { source, .. }) if is_want(source) => {
+                Some(SpawnFault::Resources)
+            }
             _ => None,
         }
     }
@@ -94,8 +97,8 @@ impl Directory {
     /// Everything that is known of all sessions, the oldest first.
     pub(crate) async fn records(&self) -> Result<Vec<Record>, StateDirError> {
         let state = self.state.clone();
-        let found = spawn_blocking(move || known(&state));
-        let found = found.await.unwrap_or_else(|_| Ok(Vec::new()))?;
+        let found = done_aside(move || known(&state)).await;
+        let found = found.unwrap_or_else(|BrokeOff| Ok(Vec::new()))?;
         let mut records = Vec::with_capacity(found.len());
         for (session, info) in found {
             records.push(Record::look(session, info).await);
@@ -157,6 +160,14 @@ impl Directory {
     fn specs(&self) -> MutexGuard<'_, HashMap<SessionId, SessionSpec>> {
         self.specs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether there are no processes, descriptors or memory left: fork(2), socketpair(2).
+fn is_want(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let wants = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
+    let error = error.raw_os_error();
+    wants.iter().any(|want| error == Some(want.raw_os_error()))
 }
 
 /// A folder that cannot be read is one that is just made or just removed.

@@ -17,6 +17,7 @@ use super::handshake::{Answer, Order, SpawnFault, hear, say};
 use super::info::Birth;
 use super::state_dir::is_ours;
 use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec};
+use crate::aside::aside;
 use crate::core::{CoreConfiguration, Policy, StreamConfiguration};
 use crate::host::{Archive, Child, HostState, LocalHost, wall_ms};
 use crate::wire::{Epoch, ExitNotice, SessionFacts, SessionState, StdioKind, StreamId};
@@ -89,7 +90,10 @@ async fn serve(starter: std::os::unix::net::UnixStream) -> io::Result<()> {
             drop(starter);
             // Nobody who wants a session waits for the disk.
             let folder = shim.folder.clone();
-            tokio::task::spawn_blocking(move || folder.keep_info());
+            aside(move || {
+                // What cannot be kept through a power failure is still there without one.
+                let _ = folder.keep_info();
+            });
             shim.run().await
         }
         Err(failed) => say(&mut starter, &failed).await,

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::host::Host;
 use super::lateness;
-use super::memory_group::MemoryGroup;
+use super::limited_group::LimitedGroup;
 use super::program::HOG;
 use super::station::Station;
 use crate::campaign::support::{is_alive, percentiles, runtime, within};
@@ -26,7 +26,7 @@ const SIGKILL: i32 = 9;
 pub(crate) fn run(job: &Job) -> Report {
     lateness::watch();
     let mut report = Report::default();
-    let group = match MemoryGroup::make(BYTES) {
+    let group = match LimitedGroup::of_memory(BYTES) {
         Ok(group) => group,
         Err(error) => {
             report.note(format!(
@@ -41,7 +41,7 @@ pub(crate) fn run(job: &Job) -> Report {
     report
 }
 
-async fn campaign(job: &Job, group: &MemoryGroup, report: &mut Report) -> Result<(), String> {
+async fn campaign(job: &Job, group: &LimitedGroup, report: &mut Report) -> Result<(), String> {
     let mut random = Random::new(job.seed);
     let mut station = Station::with_copy()?;
     let mut command = Command::new("/bin/sh");
@@ -71,7 +71,7 @@ async fn campaign(job: &Job, group: &MemoryGroup, report: &mut Report) -> Result
     Ok(())
 }
 
-async fn one(station: &Station, group: &MemoryGroup) -> Result<Duration, String> {
+async fn one(station: &Station, group: &LimitedGroup) -> Result<Duration, String> {
     let before = group.kills().map_err(|error| error.to_string())?;
     let (remote, order) = (station.remote(), station.order(&[HOG.into()]));
     let session = within("a session", TerminalEngine.make_remote(&remote, &order)).await?;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir, run_shim};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::speech::{Speech, Typed};
@@ -83,8 +84,19 @@ pub(super) fn configuration(folder: &Path, program: &Path) -> Result<ServeConfig
     })
 }
 
-#[tokio::main(worker_threads = 2)]
-async fn serve(folder: &Path, program: &Path) -> ExitCode {
+/// Threads that a runner's reactor has.
+const WORKERS: usize = 2;
+
+fn serve(folder: &Path, program: &Path) -> ExitCode {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(WORKERS).enable_all();
+    match bowline_transport::check_threads(WORKERS).and_then(|()| builder.build()) {
+        Ok(runtime) => runtime.block_on(serve_until_told(folder, program)),
+        Err(_) => ExitCode::from(7),
+    }
+}
+
+async fn serve_until_told(folder: &Path, program: &Path) -> ExitCode {
     let Ok(configuration) = configuration(folder, program) else {
         return ExitCode::from(3);
     };
@@ -98,14 +110,20 @@ async fn serve(folder: &Path, program: &Path) -> ExitCode {
         return ExitCode::from(5);
     }
     let mut byte = [0];
-    let mut input = tokio::io::stdin();
+    // Read on the reactor: there may be no thread to be had for it.
+    let Ok(mut input) = own_input() else {
+        return ExitCode::from(6);
+    };
     tokio::select! {
         _ = polite.recv() => {}
         _ = input.read(&mut byte) => {}
     }
     runner.stop().await;
-    // The thread that waits for input does not end by itself.
-    std::process::exit(0)
+    ExitCode::SUCCESS
+}
+
+fn own_input() -> std::io::Result<pipe::Receiver> {
+    pipe::Receiver::from_owned_fd(rustix::io::dup(rustix::stdio::stdin())?)
 }
 
 #[tokio::main(flavor = "current_thread")]
