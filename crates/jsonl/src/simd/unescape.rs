@@ -100,16 +100,33 @@ fn copy_plain<const BLOCK: usize>(
     out: &mut Vec<u8>,
     copy: impl Fn(&[u8; BLOCK], *mut u8) -> u32,
 ) -> usize {
-    out.reserve(bytes.len() + BLOCK);
+    let whole = copy_blocks(bytes, bytes.len(), out, &copy);
+    let rest = bytes.get(whole..).unwrap_or_default();
+    // The last bytes are read where a block of others follows them.
+    let mut last = [[0; BLOCK]; 2];
+    let Some(place) = last[0].get_mut(..rest.len()) else {
+        return whole;
+    };
+    place.copy_from_slice(rest);
+    whole + copy_blocks(last.as_flattened(), rest.len(), out, &copy)
+}
+
+/// The same of the first `length` bytes, as far as there is a block to be read.
+#[inline(always)]
+fn copy_blocks<const BLOCK: usize>(
+    bytes: &[u8],
+    length: usize,
+    out: &mut Vec<u8>,
+    copy: impl Fn(&[u8; BLOCK], *mut u8) -> u32,
+) -> usize {
+    out.reserve(length + BLOCK);
     let (mut at, mut end) = (0, out.len());
-    while let Some(rest) = bytes.get(at..)
-        && !rest.is_empty()
+    while at < length
+        && let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk())
     {
-        let (block, length) = block(rest);
-        // SAFETY: no more than `at` bytes were written, and there is room for all of `bytes` and a
-        // block.
-        let marks = copy(&block, unsafe { out.as_mut_ptr().add(end) });
-        let plain = length.min(marks.trailing_zeros() as usize);
+        // SAFETY: no more than `at` bytes were written, and there is room for `length` and a block.
+        let marks = copy(block, unsafe { out.as_mut_ptr().add(end) });
+        let plain = BLOCK.min(length - at).min(marks.trailing_zeros() as usize);
         (at, end) = (at + plain, end + plain);
         if marks == 0 {
             continue;
@@ -124,17 +141,4 @@ fn copy_plain<const BLOCK: usize>(
     // SAFETY: all bytes up to there were written, within the room.
     unsafe { out.set_len(end) };
     at
-}
-
-/// The next bytes, and how many of them there are; the last ones are filled up.
-#[inline(always)]
-fn block<const BLOCK: usize>(rest: &[u8]) -> ([u8; BLOCK], usize) {
-    if let Some(block) = rest.first_chunk() {
-        return (*block, BLOCK);
-    }
-    let mut block = [0; BLOCK];
-    if let Some(place) = block.get_mut(..rest.len()) {
-        place.copy_from_slice(rest);
-    }
-    (block, rest.len())
 }
