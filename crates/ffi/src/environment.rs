@@ -65,6 +65,27 @@ impl From<EndLadder> for core::Ladder {
     }
 }
 
+/// How tightly a session's processes are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum ContainmentLevel {
+    /// By their parentage, their process group and a variable that they inherit.
+    Group,
+    /// By a guard, which every orphan of theirs falls to.
+    Subreaper,
+    /// By a control group of the kernel.
+    Cgroup,
+}
+
+impl From<ContainmentLevel> for core::Containment {
+    fn from(level: ContainmentLevel) -> Self {
+        match level {
+            ContainmentLevel::Group => Self::Group,
+            ContainmentLevel::Subreaper => Self::Subreaper,
+            ContainmentLevel::Cgroup => Self::Cgroup,
+        }
+    }
+}
+
 /// A terminal's size, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct TerminalSize {

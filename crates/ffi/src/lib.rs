@@ -57,7 +57,7 @@ pub use diagnostics::{
     ContainmentView, PanicPlace, api_revision, force_panic, library_version, probe_containment,
 };
 pub use engine::{Engine, EngineConfiguration};
-pub use environment::{EndLadder, EnvironmentChanges, SignalKind, TerminalSize};
+pub use environment::{ContainmentLevel, EndLadder, EnvironmentChanges, SignalKind, TerminalSize};
 pub use error::BowlineError;
 pub use events::{
     ActivitySource, ConnectionView, DialogueEvent, DialogueEventBatch, DialogueEventKind,

@@ -9,6 +9,8 @@ pub struct ExitView {
     pub code: Option<i32>,
     /// The signal that ended it, as the platform counts them.
     pub signal: Option<i32>,
+    /// Whether it was killed because memory had run out, as far as the system tells.
+    pub is_out_of_memory: bool,
     /// Whether its streams came to their own end, so that nothing can be missing.
     pub is_drained: bool,
 }
@@ -72,6 +74,7 @@ impl From<core::Exit> for ExitView {
         Self {
             code,
             signal,
+            is_out_of_memory: exit.oom,
             is_drained: exit.drained == core::Drained::Clean,
         }
     }

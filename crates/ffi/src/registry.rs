@@ -33,6 +33,8 @@ pub struct TombstoneEntry {
     pub id: String,
     /// What it was for.
     pub tag: String,
+    /// The child's process id on its own machine; it may name another process by now.
+    pub pid: Option<u32>,
     /// When it was started, in milliseconds since 1970.
     pub started_ms: u64,
     /// When it ended, in milliseconds since 1970.
@@ -122,6 +124,7 @@ impl From<core::Tombstone> for TombstoneEntry {
         Self {
             id: it.id.to_string(),
             tag: it.tag.to_string(),
+            pid: it.pid,
             started_ms: since_1970(it.started),
             ended_ms: since_1970(it.ended),
             code,

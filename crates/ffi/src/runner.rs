@@ -40,6 +40,8 @@ pub struct RunnerSession {
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// Whether it was killed because memory had run out.
+    pub is_out_of_memory: bool,
     /// All that the runner says of it, a JSON object.
     pub json: String,
 }
@@ -186,6 +188,7 @@ impl RunnerSession {
             ended_ms: it["ended_ms"].as_u64(),
             code: number("code"),
             signal: number("signal"),
+            is_out_of_memory: it["exit"]["oom"].as_bool().unwrap_or_default(),
             json: it.to_string(),
         })
     }

@@ -8937,6 +8937,10 @@ public struct ExitView: Equatable, Hashable {
      */
     public var signal: Int32?
     /**
+     * Whether it was killed because memory had run out, as far as the system tells.
+     */
+    public var isOutOfMemory: Bool
+    /**
      * Whether its streams came to their own end, so that nothing can be missing.
      */
     public var isDrained: Bool
@@ -8951,10 +8955,14 @@ public struct ExitView: Equatable, Hashable {
          * The signal that ended it, as the platform counts them.
          */signal: Int32?,
         /**
+         * Whether it was killed because memory had run out, as far as the system tells.
+         */isOutOfMemory: Bool,
+        /**
          * Whether its streams came to their own end, so that nothing can be missing.
          */isDrained: Bool) {
         self.code = code
         self.signal = signal
+        self.isOutOfMemory = isOutOfMemory
         self.isDrained = isDrained
     }
 
@@ -8976,6 +8984,7 @@ public struct FfiConverterTypeExitView: FfiConverterRustBuffer {
             try ExitView(
                 code: FfiConverterOptionInt32.read(from: &buf),
                 signal: FfiConverterOptionInt32.read(from: &buf),
+                isOutOfMemory: FfiConverterBool.read(from: &buf),
                 isDrained: FfiConverterBool.read(from: &buf)
         )
     }
@@ -8983,6 +8992,7 @@ public struct FfiConverterTypeExitView: FfiConverterRustBuffer {
     public static func write(_ value: ExitView, into buf: inout [UInt8]) {
         FfiConverterOptionInt32.write(value.code, into: &buf)
         FfiConverterOptionInt32.write(value.signal, into: &buf)
+        FfiConverterBool.write(value.isOutOfMemory, into: &buf)
         FfiConverterBool.write(value.isDrained, into: &buf)
     }
 }
@@ -12523,6 +12533,10 @@ public struct RunnerSession: Equatable, Hashable {
      */
     public var signal: Int32?
     /**
+     * Whether it was killed because memory had run out.
+     */
+    public var isOutOfMemory: Bool
+    /**
      * All that the runner says of it, a JSON object.
      */
     public var json: String
@@ -12568,6 +12582,9 @@ public struct RunnerSession: Equatable, Hashable {
          * The signal that ended it.
          */signal: Int32?,
         /**
+         * Whether it was killed because memory had run out.
+         */isOutOfMemory: Bool,
+        /**
          * All that the runner says of it, a JSON object.
          */json: String) {
         self.id = id
@@ -12582,6 +12599,7 @@ public struct RunnerSession: Equatable, Hashable {
         self.endedMs = endedMs
         self.code = code
         self.signal = signal
+        self.isOutOfMemory = isOutOfMemory
         self.json = json
     }
 
@@ -12613,6 +12631,7 @@ public struct FfiConverterTypeRunnerSession: FfiConverterRustBuffer {
                 endedMs: FfiConverterOptionUInt64.read(from: &buf),
                 code: FfiConverterOptionInt32.read(from: &buf),
                 signal: FfiConverterOptionInt32.read(from: &buf),
+                isOutOfMemory: FfiConverterBool.read(from: &buf),
                 json: FfiConverterString.read(from: &buf)
         )
     }
@@ -12630,6 +12649,7 @@ public struct FfiConverterTypeRunnerSession: FfiConverterRustBuffer {
         FfiConverterOptionUInt64.write(value.endedMs, into: &buf)
         FfiConverterOptionInt32.write(value.code, into: &buf)
         FfiConverterOptionInt32.write(value.signal, into: &buf)
+        FfiConverterBool.write(value.isOutOfMemory, into: &buf)
         FfiConverterString.write(value.json, into: &buf)
     }
 }
@@ -13012,6 +13032,11 @@ public struct ShellConfiguration {
      */
     public var ladder: EndLadder?
     /**
+     * The tightest hold to be used on the session's processes; the tightest that there is when
+     * absent.
+     */
+    public var containment: ContainmentLevel?
+    /**
      * A program that ends the session's processes if the host is killed: `bowline`, as a path. The
      * engine's when absent.
      */
@@ -13052,6 +13077,10 @@ public struct ShellConfiguration {
          * How hard the session is ended.
          */ladder: EndLadder? = nil,
         /**
+         * The tightest hold to be used on the session's processes; the tightest that there is when
+         * absent.
+         */containment: ContainmentLevel? = nil,
+        /**
          * A program that ends the session's processes if the host is killed: `bowline`, as a path. The
          * engine's when absent.
          */`guard`: String? = nil) {
@@ -13065,6 +13094,7 @@ public struct ShellConfiguration {
         self.historyLines = historyLines
         self.historyBytes = historyBytes
         self.ladder = ladder
+        self.containment = containment
         self.`guard` = `guard`
     }
 
@@ -13094,6 +13124,7 @@ public struct FfiConverterTypeShellConfiguration: FfiConverterRustBuffer {
                 historyLines: FfiConverterUInt64.read(from: &buf),
                 historyBytes: FfiConverterUInt64.read(from: &buf),
                 ladder: FfiConverterOptionTypeEndLadder.read(from: &buf),
+                containment: FfiConverterOptionTypeContainmentLevel.read(from: &buf),
                 guard: FfiConverterOptionString.read(from: &buf)
         )
     }
@@ -13109,6 +13140,7 @@ public struct FfiConverterTypeShellConfiguration: FfiConverterRustBuffer {
         FfiConverterUInt64.write(value.historyLines, into: &buf)
         FfiConverterUInt64.write(value.historyBytes, into: &buf)
         FfiConverterOptionTypeEndLadder.write(value.ladder, into: &buf)
+        FfiConverterOptionTypeContainmentLevel.write(value.containment, into: &buf)
         FfiConverterOptionString.write(value.`guard`, into: &buf)
     }
 }
@@ -14360,6 +14392,10 @@ public struct TombstoneEntry: Equatable, Hashable {
      */
     public var tag: String
     /**
+     * The child's process id on its own machine; it may name another process by now.
+     */
+    public var pid: UInt32?
+    /**
      * When it was started, in milliseconds since 1970.
      */
     public var startedMs: UInt64
@@ -14394,6 +14430,9 @@ public struct TombstoneEntry: Equatable, Hashable {
          * What it was for.
          */tag: String,
         /**
+         * The child's process id on its own machine; it may name another process by now.
+         */pid: UInt32?,
+        /**
          * When it was started, in milliseconds since 1970.
          */startedMs: UInt64,
         /**
@@ -14413,6 +14452,7 @@ public struct TombstoneEntry: Equatable, Hashable {
          */reason: String) {
         self.id = id
         self.tag = tag
+        self.pid = pid
         self.startedMs = startedMs
         self.endedMs = endedMs
         self.code = code
@@ -14439,6 +14479,7 @@ public struct FfiConverterTypeTombstoneEntry: FfiConverterRustBuffer {
             try TombstoneEntry(
                 id: FfiConverterString.read(from: &buf),
                 tag: FfiConverterString.read(from: &buf),
+                pid: FfiConverterOptionUInt32.read(from: &buf),
                 startedMs: FfiConverterUInt64.read(from: &buf),
                 endedMs: FfiConverterUInt64.read(from: &buf),
                 code: FfiConverterOptionInt32.read(from: &buf),
@@ -14451,6 +14492,7 @@ public struct FfiConverterTypeTombstoneEntry: FfiConverterRustBuffer {
     public static func write(_ value: TombstoneEntry, into buf: inout [UInt8]) {
         FfiConverterString.write(value.id, into: &buf)
         FfiConverterString.write(value.tag, into: &buf)
+        FfiConverterOptionUInt32.write(value.pid, into: &buf)
         FfiConverterUInt64.write(value.startedMs, into: &buf)
         FfiConverterUInt64.write(value.endedMs, into: &buf)
         FfiConverterOptionInt32.write(value.code, into: &buf)
@@ -16131,6 +16173,91 @@ public func FfiConverterTypeConnectionView_lift(_ buf: RustBuffer) throws -> Con
 #endif
 public func FfiConverterTypeConnectionView_lower(_ value: ConnectionView) -> RustBuffer {
     return FfiConverterTypeConnectionView.lower(value)
+}
+
+
+
+/**
+ * How tightly a session's processes are held.
+ */
+
+public enum ContainmentLevel: Equatable, Hashable {
+
+    /**
+     * By their parentage, their process group and a variable that they inherit.
+     */
+    case group
+    /**
+     * By a guard, which every orphan of theirs falls to.
+     */
+    case subreaper
+    /**
+     * By a control group of the kernel.
+     */
+    case cgroup
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ContainmentLevel: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeContainmentLevel: FfiConverterRustBuffer {
+    typealias SwiftType = ContainmentLevel
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ContainmentLevel {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .group
+
+        case 2: return .subreaper
+
+        case 3: return .cgroup
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: ContainmentLevel, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .group:
+            writeInt(&buf, Int32(1))
+
+
+        case .subreaper:
+            writeInt(&buf, Int32(2))
+
+
+        case .cgroup:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeContainmentLevel_lift(_ buf: RustBuffer) throws -> ContainmentLevel {
+    return try FfiConverterTypeContainmentLevel.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeContainmentLevel_lower(_ value: ContainmentLevel) -> RustBuffer {
+    return FfiConverterTypeContainmentLevel.lower(value)
 }
 
 
@@ -22132,6 +22259,30 @@ fileprivate struct FfiConverterOptionTypeAgentText: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeAgentText.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeContainmentLevel: FfiConverterRustBuffer {
+    typealias SwiftType = ContainmentLevel?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeContainmentLevel.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeContainmentLevel.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }

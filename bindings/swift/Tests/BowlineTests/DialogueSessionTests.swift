@@ -297,7 +297,9 @@ final class DialogueSessionTests: TimedTestCase {
             let id = try session.id()
             try await session.say("/ask make")
             let request = try await session.asked()
-            XCTAssertEqual(try engine.terminals().first { $0.id == id }?.tag, "agent-dialogue")
+            let entry = try engine.terminals().first { $0.id == id }
+            XCTAssertEqual(entry?.tag, "agent-dialogue")
+            XCTAssertEqual(entry?.connection, .connected)
             let open = try engine.openPermissions().first { $0.session == id }
             XCTAssertEqual(open?.record.requestId, request.requestId)
             let yes = PermissionAnswer.allow(updatedInput: nil, updatedPermissions: nil)
@@ -306,7 +308,9 @@ final class DialogueSessionTests: TimedTestCase {
             try await session.until { !$0.results.isEmpty }
             return id
         }
-        XCTAssertEqual(try engine.tombstones().first { $0.id == id }?.isExpected, true)
+        let tombstone = try engine.tombstones().first { $0.id == id }
+        XCTAssertEqual(tombstone?.isExpected, true)
+        XCTAssertNotNil(tombstone?.pid)
         XCTAssertGreaterThan(try engine.metrics().turns, before.turns)
         var nobody = try configuration()
         nobody.program = "no-such-agent-anywhere"

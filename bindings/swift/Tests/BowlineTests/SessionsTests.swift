@@ -83,8 +83,14 @@ final class SessionsTests: TimedTestCase {
         XCTAssertNil(none)
         let terminated = try await shell.terminate()
         XCTAssertTrue(terminated.survivors.isEmpty)
+        let exit = try await shell.exit()
+        XCTAssertFalse(exit.isOutOfMemory)
         let killed = try await shell.kill()
         XCTAssertTrue(killed.survivors.isEmpty)
+        var loose = try cat()
+        loose.containment = .group
+        let ended = try await engine().startShell(configuration: loose).kill()
+        XCTAssertEqual(ended.level, "group")
     }
 
     func testWaitingIsGivenUpWithItsTask() async throws {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bowline_lifecycle as core;
 
 use crate::configuration::size;
-use crate::environment::{EndLadder, EnvironmentChanges, TerminalSize};
+use crate::environment::{ContainmentLevel, EndLadder, EnvironmentChanges, TerminalSize};
 use crate::remote::RunnerConfiguration;
 
 /// What a shell session is made from.
@@ -41,6 +41,10 @@ pub struct ShellConfiguration {
     /// How hard the session is ended.
     #[uniffi(default = None)]
     pub ladder: Option<EndLadder>,
+    /// The tightest hold to be used on the session's processes; the tightest that there is when
+    /// absent.
+    #[uniffi(default = None)]
+    pub containment: Option<ContainmentLevel>,
     /// A program that ends the session's processes if the host is killed: `bowline`, as a path. The
     /// engine's when absent.
     #[uniffi(default = None)]
@@ -85,6 +89,7 @@ impl From<ShellConfiguration> for core::ShellConfiguration {
             history_lines: size(it.history_lines),
             history_bytes: size(it.history_bytes),
             ladder: it.ladder.map(Into::into).unwrap_or_default(),
+            containment: it.containment.map(Into::into),
             guard: it.guard.map(Into::into),
             ..Self::new(it.cwd)
         }

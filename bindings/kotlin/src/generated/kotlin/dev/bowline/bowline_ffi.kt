@@ -13364,6 +13364,11 @@ data class ExitView (
     var `signal`: kotlin.Int?
     ,
     /**
+     * Whether it was killed because memory had run out, as far as the system tells.
+     */
+    var `isOutOfMemory`: kotlin.Boolean
+    ,
+    /**
      * Whether its streams came to their own end, so that nothing can be missing.
      */
     var `isDrained`: kotlin.Boolean
@@ -13386,18 +13391,21 @@ public object FfiConverterTypeExitView: FfiConverterRustBuffer<ExitView> {
             FfiConverterOptionalInt.read(buf),
             FfiConverterOptionalInt.read(buf),
             FfiConverterBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
         )
     }
 
     override fun allocationSize(value: ExitView) = (
             FfiConverterOptionalInt.allocationSize(value.`code`) +
             FfiConverterOptionalInt.allocationSize(value.`signal`) +
+            FfiConverterBoolean.allocationSize(value.`isOutOfMemory`) +
             FfiConverterBoolean.allocationSize(value.`isDrained`)
     )
 
     override fun write(value: ExitView, buf: ByteBuffer) {
             FfiConverterOptionalInt.write(value.`code`, buf)
             FfiConverterOptionalInt.write(value.`signal`, buf)
+            FfiConverterBoolean.write(value.`isOutOfMemory`, buf)
             FfiConverterBoolean.write(value.`isDrained`, buf)
     }
 }
@@ -15995,6 +16003,11 @@ data class RunnerSession (
     var `signal`: kotlin.Int?
     ,
     /**
+     * Whether it was killed because memory had run out.
+     */
+    var `isOutOfMemory`: kotlin.Boolean
+    ,
+    /**
      * All that the runner says of it, a JSON object.
      */
     var `json`: kotlin.String
@@ -16026,6 +16039,7 @@ public object FfiConverterTypeRunnerSession: FfiConverterRustBuffer<RunnerSessio
             FfiConverterOptionalULong.read(buf),
             FfiConverterOptionalInt.read(buf),
             FfiConverterOptionalInt.read(buf),
+            FfiConverterBoolean.read(buf),
             FfiConverterString.read(buf),
         )
     }
@@ -16043,6 +16057,7 @@ public object FfiConverterTypeRunnerSession: FfiConverterRustBuffer<RunnerSessio
             FfiConverterOptionalULong.allocationSize(value.`endedMs`) +
             FfiConverterOptionalInt.allocationSize(value.`code`) +
             FfiConverterOptionalInt.allocationSize(value.`signal`) +
+            FfiConverterBoolean.allocationSize(value.`isOutOfMemory`) +
             FfiConverterString.allocationSize(value.`json`)
     )
 
@@ -16059,6 +16074,7 @@ public object FfiConverterTypeRunnerSession: FfiConverterRustBuffer<RunnerSessio
             FfiConverterOptionalULong.write(value.`endedMs`, buf)
             FfiConverterOptionalInt.write(value.`code`, buf)
             FfiConverterOptionalInt.write(value.`signal`, buf)
+            FfiConverterBoolean.write(value.`isOutOfMemory`, buf)
             FfiConverterString.write(value.`json`, buf)
     }
 }
@@ -16341,6 +16357,12 @@ data class ShellConfiguration (
     var `ladder`: EndLadder? = null
     ,
     /**
+     * The tightest hold to be used on the session's processes; the tightest that there is when
+     * absent.
+     */
+    var `containment`: ContainmentLevel? = null
+    ,
+    /**
      * A program that ends the session's processes if the host is killed: `bowline`, as a path. The
      * engine's when absent.
      */
@@ -16366,6 +16388,7 @@ data class ShellConfiguration (
         this.`historyLines`,
         this.`historyBytes`,
         this.`ladder`,
+        this.`containment`,
         this.`guard`
     )
     }
@@ -16389,6 +16412,7 @@ public object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<ShellCo
             FfiConverterULong.read(buf),
             FfiConverterULong.read(buf),
             FfiConverterOptionalTypeEndLadder.read(buf),
+            FfiConverterOptionalTypeContainmentLevel.read(buf),
             FfiConverterOptionalString.read(buf),
         )
     }
@@ -16404,6 +16428,7 @@ public object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<ShellCo
             FfiConverterULong.allocationSize(value.`historyLines`) +
             FfiConverterULong.allocationSize(value.`historyBytes`) +
             FfiConverterOptionalTypeEndLadder.allocationSize(value.`ladder`) +
+            FfiConverterOptionalTypeContainmentLevel.allocationSize(value.`containment`) +
             FfiConverterOptionalString.allocationSize(value.`guard`)
     )
 
@@ -16418,6 +16443,7 @@ public object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<ShellCo
             FfiConverterULong.write(value.`historyLines`, buf)
             FfiConverterULong.write(value.`historyBytes`, buf)
             FfiConverterOptionalTypeEndLadder.write(value.`ladder`, buf)
+            FfiConverterOptionalTypeContainmentLevel.write(value.`containment`, buf)
             FfiConverterOptionalString.write(value.`guard`, buf)
     }
 }
@@ -17298,6 +17324,11 @@ data class TombstoneEntry (
     var `tag`: kotlin.String
     ,
     /**
+     * The child's process id on its own machine; it may name another process by now.
+     */
+    var `pid`: kotlin.UInt?
+    ,
+    /**
      * When it was started, in milliseconds since 1970.
      */
     var `startedMs`: kotlin.ULong
@@ -17344,6 +17375,7 @@ public object FfiConverterTypeTombstoneEntry: FfiConverterRustBuffer<TombstoneEn
         return TombstoneEntry(
             FfiConverterString.read(buf),
             FfiConverterString.read(buf),
+            FfiConverterOptionalUInt.read(buf),
             FfiConverterULong.read(buf),
             FfiConverterULong.read(buf),
             FfiConverterOptionalInt.read(buf),
@@ -17356,6 +17388,7 @@ public object FfiConverterTypeTombstoneEntry: FfiConverterRustBuffer<TombstoneEn
     override fun allocationSize(value: TombstoneEntry) = (
             FfiConverterString.allocationSize(value.`id`) +
             FfiConverterString.allocationSize(value.`tag`) +
+            FfiConverterOptionalUInt.allocationSize(value.`pid`) +
             FfiConverterULong.allocationSize(value.`startedMs`) +
             FfiConverterULong.allocationSize(value.`endedMs`) +
             FfiConverterOptionalInt.allocationSize(value.`code`) +
@@ -17367,6 +17400,7 @@ public object FfiConverterTypeTombstoneEntry: FfiConverterRustBuffer<TombstoneEn
     override fun write(value: TombstoneEntry, buf: ByteBuffer) {
             FfiConverterString.write(value.`id`, buf)
             FfiConverterString.write(value.`tag`, buf)
+            FfiConverterOptionalUInt.write(value.`pid`, buf)
             FfiConverterULong.write(value.`startedMs`, buf)
             FfiConverterULong.write(value.`endedMs`, buf)
             FfiConverterOptionalInt.write(value.`code`, buf)
@@ -19255,6 +19289,53 @@ public object FfiConverterTypeConnectionView : FfiConverterRustBuffer<Connection
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * How tightly a session's processes are held.
+ */
+
+enum class ContainmentLevel {
+
+    /**
+     * By their parentage, their process group and a variable that they inherit.
+     */
+    GROUP,
+    /**
+     * By a guard, which every orphan of theirs falls to.
+     */
+    SUBREAPER,
+    /**
+     * By a control group of the kernel.
+     */
+    CGROUP;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeContainmentLevel: FfiConverterRustBuffer<ContainmentLevel> {
+    override fun read(buf: ByteBuffer) = try {
+        ContainmentLevel.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: ContainmentLevel) = 4UL
+
+    override fun write(value: ContainmentLevel, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
     }
 }
 
@@ -25351,6 +25432,38 @@ public object FfiConverterOptionalTypeAgentText: FfiConverterRustBuffer<AgentTex
         } else {
             buf.put(1)
             FfiConverterTypeAgentText.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeContainmentLevel: FfiConverterRustBuffer<ContainmentLevel?> {
+    override fun read(buf: ByteBuffer): ContainmentLevel? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeContainmentLevel.read(buf)
+    }
+
+    override fun allocationSize(value: ContainmentLevel?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeContainmentLevel.allocationSize(value)
+        }
+    }
+
+    override fun write(value: ContainmentLevel?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeContainmentLevel.write(value, buf)
         }
     }
 }

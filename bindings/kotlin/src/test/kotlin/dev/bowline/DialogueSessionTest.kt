@@ -293,13 +293,15 @@ class DialogueSessionTest {
             id = session.id()
             session.say("/ask make")
             val request = session.asked()
-            assertEquals("agent-dialogue", engine.terminals().single { it.id == id }.tag)
+            val entry = engine.terminals().single { it.id == id }
+            assertEquals("agent-dialogue" to ConnectionView.Connected, entry.tag to entry.connection)
             val open = engine.openPermissions().single { it.session == id }
             assertEquals(request.requestId, open.record.requestId)
             engine.respond(id, request.requestId, PermissionAnswer.Allow(null, null), "the list")
             session.until { it.results().isNotEmpty() }
         }
-        assertTrue(engine.tombstones().single { it.id == id }.isExpected)
+        val tombstone = engine.tombstones().single { it.id == id }
+        assertTrue(tombstone.isExpected && tombstone.pid != null, tombstone.toString())
         assertTrue(engine.metrics().turns > before.turns)
         refused<BowlineException.Ended> { engine.respond(id, "x", PermissionAnswer.ApprovePlan(null)) }
         refused<BowlineException.Start> { engine.start(configuration().copy(program = "no-such-agent-anywhere")) }

@@ -63,10 +63,12 @@ class LeakTest {
         val (memory, heap, threads) = Triple(status("VmRSS"), heap(), status("Threads"))
         repeat(cycles) { cycle() }
         eventually("nothing is left") { atRest() }
-        val (grown, kept) = status("VmRSS") - memory to heap() - heap
+        var kept = Long.MAX_VALUE
+        // What one collection finds of JNA's, a thread of JNA lets go of behind it.
+        eventually("the heap is as it was") { (heap() - heap).also { kept = it } < 16 * 1024 }
+        val grown = status("VmRSS") - memory
         println("after $cycles sessions: $grown KiB more, of the heap $kept, ${status("Threads") - threads} threads more")
         assertTrue(grown < 48 * 1024, "$grown KiB more")
-        assertTrue(kept < 16 * 1024, "$kept KiB of the heap more")
         assertTrue(status("Threads") <= threads + 4, "${status("Threads")} threads, $threads before")
     }
 

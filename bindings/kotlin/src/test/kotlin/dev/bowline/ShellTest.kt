@@ -77,7 +77,11 @@ class ShellTest {
     fun `a shell is terminated or killed, again and again`() = live {
         engine.startShell(cat()).use { shell ->
             assertTrue(shell.terminate().survivors.isEmpty())
+            assertFalse(shell.exited().isOutOfMemory)
             assertTrue(shell.kill().survivors.isEmpty())
+        }
+        engine.startShell(cat().copy(containment = ContainmentLevel.GROUP)).use { shell ->
+            assertEquals("group", shell.kill().level)
         }
         refused<BowlineException.Start> { engine.startShell(cat().copy(cwd = "/no/such/folder")) }
     }
