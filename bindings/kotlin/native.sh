@@ -14,7 +14,6 @@ case "$(uname -s)-$(uname -m)" in
         exit 1
         ;;
 esac
-# Of one kind alone: Rust optimizes nothing over crates when a library for other Rust is made as well.
-cargo rustc --profile small -p bowline-ffi --lib --crate-type cdylib
+bindings/library.sh
 mkdir -p "bindings/kotlin/target/native/$platform"
 cp "target/small/$library" "bindings/kotlin/target/native/$platform"

@@ -21,13 +21,9 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    for build in [
-        "build --quiet -p understudy",
-        // Of one kind alone: nothing is optimized over crates when an rlib is made as well.
-        "rustc --quiet --profile small -p bowline-ffi --lib --crate-type cdylib",
-    ] {
-        call(Command::new(&cargo).args(build.split(' ')))?;
-    }
+    let mut understudy = Command::new(&cargo);
+    call(understudy.args(["build", "--quiet", "-p", "understudy"]))?;
+    call(&mut Command::new("bindings/library.sh"))?;
     let target = std::env::current_dir()?.join("target");
     let (folder, programs) = (target.join("small"), target.join("debug"));
     let library = format!(
