@@ -14,7 +14,10 @@ use bytes::Bytes;
 
 impl Machine {
     pub(super) fn hear(&mut self, message: Message) {
-        self.live.heard(self.now);
+        match message {
+            Message::Ping { .. } | Message::Pong { .. } => self.live.answered(self.now),
+            _ => self.live.heard(self.now),
+        }
         match (&self.link, message) {
             (_, Message::Ping { nonce }) => self.say(Message::Pong { nonce }),
             (_, Message::Pong { nonce }) => self.pong(nonce),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::wire::{DEAD_AFTER, PING_EVERY};
+use crate::wire::{DEAD_AFTER, PING_AT_REST, PING_EVERY};
 
 /// What has slept hears within this whether its connection has survived.
 const PROBE: Duration = Duration::from_secs(3);
@@ -10,10 +10,20 @@ const PROBE: Duration = Duration::from_secs(3);
 /// A deadline that is looked at so much too late was slept over.
 const OVERSLEPT: Duration = Duration::from_secs(2);
 
+#[derive(Debug, PartialEq, Eq)]
+enum Since {
+    Nothing,
+    /// The other side is there, and both are at rest.
+    Answers,
+    More,
+}
+
 #[derive(Debug)]
 pub(super) struct Liveness {
     ping_at: Duration,
     dead_at: Duration,
+    /// What was heard since the last question.
+    since: Since,
     nonce: u64,
 }
 
@@ -22,18 +32,32 @@ impl Liveness {
         Self {
             ping_at: Duration::ZERO,
             dead_at: Duration::ZERO,
+            since: Since::Nothing,
             nonce: 0,
         }
     }
 
-    /// Something was heard.
+    /// An answer to a question was heard, or a question.
+    pub(super) fn answered(&mut self, now: Duration) {
+        self.dead_at = now + DEAD_AFTER;
+        if self.since == Since::Nothing {
+            self.since = Since::Answers;
+        }
+    }
+
+    /// Something else was heard.
     pub(super) fn heard(&mut self, now: Duration) {
         self.dead_at = now + DEAD_AFTER;
+        self.since = Since::More;
     }
 
     /// The nonce of a question that is asked now.
     pub(super) fn ping(&mut self, now: Duration) -> u64 {
-        self.ping_at = now + PING_EVERY;
+        let pause = match std::mem::replace(&mut self.since, Since::Nothing) {
+            Since::Answers => PING_AT_REST,
+            Since::Nothing | Since::More => PING_EVERY,
+        };
+        self.ping_at = now + pause;
         self.nonce += 1;
         self.nonce
     }

@@ -254,6 +254,30 @@ fn silence_is_asked_about_after_five_seconds_and_ends_after_fifteen() {
 }
 
 #[test]
+fn who_is_at_rest_is_asked_less_often_until_something_happens() {
+    let mut host = up(joining());
+    let mut asked_after = |host: &mut Host| {
+        let begin = host.now;
+        assert_eq!(host.pass(), []);
+        let sent = host.sent();
+        let [Message::Ping { nonce }] = sent[..] else {
+            panic!("{sent:?}");
+        };
+        host.hear(Message::Pong { nonce });
+        host.now - begin
+    };
+    let pauses: Vec<u64> = (0..4).map(|_| asked_after(&mut host).as_secs()).collect();
+    assert_eq!(pauses, [5, 5, 9, 9]);
+    host.hear(data(0, "here I am"));
+    let pauses: Vec<u64> = (0..3).map(|_| asked_after(&mut host).as_secs()).collect();
+    assert_eq!(
+        pauses,
+        [9, 5, 9],
+        "the pause that is under way is not cut short"
+    );
+}
+
+#[test]
 fn after_a_sleep_the_link_is_probed_and_not_condemned() {
     let mut host = up(joining());
     host.now += Duration::from_secs(3600);
