@@ -3,6 +3,7 @@
 //! It keeps no state of a session. It reads what goes in only to hold every client to its lease.
 
 mod cut;
+pub(super) mod farewell;
 mod rights;
 
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use bowline_transport::SessionId;
-use bowline_transport::wire::{DEAD_AFTER, Frame, Message as Said, code, encode};
-use bytes::{Bytes, BytesMut};
+use bowline_transport::wire::DEAD_AFTER;
+use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -20,14 +21,9 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 use tracing::debug;
 
-use super::admission::is_gone;
-use super::problem::Problem;
-use crate::serve::{Hall, State};
+use crate::serve::Hall;
 pub(super) use cut::Cutter;
 pub(super) use rights::{Rights, Wrong};
-
-/// How long a client should wait before it connects again when the runner ends.
-const COME_BACK: Duration = Duration::from_millis(100);
 
 /// Bytes that are read from a shim at a time.
 const CHUNK: usize = 256 << 10;
@@ -55,11 +51,13 @@ pub(super) async fn serve(socket: WebSocket, shim: UnixStream, rights: Rights, h
             None => return,
         },
         () = out.pass(read) => {
-            out.tell_of_a_kill().await;
+            if let Some(frames) = farewell::killed(&hall, session).await {
+                let _ = out.send(frames).await;
+            }
             (AWAY, "the session's process is gone".to_owned())
         }
         () = life.ending() => {
-            out.go_away().await;
+            let _ = out.send(farewell::go_away()).await;
             (AWAY, "the runner ends".to_owned())
         }
     };
@@ -129,44 +127,6 @@ impl Outward<'_> {
         self.hall.metrics.frames.given.add(frames.len() as u64);
         let sent = timeout(DEAD_AFTER, self.sink.send(Message::Binary(frames))).await;
         sent.map_err(drop)?.map_err(drop)
-    }
-
-    /// A client of a shim that was killed need not come back to hear of it.
-    async fn tell_of_a_kill(&mut self) {
-        if !self.is_killed().await {
-            return;
-        }
-        let problem = Problem::killed();
-        let killed = Said::Error {
-            code: code::UNKNOWN_SESSION.to_owned(),
-            retryable: false,
-            after_ms: None,
-            detail: format!("{}; {}", problem.detail, problem.next),
-        };
-        let mut frames = BytesMut::new();
-        encode(&Frame::new(0, killed), &mut frames);
-        let _ = self.send(frames.freeze()).await;
-    }
-
-    /// Whether the shim is gone without an end. One that cannot be reached just now, for want of
-    /// descriptors or because it is busy, is none of these.
-    async fn is_killed(&self) -> bool {
-        let Some(session) = self.hall.directory.find(self.session) else {
-            return false;
-        };
-        let gone = session.connect().await.err();
-        if !gone.is_some_and(|error| is_gone(&error)) {
-            return false;
-        }
-        let record = self.hall.directory.record(self.session).await;
-        record.is_some_and(|it| it.state() == State::Lost)
-    }
-
-    async fn go_away(&mut self) {
-        let after_ms = COME_BACK.as_millis() as u64;
-        let mut frames = BytesMut::new();
-        encode(&Frame::new(0, Said::GoAway { after_ms }), &mut frames);
-        let _ = self.send(frames.freeze()).await;
     }
 
     async fn close(mut self, code: u16, text: String) {

@@ -26,7 +26,7 @@ use tonic::codegen::tokio_stream::Stream;
 use tonic::{Code, Status, Streaming};
 
 use super::admission::{Admission, Door};
-use super::frames::{Cutter, Rights};
+use super::frames::{Cutter, Rights, farewell};
 use super::problem::Problem;
 use crate::serve::{Hall, Pass};
 use generated::Frame;
@@ -135,12 +135,23 @@ async fn outward(
 ) {
     let _open = hall.metrics.grpc.open.hold();
     let mut life = hall.life.clone();
-    let last = tokio::select! {
-        () = pass(&mut shim, &give, &hall, session) => Status::unavailable("the session is gone"),
-        status = told(wrong) => status,
-        () = life.ending() => Status::unavailable("the runner ends, connect again"),
+    let (frames, last) = tokio::select! {
+        () = pass(&mut shim, &give, &hall, session) => {
+            match farewell::killed(&hall, session).await {
+                Some(frames) => (Some(frames), status(Problem::killed())),
+                None => (None, Status::unavailable("the session is gone")),
+            }
+        }
+        status = told(wrong) => (None, status),
+        () = life.ending() => {
+            let next = Status::unavailable("the runner ends, connect again");
+            (Some(farewell::go_away()), next)
+        }
         () = give.closed() => return,
     };
+    if let Some(data) = frames {
+        let _ = give.send(Ok(Frame { data })).await;
+    }
     let _ = give.send(Err(last)).await;
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bowline_runner::wire::{
-    Attach, AttachMode, Decoder, Frame, Hello, Lease, Message, StreamId, VERSION, encode,
+    Attach, AttachMode, Decoder, Frame, Hello, Lease, Message, StreamId, VERSION, code, encode,
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
@@ -96,4 +96,47 @@ async fn a_wrong_token_or_ticket_and_a_wrong_session_are_told_apart() {
         let status = refused.expect_err("it is refused");
         assert_eq!(status.code(), code, "{status}");
     }
+}
+
+/// Reads to the end of a stream: what was said last, and its status.
+async fn last_of(mut messages: Streaming<Data>) -> (Option<Message>, Status) {
+    let (mut decoder, mut last) = (Decoder::new(), None);
+    loop {
+        match soon("a message", messages.message()).await {
+            Ok(Some(Data { data })) => decoder.push(data),
+            Ok(None) => panic!("shut without a status"),
+            Err(status) => break (last, status),
+        }
+        while let Some(frame) = decoder.next().unwrap() {
+            last = Some(frame.message);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_of_the_stream_is_told_of_a_killed_shim() {
+    let served = Served::start().await;
+    let id = served.shell("sleep 1000").await;
+    let messages = attach(&served, served.token(), &id).await.unwrap();
+    let pid = served.folder(&id).info().unwrap().unwrap().shim_pid;
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let (last, status) = last_of(messages).await;
+    let Some(Message::Error { code: it, .. }) = last else {
+        panic!("{last:?}");
+    };
+    assert_eq!(it, code::UNKNOWN_SESSION);
+    assert_eq!(status.code(), Code::NotFound, "{status:?}");
+}
+
+#[tokio::test]
+async fn a_client_of_the_stream_is_told_that_the_runner_goes() {
+    let served = Served::start().await;
+    let id = served.shell("sleep 1000").await;
+    let messages = attach(&served, served.token(), &id).await.unwrap();
+    let again = tokio::spawn(served.again(|_| {}));
+    let (last, status) = last_of(messages).await;
+    assert!(matches!(last, Some(Message::GoAway { .. })), "{last:?}");
+    assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+    again.await.unwrap();
 }

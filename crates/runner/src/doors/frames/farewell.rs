@@ -1,0 +1,54 @@
+//! What a client is told last, at every door that speaks frames.
+
+use std::time::Duration;
+
+use bowline_transport::SessionId;
+use bowline_transport::wire::{Frame, Message, code, encode};
+use bytes::{Bytes, BytesMut};
+
+use crate::doors::admission::is_gone;
+use crate::doors::problem::Problem;
+use crate::serve::{Hall, State};
+
+/// How long a client should wait before it connects again when the runner ends.
+const COME_BACK: Duration = Duration::from_millis(100);
+
+/// The runner ends: come back soon.
+pub(in crate::doors) fn go_away() -> Bytes {
+    let after_ms = COME_BACK.as_millis() as u64;
+    frame(Message::GoAway { after_ms })
+}
+
+/// For a client whose shim is gone: if it was killed, the client need not come back to hear of it.
+pub(in crate::doors) async fn killed(hall: &Hall, session: SessionId) -> Option<Bytes> {
+    if !is_killed(hall, session).await {
+        return None;
+    }
+    let problem = Problem::killed();
+    Some(frame(Message::Error {
+        code: code::UNKNOWN_SESSION.to_owned(),
+        retryable: false,
+        after_ms: None,
+        detail: format!("{}; {}", problem.detail, problem.next),
+    }))
+}
+
+/// Whether a shim is gone without an end. One that cannot be reached just now, for want of
+/// descriptors or because it is busy, is none of these.
+async fn is_killed(hall: &Hall, session: SessionId) -> bool {
+    let Some(folder) = hall.directory.find(session) else {
+        return false;
+    };
+    let gone = folder.connect().await.err();
+    if !gone.is_some_and(|error| is_gone(&error)) {
+        return false;
+    }
+    let record = hall.directory.record(session).await;
+    record.is_some_and(|it| it.state() == State::Lost)
+}
+
+fn frame(message: Message) -> Bytes {
+    let mut bytes = BytesMut::new();
+    encode(&Frame::new(0, message), &mut bytes);
+    bytes.freeze()
+}
