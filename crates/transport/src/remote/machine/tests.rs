@@ -256,7 +256,7 @@ fn silence_is_asked_about_after_five_seconds_and_ends_after_fifteen() {
 #[test]
 fn who_is_at_rest_is_asked_less_often_until_something_happens() {
     let mut host = up(joining());
-    let mut asked_after = |host: &mut Host| {
+    let asked_after = |host: &mut Host| {
         let begin = host.now;
         assert_eq!(host.pass(), []);
         let sent = host.sent();
