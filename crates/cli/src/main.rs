@@ -22,7 +22,10 @@ mod screen;
 mod serve;
 mod view;
 
+use std::io;
 use std::process::ExitCode;
+
+use tokio::runtime::{Builder, Runtime};
 
 use args::Command;
 use failure::Failure;
@@ -59,7 +62,7 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
         Command::Run(run) => hold(run::run(run)),
         Command::Replay(replay) => replay::replay(&replay),
         Command::Inspect(inspect) => inspect::inspect(&inspect),
-        Command::Serve(serve) => hold(serve::serve(*serve)),
+        Command::Serve(serve) => hold_in(bowline_runner::runtime(), serve::serve(*serve)),
         Command::Ps(ps) => hold(ps::ps(ps)),
         Command::Attach(attach) => hold(attach::attach(attach)),
         Command::Kill(kill) => hold(kill::kill(kill)),
@@ -70,20 +73,29 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
 /// Holds a command to its last word: as long as it may be held up by output that nobody reads,
 /// somebody listens for signals.
 fn hold(command: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
+    hold_in(runtime(), command)
+}
+
+/// The same, in a runtime of its own kind.
+fn hold_in(
+    runtime: io::Result<Runtime>,
+    command: impl Future<Output = Result<ExitCode, Failure>>,
+) -> Result<ExitCode, Failure> {
     let told = async { command.await.unwrap_or_else(|failure| failure.report()) };
-    Ok(runtime()?.block_on(told))
+    Ok(runtime.map_err(no_runtime)?.block_on(told))
 }
 
 /// Threads that the reactor has.
 const WORKERS: usize = 2;
 
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
+fn runtime() -> io::Result<Runtime> {
+    let mut builder = Builder::new_multi_thread();
     builder.worker_threads(WORKERS).enable_all();
-    let built = bowline_lifecycle::check_threads(WORKERS).and_then(|()| builder.build());
-    built.map_err(|error| {
-        Failure::failed(format!(
-            "cannot start: {error}, raise the limits of threads and descriptors"
-        ))
-    })
+    bowline_lifecycle::check_threads(WORKERS).and_then(|()| builder.build())
+}
+
+fn no_runtime(error: io::Error) -> Failure {
+    Failure::failed(format!(
+        "cannot start: {error}, raise the limits of threads and descriptors"
+    ))
 }

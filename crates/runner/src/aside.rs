@@ -1,17 +1,10 @@
-//! Work that waits for a disk, beside the reactor.
+//! Work of a shim that waits for a disk, beside its reactor.
 //!
-//! A thread of its own each time, and none where the system gives none: tokio's pool panics then, or
-//! lets the work lie until somebody else is given a thread, and a session has to live on.
+//! A thread of its own each time, and none where the system gives none: tokio's pool panics then,
+//! and a session has to live on.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-
-use tokio::sync::oneshot;
-
-/// The work has panicked.
-#[derive(Debug, thiserror::Error)]
-#[error("do what needs the disk: it broke off")]
-pub(crate) struct BrokeOff;
 
 /// Does it in a thread of its own; where none is to be had at once, in this one.
 pub(crate) fn aside(work: impl FnOnce() + Send + 'static) {
@@ -26,18 +19,6 @@ fn aside_in(thread: thread::Builder, work: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// The same, for who waits for what comes of it.
-pub(crate) async fn done_aside<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, BrokeOff> {
-    let (told, result) = oneshot::channel();
-    aside(move || {
-        // Who asked may be gone.
-        let _ = told.send(work());
-    });
-    result.await.map_err(|_| BrokeOff)
-}
-
 fn run(work: &Mutex<Option<impl FnOnce()>>) {
     let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(work) = work {
@@ -47,27 +28,23 @@ fn run(work: &Mutex<Option<impl FnOnce()>>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
     use super::*;
 
-    #[tokio::test]
-    async fn work_is_done_in_another_thread() {
-        let here = thread::current().id();
-        let there = done_aside(|| thread::current().id()).await.unwrap();
-        assert_ne!(here, there);
+    #[test]
+    fn work_is_done_in_another_thread() {
+        let (told, heard) = channel();
+        aside(move || told.send(thread::current().id()).unwrap());
+        assert_ne!(heard.recv().unwrap(), thread::current().id());
     }
 
     #[test]
     fn without_a_thread_the_work_is_done_here() {
         // No address space has room for its stack.
         let refused = thread::Builder::new().stack_size(1 << 60);
-        let (told, heard) = std::sync::mpsc::channel();
+        let (told, heard) = channel();
         aside_in(refused, move || told.send(thread::current().id()).unwrap());
         assert_eq!(heard.try_recv().unwrap(), thread::current().id());
-    }
-
-    #[tokio::test]
-    async fn who_waits_for_work_that_panics_is_told() {
-        let broke_off = done_aside(|| panic!("as it is meant to")).await;
-        assert!(broke_off.is_err());
     }
 }

@@ -33,7 +33,7 @@ pub use host::{Child, ChildEnd, ChildEvent, ChildOrder, HostState, LocalHost};
 pub use screen::{ReplayCleaner, SessionScreen, VtEngine};
 pub use serve::{
     Certificate, Runner, ServeConfiguration, ServeError, ServeLimits, StopReport, Tls, TlsError,
-    TokenError, read_or_create_token,
+    TokenError, read_or_create_token, runtime,
 };
 pub use shim::{
     DEFAULT_RING_BYTES, JournalSpec, RING_VARIABLE, STATE_VARIABLE, SessionDir, SessionInfo,

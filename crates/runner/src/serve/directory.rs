@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bowline_transport::SessionId;
 use tokio::sync::RwLock;
+use tokio::task::spawn_blocking;
 
-use crate::aside::{BrokeOff, done_aside};
 use crate::shim::{
     SessionDir, SessionInfo, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault,
     StateDir, StateDirError, spawn_shim,
@@ -97,8 +97,8 @@ impl Directory {
     /// Everything that is known of all sessions, the oldest first.
     pub(crate) async fn records(&self) -> Result<Vec<Record>, StateDirError> {
         let state = self.state.clone();
-        let found = done_aside(move || known(&state)).await;
-        let found = found.unwrap_or_else(|BrokeOff| Ok(Vec::new()))?;
+        let found = spawn_blocking(move || known(&state));
+        let found = found.await.unwrap_or_else(|_| Ok(Vec::new()))?;
         let mut records = Vec::with_capacity(found.len());
         for (session, info) in found {
             records.push(Record::look(session, info).await);

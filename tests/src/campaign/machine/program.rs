@@ -84,13 +84,8 @@ pub(super) fn configuration(folder: &Path, program: &Path) -> Result<ServeConfig
     })
 }
 
-/// Threads that a runner's reactor has.
-const WORKERS: usize = 2;
-
 fn serve(folder: &Path, program: &Path) -> ExitCode {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.worker_threads(WORKERS).enable_all();
-    match bowline_transport::check_threads(WORKERS).and_then(|()| builder.build()) {
+    match bowline_runner::runtime() {
         Ok(runtime) => runtime.block_on(serve_until_told(folder, program)),
         Err(_) => ExitCode::from(7),
     }

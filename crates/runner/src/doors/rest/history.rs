@@ -9,10 +9,10 @@ use bowline_reducer::{End, HostEvent, Meta, Transcript};
 use bowline_transport::journal::{Folder, JournalReader};
 use bowline_transport::wire::{DEFAULT_CREDIT, ExitNotice, Lease, Message, StdioKind, StreamId};
 use bowline_transport::{ExitStatus, Piece, SessionId};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::talk::Talk;
-use crate::aside::done_aside;
 use crate::doors::problem::Problem;
 use crate::serve::{Hall, Record, Standing};
 
@@ -141,7 +141,7 @@ impl History {
             return Err(no_log());
         }
         let folder = Folder::at(record.session.journal());
-        let read = done_aside(move || read_journal(folder, stream, from, max)).await;
+        let read = spawn_blocking(move || read_journal(folder, stream, from, max)).await;
         let read = read.map_err(Problem::internal)?;
         let (pieces, end) = read.map_err(Problem::internal)?;
         let exit = record.info.exit.clone();
@@ -185,7 +185,7 @@ pub(super) const fn output(stdio: StdioKind) -> StreamId {
 pub(super) async fn fold(hall: &Hall, record: &Record) -> Result<Transcript, Problem> {
     let stream = output(record.info.stdio);
     let history = History::read(hall, record, stream, 0, u64::MAX).await?;
-    let folded = done_aside(move || folded(&history));
+    let folded = spawn_blocking(move || folded(&history));
     folded.await.map_err(Problem::internal)
 }
 
