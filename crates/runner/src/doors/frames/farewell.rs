@@ -5,10 +5,16 @@ use std::time::Duration;
 use bowline_transport::SessionId;
 use bowline_transport::wire::{Frame, Message, code, encode};
 use bytes::{Bytes, BytesMut};
+use tokio::io::AsyncReadExt as _;
+use tokio::time::timeout;
 
 use crate::doors::admission::is_gone;
 use crate::doors::problem::Problem;
 use crate::serve::{Hall, State};
+use crate::shim::SessionDir;
+
+/// How long a shim that dies may still let somebody in.
+const DYING: Duration = Duration::from_millis(500);
 
 /// How long a client should wait before it connects again when the runner ends.
 const COME_BACK: Duration = Duration::from_millis(100);
@@ -39,12 +45,27 @@ async fn is_killed(hall: &Hall, session: SessionId) -> bool {
     let Some(folder) = hall.directory.find(session) else {
         return false;
     };
-    let gone = folder.connect().await.err();
-    if !gone.is_some_and(|error| is_gone(&error)) {
+    let dying = timeout(DYING, is_dead(&folder));
+    if !dying.await.unwrap_or(false) {
         return false;
     }
     let record = hall.directory.record(session).await;
     record.is_some_and(|it| it.state() == State::Lost)
+}
+
+/// A process that dies closes one descriptor after the other: who is let in meanwhile is put out
+/// again.
+async fn is_dead(folder: &SessionDir) -> bool {
+    loop {
+        match folder.connect().await {
+            Err(error) => return is_gone(&error),
+            Ok(mut shim) => {
+                if let Ok(1..) = shim.read(&mut [0]).await {
+                    return false;
+                }
+            }
+        }
+    }
 }
 
 fn frame(message: Message) -> Bytes {
