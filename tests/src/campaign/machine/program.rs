@@ -95,6 +95,10 @@ async fn serve_until_told(folder: &Path, program: &Path) -> ExitCode {
     let Ok(configuration) = configuration(folder, program) else {
         return ExitCode::from(3);
     };
+    // Read on the reactor: there may be no thread to be had for it.
+    let Ok(mut input) = own_input() else {
+        return ExitCode::from(6);
+    };
     let (Ok(mut polite), Ok(runner)) = (
         signal(SignalKind::terminate()),
         Runner::start(configuration).await,
@@ -105,10 +109,6 @@ async fn serve_until_told(folder: &Path, program: &Path) -> ExitCode {
         return ExitCode::from(5);
     }
     let mut byte = [0];
-    // Read on the reactor: there may be no thread to be had for it.
-    let Ok(mut input) = own_input() else {
-        return ExitCode::from(6);
-    };
     tokio::select! {
         _ = polite.recv() => {}
         _ = input.read(&mut byte) => {}
