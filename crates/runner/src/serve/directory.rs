@@ -1,15 +1,14 @@
 //! The sessions: where they are, what is known of them, how one is made and how one is ended.
 
 mod ending;
+mod places;
 mod record;
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bowline_transport::SessionId;
-use tokio::sync::RwLock;
 use tokio::task::spawn_blocking;
 
 use crate::shim::{
@@ -17,6 +16,7 @@ use crate::shim::{
     StateDir, StateDirError, spawn_shim,
 };
 pub(crate) use ending::{EndError, Ending, kill, watch};
+use places::{Place, Places};
 pub(crate) use record::{Record, Standing, State};
 
 /// The sessions of one state folder.
@@ -24,12 +24,7 @@ pub(crate) use record::{Record, Standing, State};
 pub(crate) struct Directory {
     state: StateDir,
     program: ShimProgram,
-    most: usize,
-    /// Shared by those who make a session while there is room for sure; held alone by who must
-    /// count.
-    making: RwLock<()>,
-    /// Sessions that are being made.
-    under_way: AtomicUsize,
+    places: Places,
     /// What the sessions of this daemon were made from, to make them again.
     specs: Mutex<HashMap<SessionId, SessionSpec>>,
 }
@@ -53,7 +48,8 @@ impl CreateError {
     pub(crate) const fn is_taken(&self) -> bool {
         matches!(
             self,
-            Self::Shim(ShimError::State(StateDirError::Exists { .. }))
+            Self::State(StateDirError::Exists { .. })
+                | Self::Shim(ShimError::State(StateDirError::Exists { .. }))
         )
     }
 
@@ -74,9 +70,7 @@ impl Directory {
         Self {
             state,
             program,
-            most,
-            making: RwLock::default(),
-            under_way: AtomicUsize::new(0),
+            places: Places::new(most),
             specs: Mutex::default(),
         }
     }
@@ -94,6 +88,13 @@ impl Directory {
         Some(Record::look(session, info).await)
     }
 
+    /// Makes sure that sessions can be found.
+    pub(crate) async fn check(&self) -> Result<(), StateDirError> {
+        let state = self.state.clone();
+        let found = spawn_blocking(move || state.sessions().map(|_| ()));
+        found.await.unwrap_or(Ok(()))
+    }
+
     /// Everything that is known of all sessions, the oldest first.
     pub(crate) async fn records(&self) -> Result<Vec<Record>, StateDirError> {
         let state = self.state.clone();
@@ -109,41 +110,44 @@ impl Directory {
 
     /// Starts a session.
     pub(crate) async fn create(&self, spec: SessionSpec) -> Result<ShimStarted, CreateError> {
-        let started = match self.create_with_room(&spec).await? {
-            Some(started) => started,
-            None => self.create_alone(&spec).await?,
-        };
+        let place = self.place(spec.id).await?;
+        let started = spawn_shim(&self.program, &self.state, spec.clone()).await?;
+        place.keep();
         self.specs().insert(started.id, spec);
         Ok(started)
     }
 
-    /// Starts a session beside others, where there are clearly fewer than there may be: folders are
-    /// counted, those of sessions that have ended too, and sessions that are being made.
-    async fn create_with_room(
-        &self,
-        spec: &SessionSpec,
-    ) -> Result<Option<ShimStarted>, CreateError> {
-        let _beside = self.making.read().await;
-        let under_way = UnderWay::new(&self.under_way);
-        if self.state.sessions()?.len() + under_way.count() > self.most {
-            return Ok(None);
+    /// A place for a session. Where there is none for all that is known, it is looked who has
+    /// ended.
+    async fn place(&self, id: SessionId) -> Result<Place, CreateError> {
+        if let Some(place) = self.take(id).await? {
+            return Ok(place);
         }
-        Ok(Some(self.spawn(spec).await?))
+        for id in self.places.there() {
+            if self.is_over(id).await {
+                self.places.bury(id);
+            }
+        }
+        let place = self.take(id).await?;
+        place.ok_or_else(|| CreateError::TooMany(self.places.most()))
     }
 
-    /// Starts a session while no other one is made, so that no two take the last place.
-    async fn create_alone(&self, spec: &SessionSpec) -> Result<ShimStarted, CreateError> {
-        let _alone = self.making.write().await;
-        let records = self.records().await?;
-        let live = records.iter().filter(|it| it.standing != Standing::Gone);
-        if live.count() >= self.most {
-            return Err(CreateError::TooMany(self.most));
+    /// Whether a session has ended for good. If nobody can tell, it has not.
+    async fn is_over(&self, id: SessionId) -> bool {
+        let session = self.state.session(id);
+        let folder = session.clone();
+        match spawn_blocking(move || folder.info()).await {
+            Ok(Ok(Some(info))) => Record::look(session, info).await.standing == Standing::Gone,
+            // A folder without a word of its shim is what a start that was killed has left.
+            Ok(Ok(None)) => true,
+            Ok(Err(_)) | Err(_) => false,
         }
-        self.spawn(spec).await
     }
 
-    async fn spawn(&self, spec: &SessionSpec) -> Result<ShimStarted, CreateError> {
-        Ok(spawn_shim(&self.program, &self.state, spec.clone()).await?)
+    async fn take(&self, id: SessionId) -> Result<Option<Place>, StateDirError> {
+        let (places, state) = (self.places.clone(), self.state.clone());
+        let taken = spawn_blocking(move || places.take(id, &state)).await;
+        taken.unwrap_or(Ok(None))
     }
 
     /// What a session was made from, if this daemon made it.
@@ -180,22 +184,41 @@ fn known(state: &StateDir) -> Result<Vec<(SessionDir, SessionInfo)>, StateDirErr
     Ok(known.collect())
 }
 
-/// A session that is being made.
-struct UnderWay<'a>(&'a AtomicUsize);
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
 
-impl<'a> UnderWay<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::SeqCst);
-        Self(count)
-    }
+    use bowline_transport::wire::SessionKind;
 
-    fn count(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-}
+    use super::*;
 
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+    /// A runner that is full of what sessions left, and whose shims never say that they are ready.
+    #[tokio::test]
+    async fn a_session_that_does_not_start_keeps_no_other_from_starting() {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let state = StateDir::at(folder.path().join("s")).unwrap();
+        let most = 4;
+        for _ in 0..most {
+            let left = state.session(SessionId::random());
+            std::fs::create_dir(left.path()).unwrap();
+        }
+        let program = ShimProgram {
+            path: "sleep".into(),
+            args: vec!["1000".into()],
+        };
+        let directory = Directory::new(state.clone(), program, most);
+        let order = || directory.create(SessionSpec::new(SessionKind::Terminal, "sh"));
+        let all_begun = async {
+            while state.sessions().is_ok_and(|found| found.len() < 2 * most) {
+                tokio::task::yield_now().await;
+            }
+            order().await
+        };
+        tokio::select! {
+            fifth = tokio::time::timeout(Duration::from_secs(60), all_begun) => {
+                assert!(matches!(fifth.unwrap(), Err(CreateError::TooMany(4))));
+            }
+            never = async { tokio::join!(order(), order(), order(), order()) } => panic!("{never:?}"),
+        }
     }
 }

@@ -50,10 +50,8 @@ pub(super) async fn readyz(State(hall): State<Arc<Hall>>) -> Result<Json<Health>
             next,
         ));
     }
-    match hall.directory.records().await {
-        Ok(_) => Ok(Json(OK)),
-        Err(error) => Err(Problem::internal(error)),
-    }
+    hall.directory.check().await.map_err(Problem::internal)?;
+    Ok(Json(OK))
 }
 
 /// What the runner counts, as Prometheus reads it.

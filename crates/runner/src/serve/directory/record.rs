@@ -1,5 +1,7 @@
 //! What is known of one session.
 
+use std::io;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -43,9 +45,10 @@ impl Record {
         let standing = match info.phase {
             SessionPhase::Buried => Standing::Gone,
             phase => match session.connect().await {
-                Ok(_) if phase == SessionPhase::Running => Standing::Running,
-                Ok(_) => Standing::Exited,
-                Err(_) => Standing::Gone,
+                Err(error) if is_deserted(&error) => Standing::Gone,
+                // Descriptors that we lack, or a shim with many callers, say nothing of a session.
+                _ if phase == SessionPhase::Running => Standing::Running,
+                _ => Standing::Exited,
             },
         };
         // The shim may have written its last word while it was looked for.
@@ -69,4 +72,13 @@ impl Record {
             Standing::Gone => State::Lost,
         }
     }
+}
+
+/// Whether a shim's socket is there for nobody: no shim, or a stranger in its place.
+fn is_deserted(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, NotFound, PermissionDenied};
+    matches!(
+        error.kind(),
+        NotFound | ConnectionRefused | PermissionDenied
+    )
 }
