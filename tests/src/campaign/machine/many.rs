@@ -17,8 +17,10 @@ use crate::campaign::{Job, Random, Report};
 /// Sessions that are asked for at the same time.
 const AT_ONCE: usize = 8;
 
-/// How long the idle ones are watched, when they are few and when they are many: two turns of pings.
-const WINDOWS: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(10)];
+/// How long the idle ones are watched, when they are few and when they are many. Hosts ask about a
+/// session at rest every 9 s, and those of sessions that were made together ask together: a window
+/// of whole turns has as many questions wherever it begins.
+const WINDOWS: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(18)];
 
 /// How long before that they are left alone, so that what follows a start is over: the first sync of a
 /// journal, and the thread that waited for it.

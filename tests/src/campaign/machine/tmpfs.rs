@@ -28,17 +28,18 @@ const OUT: StreamId = StreamId::STDOUT;
 
 pub(super) fn run(job: &Job) -> Report {
     let mut report = Report::default();
-    let place = match Mounted::new() {
-        Ok(place) => place,
-        Err(why) => {
-            report.note(format!("no shim on a small file system: {why}"));
-            return report;
-        }
-    };
     let mut random = Random::new(job.seed);
     let runtime = runtime();
     for _ in 0..(job.count / EVERY).max(1) {
         let seed = random.draw();
+        // One for each: what was removed takes space until the last process that has it open ends.
+        let place = match Mounted::new() {
+            Ok(place) => place,
+            Err(why) => {
+                report.note(format!("no shim on a small file system: {why}"));
+                return report;
+            }
+        };
         let outcome = runtime.block_on(one(&place, seed));
         report.one(outcome.map_err(|why| format!("on a full file system, seed {seed}: {why}")));
     }
