@@ -36,6 +36,7 @@ const BACKLOG: usize = 16;
 enum Request {
     Connect(Box<dyn Link>),
     Stop,
+    StopIfDeserted,
 }
 
 /// A session that runs in this process. Dropping every handle does not end it: it ends when its
@@ -106,6 +107,11 @@ impl LocalHost {
     /// acknowledges that.
     pub async fn stop(&self) {
         let _ = self.requests.send(Request::Stop).await;
+    }
+
+    /// The same, unless somebody is connected.
+    pub(crate) async fn stop_if_deserted(&self) {
+        let _ = self.requests.send(Request::StopIfDeserted).await;
     }
 
     /// How far the session has come, now and from now on.

@@ -210,6 +210,11 @@ impl Owner {
             Turn::Heard(client, heard) => self.hear(client, heard),
             Turn::Asked(Request::Connect(link)) => self.connect(link),
             Turn::Asked(Request::Stop) => self.stop(),
+            Turn::Asked(Request::StopIfDeserted) => {
+                if self.connections.is_empty() {
+                    self.stop();
+                }
+            }
             Turn::Synced(done) => self.synced(done),
             Turn::Due => self.tick(),
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bowline_transport::{TerminalEngine, TerminalSession};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::handshake::{Answer, Order, SpawnFault, hear, say};
 use super::info::Birth;
@@ -33,6 +33,9 @@ const CHRONICLE_BYTES: usize = 64 * 1024;
 
 /// After a failure to accept a connection, such as for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// How often a shim looks whether its folder is there still.
+const LOOK: Duration = Duration::from_secs(60);
 
 /// Owns one session from its start to its end: what a program does that was started by
 /// [`spawn_shim`](crate::spawn_shim). To be called early in `main`, right behind
@@ -157,6 +160,8 @@ impl Shim {
     /// Lets clients in until the session is over, and leaves its tombstone.
     async fn run(&mut self) -> io::Result<()> {
         let mut state = self.host.state();
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let [hang_up, interrupt, terminate] = &mut self.polite;
             tokio::select! {
@@ -167,7 +172,8 @@ impl Shim {
                     let HostState { exit, is_over } = state.borrow_and_update().clone();
                     self.record(exit.as_deref().cloned(), is_over);
                     if is_over {
-                        return std::fs::remove_file(self.folder.socket());
+                        let _ = std::fs::remove_file(self.folder.socket());
+                        return Ok(());
                     }
                 }
                 accepted = self.listener.accept() => match accepted {
@@ -177,11 +183,21 @@ impl Shim {
                     Ok(_) => {}
                     Err(_) => tokio::time::sleep(PAUSE).await,
                 },
-                // Somebody closed a terminal that is none of ours.
-                _ = hang_up.recv() => {}
+                _ = look.tick() => self.look().await,
+                // Somebody closed a terminal that is none of ours, or wants us to look at once.
+                _ = hang_up.recv() => self.look().await,
                 _ = interrupt.recv() => self.host.stop().await,
                 _ = terminate.recv() => self.host.stop().await,
             }
+        }
+    }
+
+    /// A session whose folder was removed can be found by nobody. It goes on for those who are
+    /// there, and ends behind them.
+    async fn look(&self) {
+        let found = std::fs::symlink_metadata(self.folder.socket());
+        if found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            self.host.stop_if_deserted().await;
         }
     }
 

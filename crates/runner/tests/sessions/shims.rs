@@ -152,6 +152,36 @@ async fn a_shim_holds_nothing_of_who_started_it() {
 }
 
 #[tokio::test]
+async fn a_session_that_nobody_can_find_ends_behind_the_last_who_is_there() {
+    let place = Place::new();
+    let shim = place.start(script("echo $$; cat")).await;
+    let pid = shim.shim_pid.unwrap();
+    let memory = Memory::new(shim.id, Lease::Write, &[OUT]);
+    let mut client = Client::join(&shim.folder, memory).await;
+    client
+        .until(|memory| memory.text(OUT).ends_with('\n'))
+        .await;
+    let child = client.memory.text(OUT).trim().parse().unwrap();
+    shim.folder.remove().unwrap();
+    // It looks every minute, and at once when it is told to.
+    kill(pid, Signal::HUP);
+    client.type_in(0, "still here\n").await;
+    client
+        .until(|memory| memory.text(OUT).ends_with("still here\n"))
+        .await;
+    drop(client);
+    until("the shim's end", || {
+        let lives = is_alive(pid);
+        if lives {
+            kill(pid, Signal::HUP);
+        }
+        !lives
+    })
+    .await;
+    assert!(!is_alive(child));
+}
+
+#[tokio::test]
 async fn two_clients_see_the_same_and_the_later_writer_types() {
     let place = Place::new();
     let shim = place.start(script("cat")).await;
