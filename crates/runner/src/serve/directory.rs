@@ -95,6 +95,18 @@ impl Directory {
         found.await.unwrap_or(Ok(()))
     }
 
+    /// How many sessions run, and how many there are, those that have ended too.
+    pub(crate) async fn count(&self) -> Result<(usize, usize), StateDirError> {
+        let (places, state) = (self.places.clone(), self.state.clone());
+        let all = spawn_blocking(move || places.count(&state)).await;
+        let all = all.unwrap_or(Ok(0))?;
+        let mut running = 0;
+        for id in self.places.there() {
+            running += usize::from(self.standing(id).await == Some(Standing::Running));
+        }
+        Ok((running, all))
+    }
+
     /// Everything that is known of all sessions, the oldest first.
     pub(crate) async fn records(&self) -> Result<Vec<Record>, StateDirError> {
         let state = self.state.clone();
@@ -124,24 +136,26 @@ impl Directory {
             return Ok(place);
         }
         for id in self.places.there() {
-            if self.is_over(id).await {
-                self.places.bury(id);
-            }
+            self.standing(id).await;
         }
         let place = self.take(id).await?;
         place.ok_or_else(|| CreateError::TooMany(self.places.most()))
     }
 
-    /// Whether a session has ended for good. If nobody can tell, it has not.
-    async fn is_over(&self, id: SessionId) -> bool {
+    /// Looks for a session; whether it has ended for good is remembered. `None` if nobody can tell.
+    async fn standing(&self, id: SessionId) -> Option<Standing> {
         let session = self.state.session(id);
         let folder = session.clone();
-        match spawn_blocking(move || folder.info()).await {
-            Ok(Ok(Some(info))) => Record::look(session, info).await.standing == Standing::Gone,
+        let info = spawn_blocking(move || folder.info()).await.ok()?.ok()?;
+        let standing = match info {
+            Some(info) => Record::look(session, info).await.standing,
             // A folder without a word of its shim is what a start that was killed has left.
-            Ok(Ok(None)) => true,
-            Ok(Err(_)) | Err(_) => false,
+            None => Standing::Gone,
+        };
+        if standing == Standing::Gone {
+            self.places.bury(id);
         }
+        Some(standing)
     }
 
     async fn take(&self, id: SessionId) -> Result<Option<Place>, StateDirError> {

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tracing::info;
 
 use super::configuration::ServeConfiguration;
-use super::directory::{Directory, Standing};
+use super::directory::Directory;
 use super::gate::Gate;
 use super::hall::Hall;
 use super::life::{Life, Lives};
@@ -146,16 +146,14 @@ impl Runner {
     pub async fn stop(self) -> StopReport {
         drop(self.socket);
         let is_clean = self.lives.end(self.patience).await;
-        let running = running(&self.directory).await;
+        let running = self
+            .directory
+            .count()
+            .await
+            .map_or(0, |(running, _)| running);
         info!(is_clean, running, "stopped");
         StopReport { is_clean, running }
     }
-}
-
-async fn running(directory: &Directory) -> usize {
-    let records = directory.records().await.unwrap_or_default();
-    let running = records.iter().filter(|it| it.standing == Standing::Running);
-    running.count()
 }
 
 impl Doorstep {

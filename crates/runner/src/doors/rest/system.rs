@@ -11,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::doors::problem::Problem;
-use crate::serve::{Hall, Standing};
+use crate::serve::Hall;
 
 /// Whether the runner is well.
 #[derive(Debug, Serialize, ToSchema)]
@@ -59,10 +59,11 @@ pub(super) async fn readyz(State(hall): State<Arc<Hall>>) -> Result<Json<Health>
     responses((status = 200, description = "Done", content_type = "text/plain", body = String),
         (status = "default", description = "Not done", body = Problem)))]
 pub(super) async fn metrics(State(hall): State<Arc<Hall>>) -> Result<Response, Problem> {
-    let records = hall.directory.records().await.map_err(Problem::internal)?;
-    let live = records.iter().filter(|it| it.standing == Standing::Running);
-    let live = live.count() as u64;
-    let text = hall.metrics.text(live, records.len() as u64 - live);
+    let counted = hall.directory.count().await;
+    let (running, all) = counted.map_err(Problem::internal)?;
+    let text = hall
+        .metrics
+        .text(running as u64, all.saturating_sub(running) as u64);
     let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     Ok((kind, text).into_response())
 }

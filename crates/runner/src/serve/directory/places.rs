@@ -11,11 +11,13 @@ use bowline_transport::SessionId;
 
 use crate::shim::{StateDir, StateDirError};
 
+type Names = HashMap<SessionId, Known>;
+
 /// The sessions that may be there at the same time.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     most: usize,
-    known: Arc<Mutex<HashMap<SessionId, Known>>>,
+    known: Arc<Mutex<Names>>,
 }
 
 /// What is known of a name.
@@ -33,7 +35,7 @@ enum Known {
 #[derive(Debug)]
 pub(super) struct Place {
     id: SessionId,
-    known: Arc<Mutex<HashMap<SessionId, Known>>>,
+    known: Arc<Mutex<Names>>,
 }
 
 impl Places {
@@ -55,13 +57,7 @@ impl Places {
         id: SessionId,
         state: &StateDir,
     ) -> Result<Option<Place>, StateDirError> {
-        // Under the lock, so that no session comes to be there between the two.
-        let mut known = lock(&self.known);
-        let found: HashSet<_> = state.sessions()?.into_iter().collect();
-        known.retain(|id, what| *what == Known::UnderWay || found.contains(id));
-        for found in found {
-            known.entry(found).or_insert(Known::There);
-        }
+        let mut known = self.look(state)?;
         if known.contains_key(&id) {
             return Err(StateDirError::Exists { id });
         }
@@ -72,6 +68,23 @@ impl Places {
         known.insert(id, Known::UnderWay);
         let known = Arc::clone(&self.known);
         Ok(Some(Place { id, known }))
+    }
+
+    /// How many sessions there are, those that have ended too. Reads the folder of all sessions.
+    pub(super) fn count(&self, state: &StateDir) -> Result<usize, StateDirError> {
+        Ok(self.look(state)?.len())
+    }
+
+    /// Learns of sessions that others have made or removed. The folder is read under the lock, so
+    /// that none comes to be there between the two.
+    fn look(&self, state: &StateDir) -> Result<MutexGuard<'_, Names>, StateDirError> {
+        let mut known = lock(&self.known);
+        let found: HashSet<_> = state.sessions()?.into_iter().collect();
+        known.retain(|id, what| *what == Known::UnderWay || found.contains(id));
+        for found in found {
+            known.entry(found).or_insert(Known::There);
+        }
+        Ok(known)
     }
 
     /// The sessions that were there when they were last looked for.
@@ -107,7 +120,7 @@ impl Drop for Place {
     }
 }
 
-fn lock(known: &Mutex<HashMap<SessionId, Known>>) -> MutexGuard<'_, HashMap<SessionId, Known>> {
+fn lock(known: &Mutex<Names>) -> MutexGuard<'_, Names> {
     known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
