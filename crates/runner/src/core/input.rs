@@ -137,6 +137,11 @@ impl Input {
         !under_way && !self.waiting.iter().any(|(other, _)| other == id)
     }
 
+    /// What a prompt has come to, if it is known.
+    pub(super) fn prompt(&self, id: &str) -> Option<&PromptStatus> {
+        self.known.find(id)
+    }
+
     /// When a pause is over.
     pub(super) fn deadline(&self) -> Option<Duration> {
         self.paused_until
@@ -324,6 +329,9 @@ impl Input {
             }
             Order::Prompt { id, bytes, then } => {
                 self.prompted -= bytes.len();
+                if refused.is_some() {
+                    self.drop_key(&id);
+                }
                 let status = refused.map_or(then, |reason| refusal_of(&reason));
                 self.known.remember(&id, status.clone());
                 Some(News::Prompt(id, status))
@@ -342,6 +350,18 @@ impl Input {
                 }))
             }
             Order::Answer(_) | Order::Pause(_) => None,
+        }
+    }
+
+    /// A paste that was not taken is not entered: the key would send what somebody else has typed.
+    fn drop_key(&mut self, paste: &str) {
+        let is_next = matches!(self.orders.get(1),
+            Some(Order::Prompt { id, .. }) if id == paste);
+        if is_next && let Some(Order::Pause(_)) = self.orders.front() {
+            self.orders.pop_front();
+            if let Some(Order::Prompt { bytes, .. }) = self.orders.pop_front() {
+                self.prompted -= bytes.len();
+            }
         }
     }
 
@@ -435,6 +455,26 @@ mod tests {
             PromptStatus::Written
         );
         assert_eq!(written(&mut input, PASTE_PAUSE), b"\rx");
+    }
+
+    #[test]
+    fn a_paste_that_was_refused_is_not_entered() {
+        let mut input = Input::new();
+        input.prompt_paste("p", "text".into());
+        input.prompt_paste("q", "other".into());
+        input.work(NOW).unwrap();
+        let too_long = InputRefusal::LineTooLong {
+            length: 4,
+            limit: 3,
+        };
+        let news = input.settle(Err(too_long));
+        assert!(matches!(&news[..], [News::Prompt(id, PromptStatus::Refused { .. })] if id == "p"));
+        assert!(input.is_settled("p"));
+        let again = input.prompt_paste("p", "text".into());
+        assert!(matches!(again, PromptStatus::Refused { .. }));
+        assert_eq!(written(&mut input, NOW), b"other");
+        assert_eq!(written(&mut input, PASTE_PAUSE), b"\r");
+        assert_eq!(input.prompted, 0);
     }
 
     #[test]

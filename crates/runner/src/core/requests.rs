@@ -190,9 +190,11 @@ impl Core {
 
     fn prompt(&mut self, client: ClientId, prompt: Prompt) {
         let Prompt { id, bytes, mode } = prompt;
-        let state = match mode {
-            PromptMode::Line => self.input.prompt_line(&id, &bytes),
-            PromptMode::Paste => match pasted(&bytes, self.bracketed_paste) {
+        let state = match (self.input.prompt(&id), mode) {
+            // Asked again, whatever the program takes by now.
+            (Some(known), _) => known.clone(),
+            (None, PromptMode::Line) => self.input.prompt_line(&id, &bytes),
+            (None, PromptMode::Paste) => match pasted(&bytes, self.bracketed_paste) {
                 Ok(text) => self.input.prompt_paste(&id, text),
                 Err(reason) => PromptStatus::Refused {
                     reason: reason.to_owned(),
