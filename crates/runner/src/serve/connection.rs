@@ -63,6 +63,7 @@ where
     tokio::select! {
         _ = connection.as_mut() => return,
         () = sleep_until(until) => {}
+        () = life.ending() => {}
     }
     if !has_begun.load(Ordering::Relaxed) {
         return;

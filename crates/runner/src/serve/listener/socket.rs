@@ -2,7 +2,9 @@
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _,
+};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -39,17 +41,31 @@ pub(in crate::serve) fn bind(path: &Path) -> io::Result<(UnixListener, Bound)> {
             .create(folder)?;
         check(folder)?;
     }
-    if path.exists() {
-        if UnixStream::connect(path).is_ok() {
-            return Err(taken());
-        }
-        fs::remove_file(path)?;
-    }
+    make_way(path)?;
     let listener = UnixListener::bind(path)?;
     fs::set_permissions(path, Permissions::from_mode(0o600))?;
     let inode = fs::metadata(path)?.ino();
     let path = path.to_owned();
     Ok((listener, Bound { path, inode }))
+}
+
+/// Removes a socket that nobody listens on any more, and nothing else.
+fn make_way(path: &Path) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    if !found.file_type().is_socket() {
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "there is a file that is no socket, choose another path",
+        ));
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Ok(_) => Err(taken()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Where others may write, they could put a socket of their own in our place.
@@ -103,6 +119,16 @@ mod tests {
         assert!(path.exists(), "the newer one's file stays");
         drop(new);
         assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_no_socket_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.txt");
+        fs::write(&path, "mine").unwrap();
+        let error = bind(&path).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"mine");
     }
 
     #[tokio::test]
