@@ -63,7 +63,7 @@ impl Admission {
             Ok(shim) => Ok((shim, Rights::new(self.session, lease))),
             // Who was told nothing of an end must not take a kill for one.
             Err(error) if is_gone(&error) => match hall.directory.record(self.session).await {
-                Some(record) if record.state() == State::Lost => Err(Problem::killed()),
+                Ok(Some(record)) if record.state() == State::Lost => Err(Problem::killed()),
                 _ => Err(Problem::ended()),
             },
             Err(error) => Err(Problem::internal(error)),

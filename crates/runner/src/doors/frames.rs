@@ -21,6 +21,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 use tracing::debug;
 
+use crate::doors::panel::pass_on;
 use crate::serve::Hall;
 pub(super) use cut::Cutter;
 pub(super) use rights::{Rights, Wrong};
@@ -77,8 +78,10 @@ async fn inward(
         match message {
             Message::Binary(bytes) => {
                 hall.metrics.frames.taken.add(bytes.len() as u64);
-                if let Err(wrong) = rights.check(&bytes, Instant::now()) {
-                    return Some(wrong);
+                match rights.check(&bytes, Instant::now()) {
+                    Ok(true) => pass_on(hall, rights.session).await,
+                    Ok(false) => {}
+                    Err(wrong) => return Some(wrong),
                 }
                 if shim.write_all(&bytes).await.is_err() {
                     // Who reads from it finds out what became of it.

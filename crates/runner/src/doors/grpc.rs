@@ -27,6 +27,7 @@ use tonic::{Code, Status, Streaming};
 
 use super::admission::{Admission, Door};
 use super::frames::{Cutter, Rights, farewell};
+use super::panel::pass_on;
 use super::problem::Problem;
 use crate::serve::{Hall, Pass};
 use generated::Frame;
@@ -113,9 +114,13 @@ async fn inward(
 ) {
     while let Ok(Some(frame)) = stream.message().await {
         hall.metrics.grpc.taken.add(frame.data.len() as u64);
-        if let Err(error) = rights.check(&frame.data, Instant::now()) {
-            let _ = wrong.send(Status::permission_denied(error.to_string()));
-            return;
+        match rights.check(&frame.data, Instant::now()) {
+            Ok(true) => pass_on(&hall, rights.session).await,
+            Ok(false) => {}
+            Err(error) => {
+                let _ = wrong.send(Status::permission_denied(error.to_string()));
+                return;
+            }
         }
         if shim.write_all(&frame.data).await.is_err() {
             return;

@@ -13,5 +13,5 @@ pub(super) use drive::attach;
 #[cfg(feature = "fuzz")]
 pub use fuzz::panel as fuzz_panel;
 pub(super) use machine::LARGEST_MESSAGE;
-pub(crate) use park::{Parked, take_over};
+pub(crate) use park::{Parked, pass_on, take_over};
 pub(super) use start::start;

@@ -9,6 +9,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use bowline_transport::wire::code as wire;
+
 use crate::serve::{LinkError, Refusal};
 
 /// Something that was asked for was not done.
@@ -110,6 +112,19 @@ impl From<Refusal> for Problem {
 impl From<LinkError> for Problem {
     fn from(error: LinkError) -> Self {
         match error {
+            LinkError::Refused { code, detail } if code == wire::LIMIT => {
+                let next = "let others leave, and ask again";
+                Self::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "SESSION_BUSY",
+                    detail,
+                    next,
+                )
+            }
+            LinkError::Refused { code, detail } if code == wire::VERSION => {
+                let next = "it was started by a runner of another version: ask that one, or end it";
+                Self::new(StatusCode::BAD_GATEWAY, "SESSION_VERSION", detail, next)
+            }
             LinkError::Refused { code, detail } => {
                 let next = format!("the session says `{code}`: look at it with GET");
                 Self::new(StatusCode::CONFLICT, "SESSION_REFUSED", detail, next)

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bowline_transport::SessionId;
 use tokio::task::spawn_blocking;
+use tracing::warn;
 
 use crate::shim::{
     SessionDir, SessionInfo, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault,
@@ -81,11 +82,33 @@ impl Directory {
         session.path().is_dir().then_some(session)
     }
 
-    /// What is known of a session.
-    pub(crate) async fn record(&self, id: SessionId) -> Option<Record> {
-        let session = self.find(id)?;
-        let info = session.info().ok()??;
-        Some(Record::look(session, info).await)
+    /// What is known of a session; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// What the system said: there may be one.
+    pub(crate) async fn record(&self, id: SessionId) -> io::Result<Option<Record>> {
+        let session = self.state.session(id);
+        let folder = session.clone();
+        let info = spawn_blocking(move || folder.info()).await;
+        match info.map_err(io::Error::other)?? {
+            Some(info) => Ok(Some(Record::look(session, info).await)),
+            None => Ok(None),
+        }
+    }
+
+    /// The sessions whose folders are as wanted.
+    pub(crate) async fn those(
+        &self,
+        wanted: impl Fn(&SessionDir) -> bool + Send + 'static,
+    ) -> Vec<SessionId> {
+        let state = self.state.clone();
+        let found = spawn_blocking(move || {
+            let mut found = state.sessions().unwrap_or_default();
+            found.retain(|id| wanted(&state.session(*id)));
+            found
+        });
+        found.await.unwrap_or_default()
     }
 
     /// Makes sure that sessions can be found.
@@ -125,7 +148,9 @@ impl Directory {
         let place = self.place(spec.id).await?;
         let started = spawn_shim(&self.program, &self.state, spec.clone()).await?;
         place.keep();
-        self.specs().insert(started.id, spec);
+        let mut specs = self.specs();
+        specs.retain(|id, _| self.places.has(*id));
+        specs.insert(started.id, spec);
         Ok(started)
     }
 
@@ -144,14 +169,9 @@ impl Directory {
 
     /// Looks for a session; whether it has ended for good is remembered. `None` if nobody can tell.
     async fn standing(&self, id: SessionId) -> Option<Standing> {
-        let session = self.state.session(id);
-        let folder = session.clone();
-        let info = spawn_blocking(move || folder.info()).await.ok()?.ok()?;
-        let standing = match info {
-            Some(info) => Record::look(session, info).await.standing,
-            // A folder without a word of its shim is what a start that was killed has left.
-            None => Standing::Gone,
-        };
+        let record = self.record(id).await.ok()?;
+        // A folder without a word of its shim is what a start that was killed has left.
+        let standing = record.map_or(Standing::Gone, |it| it.standing);
         if standing == Standing::Gone {
             self.places.bury(id);
         }
@@ -169,10 +189,17 @@ impl Directory {
         self.specs().get(&id).cloned()
     }
 
-    /// Removes everything of a session whose shim is gone.
-    pub(crate) fn remove(&self, id: SessionId) -> io::Result<()> {
+    /// Nobody is to make a session of the same again.
+    pub(crate) fn forget(&self, id: SessionId) {
         self.specs().remove(&id);
-        self.state.session(id).remove()
+    }
+
+    /// Removes everything of a session whose shim is gone.
+    pub(crate) async fn remove(&self, id: SessionId) -> io::Result<()> {
+        self.forget(id);
+        let session = self.state.session(id);
+        let removed = spawn_blocking(move || session.remove()).await;
+        removed.map_err(io::Error::other)?
     }
 
     fn specs(&self) -> MutexGuard<'_, HashMap<SessionId, SessionSpec>> {
@@ -188,14 +215,25 @@ fn is_want(error: &io::Error) -> bool {
     wants.iter().any(|want| error == Some(want.raw_os_error()))
 }
 
-/// A folder that cannot be read is one that is just made or just removed.
+/// A folder without a word of its shim is one that is just made or just removed, or what a killed
+/// start has left.
 fn known(state: &StateDir) -> Result<Vec<(SessionDir, SessionInfo)>, StateDirError> {
-    let sessions = state.sessions()?.into_iter().map(|id| state.session(id));
-    let known = sessions.filter_map(|session| {
-        let info = session.info().ok()??;
-        Some((session, info))
-    });
-    Ok(known.collect())
+    let mut known = Vec::new();
+    for id in state.sessions()? {
+        let session = state.session(id);
+        match session.info() {
+            Ok(Some(info)) => known.push((session, info)),
+            Ok(None) => {}
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                warn!(session = %id, %error, "what is known of a session cannot be read");
+            }
+            Err(source) => {
+                let path = session.path().to_owned();
+                return Err(StateDirError::Io { path, source });
+            }
+        }
+    }
+    Ok(known)
 }
 
 #[cfg(test)]

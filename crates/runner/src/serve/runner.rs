@@ -94,7 +94,11 @@ impl Runner {
         let doorstep = Doorstep::new(&configuration).await?;
         let addresses = doorstep.addresses();
         let gate = Gate {
-            hosts: hosts(&configuration.hosts, &addresses),
+            hosts: hosts(
+                &configuration.hosts,
+                &addresses,
+                doorstep.encryption.is_some(),
+            ),
             origins: configuration.origins.clone(),
             token,
         };
@@ -108,7 +112,7 @@ impl Runner {
             limits,
             life.clone(),
         ));
-        doors::take_over(&hall);
+        doors::take_over(&hall).await;
         let fingerprint = doorstep
             .encryption
             .as_ref()
@@ -208,8 +212,9 @@ fn bind(path: &Path) -> Result<(UnixListener, Bound), ServeError> {
 }
 
 /// What `Host` may say: the addresses that are listened on, `localhost` where that leads to one of
-/// them, and what was configured.
-fn hosts(configured: &[String], addresses: &[SocketAddr]) -> Vec<String> {
+/// them, and what was configured; and each of them without its port where that is the scheme's own,
+/// which browsers leave out (RFC 9110, section 4.2.3).
+fn hosts(configured: &[String], addresses: &[SocketAddr], is_encrypted: bool) -> Vec<String> {
     let mut hosts = configured.to_vec();
     for address in addresses {
         hosts.push(address.to_string());
@@ -217,5 +222,39 @@ fn hosts(configured: &[String], addresses: &[SocketAddr]) -> Vec<String> {
             hosts.push(format!("localhost:{}", address.port()));
         }
     }
+    let port = if is_encrypted { ":443" } else { ":80" };
+    let short = |host: &String| host.strip_suffix(port).map(str::to_owned);
+    let short: Vec<_> = hosts.iter().filter_map(short).collect();
+    hosts.extend(short);
     hosts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_of_the_scheme_may_be_left_out() {
+        let of = |address: &str, is_encrypted| {
+            let address = address.parse().unwrap();
+            hosts(&["here.example:443".into()], &[address], is_encrypted)
+        };
+        let all = [
+            "here.example:443",
+            "10.0.0.7:443",
+            "here.example",
+            "10.0.0.7",
+        ];
+        assert_eq!(of("10.0.0.7:443", true), all);
+        assert_eq!(of("[2001:db8::7]:443", true)[3], "[2001:db8::7]");
+        assert_eq!(of("10.0.0.7:443", false), all[..2]);
+        let at_home = [
+            "here.example:443",
+            "127.0.0.1:80",
+            "localhost:80",
+            "127.0.0.1",
+            "localhost",
+        ];
+        assert_eq!(of("127.0.0.1:80", false), at_home);
+    }
 }

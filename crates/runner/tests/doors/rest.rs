@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use bowline_runner::wire::Lease;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 
-use crate::support::{Served, Watcher};
+use crate::support::{Frames, Served, Watcher};
 
 #[tokio::test]
 async fn a_session_is_made_listed_looked_at_and_ended() {
@@ -285,6 +288,60 @@ async fn a_runner_that_comes_back_finds_what_it_left_and_a_panel_has_its_window_
     loop {
         // The panel does not come back in time.
         if served.session(&id).await["state"] == "exited" {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_next_runner_ends_what_is_a_panels_and_nobody_elses() {
+    let served = Served::start().await;
+    let panel = crate::support::Panel::attach;
+    let gone = served.shell("echo here; read x").await;
+    let back = served.shell("echo here; read x").await;
+    let taken = served.shell("echo here; read x").await;
+    for id in [&gone, &back, &taken] {
+        panel(&served, id).await.shows("here").await;
+    }
+    let (host, _) = Frames::attach(&served, &taken, Lease::Write).await;
+    drop(host);
+    let served = served
+        .again(|limits| limits.detach_window = Duration::from_secs(10))
+        .await;
+    let _panel = panel(&served, &back).await;
+    while served.session(&gone).await["state"] != "exited" {}
+    for id in [&back, &taken] {
+        assert_eq!(served.session(id).await["state"], "running");
+    }
+}
+
+#[tokio::test]
+async fn a_restart_that_nobody_waits_for_is_done() {
+    let served = Served::start().await;
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let mark = folder.path().join("asked");
+    // It does not end for being asked, so that its end takes all steps of the ladder.
+    let script = "trap 'touch \"$0\"' TERM HUP INT; while :; do read x; done";
+    let id = served
+        .create(&json!({"kind": "terminal", "program": "/bin/sh",
+            "args": ["-c", script, mark], "stdio": {"type": "pty"}}))
+        .await;
+    let head = format!(
+        "POST /api/sessions/{id}/restart HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+        served.address(),
+        served.token()
+    );
+    let mut asker = TcpStream::connect(served.address()).await.unwrap();
+    asker.write_all(head.as_bytes()).await.unwrap();
+    while !mark.exists() {
+        assert_eq!(served.session(&id).await["state"], "running");
+    }
+    drop(asker);
+    loop {
+        let list = served.ask("GET", "/api/sessions", None).await.json();
+        let sessions = list["sessions"].as_array().unwrap();
+        let is_fresh = |it: &Value| it["id"] != json!(id) && it["state"] == "running";
+        if sessions.iter().any(is_fresh) {
             break;
         }
     }

@@ -50,7 +50,7 @@ async fn is_killed(hall: &Hall, session: SessionId) -> bool {
         return false;
     }
     let record = hall.directory.record(session).await;
-    record.is_some_and(|it| it.state() == State::Lost)
+    record.is_ok_and(|it| it.is_some_and(|it| it.state() == State::Lost))
 }
 
 /// A process that dies closes one descriptor after the other: who is let in meanwhile is put out

@@ -52,8 +52,9 @@ impl Rights {
         }
     }
 
-    /// Looks at what is about to be passed on.
-    pub(crate) fn check(&mut self, bytes: &Bytes, now: Instant) -> Result<(), Wrong> {
+    /// Looks at what is about to be passed on; whether it asks for more than to read.
+    pub(crate) fn check(&mut self, bytes: &Bytes, now: Instant) -> Result<bool, Wrong> {
+        let mut is_to_write = false;
         self.decoder.push(bytes.clone());
         while let Some(frame) = self.decoder.next()? {
             match frame.message {
@@ -63,11 +64,12 @@ impl Rights {
                 Message::Attach(attach) if rank(attach.lease) > rank(self.lease) => {
                     return Err(Wrong::Lease);
                 }
+                Message::Attach(attach) => is_to_write |= attach.lease != Lease::Read,
                 Message::Ping { .. } => self.pinged(now)?,
                 _ => {}
             }
         }
-        Ok(())
+        Ok(is_to_write)
     }
 
     /// A ping, of the wire or of the WebSocket.

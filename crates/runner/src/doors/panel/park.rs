@@ -1,13 +1,15 @@
 //! Sessions that wait for their panel to come back, for a while.
 
 use std::collections::HashMap;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_transport::wire::Message;
 use bowline_transport::{Ladder, SessionId};
 use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
@@ -16,7 +18,8 @@ use crate::serve::{Hall, Link, Standing};
 use crate::shim::SessionDir;
 
 /// The file in a session's folder that says that a panel was there: when the daemon is killed, the
-/// next one gives the panel the whole window again, and ends the session if it does not come.
+/// next one gives the panel the whole window again, and ends the session if it does not come. It is
+/// empty unless another host has taken the session over since.
 const MARK: &str = "panel";
 
 /// Sessions that wait for their panel to come back.
@@ -63,15 +66,39 @@ impl Parked {
     }
 }
 
-/// Notes that a panel is at a session. Whether one was there before.
+/// Notes that a session is its panel's. Whether one was there before.
 pub(super) fn mark(session: &SessionDir) -> bool {
     let mut create = OpenOptions::new();
-    let made = create
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(session.path().join(MARK));
-    made.is_err()
+    create.write(true).create_new(true).mode(0o600);
+    let path = session.path().join(MARK);
+    if create.open(&path).is_ok() {
+        return false;
+    }
+    // It may have been passed on, and comes back.
+    let _ = OpenOptions::new().write(true).truncate(true).open(path);
+    true
+}
+
+/// Whether a session is to end when its panel does not come back.
+fn is_marked(session: &SessionDir) -> bool {
+    let mark = fs::metadata(session.path().join(MARK));
+    mark.is_ok_and(|it| it.len() == 0)
+}
+
+/// A host that drives a session makes it its own: no panel is waited for any more, not by the next
+/// daemon either.
+pub(crate) async fn pass_on(hall: &Hall, id: SessionId) {
+    let Some(session) = hall.directory.find(id) else {
+        return;
+    };
+    let note = move || {
+        let mark = OpenOptions::new()
+            .write(true)
+            .open(session.path().join(MARK));
+        mark.and_then(|mut mark| mark.write_all(b"passed on\n"))
+    };
+    // Most sessions have never had a panel.
+    let _ = spawn_blocking(note).await;
 }
 
 /// A panel has lost its connection: the session waits for it, and ends when it does not come.
@@ -122,22 +149,16 @@ async fn wait(hall: &Arc<Hall>, id: SessionId, turn: u64, cancelled: oneshot::Re
     }
 }
 
-/// Gives the panels of a daemon that is gone the time to come back to this one.
-pub(crate) fn take_over(hall: &Arc<Hall>) {
-    let hall = Arc::clone(hall);
-    tokio::spawn(async move {
-        let Ok(records) = hall.directory.records().await else {
-            return;
-        };
-        for record in records {
-            let was_there = record.session.path().join(MARK).exists();
-            if record.standing == Standing::Running && was_there {
-                let id = record.info.id;
-                let (hall, cancelled) = (Arc::clone(&hall), hall.parked.enter(id, 0));
-                tokio::spawn(async move { wait(&hall, id, 0, cancelled).await });
-            }
+/// Gives the panels of a daemon that is gone the time to come back to this one. To be done before
+/// anybody is let in: who comes back ends a wait that has begun.
+pub(crate) async fn take_over(hall: &Arc<Hall>) {
+    for id in hall.directory.those(is_marked).await {
+        let record = hall.directory.record(id).await;
+        if matches!(record, Ok(Some(record)) if record.standing == Standing::Running) {
+            let (hall, cancelled) = (Arc::clone(hall), hall.parked.enter(id, 0));
+            tokio::spawn(async move { wait(&hall, id, 0, cancelled).await });
         }
-    });
+    }
 }
 
 #[cfg(test)]
@@ -184,7 +205,7 @@ mod tests {
         let scratch = tempfile::tempdir_in("/tmp").unwrap();
         let state = crate::shim::StateDir::at(scratch.path().join("s")).unwrap();
         let session = state.session(SessionId::random());
-        std::fs::create_dir(session.path()).unwrap();
+        fs::create_dir(session.path()).unwrap();
         assert!(!mark(&session));
         assert!(mark(&session));
     }

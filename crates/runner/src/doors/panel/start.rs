@@ -55,7 +55,7 @@ pub(in crate::doors) async fn start(
         .directory
         .end(id, bowline_transport::Ladder::AT_ONCE)
         .await;
-    let _ = hall.directory.remove(id);
+    let _ = hall.directory.remove(id).await;
 }
 
 /// Waits for `start` or for the first bytes.

@@ -36,6 +36,7 @@ pub(super) struct History {
 /// What is known of a session.
 pub(super) async fn record(hall: &Hall, id: SessionId) -> Result<Record, Problem> {
     let record = hall.directory.record(id).await;
+    let record = record.map_err(Problem::internal)?;
     record.ok_or_else(Problem::no_session)
 }
 
@@ -144,6 +145,9 @@ impl History {
         let read = spawn_blocking(move || read_journal(folder, stream, from, max)).await;
         let read = read.map_err(Problem::internal)?;
         let (pieces, end) = read.map_err(Problem::internal)?;
+        if from > end {
+            return Err(out_of_range());
+        }
         let exit = record.info.exit.clone();
         Ok(Self { pieces, end, exit })
     }

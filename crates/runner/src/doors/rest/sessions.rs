@@ -40,7 +40,7 @@ async fn start(hall: &Hall, spec: SessionSpec) -> Result<ShimStarted, Problem> {
 }
 
 async fn created(hall: &Hall, started: ShimStarted) -> Created {
-    let record = hall.directory.record(started.id).await;
+    let record = hall.directory.record(started.id).await.ok().flatten();
     let info = record.as_ref().map(|record| &record.info);
     Created {
         id: started.id.to_string(),
@@ -165,18 +165,30 @@ pub(super) async fn end(
     Asked(how): Asked<How>,
 ) -> Result<Json<Ended>, Problem> {
     let id = id(&name)?;
-    let ladder = if how.force {
-        Ladder::AT_ONCE
-    } else {
-        Ladder::default()
-    };
-    let ending = hall.directory.end(id, ladder).await?;
-    hall.parked.cancel(id);
-    hall.metrics.disposed.add(1);
-    if !how.keep {
-        hall.directory.remove(id).map_err(EndError::from)?;
-    }
-    Ok(Json(Ended::of(&ending, !how.keep)))
+    carried_out(async move {
+        let ladder = if how.force {
+            Ladder::AT_ONCE
+        } else {
+            Ladder::default()
+        };
+        let ending = hall.directory.end(id, ladder).await?;
+        hall.parked.cancel(id);
+        hall.metrics.disposed.add(1);
+        if !how.keep {
+            let removed = hall.directory.remove(id).await;
+            removed.map_err(EndError::Remove)?;
+        }
+        Ok(Json(Ended::of(&ending, !how.keep)))
+    })
+    .await
+}
+
+/// What is begun is done, even if who has asked does not wait for it.
+async fn carried_out<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Problem>> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::spawn(work).await;
+    done.unwrap_or_else(|error| Err(Problem::internal(error)))
 }
 
 impl From<EndError> for Problem {
@@ -184,7 +196,7 @@ impl From<EndError> for Problem {
         match error {
             EndError::Unknown => Self::no_session(),
             EndError::Link(error) => error.into(),
-            EndError::Remove(error) => Self::internal(error),
+            EndError::Unreadable(error) | EndError::Remove(error) => Self::internal(error),
         }
     }
 }
@@ -206,13 +218,18 @@ pub(super) async fn restart(
         let next = "end it, and make another one with POST /api/sessions";
         Problem::new(StatusCode::CONFLICT, "SPEC_UNKNOWN", detail, next)
     })?;
-    hall.parked.cancel(id);
-    hall.directory.end(id, Ladder::default()).await?;
-    hall.metrics.disposed.add(1);
-    let spec = SessionSpec {
-        id: SessionId::random(),
-        ..spec
-    };
-    let started = start(&hall, spec).await?;
-    Ok((StatusCode::CREATED, Json(created(&hall, started).await)))
+    carried_out(async move {
+        hall.parked.cancel(id);
+        hall.directory.end(id, Ladder::default()).await?;
+        hall.metrics.disposed.add(1);
+        let spec = SessionSpec {
+            id: SessionId::random(),
+            ..spec
+        };
+        let started = start(&hall, spec).await?;
+        // The same is made again from the one that has taken its place.
+        hall.directory.forget(id);
+        Ok((StatusCode::CREATED, Json(created(&hall, started).await)))
+    })
+    .await
 }

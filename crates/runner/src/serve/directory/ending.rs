@@ -35,18 +35,22 @@ pub(crate) enum EndError {
     /// There is none of that name.
     #[error("there is no session of this id")]
     Unknown,
+    /// What is known of it cannot be read.
+    #[error("what is known of it cannot be read: {0}")]
+    Unreadable(#[source] io::Error),
     /// Its shim cannot be talked to.
     #[error(transparent)]
     Link(#[from] LinkError),
     /// What it left cannot be removed.
     #[error("its folder cannot be removed: {0}")]
-    Remove(#[from] io::Error),
+    Remove(#[source] io::Error),
 }
 
 impl Directory {
     /// Ends a session and waits until its shim is gone. What is known of it is kept.
     pub(crate) async fn end(&self, id: SessionId, ladder: Ladder) -> Result<Ending, EndError> {
-        let record = self.record(id).await.ok_or(EndError::Unknown)?;
+        let record = self.record(id).await.map_err(EndError::Unreadable)?;
+        let record = record.ok_or(EndError::Unknown)?;
         let ended = |record: Record| Ending {
             report: None,
             exit: record.info.exit,
@@ -61,7 +65,7 @@ impl Directory {
             }
             // It may have gone by itself in the meantime.
             Err(LinkError::Gone(error)) => match self.record(id).await {
-                Some(record) if record.standing == Standing::Gone => Ok(ended(record)),
+                Ok(Some(record)) if record.standing == Standing::Gone => Ok(ended(record)),
                 _ => Err(LinkError::Gone(error).into()),
             },
             Err(error) => Err(error.into()),

@@ -94,6 +94,11 @@ impl Places {
         there.map(|(id, _)| *id).collect()
     }
 
+    /// Whether there was a session of this name when it was last looked for, ended or not.
+    pub(super) fn has(&self, id: SessionId) -> bool {
+        lock(&self.known).contains_key(&id)
+    }
+
     /// A session has ended.
     pub(super) fn bury(&self, id: SessionId) {
         if let Some(what) = lock(&self.known).get_mut(&id)

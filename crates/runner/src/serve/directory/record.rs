@@ -3,6 +3,7 @@
 use std::io;
 
 use serde::Serialize;
+use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use crate::shim::{SessionDir, SessionInfo, SessionPhase};
@@ -45,21 +46,29 @@ impl Record {
         let standing = match info.phase {
             SessionPhase::Buried => Standing::Gone,
             phase => match session.connect().await {
-                Err(error) if is_deserted(&error) => Standing::Gone,
+                Err(error) if is_deserted(&error) => {
+                    return Self::last(session, info).await;
+                }
                 // Descriptors that we lack, or a shim with many callers, say nothing of a session.
                 _ if phase == SessionPhase::Running => Standing::Running,
                 _ => Standing::Exited,
             },
         };
-        // The shim may have written its last word while it was looked for.
-        let info = match (standing, session.info()) {
-            (Standing::Gone, Ok(Some(last))) => last,
-            _ => info,
-        };
         Self {
             session,
             info,
             standing,
+        }
+    }
+
+    /// The shim may have written its last word while it was looked for.
+    async fn last(session: SessionDir, info: SessionInfo) -> Self {
+        let folder = session.clone();
+        let last = spawn_blocking(move || folder.info()).await;
+        Self {
+            session,
+            info: last.ok().and_then(Result::ok).flatten().unwrap_or(info),
+            standing: Standing::Gone,
         }
     }
 
