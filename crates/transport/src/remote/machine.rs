@@ -71,6 +71,8 @@ pub(crate) struct Machine {
     input: Outbound,
     asks: Asks,
     painting: Option<Painting>,
+    /// Where the terminal goes on behind a gap whose screen may be on its way.
+    missed: Option<u64>,
     /// Bytes of each stream that may be under way now.
     window: u64,
     /// Bytes that this connection has brought.
@@ -108,6 +110,7 @@ impl Machine {
             input: Outbound::new(INPUT_WINDOW),
             asks: Asks::new(backoff.salt(), joining.size),
             painting: None,
+            missed: None,
             window: joining.window,
             brought: 0,
             link: Link::Resting,

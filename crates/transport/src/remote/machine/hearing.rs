@@ -18,6 +18,9 @@ impl Machine {
             Message::Ping { .. } | Message::Pong { .. } => self.live.answered(self.now),
             _ => self.live.heard(self.now),
         }
+        if self.painting.is_none() && !matches!(message, Message::Snapshot { .. }) {
+            self.pass_gap();
+        }
         match (&self.link, message) {
             (_, Message::Ping { nonce }) => self.say(Message::Pong { nonce }),
             (_, Message::Pong { nonce }) => self.pong(nonce),
@@ -59,7 +62,11 @@ impl Machine {
                 from: _,
                 to,
                 ..
-            } => self.skip(stream, to),
+            } => match stream {
+                // A reader of the gap is to find the screen of its end, which comes next.
+                StreamId::TTY => self.missed = Some(to),
+                _ => self.skip(stream, to),
+            },
             Message::Snapshot {
                 at_offset,
                 size,
@@ -152,8 +159,18 @@ impl Machine {
     fn painted(&mut self, screen: Screen) {
         let next = self.streams.get(&StreamId::TTY);
         if next.is_some_and(|it| !it.is_known() || it.cursor() <= screen.offset) {
-            self.skip(StreamId::TTY, screen.offset);
+            let offset = screen.offset;
+            // Whoever is told of the gap finds it there.
             self.outputs.push_back(Output::Screen(screen));
+            self.skip(StreamId::TTY, offset);
+        }
+        self.pass_gap();
+    }
+
+    /// No screen comes for a gap, or it is there.
+    fn pass_gap(&mut self) {
+        if let Some(to) = self.missed.take() {
+            self.skip(StreamId::TTY, to);
         }
     }
 

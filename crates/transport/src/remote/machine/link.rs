@@ -84,6 +84,7 @@ impl Machine {
         self.outputs.push_back(Output::Disconnect);
         self.connection += 1;
         self.painting = None;
+        self.missed = None;
         match why.failure {
             _ if self.is_released && self.farewells >= FAREWELLS => self.over(),
             ReconnectFailure::Auth if !self.has_renewed => {

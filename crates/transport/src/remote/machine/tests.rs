@@ -10,7 +10,8 @@ use crate::connection::{ConnectionState, ReconnectFailed, ReconnectFailure};
 use crate::exit::{Drained, ExitStatus};
 use crate::ladder::Ladder;
 use crate::wire::{
-    Attached, Extent, Frame, KillReport, SessionFacts, SessionKind, SessionState, StdioKind, code,
+    Attached, Extent, Frame, GapReason, KillReport, SessionFacts, SessionKind, SessionState,
+    StdioKind, code,
 };
 use crate::{Containment, Signal};
 
@@ -593,8 +594,8 @@ fn an_owner_that_is_another_one_is_not_gone_on_with() {
     assert_eq!(failed(&outputs), Some(ReconnectFailure::Gone));
 }
 
-#[test]
-fn a_screen_stands_for_what_is_missing() {
+/// A host at a terminal, and what a screen at an offset is told by.
+fn at_a_terminal() -> Host {
     let mut joining = joining();
     joining.cursors = [(StreamId::TTY, None)].into();
     joining.mode = AttachMode::Snapshot;
@@ -606,28 +607,74 @@ fn a_screen_stands_for_what_is_missing() {
     };
     owner.streams = [(StreamId::TTY, Extent::default())].into();
     host.hear(Message::Attached(owner));
-    let (bytes, size) = (Bytes::from_static(b"\x1bcscreen"), WindowSize::default());
-    host.hear(Message::Snapshot {
-        at_offset: 70,
-        size,
-        hash: crc32c::crc32c(&bytes),
-        total: bytes.len() as u64,
-    });
-    let chunk = |offset, bytes| Message::SnapshotChunk {
+    host
+}
+
+fn screen(offset: u64, text: &'static [u8]) -> Screen {
+    Screen {
+        offset,
+        size: WindowSize::default(),
+        bytes: Bytes::from_static(text),
+    }
+}
+
+fn head(screen: &Screen) -> Message {
+    Message::Snapshot {
+        at_offset: screen.offset,
+        size: screen.size,
+        hash: crc32c::crc32c(&screen.bytes),
+        total: screen.bytes.len() as u64,
+    }
+}
+
+fn chunk(offset: u64, bytes: Bytes) -> Message {
+    Message::SnapshotChunk {
         offset,
         bytes,
         more: offset == 0,
-    };
-    assert_eq!(host.hear(chunk(0, bytes.slice(..3))), []);
-    let outputs = host.hear(chunk(3, bytes.slice(3..)));
-    let offset = 70;
-    let screen = Screen {
-        offset,
-        size,
-        bytes,
-    };
+    }
+}
+
+#[test]
+fn a_screen_stands_for_what_is_missing() {
+    let mut host = at_a_terminal();
+    let screen = screen(70, b"\x1bcscreen");
+    host.hear(head(&screen));
+    assert_eq!(host.hear(chunk(0, screen.bytes.slice(..3))), []);
+    let outputs = host.hear(chunk(3, screen.bytes.slice(3..)));
     let begin = Output::Begin(StreamId::TTY, 70);
-    assert_eq!(outputs, [begin, Output::Screen(screen)]);
+    assert_eq!(outputs, [Output::Screen(screen), begin]);
     let outputs = host.hear(chunk(11, Bytes::new()));
     assert_eq!(outputs[0], Output::Disconnect);
+}
+
+#[test]
+fn a_gap_is_told_with_the_screen_of_its_end() {
+    let mut host = at_a_terminal();
+    let first = screen(70, b"first");
+    host.hear(head(&first));
+    host.hear(chunk(0, first.bytes.clone()));
+    let gap = |from, to| Message::Gap {
+        stream: StreamId::TTY,
+        from,
+        to,
+        reason: GapReason::Overflow,
+    };
+    assert_eq!(host.hear(gap(70, 90)), []);
+    let second = screen(90, b"second");
+    assert_eq!(host.hear(head(&second)), []);
+    let told = |from, to| Output::Gap {
+        stream: StreamId::TTY,
+        from,
+        to,
+    };
+    let outputs = host.hear(chunk(0, second.bytes.clone()));
+    assert_eq!(outputs, [Output::Screen(second), told(70, 90)]);
+    // One that has no screen is told when something else comes.
+    assert_eq!(host.hear(gap(90, 95)), []);
+    assert_eq!(host.hear(Message::Pong { nonce: 0 }), [told(90, 95)]);
+    // Who is cut off in between is told of it when it is back.
+    host.hear(gap(95, 99));
+    let outputs = host.break_off(ReconnectFailure::Lost);
+    assert!(!outputs.contains(&told(95, 99)), "{outputs:?}");
 }

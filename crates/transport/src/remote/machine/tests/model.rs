@@ -308,7 +308,7 @@ impl World {
                 stream: OUT,
                 from: client.cursor,
                 to: self.owner.start,
-                reason: crate::wire::GapReason::Overflow,
+                reason: GapReason::Overflow,
             };
             client.cursor = self.owner.start;
             return self.say(gap);
