@@ -7,13 +7,13 @@ use bowline_lifecycle::{Decision, DialogueSession, Ended, Prompt, ReceiptState};
 use serde_json::Value;
 
 /// Longer than anything that a test waits for takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits for `work`, but not for ever.
 ///
 /// # Panics
 ///
-/// It is not done within a minute.
+/// It is not done within two minutes.
 pub async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
     let done = tokio::time::timeout(PATIENCE, work).await;
     done.unwrap_or_else(|_| panic!("no {what} within {} s", PATIENCE.as_secs()))
@@ -33,7 +33,7 @@ pub async fn transcript(session: &DialogueSession) -> Value {
 ///
 /// # Panics
 ///
-/// The session ends before, or it takes more than a minute.
+/// The session ends before, or it takes more than two minutes.
 pub async fn until(session: &DialogueSession, what: &str, ready: impl Fn(&Value) -> bool) -> Value {
     within(what, async {
         loop {

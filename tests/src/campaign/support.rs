@@ -13,7 +13,7 @@ use bowline_transport::{
 use super::{Job, Random, Report};
 
 /// The bound of every wait.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// This very program: it is its own guard, host and child.
 pub(super) fn own() -> PathBuf {
