@@ -185,7 +185,7 @@ impl Drive {
         match fate {
             Fate::Dispose => dispose(link, &hall, id).await,
             Fate::Detach => park::detach(link, hall, id).await,
-            Fate::Leave => {}
+            Fate::Leave | Fate::Strand => {}
         }
     }
 
@@ -222,7 +222,12 @@ impl Drive {
             Err(error) => match self.exit() {
                 // The shim went when everybody else had taken the exit.
                 Some(exit) => self.panel.told(Message::Exit(exit)),
-                None => self.panel.lost_session(&error.to_string()),
+                None => {
+                    self.panel.lost_session(&error.to_string());
+                    if self.panel.fate() == Some(Fate::Strand) {
+                        tokio::spawn(park::stranded(&self.hall, self.id));
+                    }
+                }
             },
         }
     }

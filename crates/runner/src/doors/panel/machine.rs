@@ -68,6 +68,8 @@ pub(super) enum Fate {
     Dispose,
     /// It is none of this panel's business any more.
     Leave,
+    /// It is out of reach. If it lives, it waits for the panel to come back, for a while.
+    Strand,
 }
 
 /// One panel at one session.
@@ -228,11 +230,20 @@ impl Panel {
         }
     }
 
-    /// The session's process is gone without a word: that is told, and may be tried again.
+    /// The session's process says nothing more: that is told, and may be tried again.
     pub(super) fn lost_session(&mut self, why: &str) {
+        let fate = if self.can_return {
+            Fate::Strand
+        } else {
+            Fate::Leave
+        };
+        self.out_of_reach(why, fate);
+    }
+
+    fn out_of_reach(&mut self, why: &str, fate: Fate) {
         self.complain("SESSION_LOST", why);
         self.close(close::FAILED, "the session is out of reach");
-        self.end(Fate::Leave);
+        self.end(fate);
     }
 
     fn started(&mut self, start: &Start) {
@@ -251,7 +262,7 @@ impl Panel {
 
     fn replay_begins(&mut self, at_offset: u64, size: WindowSize, total: u64) {
         if total > LARGEST_REPLAY {
-            return self.lost_session("its screen is too large to be shown");
+            return self.out_of_reach("its screen is too large to be shown", Fate::Leave);
         }
         let mut bytes = BytesMut::with_capacity(SOFT_RESET.len() + total as usize);
         bytes.put_slice(SOFT_RESET);

@@ -22,6 +22,9 @@ use crate::shim::SessionDir;
 /// empty unless another host has taken the session over since.
 const MARK: &str = "panel";
 
+/// The turn of a wait that began without a link to the session.
+const STRANDED: u64 = u64::MAX;
+
 /// Sessions that wait for their panel to come back.
 #[derive(Debug, Default)]
 pub(crate) struct Parked(Mutex<HashMap<SessionId, Waiting>>);
@@ -153,12 +156,32 @@ async fn wait(hall: &Arc<Hall>, id: SessionId, turn: u64, cancelled: oneshot::Re
 /// anybody is let in: who comes back ends a wait that has begun.
 pub(crate) async fn take_over(hall: &Arc<Hall>) {
     for id in hall.directory.those(is_marked).await {
-        let record = hall.directory.record(id).await;
-        if matches!(record, Ok(Some(record)) if record.standing == Standing::Running) {
-            let (hall, cancelled) = (Arc::clone(hall), hall.parked.enter(id, 0));
+        let (hall, cancelled) = (Arc::clone(hall), hall.parked.enter(id, 0));
+        if runs(&hall, id).await {
             tokio::spawn(async move { wait(&hall, id, 0, cancelled).await });
+        } else {
+            hall.parked.leave(id, 0);
         }
     }
+}
+
+/// The process of a panel's session says nothing more: it may be slow, or have put the panel out. If
+/// it lives, it waits for the panel as it would for one whose connection broke. To be called before
+/// the panel is told, which comes back as soon as it is.
+pub(super) fn stranded(hall: &Arc<Hall>, id: SessionId) -> impl Future<Output = ()> + use<> {
+    let (hall, cancelled) = (Arc::clone(hall), hall.parked.enter(id, STRANDED));
+    async move {
+        if runs(&hall, id).await {
+            wait(&hall, id, STRANDED, cancelled).await;
+        } else {
+            hall.parked.leave(id, STRANDED);
+        }
+    }
+}
+
+async fn runs(hall: &Hall, id: SessionId) -> bool {
+    let record = hall.directory.record(id).await;
+    matches!(record, Ok(Some(record)) if record.standing == Standing::Running)
 }
 
 #[cfg(test)]

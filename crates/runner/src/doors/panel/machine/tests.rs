@@ -304,6 +304,16 @@ fn the_end_of_the_runner_ends_only_what_cannot_be_found_again() {
 }
 
 #[test]
+fn a_session_out_of_reach_waits_for_a_panel_that_can_come_back() {
+    for (can_return, fate) in [(true, Fate::Strand), (false, Fate::Leave)] {
+        let mut panel = Panel::new(&attached(), can_return, false);
+        panel.lost_session("no answer");
+        assert_eq!(panel.fate(), Some(fate));
+        assert_eq!(told(&mut panel)[0]["code"], "SESSION_LOST");
+    }
+}
+
+#[test]
 fn a_replay_beyond_all_measure_is_not_begun() {
     let mut panel = panel();
     panel.told(snapshot(1, LARGEST_REPLAY + 1));
