@@ -7,9 +7,9 @@ mod unescape;
 use std::borrow::Cow;
 use std::fmt;
 
-#[cfg(all(feature = "simd", target_arch = "x86_64"))]
-pub(crate) use escape::short;
 pub(crate) use escape::{Change, Escape, Surrogates, escape};
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+pub(crate) use escape::{SHORT, short};
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
 use unescape::unescape as unescape_with;
 
@@ -149,10 +149,12 @@ mod tests {
         assert_eq!(text, safe, "{raw}");
         #[cfg(all(feature = "simd", target_arch = "x86_64"))]
         {
-            let mut sse2 = String::new();
-            let none = &mut Surrogates::new(None);
-            crate::simd::unescape::unescape_sse2(raw, &mut sse2, none);
-            assert_eq!(sse2, safe, "{raw}");
+            use crate::simd::unescape::{unescape_narrow, unescape_sse2};
+            for way in [unescape_narrow, unescape_sse2] {
+                let mut other = String::new();
+                way(raw, &mut other, &mut Surrogates::new(None));
+                assert_eq!(other, safe, "{raw}");
+            }
         }
         text
     }
@@ -160,7 +162,7 @@ mod tests {
     /// Escapes at every place of a block and in a row, behind text that stays.
     #[test]
     fn every_way_decodes_alike_at_every_place() {
-        for place in 0..40 {
+        for place in 0..140 {
             for tail in 0..40 {
                 for escapes in [
                     r"\n",
@@ -181,6 +183,36 @@ mod tests {
         let mut out = "before".to_owned();
         Str::escaped(r#""a\nb"#).decode_into(&mut out);
         assert_eq!(out, "beforea\nb");
+    }
+
+    /// Text and escapes in every mixture, over several blocks (SplitMix64).
+    #[test]
+    fn every_way_decodes_random_strings_alike() {
+        let plain = [
+            "a",
+            "é",
+            "€😀",
+            "some text of more than thirty-two bytes and ",
+        ];
+        let escapes = [
+            r"\\", r"\\\\\\", r"\n", r#"\t\""#, r"\u0041", r"\ud83d", r"\ude00",
+        ];
+        let mut state = 11_u64;
+        for length in 0..20_000 {
+            let mut raw = String::new();
+            for _ in 0..length % 60 {
+                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                let pick = (mixed >> 33) as usize;
+                let pieces = if pick % 3 < 2 {
+                    &plain[..]
+                } else {
+                    &escapes[..]
+                };
+                raw += pieces[pick / 3 % pieces.len()];
+            }
+            escaped(&raw);
+        }
     }
 
     #[test]

@@ -236,7 +236,7 @@ const ODD: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 /// Which bytes stand behind an odd number of backslashes, and whether (0 or 1) the first byte of the
 /// next block does. `carry` says it of the first byte of this one.
 #[inline(always)]
-const fn escaped(backslash: u64, carry: u64) -> (u64, u64) {
+pub(super) const fn escaped(backslash: u64, carry: u64) -> (u64, u64) {
     // Every second backslash of a run escapes: what is left of the odd bits when each run is taken
     // from the bits behind it.
     let starts = backslash & !carry;

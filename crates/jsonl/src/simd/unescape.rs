@@ -1,4 +1,7 @@
-//! Decodes escapes sixteen or thirty-two bytes at a time.
+//! Decodes escapes: all of sixty-four bytes at once with AVX-512, else one by one and what is between
+//! them sixteen or thirty-two bytes at a time.
+
+mod avx512;
 
 use std::arch::x86_64::{
     _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8, _mm_storeu_si128,
@@ -13,6 +16,16 @@ use crate::text::{Change, Escape, Surrogates, escape, short};
 /// No escape is shorter than what it stands for, so the output needs no more room than the input
 /// and one block: blocks are copied whole, and what follows an escape in them is written over.
 pub(crate) fn unescape(content: &str, out: &mut String, surrogates: &mut Surrogates) {
+    if avx512::is_there() {
+        // SAFETY: the machine has what it needs, as the line above has found out.
+        unsafe { unescape_avx512(content, out, surrogates) }
+    } else {
+        unescape_narrow(content, out, surrogates);
+    }
+}
+
+/// [`unescape`] on a machine without AVX-512.
+pub(crate) fn unescape_narrow(content: &str, out: &mut String, surrogates: &mut Surrogates) {
     if is_x86_feature_detected!("avx2") {
         // SAFETY: the machine has AVX2, as the line above has found out.
         unsafe { unescape_avx2(content, out, surrogates) }
@@ -21,9 +34,16 @@ pub(crate) fn unescape(content: &str, out: &mut String, surrogates: &mut Surroga
     }
 }
 
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,popcnt")]
+fn unescape_avx512(content: &str, out: &mut String, surrogates: &mut Surrogates) {
+    unescape_with(content, out, surrogates, |bytes, out| {
+        avx512::copy_plain(bytes, out)
+    });
+}
+
 #[target_feature(enable = "avx2")]
 fn unescape_avx2(content: &str, out: &mut String, surrogates: &mut Surrogates) {
-    unescape_with(content, out, surrogates, |block: &[u8; 32], to| {
+    let copy = |block: &[u8; 32], to: *mut u8| {
         // SAFETY: the load takes thirty-two bytes from any address, and the block has them; the
         // store goes to any address, and there is room for a block.
         unsafe {
@@ -32,12 +52,15 @@ fn unescape_avx2(content: &str, out: &mut String, surrogates: &mut Surrogates) {
             let backslash = _mm256_set1_epi8(b'\\'.cast_signed());
             _mm256_movemask_epi8(_mm256_cmpeq_epi8(block, backslash)).cast_unsigned()
         }
+    };
+    unescape_with(content, out, surrogates, |bytes, out| {
+        copy_plain(bytes, out, copy)
     });
 }
 
 /// [`unescape`] on a machine without AVX2.
 pub(crate) fn unescape_sse2(content: &str, out: &mut String, surrogates: &mut Surrogates) {
-    unescape_with(content, out, surrogates, |block: &[u8; 16], to| {
+    let copy = |block: &[u8; 16], to: *mut u8| {
         // SAFETY: SSE2 belongs to x86-64. The load takes sixteen bytes from any address, and the
         // block has them; the store goes to any address, and there is room for a block.
         unsafe {
@@ -46,24 +69,27 @@ pub(crate) fn unescape_sse2(content: &str, out: &mut String, surrogates: &mut Su
             let backslash = _mm_set1_epi8(b'\\'.cast_signed());
             _mm_movemask_epi8(_mm_cmpeq_epi8(block, backslash)).cast_unsigned()
         }
+    };
+    unescape_with(content, out, surrogates, |bytes, out| {
+        copy_plain(bytes, out, copy)
     });
 }
 
-/// `copy` copies a block to where there is room for one, and says where its backslashes are, the
-/// first byte lowest.
+/// `plain` appends what stands before the first `\u`, short escapes decoded, and says how much of the
+/// bytes that is.
 #[inline(always)]
-fn unescape_with<const BLOCK: usize>(
+fn unescape_with(
     content: &str,
     out: &mut String,
     surrogates: &mut Surrogates,
-    copy: impl Fn(&[u8; BLOCK], *mut u8) -> u32,
+    plain: impl Fn(&[u8], &mut Vec<u8>) -> usize,
 ) {
     // SAFETY: what is appended below are whole characters: what stands between two escapes, and
     // what escapes stand for. What is taken away is a U+FFFD that stands at the end.
     let out = unsafe { out.as_mut_vec() };
     let mut rest = content.as_bytes();
     while !rest.is_empty() {
-        let plain = copy_plain(rest, out, &copy);
+        let plain = plain(rest, out);
         if plain > 0 {
             surrogates.end();
         }
@@ -94,6 +120,8 @@ fn push(change: Change, out: &mut Vec<u8>) {
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
 /// Appends what stands before the first `\u`, short escapes decoded; how much of `bytes` that is.
+/// `copy` copies a block to where there is room for one, and says where its backslashes are, the first
+/// byte lowest.
 #[inline(always)]
 fn copy_plain<const BLOCK: usize>(
     bytes: &[u8],

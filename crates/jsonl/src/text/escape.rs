@@ -36,7 +36,7 @@ pub(crate) fn short(letter: Option<&u8>) -> Option<u8> {
 }
 
 /// What a letter behind a backslash stands for: itself, but for five.
-const SHORT: [u8; 128] = {
+pub(crate) const SHORT: [u8; 128] = {
     let mut short = [0; 128];
     let mut i = 0;
     while i < 128 {
