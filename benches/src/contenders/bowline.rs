@@ -36,11 +36,20 @@ impl Strings for AsWritten {
 struct Decoded(String);
 
 impl Strings for Decoded {
-    #[inline]
+    #[inline(always)]
     fn text<'t>(&'t mut self, text: Str<'t>) -> &'t str {
-        if !text.has_escapes() {
-            return text.raw();
+        if text.has_escapes() {
+            self.decode(text)
+        } else {
+            text.raw()
         }
+    }
+}
+
+impl Decoded {
+    /// Apart, so that what is nearly always said without an escape costs no call.
+    #[inline(never)]
+    fn decode(&mut self, text: Str<'_>) -> &str {
         self.0.clear();
         text.decode_into(&mut self.0);
         &self.0
