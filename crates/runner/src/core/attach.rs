@@ -76,11 +76,14 @@ impl Core {
         if let Some(size) = attach.size.filter(|_| lease == Lease::Write) {
             self.resize(size);
         }
-        self.effects.push_back(Effect::Joined {
-            client: name,
-            lease,
-            generation,
-        });
+        // Who only looks, every second perhaps, is not worth a line on the disk.
+        if lease != Lease::Read {
+            self.effects.push_back(Effect::Joined {
+                client: name,
+                lease,
+                generation,
+            });
+        }
     }
 
     fn let_in(&mut self, id: ClientId, attachment: Attachment) {

@@ -35,7 +35,7 @@ pub enum Effect {
         /// Bytes that may be answered, at most.
         max: usize,
     },
-    /// A client has joined. For the record.
+    /// A client that may write has joined. For the record.
     Joined {
         /// What it calls itself.
         client: String,
