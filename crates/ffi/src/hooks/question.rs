@@ -64,6 +64,16 @@ pub(crate) struct OpenQuestions {
     answers: watch::Sender<()>,
 }
 
+/// A question wakes the last of those who wait for it. Whoever goes, woken or given up, lets the
+/// others look.
+struct WakeOthers<'a>(&'a watch::Sender<()>);
+
+impl Drop for WakeOthers<'_> {
+    fn drop(&mut self) {
+        self.0.send_replace(());
+    }
+}
+
 impl OpenQuestions {
     /// The questions of a gate as a stream, if nobody has them yet.
     pub(crate) fn stream(
@@ -103,6 +113,7 @@ impl OpenQuestions {
 
     async fn withdrawn(&self, question: u64) {
         let mut answers = self.answers.subscribe();
+        let _others = WakeOthers(&self.answers);
         loop {
             tokio::select! {
                 () = poll_fn(|cx| self.poll_withdrawn(question, cx)) => return,
@@ -117,10 +128,10 @@ impl OpenQuestions {
     }
 
     fn add(&self, number: u64, question: core::HookQuestion) {
-        let mut open = self.lock();
         // Nobody can answer these any more.
-        open.retain(|_, it| !it.remaining().is_zero());
-        open.insert(number, question);
+        self.lock().retain(|_, it| !it.remaining().is_zero());
+        self.lock().insert(number, question);
+        self.answers.send_replace(());
     }
 
     fn poll_withdrawn(&self, question: u64, cx: &mut Context<'_>) -> Poll<()> {
