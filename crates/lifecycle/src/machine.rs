@@ -135,9 +135,8 @@ impl Machine {
             Input::ErrorsGap(bytes) => self.stderr.skip(bytes),
             Input::Written(uuid) => self.receipt(&uuid, ReceiptState::Written),
             Input::WriteFailed(prompt) => {
-                // It may have arrived, and the session may live on: nothing more will be known.
                 if let Some(uuid) = prompt {
-                    self.receipt(&uuid, ReceiptState::Unknown);
+                    self.unwritten(&uuid);
                 }
             }
             Input::Exited(exit) => self.exited(&exit),
@@ -445,6 +444,15 @@ impl Machine {
     fn receipt(&mut self, uuid: &str, state: ReceiptState) {
         let step = self.receipts.advance(uuid, state);
         self.steps(step);
+    }
+
+    /// The line of a prompt could not be written whole. It may have arrived, and the session may
+    /// live on: nobody waits for it any more. If it did, the agent's own signs open its turn again.
+    fn unwritten(&mut self, uuid: &str) {
+        if let Some(step) = self.receipts.advance(uuid, ReceiptState::Unknown) {
+            self.host(HostEvent::PromptDropped { uuid });
+            self.steps([step]);
+        }
     }
 
     fn steps(&mut self, steps: impl IntoIterator<Item = receipts::Step>) {

@@ -3,6 +3,7 @@
 use bowline_jsonl::{Priority, PromptPart, Source};
 
 use super::*;
+use crate::watchdog::WorkPhase;
 
 #[test]
 fn a_pause_begins_when_the_turn_is_over_and_keeps_prompts_back() {
@@ -168,4 +169,42 @@ fn priorities_images_and_documents_reach_the_agent() {
     let content = &line["message"]["content"];
     assert_eq!(content[1]["source"]["media_type"], "image/png");
     assert_eq!(content[2]["source"]["data"], "a\nb");
+}
+
+/// The session lives on: at a runner, another host may have had the lease for a while.
+#[test]
+fn a_prompt_that_may_not_have_arrived_keeps_nobody_waiting() {
+    let mut world = World::new(LIMITS);
+    world.agent(r#"{"type":"keep_alive"}"#);
+    world.send("u1");
+    world.input(Input::Command(Command::Pause, 7));
+    world.input(Input::WriteFailed(Some("u1".into())));
+    assert_eq!(world.replies.last(), Some(&(7, Ok(Reply::Done))));
+    assert_eq!(world.machine.phase(), WorkPhase::Idle);
+    world.input(Input::Command(Command::End, 8));
+    assert!(world.lines[1].contains("end_session"), "{:?}", world.lines);
+}
+
+#[test]
+fn a_prompt_that_arrived_after_all_has_its_turn() {
+    let mut world = World::new(LIMITS);
+    world.send("u1");
+    world.input(Input::WriteFailed(Some("u1".into())));
+    lifecycle(&mut world, "u1", "started");
+    world.input(Input::Command(Command::End, 8));
+    assert_eq!(world.lines.len(), 1, "its turn runs");
+    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","uuid":"c"}"#);
+    assert!(world.lines[1].contains("end_session"), "{:?}", world.lines);
+}
+
+#[test]
+fn a_prompt_that_may_not_have_arrived_leaves_the_others_as_they_are() {
+    let mut world = World::new(LIMITS);
+    world.send("u1");
+    world.send("u2");
+    world.input(Input::WriteFailed(Some("u1".into())));
+    world.input(Input::Command(Command::End, 8));
+    assert_eq!(world.lines.len(), 2, "the second is not answered yet");
+    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u2","uuid":"c"}"#);
+    assert!(world.lines[2].contains("end_session"), "{:?}", world.lines);
 }
