@@ -6,7 +6,8 @@ use bowline_transport::Vitals;
 
 use super::{Activity, ActivitySource, ProbeAnswer, Silence, WatchdogConfiguration, WorkPhase};
 
-/// Looks that are late by more than this many intervals were not late: the machine slept.
+/// A look that comes after more than this many times its planned interval is not late: the machine
+/// slept.
 const ASLEEP: u32 = 3;
 
 /// Share of an inquiry that a processor must have been at work, one part in so many, to count as
@@ -25,7 +26,7 @@ pub(crate) struct Guard {
     /// When life was last seen, by an inquiry too.
     seen: Duration,
     phase: WorkPhase,
-    /// When the phase was looked at last.
+    /// When the phase was looked at last, which is when the next look was planned.
     looked: Duration,
     /// When to look again; never while nothing is waited for.
     next: Option<Duration>,
@@ -128,14 +129,14 @@ impl Guard {
 
     /// Looks, if it is time to.
     pub(crate) fn look(&mut self, now: Duration, facts: Facts) -> Step {
-        if self.next.is_none_or(|next| next > now) {
+        let Some(planned) = self.next.filter(|next| *next <= now) else {
             return Step::Wait;
-        }
+        };
         let Some(limit) = self.configuration.limit(self.phase) else {
             self.next = None;
             return Step::Wait;
         };
-        self.wake(now);
+        self.wake(planned, now);
         let pace = self.configuration.pace(self.phase);
         self.looked = now;
         self.next = Some(now + pace);
@@ -157,12 +158,12 @@ impl Guard {
         }
     }
 
-    /// A gap between two looks that is far over their interval is sleep, and nobody's silence.
-    fn wake(&mut self, now: Duration) {
-        let pace = self.configuration.pace(self.phase);
+    /// A gap between two looks that is far over the planned one is sleep, and nobody's silence.
+    fn wake(&mut self, planned: Duration, now: Duration) {
+        let interval = planned.saturating_sub(self.looked);
         let gap = now.saturating_sub(self.looked);
-        if gap > pace * ASLEEP {
-            let slept = gap.saturating_sub(pace);
+        if gap > interval.saturating_mul(ASLEEP) {
+            let slept = now.saturating_sub(planned);
             self.heard.at = now.min(self.heard.at + slept);
             self.seen = now.min(self.seen + slept);
             // What was measured before says nothing about what comes now.

@@ -241,6 +241,41 @@ fn any_sign_of_life_saves_a_silent_agent() {
     }
 }
 
+/// The planned look of an inquiry is many such limits away, and no sleep for that.
+#[test]
+fn a_limit_far_below_the_inquiry_is_decided_too() {
+    let mut configuration = inquiring();
+    configuration.limits.model = Some(SilenceLimit {
+        silence: Duration::from_secs(3),
+        at_most: None,
+    });
+    let mut world = watched(configuration);
+    world.send("u1");
+    world.vitals = used(0, 0);
+    world.pass(MINUTE);
+    assert_eq!(
+        world.told_of(|kind| matches!(kind, DialogueEventKind::Inquiry(_))),
+        1
+    );
+    assert_eq!(world.terminations, 1);
+    // 3 s of silence, 20 s of inquiry, and the look behind that.
+    assert_eq!(world.silences()[0].silent_for, Duration::from_secs(25));
+}
+
+#[test]
+fn a_machine_that_slept_in_an_inquiry_begins_it_again() {
+    let mut world = watched(inquiring());
+    world.send("u1");
+    world.vitals = used(0, 0);
+    world.pass(MINUTE);
+    world.now = MINUTE * 500;
+    world.input(Input::Timeout);
+    world.pass(MINUTE * 500 + Duration::from_secs(19));
+    assert_eq!(world.terminations, 0);
+    world.pass(MINUTE * 502);
+    assert_eq!(world.terminations, 1);
+}
+
 #[test]
 fn a_line_ends_an_inquiry() {
     let mut world = watched(inquiring());
