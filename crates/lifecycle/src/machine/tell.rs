@@ -9,6 +9,7 @@ use bowline_reducer::{HostDecision, HostEvent, PermissionState};
 use super::{Machine, Output};
 use crate::events::{DialogueEventKind, Told, path_of, tell_line};
 use crate::permission::{PermissionRecord, RequestState};
+use crate::watchdog::ActivitySource;
 
 /// Longest line of standard error that is told, in bytes.
 const LONGEST_LINE: usize = 8 << 10;
@@ -152,6 +153,8 @@ impl Machine {
             request_id: id,
             decision: HostDecision::Deny,
         });
+        // An answer as any other: whatever comes next has the whole of its time.
+        self.guard.heard(ActivitySource::Host, self.now);
         self.close_permission(id, RequestState::Expired);
     }
 

@@ -390,6 +390,36 @@ fn a_permission_that_nobody_answers_can_expire_and_kills_nobody() {
     assert_eq!(world.terminations, 0);
 }
 
+/// The host has answered by itself: what comes next gets the whole of its time.
+#[test]
+fn a_limit_on_the_whole_counts_from_the_denial_of_a_permission_that_expired() {
+    let limit = Some(SilenceLimit {
+        silence: MINUTE,
+        at_most: Some(MINUTE * 10),
+    });
+    let mut configuration = WatchdogConfiguration {
+        permission: Some(MINUTE * 20),
+        ..inquiring()
+    };
+    configuration.limits.model = limit;
+    configuration.limits.tool = limit;
+    let mut world = watched(configuration);
+    world.send("u1");
+    world.agent(TOOL);
+    world.agent(ASK);
+    for second in 1..=29 * 60 {
+        world.vitals = used(second * 1_000, second);
+        world.pass(Duration::from_secs(second));
+    }
+    assert_eq!(
+        world.permissions.last().expect("a record").state,
+        RequestState::Expired
+    );
+    assert_eq!(world.terminations, 0);
+    world.pass(MINUTE * 31);
+    assert_eq!(world.terminations, 1);
+}
+
 #[test]
 fn seed_000_a_reconnect_that_is_impossible_is_told_and_in_the_transcript() {
     use bowline_transport::{ConnectionState, ReconnectFailed, ReconnectFailure};
