@@ -1,6 +1,6 @@
 //! The agent's permission requests: each is answered once, by whoever comes first.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,18 +9,29 @@ use bowline_jsonl::{CanUseTool, Decision, RawJson, permission};
 use crate::error::DialogueError;
 use crate::permission::{PermissionAnswer, PermissionRecord, RequestState};
 
+/// Closed requests that are remembered: an answer that comes again, or too late, comes soon. Each may
+/// hold a plan, and an answer with a file in it.
+const REMEMBERED: usize = 256;
+
 /// The permission requests of a session, by id.
 #[derive(Debug, Default)]
 pub(crate) struct Permissions {
-    requests: HashMap<String, Request>,
-    /// How many are open.
-    open: usize,
+    open: HashMap<String, Open>,
+    /// The last that were closed.
+    closed: HashMap<String, Closed>,
+    /// The ids of those, in the order of their end.
+    order: VecDeque<String>,
 }
 
 #[derive(Debug)]
-struct Request {
+struct Open {
     record: Arc<PermissionRecord>,
     asked: Duration,
+}
+
+#[derive(Debug)]
+struct Closed {
+    record: Arc<PermissionRecord>,
     /// The answer, to know it when it comes again.
     answer: Option<PermissionAnswer>,
 }
@@ -42,17 +53,15 @@ impl Permissions {
         now: Duration,
         at_ms: u64,
     ) -> Option<Arc<PermissionRecord>> {
-        if self.requests.contains_key(request_id) {
+        if self.open.contains_key(request_id) || self.closed.contains_key(request_id) {
             return None;
         }
         let record = Arc::new(PermissionRecord::open(request_id, ask, at_ms));
-        let request = Request {
+        let request = Open {
             record: Arc::clone(&record),
             asked: now,
-            answer: None,
         };
-        self.requests.insert(request_id.to_owned(), request);
-        self.open += 1;
+        self.open.insert(request_id.to_owned(), request);
         Some(record)
     }
 
@@ -62,23 +71,30 @@ impl Permissions {
         request_id: &str,
         state: RequestState,
     ) -> Option<Arc<PermissionRecord>> {
-        let request = self.requests.get_mut(request_id)?;
-        if !request.record.state.is_open() {
-            return None;
+        let request = self.open.remove(request_id)?;
+        let record = request.shut(state, None, None);
+        self.remember(Closed {
+            record: Arc::clone(&record),
+            answer: None,
+        });
+        Some(record)
+    }
+
+    fn remember(&mut self, closed: Closed) {
+        let id = closed.record.request_id.clone();
+        self.closed.insert(id.clone(), closed);
+        self.order.push_back(id);
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.closed.remove(&oldest);
         }
-        self.open -= 1;
-        Some(request.shut(state, None, None))
     }
 
     /// The ids of those that are open, the oldest first.
     pub(crate) fn open_ids(&self) -> Vec<String> {
-        if self.open == 0 {
-            return Vec::new();
-        }
-        let mut open: Vec<_> = self
-            .requests
-            .values()
-            .filter(|request| request.record.state.is_open())
+        let open = self.open.values();
+        let mut open: Vec<_> = open
             .map(|request| (request.asked, request.record.request_id.clone()))
             .collect();
         open.sort();
@@ -87,13 +103,7 @@ impl Permissions {
 
     /// When the oldest open request was asked.
     pub(crate) fn oldest(&self) -> Option<(Duration, &str)> {
-        if self.open == 0 {
-            return None;
-        }
-        let open = self
-            .requests
-            .values()
-            .filter(|it| it.record.state.is_open());
+        let open = self.open.values();
         open.map(|it| (it.asked, it.record.request_id.as_str()))
             .min()
     }
@@ -105,40 +115,63 @@ impl Permissions {
         answer: PermissionAnswer,
         by: Option<&str>,
     ) -> Result<Option<Taken>, DialogueError> {
-        let Some(request) = self.requests.get_mut(request_id) else {
+        if let Some(closed) = self.closed.get(request_id) {
+            return closed.again(&answer, by).map(|()| None);
+        }
+        let Some(request) = self.open.get(request_id) else {
             return Err(DialogueError::NoSuchRequest {
                 request_id: request_id.to_owned(),
             });
         };
-        let record = &request.record;
-        if !record.state.is_open() {
-            let is_same = record.answered_by.as_deref() == by;
-            if is_same && request.answer.as_ref() == Some(&answer) {
-                return Ok(None);
-            }
-            return Err(DialogueError::TooLate {
-                request_id: request_id.to_owned(),
-                state: record.state.words(),
-                by: record.answered_by.clone(),
-            });
-        }
-        let decision = answer.decision(record)?;
-        let line = permission(request_id, &decision, RawJson::parse(&record.input));
+        let decision = answer.decision(&request.record)?;
+        let input = RawJson::parse(&request.record.input);
+        let line = permission(request_id, &decision, input);
+        Ok(self.take(request_id, answer, by, decision, line))
+    }
+
+    /// Closes a request with its answer.
+    fn take(
+        &mut self,
+        request_id: &str,
+        answer: PermissionAnswer,
+        by: Option<&str>,
+        decision: Decision,
+        line: Vec<u8>,
+    ) -> Option<Taken> {
+        let request = self.open.remove(request_id)?;
         let allowed = matches!(decision, Decision::Allow { .. });
-        self.open -= 1;
         let record = request.shut(RequestState::Answered, by.map(str::to_owned), Some(allowed));
-        request.answer = Some(answer);
-        Ok(Some(Taken {
+        self.remember(Closed {
+            record: Arc::clone(&record),
+            answer: Some(answer),
+        });
+        Some(Taken {
             record,
             decision,
             line,
-        }))
+        })
     }
 }
 
-impl Request {
+impl Closed {
+    /// Takes an answer to a request that is closed: only the very same one, from the same one, is no
+    /// error.
+    fn again(&self, answer: &PermissionAnswer, by: Option<&str>) -> Result<(), DialogueError> {
+        let record = &self.record;
+        if record.answered_by.as_deref() == by && self.answer.as_ref() == Some(answer) {
+            return Ok(());
+        }
+        Err(DialogueError::TooLate {
+            request_id: record.request_id.clone(),
+            state: record.state.words(),
+            by: record.answered_by.clone(),
+        })
+    }
+}
+
+impl Open {
     fn shut(
-        &mut self,
+        mut self,
         state: RequestState,
         answered_by: Option<String>,
         allowed: Option<bool>,
@@ -149,6 +182,6 @@ impl Request {
         record.allowed = allowed;
         // The transcript keeps what was asked.
         record.input = String::new();
-        Arc::clone(&self.record)
+        self.record
     }
 }

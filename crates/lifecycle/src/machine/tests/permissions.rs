@@ -180,3 +180,34 @@ fn requests_are_withdrawn_orphaned_or_expired() {
     let error = answer_as(&mut world, "x", Decision::allow());
     assert_eq!(error, Err(DialogueError::Ended));
 }
+
+fn answer_to(world: &mut World, request_id: &str) -> Result<Reply, DialogueError> {
+    let command = Command::Answer {
+        request_id: request_id.into(),
+        answer: Decision::allow().into(),
+        by: None,
+    };
+    world.input(Input::Command(command, 9));
+    world.replies.pop().expect("a reply").1
+}
+
+#[test]
+fn the_last_closed_requests_are_remembered_and_every_open_one() {
+    let mut world = World::new(LIMITS);
+    world.agent(ASK);
+    for n in 0..=256 {
+        let id = format!("many{n}");
+        world.agent(&ASK.replace("r1", &id).replace("t1", &format!("t{n}")));
+        assert_eq!(answer_to(&mut world, &id), Ok(Reply::Done));
+    }
+    let forgotten = answer_to(&mut world, "many0");
+    assert!(
+        matches!(forgotten, Err(DialogueError::NoSuchRequest { .. })),
+        "{forgotten:?}"
+    );
+    assert_eq!(answer_to(&mut world, "many1"), Ok(Reply::Done));
+    assert_eq!(answer_to(&mut world, "many256"), Ok(Reply::Done));
+    assert_eq!(world.lines.len(), 257);
+    assert_eq!(answer_to(&mut world, "r1"), Ok(Reply::Done), "it is open");
+    assert_eq!(world.lines.len(), 258);
+}
