@@ -25,10 +25,10 @@ use bowline_jsonl::{
 use bowline_reducer::{HostDecision, HostEvent, Meta, Transcript};
 use bytes::Bytes;
 
-pub(crate) use input::{Command, Ending, Input, Limits, Output, Reply, Ticket};
+pub(crate) use input::{Carried, Command, Ending, Input, Limits, Output, Reply, Ticket};
 pub use receipts::ReceiptState;
 
-use self::permissions::Permissions;
+use self::permissions::{Given, Permissions};
 use self::prompts::Held;
 use self::receipts::Receipts;
 use self::replay::Replay;
@@ -134,11 +134,7 @@ impl Machine {
             Input::Errors(bytes) => self.errors(&bytes),
             Input::ErrorsGap(bytes) => self.stderr.skip(bytes),
             Input::Written(uuid) => self.receipt(&uuid, ReceiptState::Written),
-            Input::WriteFailed(prompt) => {
-                if let Some(uuid) = prompt {
-                    self.unwritten(&uuid);
-                }
-            }
+            Input::WriteFailed { line, carried } => self.unwritten(line, &carried),
             Input::Exited(exit) => self.exited(&exit),
             Input::Vitals(vitals) => self.vitals(vitals),
             Input::Connection(state) => self.connection(state),
@@ -260,8 +256,14 @@ impl Machine {
         answer: PermissionAnswer,
         by: Option<&str>,
     ) -> Result<(), DialogueError> {
-        let Some(taken) = self.permissions.answer(request_id, answer, by)? else {
-            return Ok(());
+        let taken = match self.permissions.answer(request_id, answer, by)? {
+            Given::First(taken) => taken,
+            Given::Unwritten(line) => {
+                self.guard.heard(ActivitySource::Host, self.now);
+                self.write(line, Carried::Answer(request_id.to_owned()));
+                return Ok(());
+            }
+            Given::Known => return Ok(()),
         };
         let decision = match &taken.decision {
             Decision::Allow { updated_input, .. } => HostDecision::Allow {
@@ -274,7 +276,7 @@ impl Machine {
             decision,
         });
         self.guard.heard(ActivitySource::Host, self.now);
-        self.write(taken.line, None);
+        self.write(taken.line, Carried::Answer(request_id.to_owned()));
         self.closed_permission(taken.record);
         Ok(())
     }
@@ -282,7 +284,7 @@ impl Machine {
     fn request(&mut self, request: HostRequest, ticket: Option<Ticket>) {
         let due = self.now + self.limits.control_timeout;
         let id = self.requests.open(request.subtype(), ticket, due);
-        self.write(control_request(&id, &request), None);
+        self.write(control_request(&id, &request), Carried::Other);
     }
 
     fn end_when_idle(&mut self) {
@@ -300,10 +302,10 @@ impl Machine {
         }
     }
 
-    fn write(&mut self, line: Vec<u8>, prompt: Option<String>) {
+    fn write(&mut self, line: impl Into<Bytes>, carried: Carried) {
         self.outputs.push_back(Output::Write {
             line: line.into(),
-            prompt,
+            carried,
         });
     }
 
@@ -446,9 +448,18 @@ impl Machine {
         self.steps(step);
     }
 
-    /// The line of a prompt could not be written whole. It may have arrived, and the session may
-    /// live on: nobody waits for it any more. If it did, the agent's own signs open its turn again.
-    fn unwritten(&mut self, uuid: &str) {
+    /// A line could not be written whole. It may have arrived, and the session may live on.
+    fn unwritten(&mut self, line: Bytes, carried: &Carried) {
+        match carried {
+            Carried::Prompt(uuid) => self.unwritten_prompt(uuid),
+            Carried::Answer(request_id) => self.permissions.unwritten(request_id, line),
+            Carried::Other => {}
+        }
+    }
+
+    /// Nobody waits for the prompt any more. If it did arrive, the agent's own signs open its turn
+    /// again.
+    fn unwritten_prompt(&mut self, uuid: &str) {
         if let Some(step) = self.receipts.advance(uuid, ReceiptState::Unknown) {
             self.host(HostEvent::PromptDropped { uuid });
             self.steps([step]);

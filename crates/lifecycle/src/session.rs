@@ -263,7 +263,8 @@ impl DialogueSession {
 
     /// Answers a permission request: with a [`Decision`](bowline_jsonl::Decision), or with an
     /// answer of the shape that a question or a plan wants. The first answer counts. The same answer
-    /// once more is no error, so that a host may repeat what it is not sure of.
+    /// once more is no error, so that a host may repeat what it is not sure of: it is sent again if
+    /// its line could not be written, or another host took the session meanwhile.
     ///
     /// # Errors
     ///

@@ -33,9 +33,8 @@ pub(crate) enum Input {
     ErrorsGap(u64),
     /// The kernel took the line of this prompt.
     Written(String),
-    /// A line could not be written, or nobody knows whether it was; the prompt that it was, if it
-    /// was one.
-    WriteFailed(Option<String>),
+    /// A line could not be written, or nobody knows whether it was.
+    WriteFailed { line: Bytes, carried: Carried },
     /// The process ended and its streams were read to their end.
     Exited(Exit),
     /// What the agent's processes have used, as [`Output::Vitals`] asked for.
@@ -46,6 +45,27 @@ pub(crate) enum Input {
     Command(Command, Ticket),
     /// The deadline has passed.
     Timeout,
+}
+
+/// What a line carries, to know what is missing when it cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Carried {
+    /// A prompt, by its uuid.
+    Prompt(String),
+    /// The host's answer to a permission request, by the request's id.
+    Answer(String),
+    /// What nobody can send once more.
+    Other,
+}
+
+impl Carried {
+    /// The prompt's uuid.
+    pub(crate) fn prompt(self) -> Option<String> {
+        match self {
+            Self::Prompt(uuid) => Some(uuid),
+            Self::Answer(_) | Self::Other => None,
+        }
+    }
 }
 
 /// What the host wants.
@@ -76,8 +96,8 @@ pub(crate) enum Command {
 /// What the machine wants done, in this order.
 #[derive(Debug)]
 pub(crate) enum Output {
-    /// Write a line; `prompt` is the uuid of the prompt that it carries.
-    Write { line: Bytes, prompt: Option<String> },
+    /// Write a line.
+    Write { line: Bytes, carried: Carried },
     /// Answer a command.
     Reply {
         ticket: Ticket,

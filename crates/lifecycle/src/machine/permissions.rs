@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_jsonl::{CanUseTool, Decision, RawJson, permission};
+use bytes::Bytes;
 
 use crate::error::DialogueError;
 use crate::permission::{PermissionAnswer, PermissionRecord, RequestState};
@@ -34,6 +35,19 @@ struct Closed {
     record: Arc<PermissionRecord>,
     /// The answer, to know it when it comes again.
     answer: Option<PermissionAnswer>,
+    /// Its line, when that could not be written, or nobody knows whether it was.
+    unwritten: Option<Bytes>,
+}
+
+/// What an answer is.
+#[derive(Debug)]
+pub(crate) enum Given {
+    /// The first, which counts.
+    First(Taken),
+    /// The one that counts, given again, and its line, since that may not have arrived.
+    Unwritten(Bytes),
+    /// The one that counts, given again.
+    Known,
 }
 
 /// An answer that counts.
@@ -71,17 +85,33 @@ impl Permissions {
         request_id: &str,
         state: RequestState,
     ) -> Option<Arc<PermissionRecord>> {
-        let request = self.open.remove(request_id)?;
+        let Some(request) = self.open.remove(request_id) else {
+            // The agent has had its answer, or wants none any more.
+            if let Some(closed) = self.closed.get_mut(request_id) {
+                closed.unwritten = None;
+            }
+            return None;
+        };
         let record = request.shut(state, None, None);
-        self.remember(Closed {
-            record: Arc::clone(&record),
-            answer: None,
-        });
+        self.remember(&record, None);
         Some(record)
     }
 
-    fn remember(&mut self, closed: Closed) {
-        let id = closed.record.request_id.clone();
+    /// The line of an answer could not be written, or nobody knows whether it was. The agent takes
+    /// one answer to a request, so that the same one can be sent again and no other.
+    pub(crate) fn unwritten(&mut self, request_id: &str, line: Bytes) {
+        if let Some(closed) = self.closed.get_mut(request_id) {
+            closed.unwritten = Some(line);
+        }
+    }
+
+    fn remember(&mut self, record: &Arc<PermissionRecord>, answer: Option<PermissionAnswer>) {
+        let id = record.request_id.clone();
+        let closed = Closed {
+            record: Arc::clone(record),
+            answer,
+            unwritten: None,
+        };
         self.closed.insert(id.clone(), closed);
         self.order.push_back(id);
         if self.order.len() > REMEMBERED
@@ -108,58 +138,47 @@ impl Permissions {
             .min()
     }
 
-    /// The answer to a request; none when the very same answer was given before by the same one.
+    /// Takes an answer to a request.
     pub(crate) fn answer(
         &mut self,
         request_id: &str,
         answer: PermissionAnswer,
         by: Option<&str>,
-    ) -> Result<Option<Taken>, DialogueError> {
-        if let Some(closed) = self.closed.get(request_id) {
-            return closed.again(&answer, by).map(|()| None);
+    ) -> Result<Given, DialogueError> {
+        if let Some(closed) = self.closed.get_mut(request_id) {
+            return closed.again(&answer, by);
         }
-        let Some(request) = self.open.get(request_id) else {
-            return Err(DialogueError::NoSuchRequest {
-                request_id: request_id.to_owned(),
-            });
+        let unknown = || DialogueError::NoSuchRequest {
+            request_id: request_id.to_owned(),
         };
+        let request = self.open.get(request_id).ok_or_else(unknown)?;
         let decision = answer.decision(&request.record)?;
         let input = RawJson::parse(&request.record.input);
         let line = permission(request_id, &decision, input);
-        Ok(self.take(request_id, answer, by, decision, line))
-    }
-
-    /// Closes a request with its answer.
-    fn take(
-        &mut self,
-        request_id: &str,
-        answer: PermissionAnswer,
-        by: Option<&str>,
-        decision: Decision,
-        line: Vec<u8>,
-    ) -> Option<Taken> {
-        let request = self.open.remove(request_id)?;
+        let request = self.open.remove(request_id).ok_or_else(unknown)?;
         let allowed = matches!(decision, Decision::Allow { .. });
         let record = request.shut(RequestState::Answered, by.map(str::to_owned), Some(allowed));
-        self.remember(Closed {
-            record: Arc::clone(&record),
-            answer: Some(answer),
-        });
-        Some(Taken {
+        self.remember(&record, Some(answer));
+        Ok(Given::First(Taken {
             record,
             decision,
             line,
-        })
+        }))
     }
 }
 
 impl Closed {
     /// Takes an answer to a request that is closed: only the very same one, from the same one, is no
     /// error.
-    fn again(&self, answer: &PermissionAnswer, by: Option<&str>) -> Result<(), DialogueError> {
+    fn again(
+        &mut self,
+        answer: &PermissionAnswer,
+        by: Option<&str>,
+    ) -> Result<Given, DialogueError> {
         let record = &self.record;
         if record.answered_by.as_deref() == by && self.answer.as_ref() == Some(answer) {
-            return Ok(());
+            let unwritten = self.unwritten.take();
+            return Ok(unwritten.map_or(Given::Known, Given::Unwritten));
         }
         Err(DialogueError::TooLate {
             request_id: record.request_id.clone(),

@@ -6,7 +6,7 @@ use bowline_jsonl::{Prompt, PromptPart};
 use bowline_reducer::HostEvent;
 
 use super::receipts::{Receipts, Step};
-use super::{Ending, Machine, ReceiptState, Reply, Ticket};
+use super::{Carried, Ending, Machine, ReceiptState, Reply, Ticket};
 use crate::error::DialogueError;
 use crate::watchdog::ActivitySource;
 
@@ -62,7 +62,8 @@ impl Machine {
             text: &texts.join("\n"),
         });
         self.guard.heard(ActivitySource::Host, self.now);
-        self.write(prompt.encode(), prompt.uuid.clone());
+        let carried = prompt.uuid.clone().map_or(Carried::Other, Carried::Prompt);
+        self.write(prompt.encode(), carried);
     }
 
     /// Keeps prompts back. Those that the agent has already are its own to take up.

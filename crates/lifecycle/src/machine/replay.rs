@@ -3,7 +3,7 @@
 //! Somebody has answered most of what it asked then. Its own echo of an answer says so (protocol,
 //! section A.14); what has none is answered when the history is over.
 
-use super::{Limits, Machine};
+use super::{Carried, Limits, Machine};
 use crate::permission::RequestState;
 
 /// History that is being heard.
@@ -42,7 +42,7 @@ impl Machine {
             let owed = std::mem::take(&mut replay.owed);
             self.replay = None;
             for (_, line) in owed {
-                self.write(line, None);
+                self.write(line, Carried::Other);
             }
         }
     }
@@ -51,7 +51,7 @@ impl Machine {
     pub(super) fn answer_agent(&mut self, request_id: &str, line: Vec<u8>) {
         match &mut self.replay {
             Some(replay) => replay.owed.push((request_id.to_owned(), line)),
-            None => self.write(line, None),
+            None => self.write(line, Carried::Other),
         }
     }
 

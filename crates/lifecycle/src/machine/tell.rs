@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_jsonl::{CanUseTool, Decision, Item, Str, permission};
 use bowline_reducer::{HostDecision, HostEvent, PermissionState};
 
-use super::{Machine, Output};
+use super::{Carried, Machine, Output};
 use crate::events::{DialogueEventKind, Told, path_of, tell_line};
 use crate::permission::{PermissionRecord, RequestState};
 use crate::watchdog::ActivitySource;
@@ -148,7 +148,7 @@ impl Machine {
     fn deny_late(&mut self, id: &str) {
         let deny = Decision::deny("nobody answered in time");
         let line = permission(id, &deny, None);
-        self.write(line, None);
+        self.write(line, Carried::Other);
         self.host(HostEvent::PermissionAnswered {
             request_id: id,
             decision: HostDecision::Deny,

@@ -135,6 +135,12 @@ impl World {
         self.input(Input::Exited(exit));
     }
 
+    /// The last line could not be written.
+    fn lose(&mut self, carried: Carried) {
+        let line = self.lines.last().cloned().unwrap_or_default().into();
+        self.input(Input::WriteFailed { line, carried });
+    }
+
     /// Jumps to the next deadline; there must be one.
     fn step(&mut self) -> Duration {
         self.now = self.machine.poll_timeout().expect("a deadline");
@@ -184,8 +190,8 @@ fn a_prompt_that_may_not_have_arrived_is_unknown() {
     let mut world = World::new(LIMITS);
     world.send("u1");
     world.send("u2");
-    world.input(Input::WriteFailed(Some("u1".into())));
-    world.input(Input::WriteFailed(None));
+    world.lose(Carried::Prompt("u1".into()));
+    world.lose(Carried::Other);
     use ReceiptState::{Accepted, Unknown};
     assert_eq!(world.states("u1"), [Accepted, Unknown]);
     assert_eq!(world.states("u2"), [Accepted]);

@@ -16,15 +16,16 @@ use bowline_jsonl::Prompt;
 use bowline_reducer::{Revision, Transcript};
 use bowline_transport::{
     ConnectionState, Exit, Ladder, Piece, Stream, Tap, TerminalSession, TerminationReport,
+    WriteError,
 };
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
-use tracing::debug;
+use tracing::{debug, warn};
 
 use crate::error::DialogueError;
-use crate::machine::{Command, Input, Machine, Output, ReceiptState, Reply, Ticket};
+use crate::machine::{Carried, Command, Input, Machine, Output, ReceiptState, Reply, Ticket};
 use crate::session::outside::Outside;
 use crate::session::record::{Recorder, Recording};
 use crate::session::{Ended, Final, LastActivity};
@@ -54,7 +55,7 @@ pub(super) enum Message {
 
 /// What is to be written, in order.
 enum Write {
-    Line { line: Bytes, prompt: Option<String> },
+    Line { line: Bytes, carried: Carried },
     Close,
 }
 
@@ -259,8 +260,8 @@ impl Driver {
     fn do_outputs(&mut self) {
         while let Some(output) = self.machine.poll_output() {
             match output {
-                Output::Write { line, prompt } => {
-                    self.writes.push_back(Write::Line { line, prompt });
+                Output::Write { line, carried } => {
+                    self.writes.push_back(Write::Line { line, carried });
                 }
                 Output::CloseInput => self.writes.push_back(Write::Close),
                 Output::Reply { ticket, reply } => {
@@ -311,13 +312,11 @@ impl Driver {
         self.writing = match self.writes.pop_front() {
             None => None,
             Some(Write::Close) => Some(Box::pin(async move {
-                terminal
-                    .close_input()
-                    .await
-                    .err()
-                    .map(|_| Input::WriteFailed(None))
+                // An agent whose input cannot be closed has none.
+                let _ = terminal.close_input().await;
+                None
             })),
-            Some(Write::Line { line, prompt }) => {
+            Some(Write::Line { line, carried }) => {
                 let notebook = self.recording.as_ref().map(Recording::notebook);
                 Some(Box::pin(async move {
                     match terminal.write(line.clone()).await {
@@ -325,11 +324,11 @@ impl Driver {
                             if let Some(notebook) = notebook {
                                 notebook.sent(line);
                             }
-                            prompt.map(Input::Written)
+                            carried.prompt().map(Input::Written)
                         }
                         Err(error) => {
-                            debug!(%error, "a line did not reach the agent");
-                            Some(Input::WriteFailed(prompt))
+                            warn_of(&carried, &error);
+                            Some(Input::WriteFailed { line, carried })
                         }
                     }
                 }))
@@ -389,6 +388,16 @@ impl Driver {
             start: self.start,
         };
         self.ended.send_replace(Some(Arc::new(last)));
+    }
+}
+
+/// A lost answer leaves the agent waiting, and its host alone can give it again.
+fn warn_of(carried: &Carried, error: &WriteError) {
+    match carried {
+        Carried::Answer(request_id) => {
+            warn!(request_id, %error, "an answer may not have reached the agent, give it again");
+        }
+        Carried::Prompt(_) | Carried::Other => debug!(%error, "a line did not reach the agent"),
     }
 }
 

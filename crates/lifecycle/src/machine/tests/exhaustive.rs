@@ -26,7 +26,7 @@ fn alphabet() -> Vec<Deed> {
         Deed::Send(0),
         Deed::Send(1),
         Deed::Written(0),
-        Deed::Unwritten(Some(0)),
+        Deed::Unwritten(0),
         Deed::Answer(0, true),
         Deed::Answer(0, false),
         Deed::Interrupt,

@@ -67,6 +67,55 @@ fn the_same_answer_again_is_no_error_and_no_second_line() {
     assert!(answer_as(&mut world, "desk", Decision::deny("no")).is_err());
 }
 
+/// At a runner another host may have had the lease for a while, and the agent waits on.
+#[test]
+fn an_answer_that_may_not_have_arrived_is_sent_again_and_no_other() {
+    let mut world = World::new(LIMITS);
+    world.agent(ASK);
+    assert_eq!(
+        answer_as(&mut world, "phone", Decision::allow()),
+        Ok(Reply::Done)
+    );
+    world.lose(Carried::Answer("r1".into()));
+    let other = answer_as(&mut world, "phone", Decision::deny("no"));
+    assert!(
+        matches!(other, Err(DialogueError::TooLate { .. })),
+        "{other:?}"
+    );
+    for _ in 0..2 {
+        assert_eq!(
+            answer_as(&mut world, "phone", Decision::allow()),
+            Ok(Reply::Done)
+        );
+    }
+    assert_eq!(world.lines.len(), 2, "once for each time that it was lost");
+    assert_eq!(world.lines[0], world.lines[1]);
+    world.lose(Carried::Answer("r1".into()));
+    assert_eq!(
+        answer_as(&mut world, "phone", Decision::allow()),
+        Ok(Reply::Done)
+    );
+    assert_eq!(world.lines.len(), 3);
+}
+
+#[test]
+fn an_answer_that_the_agent_repeats_has_arrived() {
+    let mut world = World::new(LIMITS);
+    world.agent(ASK);
+    assert_eq!(
+        answer_as(&mut world, "phone", Decision::allow()),
+        Ok(Reply::Done)
+    );
+    world.lose(Carried::Answer("r1".into()));
+    world
+        .agent(r#"{"type":"control_response","response":{"subtype":"success","request_id":"r1"}}"#);
+    assert_eq!(
+        answer_as(&mut world, "phone", Decision::allow()),
+        Ok(Reply::Done)
+    );
+    assert_eq!(world.lines.len(), 1);
+}
+
 #[test]
 fn an_input_can_be_rewritten_and_rules_are_passed_through() {
     let mut world = World::new(LIMITS);

@@ -178,7 +178,7 @@ fn a_prompt_that_may_not_have_arrived_keeps_nobody_waiting() {
     world.agent(r#"{"type":"keep_alive"}"#);
     world.send("u1");
     world.input(Input::Command(Command::Pause, 7));
-    world.input(Input::WriteFailed(Some("u1".into())));
+    world.lose(Carried::Prompt("u1".into()));
     assert_eq!(world.replies.last(), Some(&(7, Ok(Reply::Done))));
     assert_eq!(world.machine.phase(), WorkPhase::Idle);
     world.input(Input::Command(Command::End, 8));
@@ -189,7 +189,7 @@ fn a_prompt_that_may_not_have_arrived_keeps_nobody_waiting() {
 fn a_prompt_that_arrived_after_all_has_its_turn() {
     let mut world = World::new(LIMITS);
     world.send("u1");
-    world.input(Input::WriteFailed(Some("u1".into())));
+    world.lose(Carried::Prompt("u1".into()));
     lifecycle(&mut world, "u1", "started");
     world.input(Input::Command(Command::End, 8));
     assert_eq!(world.lines.len(), 1, "its turn runs");
@@ -202,7 +202,7 @@ fn a_prompt_that_may_not_have_arrived_leaves_the_others_as_they_are() {
     let mut world = World::new(LIMITS);
     world.send("u1");
     world.send("u2");
-    world.input(Input::WriteFailed(Some("u1".into())));
+    world.lose(Carried::Prompt("u1".into()));
     world.input(Input::Command(Command::End, 8));
     assert_eq!(world.lines.len(), 2, "the second is not answered yet");
     world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u2","uuid":"c"}"#);

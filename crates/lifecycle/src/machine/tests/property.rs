@@ -25,7 +25,8 @@ pub(super) enum Deed {
     Used(Option<u16>),
     Link(Link),
     Written(u8),
-    Unwritten(Option<u8>),
+    Unwritten(u8),
+    Unanswered(u8),
     OutputEnded,
 }
 
@@ -92,7 +93,8 @@ fn deed() -> impl Strategy<Value = Deed> {
         1 => any::<Option<u16>>().prop_map(Deed::Used),
         1 => prop_oneof![Just(Link::Up), Just(Link::Down), Just(Link::GivenUp)].prop_map(Deed::Link),
         1 => (0..6_u8).prop_map(Deed::Written),
-        1 => prop::option::of(0..6_u8).prop_map(Deed::Unwritten),
+        1 => (0..6_u8).prop_map(Deed::Unwritten),
+        1 => (0..4_u8).prop_map(Deed::Unanswered),
         1 => Just(Deed::OutputEnded),
     ]
 }
@@ -183,10 +185,8 @@ impl Trial {
             }
             Deed::Link(link) => self.world.input(Input::Connection(link.state())),
             Deed::Written(n) => self.world.input(Input::Written(format!("u{n}"))),
-            Deed::Unwritten(n) => {
-                let prompt = n.map(|n| format!("u{n}"));
-                self.world.input(Input::WriteFailed(prompt));
-            }
+            Deed::Unwritten(n) => self.world.lose(Carried::Prompt(format!("u{n}"))),
+            Deed::Unanswered(n) => self.world.lose(Carried::Answer(format!("q{n}"))),
             Deed::OutputEnded if !self.is_over => {
                 self.is_over = true;
                 self.world.input(Input::OutputEnded);
