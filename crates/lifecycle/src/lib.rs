@@ -40,6 +40,7 @@ struct Readme;
 mod command;
 mod configuration;
 mod conversations;
+mod deadline;
 mod error;
 mod events;
 mod executor;

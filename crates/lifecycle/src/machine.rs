@@ -282,7 +282,7 @@ impl Machine {
     }
 
     fn request(&mut self, request: HostRequest, ticket: Option<Ticket>) {
-        let due = self.now + self.limits.control_timeout;
+        let due = self.now.saturating_add(self.limits.control_timeout);
         let id = self.requests.open(request.subtype(), ticket, due);
         self.write(control_request(&id, &request), Carried::Other);
     }
@@ -290,7 +290,7 @@ impl Machine {
     fn end_when_idle(&mut self) {
         if self.ending.is_none() {
             self.ending = Some(Ending::WhenIdle);
-            self.end_by = Some(self.now + self.limits.end_grace);
+            self.end_by = Some(self.now.saturating_add(self.limits.end_grace));
         }
     }
 

@@ -62,11 +62,23 @@ impl HookHelper {
 pub struct HookGate {
     /// The events.
     pub kinds: Vec<HookKind>,
-    /// How long the host may take.
+    /// How long the host may take; 24 days at most.
     pub deadline: Duration,
     /// The answer when it takes longer, or nobody asks for the questions. When it refuses, the
     /// agent is told to refuse as well if the server cannot be reached: it lets pass otherwise.
     pub default: HookReply,
+}
+
+/// The longest time that the agent's timers count, in seconds: 2³¹ - 1 ms. A longer one is over at
+/// once, and what waited for it passes.
+const LONGEST_TIMER: u64 = 2_147_483;
+
+impl HookGate {
+    /// How long the host may take, so that the agent waits for longer.
+    pub(super) fn patience(&self) -> Duration {
+        let longest = Duration::from_secs(LONGEST_TIMER - super::settings::MARGIN);
+        self.deadline.min(longest)
+    }
 }
 
 /// What the variables are called that the agent and its hooks find. A name that is none is not set.

@@ -125,7 +125,7 @@ impl Desk {
 
     /// Puts an event to the host, and takes the default when there is no answer in time.
     async fn decide(&self, gate: &HookGate, event: HookEvent) -> HookReply {
-        let deadline = Instant::now() + gate.deadline;
+        let deadline = Instant::now() + gate.patience();
         let kind = event.kind.clone();
         let (reply, answer) = oneshot::channel();
         let question = HookQuestion {
@@ -180,9 +180,13 @@ mod tests {
     }
 
     fn desk() -> (Arc<Desk>, HookQuestions) {
+        desk_with(DEADLINE)
+    }
+
+    fn desk_with(deadline: Duration) -> (Arc<Desk>, HookQuestions) {
         let gate = HookGate {
             kinds: vec![HookKind::PreToolUse],
-            deadline: DEADLINE,
+            deadline,
             default: HookReply::deny("nobody is there"),
         };
         let (questions, asked) = mpsc::channel(QUESTIONS);
@@ -210,6 +214,17 @@ mod tests {
             HookReply::Nothing,
             "not behind the gate"
         );
+    }
+
+    /// It is over before the agent's own timer, behind which the tool would run.
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_without_end_is_the_longest_that_the_agent_waits() {
+        let (desk, mut questions) = desk_with(Duration::MAX);
+        let taken = take(&desk, tool("t"));
+        let question = questions.next().await.unwrap();
+        assert_eq!(question.remaining(), Duration::from_secs(2_147_473));
+        drop(question);
+        assert_eq!(taken.await.unwrap(), HookReply::deny("nobody is there"));
     }
 
     #[tokio::test(start_paused = true)]

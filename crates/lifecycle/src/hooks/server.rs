@@ -20,7 +20,7 @@ use super::desk::{Desk, QUESTIONS};
 use super::forward::{self, ForwardReport, Forwarder};
 use super::settings;
 use super::token::Token;
-use super::{HookConfiguration, HookQuestions, HookServerError, HookSubscription};
+use super::{HookConfiguration, HookGate, HookQuestions, HookServerError, HookSubscription};
 use crate::secret::Secret;
 use client::Reception;
 
@@ -84,7 +84,7 @@ impl HookServer {
             address,
             token: token.clone(),
             limits: configuration.limits,
-            patience: configuration.gate.as_ref().map(|gate| gate.deadline),
+            patience: configuration.gate.as_ref().map(HookGate::patience),
             desk: Arc::clone(&desk),
         };
         let (stop, stopped) = oneshot::channel();

@@ -15,7 +15,7 @@ const TIMEOUT: u64 = 30;
 
 /// What is added to the host's deadline, so that the host's default comes before the agent gives
 /// up, in seconds. The agent lets pass what it gives up on.
-const MARGIN: u64 = 10;
+pub(super) const MARGIN: u64 = 10;
 
 /// The agent's limit for all hooks of the end together (protocol, section D.1), in seconds.
 const END_TIMEOUT: u64 = 10;
@@ -74,7 +74,7 @@ fn handler(configuration: &HookConfiguration, kind: &HookKind, url: &str) -> Opt
 
 fn timeout(kind: &HookKind, gate: Option<&HookGate>) -> u64 {
     match (gate, kind) {
-        (Some(gate), _) => gate.deadline.as_secs() + MARGIN,
+        (Some(gate), _) => gate.patience().as_secs() + MARGIN,
         (None, HookKind::SessionEnd) => END_TIMEOUT,
         (None, _) => TIMEOUT,
     }
@@ -166,6 +166,23 @@ mod tests {
                 handler["command"],
                 format!("'/a b/bowline' hook {URL} BOWLINE_HOOK_TOKEN")
             );
+        }
+    }
+
+    #[test]
+    fn the_agent_is_never_told_to_wait_for_longer_than_its_timers_count() {
+        for (deadline, wanted) in [
+            (Duration::from_secs(20), 30),
+            (Duration::from_secs(2_147_473), 2_147_483),
+            (Duration::from_secs(2_147_474), 2_147_483),
+            (Duration::MAX, 2_147_483),
+        ] {
+            let gate = HookGate {
+                kinds: vec![HookKind::PreToolUse],
+                deadline,
+                default: HookReply::allow(),
+            };
+            assert_eq!(timeout(&HookKind::PreToolUse, Some(&gate)), wanted);
         }
     }
 

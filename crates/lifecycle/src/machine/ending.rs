@@ -67,7 +67,7 @@ impl Machine {
     pub(super) fn output_ended(&mut self) {
         self.output_is_closed = true;
         let draining = self.limits.watchdog.limits.draining;
-        self.exit_by = draining.map(|draining| self.now + draining);
+        self.exit_by = draining.map(|draining| self.now.saturating_add(draining));
     }
 
     pub(super) fn exited(&mut self, exit: &Exit) {

@@ -44,7 +44,7 @@ impl Requests {
     /// Gives the agent so much more time for everything that it was asked.
     pub(crate) fn postpone(&mut self, by: Duration) {
         for open in self.open.values_mut() {
-            open.due += by;
+            open.due = open.due.saturating_add(by);
         }
     }
 

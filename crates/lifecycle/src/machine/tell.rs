@@ -128,7 +128,7 @@ impl Machine {
     /// When the oldest open permission request has waited long enough.
     pub(super) fn permission_deadline(&self) -> Option<Duration> {
         let patience = self.limits.watchdog.permission?;
-        Some(self.permissions.oldest()?.0 + patience)
+        Some(self.permissions.oldest()?.0.saturating_add(patience))
     }
 
     /// Denies the requests that nobody answered in time. The agent lives on.

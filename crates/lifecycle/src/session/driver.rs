@@ -24,6 +24,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
 
+use crate::deadline::after;
 use crate::error::DialogueError;
 use crate::machine::{Carried, Command, Input, Machine, Output, ReceiptState, Reply, Ticket};
 use crate::session::outside::Outside;
@@ -429,7 +430,7 @@ async fn pending_or<T>(work: &mut Pending<T>) -> T {
 
 async fn due(start: Instant, deadline: Option<Duration>) {
     match deadline {
-        Some(deadline) => sleep_until(start + deadline).await,
+        Some(deadline) => sleep_until(after(start, deadline)).await,
         None => pending().await,
     }
 }

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use super::feed::Feed;
 use super::state::{Evidence, Foreground};
 use super::{SessionState, ShellConfiguration};
+use crate::deadline::after;
 use crate::line_buffer::{LineBuffer, LineLimits};
 use crate::registry::{Registration, TerminalRegistry, TerminalTag, describe};
 use crate::submit::{Activity, PasteMode};
@@ -168,8 +169,8 @@ impl Reader {
         let state = evidence.state(self.idle_after);
         self.feed.set_state(state);
         match state {
-            SessionState::Active if is_quiet => Some(Instant::now() + self.idle_after),
-            SessionState::Active => Some(self.stirred + self.idle_after),
+            SessionState::Active if is_quiet => Some(after(Instant::now(), self.idle_after)),
+            SessionState::Active => Some(after(self.stirred, self.idle_after)),
             _ => None,
         }
     }

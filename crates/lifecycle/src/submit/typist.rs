@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::clean::clean;
 use super::{Refusal, Stripped, Submission, SubmitOptions, SubmitOutcome};
+use crate::deadline::after;
 
 /// Most bytes that are typed at once, and only when all before them were read. The terminal's queue
 /// has 4,096 (Linux, `N_TTY_BUF_SIZE`; `MAX_CANON` of macOS is 1,024) and keeps one less of a line:
@@ -127,7 +128,7 @@ impl Typist<'_> {
 
     /// Waits until the program takes a paste, as long as it may take.
     async fn ready(&mut self, typing: &mut Typing) -> Result<Ready, Refusal> {
-        let deadline = Instant::now() + self.options.ready_within;
+        let deadline = after(Instant::now(), self.options.ready_within);
         loop {
             let tty = self.tty()?;
             let wants_paste = self.activity.borrow_and_update().wants_paste;

@@ -109,7 +109,7 @@ impl Guard {
             self.next = None;
         } else if self.next.is_none() {
             self.looked = now;
-            self.next = Some(now + self.configuration.pace(phase));
+            self.next = Some(now.saturating_add(self.configuration.pace(phase)));
         }
     }
 
@@ -139,7 +139,7 @@ impl Guard {
         self.wake(planned, now);
         let pace = self.configuration.pace(self.phase);
         self.looked = now;
-        self.next = Some(now + pace);
+        self.next = Some(now.saturating_add(pace));
         if limit
             .at_most
             .is_some_and(|most| now.saturating_sub(self.heard.at) >= most)
@@ -175,9 +175,9 @@ impl Guard {
         let Some(length) = self.configuration.inquiry else {
             return self.kill(now, facts);
         };
-        self.next = Some(now + length.min(self.configuration.check));
+        self.next = Some(now.saturating_add(length.min(self.configuration.check)));
         self.inquiry = Some(Inquiry {
-            due: now + length,
+            due: now.saturating_add(length),
             probe: ProbeAnswer::Unanswered,
             before: None,
             has_begun: false,
@@ -225,7 +225,9 @@ impl Guard {
         let length = self.configuration.inquiry.unwrap_or_default();
         silence.probe == ProbeAnswer::Answered
             || has_forked
-            || silence.cpu.is_some_and(|cpu| cpu * BUSY_PART >= length)
+            || silence
+                .cpu
+                .is_some_and(|cpu| cpu.saturating_mul(BUSY_PART) >= length)
             || silence.io_bytes.is_some_and(|bytes| bytes >= BUSY_BYTES)
     }
 

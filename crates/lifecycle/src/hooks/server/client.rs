@@ -21,6 +21,7 @@ use tracing::{debug, warn};
 use super::super::desk::Desk;
 use super::super::token::Token;
 use super::super::{HookEvent, HookLimits};
+use crate::deadline::countable;
 
 /// The header by which a helper names one event, however often it brings it.
 const DELIVERY: &str = "bowline-delivery";
@@ -51,10 +52,11 @@ where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = reception.limits;
-    let most = limits.header_time
-        + limits.body_time
-        + reception.patience.unwrap_or_default()
-        + limits.answer_time;
+    let most = limits
+        .header_time
+        .saturating_add(limits.body_time)
+        .saturating_add(reception.patience.unwrap_or_default())
+        .saturating_add(limits.answer_time);
     let service = service_fn(|request| {
         let reception = Arc::clone(&reception);
         async move { Ok::<_, Infallible>(reception.answer(request).await) }
@@ -65,7 +67,7 @@ where
         .max_header_size(limits.header_bytes)
         .max_buf_size(limits.header_bytes.max(LEAST_BUFFER))
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_time)
+        .header_read_timeout(countable(limits.header_time))
         .serve_connection(TokioIo::new(io), service);
     match timeout(most, connection).await {
         Ok(Ok(())) => {}

@@ -456,3 +456,56 @@ fn seed_000_a_reconnect_that_is_impossible_is_told_and_in_the_transcript() {
     world.pass(MINUTE * 12);
     assert_eq!(world.terminations, 1);
 }
+
+/// A host may set every time as long as it likes.
+#[test]
+fn times_without_end_are_kept_and_overflow_nothing() {
+    let limit = Some(SilenceLimit {
+        silence: MINUTE,
+        at_most: Some(Duration::MAX),
+    });
+    let watchdog = WatchdogConfiguration {
+        check: Duration::MAX,
+        inquiry: Some(Duration::MAX),
+        permission: Some(Duration::MAX),
+        limits: PhaseLimits {
+            starting: limit,
+            model: limit,
+            tool: limit,
+            background: limit,
+            post_result: limit,
+            draining: Some(Duration::MAX),
+        },
+    };
+    let mut world = World::new(Limits {
+        watchdog,
+        control_timeout: Duration::MAX,
+        end_grace: Duration::MAX,
+        initialize: true,
+        ..LIMITS
+    });
+    world.now = Duration::from_secs(1);
+    world.vitals = used(0, 0);
+    world.send("u1");
+    request(&mut world, 5);
+    world.pass(MINUTE * 2);
+    assert_eq!(
+        world.told_of(|kind| matches!(kind, DialogueEventKind::Inquiry(_))),
+        1
+    );
+    world.agent(TOOL);
+    world.agent(ASK);
+    world.input(Input::Command(Command::End, 6));
+    world.input(Input::Connection(
+        bowline_transport::ConnectionState::Reconnecting { attempt: 1 },
+    ));
+    world.pass(MINUTE * 10);
+    world.input(Input::Connection(
+        bowline_transport::ConnectionState::Reconnected { from: 0, gap: 0 },
+    ));
+    world.input(Input::OutputEnded);
+    world.pass(MINUTE * 1_000);
+    assert_eq!(world.terminations, 0);
+    world.exit(0);
+    assert!(world.is_finished);
+}

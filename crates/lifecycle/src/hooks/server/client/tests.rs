@@ -16,6 +16,10 @@ struct Door {
 
 /// A client at the door of a server at port 9.
 fn door(limits: HookLimits) -> Door {
+    patient_door(limits, None)
+}
+
+fn patient_door(limits: HookLimits, patience: Option<Duration>) -> Door {
     let token = Token::random().unwrap();
     let (questions, _) = mpsc::channel(1);
     let (client, server) = duplex(64 << 10);
@@ -24,7 +28,7 @@ fn door(limits: HookLimits) -> Door {
         address: SocketAddr::from(([127, 0, 0, 1], 9)),
         token,
         limits,
-        patience: None,
+        patience,
         desk: Arc::new(Desk::new(None, questions, None)),
     };
     let serving = tokio::spawn(serve(server, Arc::new(reception)));
@@ -183,4 +187,17 @@ async fn headers_are_bounded() {
         let head = door.head(&more);
         assert_eq!(door.say(&head).await.0, 431);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_may_be_as_patient_as_it_likes() {
+    let limits = HookLimits {
+        header_time: Duration::MAX,
+        body_time: Duration::MAX,
+        answer_time: Duration::MAX,
+        ..HookLimits::default()
+    };
+    let door = patient_door(limits, Some(Duration::MAX));
+    let head = door.head(&format!("Content-Length: {}\r\n", EVENT.len()));
+    assert_eq!(door.say(&(head + EVENT)).await.0, 200);
 }
