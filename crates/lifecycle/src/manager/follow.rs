@@ -11,7 +11,7 @@ use super::lease::Leases;
 use super::table::Table;
 use super::{EndReason, ManagedId, ManagerError, ResumeError};
 use crate::session::DialogueSession;
-use crate::shell::{Feed, SessionState};
+use crate::shell::{Feed, SessionExit, SessionState};
 
 /// Least time between two looks at a transcript: a reply in parts changes it hundreds of times a
 /// second, and people read states.
@@ -44,6 +44,31 @@ pub(super) struct Dialogue {
     pub(super) entered: Vec<String>,
 }
 
+/// Ends what is told of a session even if its task is gone without a word, which shows in a panic of
+/// whoever asks it: others wait for the end.
+struct EndAnyhow {
+    id: ManagedId,
+    feed: Arc<Feed>,
+    table: Weak<Table>,
+}
+
+impl EndAnyhow {
+    fn note(&self) {
+        if let Some(table) = self.table.upgrade() {
+            table.note_end(self.id);
+        }
+    }
+}
+
+impl Drop for EndAnyhow {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.feed.end(SessionExit::default());
+            self.note();
+        }
+    }
+}
+
 /// What one look at the transcript tells.
 struct Look {
     revision: Revision,
@@ -54,6 +79,18 @@ struct Look {
 
 impl Dialogue {
     pub(super) async fn run(mut self) {
+        let end = EndAnyhow {
+            id: self.id,
+            feed: Arc::clone(&self.feed),
+            table: Weak::clone(&self.table),
+        };
+        self.follow().await;
+        let ended = self.dialogue.ended().await;
+        end.feed.end(ended.exit.status.into());
+        end.note();
+    }
+
+    async fn follow(&mut self) {
         let mut is_checked = false;
         loop {
             let look = self.dialogue.inspect(look).await;
@@ -68,11 +105,6 @@ impl Dialogue {
             self.dialogue.newer_than(look.revision).await;
             // An end cuts the pause short.
             let _ = timeout(PAUSE, self.dialogue.ended()).await;
-        }
-        let ended = self.dialogue.ended().await;
-        self.feed.end(ended.exit.status.into());
-        if let Some(table) = self.table.upgrade() {
-            table.note_end(self.id);
         }
     }
 
@@ -153,5 +185,56 @@ fn look(transcript: &mut Transcript) -> Look {
         state,
         conversations: session.conversations().map(str::to_owned).collect(),
         cwd: session.cwd().map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_transport::Ladder;
+    use tokio::runtime::Builder;
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::configuration::DialogueConfiguration;
+
+    async fn cat() -> DialogueSession {
+        let configuration = DialogueConfiguration {
+            program: "/bin/sh".into(),
+            leading_args: vec!["-c".into(), "exec cat".into()],
+            initialize: false,
+            ladder: Ladder::AT_ONCE,
+            ..DialogueConfiguration::default()
+        };
+        let session = DialogueSession::start(configuration).await;
+        session.expect("every system has it")
+    }
+
+    /// The follower's own panic is the only word of it.
+    #[test]
+    fn a_feed_ends_although_the_session_went_without_a_word() {
+        let theirs = Builder::new_multi_thread().enable_all().build().unwrap();
+        let dialogue = theirs.block_on(cat());
+        let id = ManagedId::random();
+        let feed = Feed::new(id, 1, 1, Arc::new(Notify::new()));
+        let followed = Dialogue {
+            id,
+            dialogue,
+            feed: Arc::clone(&feed),
+            table: Weak::new(),
+            leases: Leases::in_folder(PathBuf::new()),
+            expected: Expected {
+                cwd: PathBuf::new(),
+                conversation: None,
+            },
+            entered: Vec::new(),
+        };
+        // The task of the session goes with its runtime.
+        theirs.shutdown_background();
+        let ours = Builder::new_current_thread().enable_all().build().unwrap();
+        ours.block_on(async move {
+            let ended = tokio::spawn(followed.run()).await;
+            assert!(ended.is_err_and(|error| error.is_panic()));
+            assert_eq!(feed.exit(), Some(SessionExit::default()));
+        });
     }
 }

@@ -367,7 +367,8 @@ impl Driver {
             None => None,
         };
         self.inbox.close();
-        while let Ok(message) = self.inbox.try_recv() {
+        // A message may be on its way when the door closes: this waits for it, which takes no time.
+        while let Some(message) = self.inbox.recv().await {
             self.message(Some(message));
             self.do_outputs();
         }
