@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::arena::TextRef;
 use crate::fold::Status;
 use crate::log::{Cursor, Record, Slot};
-use crate::record::{BlockId, CallId, EntryId, PermissionId, TaskId};
+use crate::record::{BlockId, CallId, EntryId, PermissionId, Standing, TaskId};
 use crate::transcript::Transcript;
 use crate::view::{
     Block, BlockKind, CallHead, Entry, EntryKind, Permission, Session, Stats, Task, ToolCall, Usage,
@@ -167,7 +167,7 @@ impl Transcript {
             }
         }
         let calls = self.calls.numbers();
-        let calls = calls.filter(|&at| !self.calls[at].is_removed);
+        let calls = calls.filter(|&at| self.calls[at].standing != Standing::Removed);
         slots.extend(calls.map(|at| Slot::Call(at as u32)));
         let tasks = self.tasks.numbers();
         slots.extend(tasks.map(|at| Slot::Task(at as u32)));

@@ -3,7 +3,7 @@
 /// The host's clock at the moment that something came in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
-    /// Milliseconds since an epoch of the host's choice.
+    /// Milliseconds since an epoch of the host's choice; kept up to 2⁴⁸, some 8,900 years.
     pub at_ms: u64,
 }
 

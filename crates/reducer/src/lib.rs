@@ -102,6 +102,7 @@ mod list;
 mod log;
 mod mirror;
 mod names;
+mod number;
 mod record;
 mod snapshot;
 mod state;

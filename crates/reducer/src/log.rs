@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::number::U48;
+
 /// A place in the history of changes. It grows, and two equal revisions mean an equal transcript
 /// for every reader that has read in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,7 +75,7 @@ pub(crate) struct Record {
 
 /// When a record was logged last.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stamp(u64);
+pub(crate) struct Stamp(U48);
 
 #[derive(Debug, Default)]
 pub(crate) struct Log {
@@ -106,7 +108,7 @@ impl Log {
 
     /// Whether something was logged since the last reading.
     pub(crate) const fn is_fresh(&self, stamp: Stamp) -> bool {
-        stamp.0 > self.sealed
+        stamp.0.get() > self.sealed
     }
 
     /// Notes that a text changed from byte `from` on.
@@ -116,7 +118,7 @@ impl Log {
             return self.push(stamp, Record { slot, from });
         }
         // A record that was pruned is behind every cursor that could ask for it.
-        let place = (stamp.0 - 1).checked_sub(self.start);
+        let place = (stamp.0.get() - 1).checked_sub(self.start);
         if let Some(record) = place.and_then(|at| self.records.get_mut(at as usize)) {
             record.from = record.from.min(from);
         }
@@ -128,7 +130,7 @@ impl Log {
             self.start += 1;
         }
         self.records.push_back(record);
-        stamp.0 = self.revision().0;
+        stamp.0 = U48::new(self.revision().0);
     }
 
     /// Every reader that has read before now has to begin again.

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::arena::{Atom, Text};
 use crate::log::Stamp;
 use crate::names::Name;
+use crate::number::U48;
 use crate::state::{CallState, ErrorKind, MessageState, Outcome, PermissionState, TaskState};
 
 macro_rules! id {
@@ -135,8 +136,8 @@ pub(crate) struct EntryRecord {
     pub(crate) thread: ThreadId,
     pub(crate) beside: Beside<EntryId>,
     pub(crate) is_removed: bool,
-    pub(crate) at_ms: u64,
-    pub(crate) offset: u64,
+    pub(crate) at_ms: U48,
+    pub(crate) offset: U48,
     pub(crate) stamp: Stamp,
     pub(crate) body: EntryBody,
 }
@@ -255,6 +256,17 @@ impl BlockBody {
     }
 }
 
+/// Whether a call stands in the transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// A message holds it.
+    Announced,
+    /// Its sub-agent was seen; the call itself was not.
+    Placeholder,
+    /// It was taken back.
+    Removed,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct CallRecord {
     pub(crate) id: Atom,
@@ -268,9 +280,7 @@ pub(crate) struct CallRecord {
     /// Raw JSON of what the host let run instead.
     pub(crate) updated_input: Option<Box<Text>>,
     pub(crate) state: CallState,
-    /// Its sub-agent was seen; the call itself was not.
-    pub(crate) is_placeholder: bool,
-    pub(crate) is_removed: bool,
+    pub(crate) standing: Standing,
     pub(crate) result: Option<ResultId>,
     pub(crate) subagent: Option<ThreadId>,
     pub(crate) stamp: Stamp,
@@ -285,8 +295,8 @@ pub(crate) struct ToolResultRecord {
     /// Raw JSON of the content, when it holds more than text; otherwise empty.
     pub(crate) raw: Text,
     /// Where the line stands in the log; it holds the tool's structured output.
-    pub(crate) offset: u64,
-    pub(crate) end: u64,
+    pub(crate) offset: U48,
+    pub(crate) end: U48,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -316,4 +326,21 @@ pub(crate) struct PermissionRecord {
     pub(crate) request: Text,
     pub(crate) at_ms: u64,
     pub(crate) stamp: Stamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a transcript of short texts weighs is mostly these.
+    #[test]
+    fn records_are_as_small_as_they_were_made() {
+        let sizes = [
+            size_of::<EntryRecord>(),
+            size_of::<BlockRecord>(),
+            size_of::<CallRecord>(),
+            size_of::<ToolResultRecord>(),
+        ];
+        assert_eq!(sizes, [72, 48, 72, 48]);
+    }
 }

@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 
 use crate::arena::{Atom, Text, TextRef};
 use crate::names::Name;
-use crate::record::{CallId, EntryId, PermissionId, TaskId, ThreadId};
+use crate::record::{CallId, EntryId, PermissionId, Standing, TaskId, ThreadId};
 use crate::transcript::Transcript;
 
 /// A JSON value as the agent wrote it. Halves of surrogate pairs, which many readers of JSON
@@ -197,7 +197,9 @@ impl Transcript {
     /// A tool call of any thread; none when it was taken back.
     #[must_use]
     pub fn tool_call_by_id(&self, id: CallId) -> Option<ToolCall<'_>> {
-        self.calls.get(id.at()).filter(|it| !it.is_removed)?;
+        self.calls
+            .get(id.at())
+            .filter(|it| it.standing != Standing::Removed)?;
         Some(ToolCall::new(self, id))
     }
 

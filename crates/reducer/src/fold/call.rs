@@ -8,9 +8,10 @@ use crate::index::{Key, Kind};
 use crate::list;
 use crate::log::{Slot, Stamp};
 use crate::names::Name;
+use crate::number::U48;
 use crate::record::{
-    Beside, BlockBody, BlockId, CallId, CallRecord, EntryId, ResultId, ThreadId, ThreadRecord,
-    ToolResultRecord,
+    Beside, BlockBody, BlockId, CallId, CallRecord, EntryId, ResultId, Standing, ThreadId,
+    ThreadRecord, ToolResultRecord,
 };
 use crate::state::{CallState, PermissionState};
 use crate::transcript::{Here, Transcript};
@@ -36,9 +37,9 @@ impl Transcript {
         let key = Key::new(Kind::Call, 0, &id);
         let call = self
             .call_by(key, &id)
-            .unwrap_or_else(|| self.add_call(key, thread, &id, false));
+            .unwrap_or_else(|| self.add_call(key, thread, &id, Standing::Announced));
         self.reach_call(call);
-        if self.calls[call.at()].is_placeholder {
+        if self.calls[call.at()].standing == Standing::Placeholder {
             self.adopt(call, thread);
         }
         let record = &mut self.calls[call.at()];
@@ -64,7 +65,8 @@ impl Transcript {
     /// Brings back a call that was taken back with its draft.
     fn revive(&mut self, call: CallId) {
         let record = &mut self.calls[call.at()];
-        if std::mem::take(&mut record.is_removed) {
+        if record.standing == Standing::Removed {
+            record.standing = Standing::Announced;
             let thread = record.thread.at();
             self.threads[thread].open.push(call);
             self.touch_call(call);
@@ -81,7 +83,8 @@ impl Transcript {
         self.touch_call(call);
     }
 
-    fn add_call(&mut self, key: Key, thread: ThreadId, id: &str, is_placeholder: bool) -> CallId {
+    fn add_call(&mut self, key: Key, thread: ThreadId, id: &str, standing: Standing) -> CallId {
+        let is_announced = standing == Standing::Announced;
         let call = CallId::new(self.calls.len() as u32);
         let name = self.arena.atom(id);
         self.calls.push(CallRecord {
@@ -92,21 +95,20 @@ impl Transcript {
             entry: None,
             input: Text::default(),
             updated_input: None,
-            state: if is_placeholder {
-                CallState::Lost
-            } else {
+            state: if is_announced {
                 CallState::Pending
+            } else {
+                CallState::Lost
             },
+            standing,
             result: None,
             subagent: None,
-            is_placeholder,
-            is_removed: false,
             stamp: Stamp::default(),
         });
         self.index.insert(key, call.number());
         let record = &mut self.threads[thread.at()];
         list::insert(&mut self.calls, &mut record.calls, call);
-        if !is_placeholder {
+        if is_announced {
             record.open.push(call);
             self.touch_status();
         }
@@ -117,7 +119,7 @@ impl Transcript {
     /// A call whose sub-agent or result came first is announced at last.
     fn adopt(&mut self, call: CallId, thread: ThreadId) {
         let record = &mut self.calls[call.at()];
-        record.is_placeholder = false;
+        record.standing = Standing::Announced;
         let old = record.thread;
         if record.result.is_none() {
             record.state = CallState::Pending;
@@ -201,7 +203,8 @@ impl Transcript {
         let id = parent.decode();
         let key = Key::new(Kind::Call, 0, &id);
         let call = self.call_by(key, &id);
-        let call = call.unwrap_or_else(|| self.add_call(key, ThreadId::MAIN, &id, true));
+        let call =
+            call.unwrap_or_else(|| self.add_call(key, ThreadId::MAIN, &id, Standing::Placeholder));
         self.reach_call(call);
         self.subagent(call)
     }
@@ -293,10 +296,13 @@ impl Transcript {
     /// A call that was taken back before it did anything leaves no trace.
     pub(crate) fn remove_call(&mut self, id: CallId) {
         let record = &mut self.calls[id.at()];
-        if record.result.is_some() || record.subagent.is_some() || record.is_removed {
+        if record.result.is_some()
+            || record.subagent.is_some()
+            || record.standing == Standing::Removed
+        {
             return;
         }
-        record.is_removed = true;
+        record.standing = Standing::Removed;
         record.state = CallState::Pending;
         self.threads[record.thread.at()].open.retain(|&it| it != id);
         self.touch_call(id);
@@ -314,7 +320,7 @@ impl Transcript {
         let key = Key::new(Kind::Call, 0, &id);
         let call = self
             .call_by(key, &id)
-            .unwrap_or_else(|| self.add_call(key, thread, &id, true));
+            .unwrap_or_else(|| self.add_call(key, thread, &id, Standing::Placeholder));
         self.reach_call(call);
         if self.calls[call.at()].result.is_some() {
             return;
@@ -358,8 +364,8 @@ impl Transcript {
             is_async,
             text,
             raw,
-            offset: here.offset,
-            end: here.end,
+            offset: U48::new(here.offset),
+            end: U48::new(here.end),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::list;
 use crate::log::{Slot, Stamp};
+use crate::number::U48;
 use crate::record::{
     Beside, BlockBody, BlockId, BlockRecord, EntryBody, EntryId, EntryRecord, MessageRecord, Stage,
     ThreadId,
@@ -15,8 +16,8 @@ impl Transcript {
             thread,
             beside: Beside::default(),
             is_removed: false,
-            at_ms: here.at_ms,
-            offset: here.offset,
+            at_ms: U48::new(here.at_ms),
+            offset: U48::new(here.offset),
             stamp: Stamp::default(),
             body,
         });

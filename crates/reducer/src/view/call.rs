@@ -240,7 +240,7 @@ impl<'a> ToolResult<'a> {
     /// transcript does not keep.
     #[must_use]
     pub const fn line(self) -> std::ops::Range<u64> {
-        self.record.offset..self.record.end
+        self.record.offset.get()..self.record.end.get()
     }
 }
 

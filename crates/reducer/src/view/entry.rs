@@ -103,13 +103,13 @@ impl<'a> Entry<'a> {
     /// When it began, in the host's milliseconds.
     #[must_use]
     pub fn at_ms(self) -> u64 {
-        self.transcript.entries[self.id.at()].at_ms
+        self.transcript.entries[self.id.at()].at_ms.get()
     }
 
     /// Offset in the stream of the line that began it, in bytes.
     #[must_use]
     pub fn offset(self) -> u64 {
-        self.transcript.entries[self.id.at()].offset
+        self.transcript.entries[self.id.at()].offset.get()
     }
 
     /// Why the agent ended the turn, for a result: `completed`, `aborted_tools`, `api_error`, …
