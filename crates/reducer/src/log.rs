@@ -47,7 +47,7 @@ impl From<Revision> for Cursor {
     }
 }
 
-/// Longest history that is kept, in changes of 12 bytes. A reader that is further behind gets a
+/// Longest history that is kept, in changes of 8 bytes. A reader that is further behind gets a
 /// reset, which by then is cheaper than the changes.
 const HISTORY: usize = 1 << 16;
 
@@ -73,13 +73,78 @@ pub(crate) struct Record {
     pub(crate) from: u32,
 }
 
+/// A record as it is kept: its id, and either where a text changed or what else it is.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    id: u32,
+    rest: u32,
+}
+
+/// Marks in the second half what is no text; the kind is below it.
+const OTHER: u32 = 1 << 31;
+
+impl Kept {
+    const fn new(record: Record) -> Self {
+        let (kind, id) = match record.slot {
+            Slot::Text(id) => {
+                let rest = beginning(record.from);
+                return Self { id, rest };
+            }
+            Slot::Session => (0, 0),
+            Slot::Status => (1, 0),
+            Slot::Usage => (2, 0),
+            Slot::Stats => (3, 0),
+            Slot::Entry(id) => (4, id),
+            Slot::Block(id) => (5, id),
+            Slot::Call(id) => (6, id),
+            Slot::Task(id) => (7, id),
+            Slot::Permission(id) => (8, id),
+        };
+        let rest = OTHER | kind;
+        Self { id, rest }
+    }
+
+    const fn record(self) -> Record {
+        let Self { id, rest } = self;
+        if rest < OTHER {
+            let slot = Slot::Text(id);
+            return Record { slot, from: rest };
+        }
+        let slot = match rest - OTHER {
+            0 => Slot::Session,
+            1 => Slot::Status,
+            2 => Slot::Usage,
+            3 => Slot::Stats,
+            4 => Slot::Entry(id),
+            5 => Slot::Block(id),
+            6 => Slot::Call(id),
+            7 => Slot::Task(id),
+            _ => Slot::Permission(id),
+        };
+        Record { slot, from: 0 }
+    }
+
+    /// The text changed from an earlier byte on.
+    fn lower(&mut self, from: u32) {
+        if self.rest < OTHER {
+            self.rest = self.rest.min(beginning(from));
+        }
+    }
+}
+
+/// From which byte on a text is told anew: from the first one that changed, but of one beyond
+/// 2 GiB all of it.
+const fn beginning(from: u32) -> u32 {
+    if from < OTHER { from } else { 0 }
+}
+
 /// When a record was logged last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stamp(U48);
 
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    records: VecDeque<Record>,
+    records: VecDeque<Kept>,
     /// Revision of what stood before the first record.
     start: u64,
     /// Revision of the last reading: what was logged behind it need not be logged again.
@@ -120,7 +185,7 @@ impl Log {
         // A record that was pruned is behind every cursor that could ask for it.
         let place = (stamp.0.get() - 1).checked_sub(self.start);
         if let Some(record) = place.and_then(|at| self.records.get_mut(at as usize)) {
-            record.from = record.from.min(from);
+            record.lower(from);
         }
     }
 
@@ -129,7 +194,7 @@ impl Log {
             self.records.pop_front();
             self.start += 1;
         }
-        self.records.push_back(record);
+        self.records.push_back(Kept::new(record));
         stamp.0 = U48::new(self.revision().0);
     }
 
@@ -149,7 +214,7 @@ impl Log {
         self.sealed = revision.0;
         let from = (cursor.0.0).checked_sub(self.start)?;
         let records = (cursor.0 <= revision).then_some(&self.records)?;
-        Some(records.range(from as usize..).copied())
+        Some(records.range(from as usize..).map(|it| it.record()))
     }
 }
 
@@ -194,6 +259,33 @@ mod tests {
         log.note_text(&mut stamp, 4, 20);
         log.note_text(&mut stamp, 4, 7);
         assert_eq!(read(&mut log, 0), Some(vec![(Slot::Text(4), 7)]));
+    }
+
+    #[test]
+    fn every_change_comes_back_as_it_was_logged() {
+        let id = u32::MAX - 1;
+        let slots = [
+            Slot::Session,
+            Slot::Status,
+            Slot::Usage,
+            Slot::Stats,
+            Slot::Entry(id),
+            Slot::Block(id),
+            Slot::Text(id),
+            Slot::Call(id),
+            Slot::Task(id),
+            Slot::Permission(id),
+        ];
+        for slot in slots {
+            let record = Kept::new(Record { slot, from: 0 }).record();
+            assert_eq!((record.slot, record.from), (slot, 0));
+        }
+        for (from, kept) in [(7, 7), (OTHER - 1, OTHER - 1), (OTHER, 0), (u32::MAX, 0)] {
+            let slot = Slot::Text(id);
+            let record = Kept::new(Record { slot, from }).record();
+            assert_eq!((record.slot, record.from), (slot, kept));
+        }
+        assert_eq!(size_of::<Kept>(), 8);
     }
 
     #[test]
