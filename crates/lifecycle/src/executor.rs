@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_transport::{Environment, ExitStatus, TerminalSession};
-use tokio::sync::watch;
+use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::{Instant, timeout};
-use tracing::{debug, info};
+use tracing::{Instrument as _, debug, info};
 
 use crate::command::{AgentMode, AgentOptions};
 use crate::hooks::{
@@ -129,7 +129,7 @@ pub struct TerminalExecutor {
     conversation: Mutex<Option<String>>,
     closing: watch::Sender<bool>,
     /// One command at a time: two agents must not write to one conversation.
-    turn: tokio::sync::Mutex<()>,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl TerminalExecutor {
@@ -155,7 +155,7 @@ impl TerminalExecutor {
             terminal,
             server: Mutex::new(Some(server)),
             closing: watch::Sender::new(false),
-            turn: tokio::sync::Mutex::new(()),
+            turn: Arc::default(),
         })
     }
 
@@ -214,7 +214,7 @@ impl TerminalExecutor {
     }
 
     async fn run(&self, command: ExecutorCommand) -> Result<CommandResult, ExecutorError> {
-        let _turn = self.turn.lock().await;
+        let turn = Arc::clone(&self.turn).lock_owned().await;
         let start = Instant::now();
         let (prepared, news) = self.prepare(&command)?;
         info!(
@@ -224,7 +224,12 @@ impl TerminalExecutor {
             resumed = self.conversation().as_deref().unwrap_or("none"),
             "the agent is started in a terminal"
         );
-        let mut run = self.terminal.start(prepared.command.clone()).await?;
+        // Bound from the last to go to the first.
+        let Started {
+            _turn,
+            prepared,
+            mut run,
+        } = self.start_run(prepared, turn).await?;
         let session = run.session();
         let mut registration = TerminalRegistry::shared().register_command(session.as_ref());
         let ended = self.session_end(news, &command.interaction);
@@ -259,6 +264,32 @@ impl TerminalExecutor {
             "the agent has ended"
         );
         Ok(result)
+    }
+
+    /// Starts a command in a task of its own. A terminal may be in the middle of it when the command
+    /// is given up: what it needs stays until then, and what it has started is ended behind that.
+    async fn start_run(
+        &self,
+        prepared: Prepared,
+        turn: OwnedMutexGuard<()>,
+    ) -> Result<Started, ExecutorError> {
+        let terminal = Arc::clone(&self.terminal);
+        let starting = async move {
+            let run = terminal.start(prepared.command.clone()).await?;
+            Ok(Started {
+                run,
+                prepared,
+                _turn: turn,
+            })
+        };
+        match tokio::spawn(starting.in_current_span()).await {
+            Ok(started) => started,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime goes, and the executor with it.
+                Err(_) => Err(ExecutorError::CleanedUp),
+            },
+        }
     }
 
     fn prepare(
@@ -319,6 +350,13 @@ impl TerminalExecutor {
             _ => None,
         }
     }
+}
+
+/// A command that runs. Dropped, it is ended first, and then its files go.
+struct Started {
+    run: Box<dyn TerminalRun>,
+    prepared: Prepared,
+    _turn: OwnedMutexGuard<()>,
 }
 
 /// How the process ended, as far as the terminal knows.

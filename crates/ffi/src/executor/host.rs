@@ -126,6 +126,7 @@ impl Bridge {
         runs.open.insert(run, sender);
         HostRun {
             run,
+            has_started: false,
             output: Some(output),
             terminal: Arc::clone(&self.terminal),
             runs: Arc::clone(&self.runs),
@@ -154,9 +155,9 @@ fn lower(run: u64, command: core::TerminalCommand) -> HostTerminalCommand {
 }
 
 /// Calls the host on a thread that may wait, under no lock.
-async fn ask(
-    body: impl FnOnce() -> Result<(), BowlineError> + Send + 'static,
-) -> Result<(), TerminalError> {
+async fn ask<T: Send + 'static>(
+    body: impl FnOnce() -> Result<T, BowlineError> + Send + 'static,
+) -> Result<T, TerminalError> {
     let answer = tokio::task::spawn_blocking(body).await;
     match answer {
         Ok(answer) => answer.map_err(|error| TerminalError::Host(error.to_string())),
@@ -171,8 +172,9 @@ impl core::VisibleTerminal for Bridge {
     ) -> TerminalFuture<'_, Result<Box<dyn TerminalRun>, TerminalError>> {
         Box::pin(async move {
             let run = self.open();
-            let (terminal, command) = (Arc::clone(&self.terminal), lower(run.run, command));
-            ask(move || terminal.start_command(command)).await?;
+            let command = lower(run.run, command);
+            // The call has the run: one that is given up meanwhile is ended behind its start.
+            let run = ask(move || run.start(command)).await?;
             let run: Box<dyn TerminalRun> = Box::new(run);
             Ok(run)
         })
@@ -191,9 +193,19 @@ impl core::VisibleTerminal for Bridge {
 /// A command in the host's terminal.
 struct HostRun {
     run: u64,
+    /// Whether the host has it: there is nothing to end before that.
+    has_started: bool,
     output: Option<oneshot::Receiver<TerminalOutput>>,
     terminal: Arc<dyn HostTerminal>,
     runs: Arc<Mutex<Runs>>,
+}
+
+impl HostRun {
+    fn start(mut self, command: HostTerminalCommand) -> Result<Self, BowlineError> {
+        self.terminal.start_command(command)?;
+        self.has_started = true;
+        Ok(self)
+    }
 }
 
 impl TerminalRun for HostRun {
@@ -221,11 +233,92 @@ impl TerminalRun for HostRun {
 
 impl Drop for HostRun {
     fn drop(&mut self) {
-        let was_open = locked(&self.runs).open.remove(&self.run).is_some();
+        let was_open = locked(&self.runs).open.remove(&self.run).is_some() && self.has_started;
         let (terminal, run) = (Arc::clone(&self.terminal), self.run);
         if let (true, Ok(runtime)) = (was_open, tokio::runtime::Handle::try_current()) {
             // What the host says to it nobody waits for.
             runtime.spawn_blocking(move || drop(terminal.end_command(run)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// A terminal that tells its calls, and starts when it may.
+    struct Slow {
+        calls: tokio::sync::mpsc::UnboundedSender<String>,
+        may_start: Mutex<mpsc::Receiver<Result<(), BowlineError>>>,
+    }
+
+    impl Slow {
+        fn told(&self, call: String) {
+            self.calls.send(call).expect("the test listens");
+        }
+    }
+
+    impl HostTerminal for Slow {
+        fn start_command(&self, command: HostTerminalCommand) -> Result<(), BowlineError> {
+            self.told(format!("start {}", command.run));
+            let may_start = self.may_start.lock().expect("nobody has panicked");
+            may_start.recv().expect("the test says")?;
+            let input = command.input.expect("a prompt is in a file");
+            let input = std::fs::read_to_string(input).expect("the file is there");
+            self.told(format!("started with {input}"));
+            Ok(())
+        }
+
+        fn end_command(&self, run: u64) -> Result<(), BowlineError> {
+            self.told(format!("end {run}"));
+            Ok(())
+        }
+
+        fn cleanup(&self, _session: String) -> Result<(), BowlineError> {
+            Ok(())
+        }
+    }
+
+    /// The calls of the host when a command is given up while it starts, which ends like this.
+    async fn given_up(start: Result<(), BowlineError>) -> Vec<String> {
+        let (calls, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let (go, may_start) = mpsc::channel();
+        let bridge = Bridge::new(Arc::new(Slow {
+            calls,
+            may_start: Mutex::new(may_start),
+        }));
+        let configuration = core::ExecutorConfiguration::new("s");
+        let executor = core::TerminalExecutor::start(configuration, Arc::clone(&bridge) as _);
+        let executor = Arc::new(executor.await.expect("a port is free"));
+        let running = tokio::spawn({
+            let executor = Arc::clone(&executor);
+            let command = core::ExecutorCommand::new("i", "ahoy");
+            async move { executor.execute(command).await }
+        });
+        let mut calls = vec![told.recv().await.expect("it starts")];
+        running.abort();
+        assert!(running.await.is_err_and(|error| error.is_cancelled()));
+        go.send(start).expect("the terminal waits");
+        executor.cleanup().await;
+        assert!(!bridge.ended(1, TerminalOutput::default()), "it is closed");
+        drop((executor, bridge));
+        while let Some(call) = told.recv().await {
+            calls.push(call);
+        }
+        calls
+    }
+
+    #[tokio::test]
+    async fn a_command_that_is_given_up_while_it_starts_is_ended_behind_that() {
+        let calls = given_up(Ok(())).await;
+        assert_eq!(calls, ["start 1", "started with ahoy", "end 1"]);
+    }
+
+    #[tokio::test]
+    async fn a_command_that_was_given_up_and_did_not_start_is_not_ended() {
+        let refused = BowlineError::invalid("start: there is no pane");
+        assert_eq!(given_up(Err(refused)).await, ["start 1"]);
     }
 }
