@@ -2,6 +2,7 @@
 
 mod dialogue;
 mod feed;
+mod keys;
 mod terminal;
 
 use std::process::ExitCode;

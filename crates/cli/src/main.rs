@@ -12,6 +12,7 @@ mod hook;
 mod input;
 mod inspect;
 mod kill;
+mod link;
 mod live;
 mod printer;
 mod ps;

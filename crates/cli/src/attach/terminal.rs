@@ -3,21 +3,21 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use bowline_lifecycle::{ConnectionState, ExitStatus, SessionId, TerminalSession, WindowSize};
+use bowline_lifecycle::{
+    ConnectionState, ExitStatus, ReconnectFailed, SessionId, TerminalSession, WindowSize,
+};
 use bowline_runner::{Piece, RunnerClient, Stream};
 use bytes::Bytes;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
-use tokio::io::AsyncReadExt as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::feed::Feed;
+use super::keys::Keys;
 use crate::args::At;
 use crate::failure::Failure;
+use crate::link::{lost, out_of_reach};
 use crate::runner::refused;
 use crate::view::tell;
-
-/// Leaves the session: `^]`, as in telnet(1).
-const LEAVE: u8 = 0x1d;
 
 /// What makes a terminal plain again when a program's screen is left: out of the alternate screen,
 /// no bracketed paste, no mouse, the cursor seen, soft reset.
@@ -41,21 +41,21 @@ pub(super) async fn join(
     let raw = Raw::new()?;
     let left = Joined::new(&session)?.run().await;
     drop(raw);
+    let goes_on = format!("left {id}, which goes on: `bowline attach {id}`");
     match left? {
-        Left::Away => tell(&format!(
-            "left {id}, which goes on: `bowline attach {id}`\n"
-        )),
-        Left::Ended => {
-            let how = match session.exited().await.status {
-                ExitStatus::Code(code) => format!("exit code {code}"),
-                ExitStatus::Signal(signal) => format!("signal {signal}"),
-                ExitStatus::Unknown => "nobody knows how".to_owned(),
-            };
-            tell(&format!("{id} has ended: {how}\n"));
-        }
-        Left::Lost(why) => return Err(Failure::failed(format!("{id} is out of reach: {why}"))),
+        Left::Away => tell(&format!("{goes_on}\n")),
+        Left::Ended => tell(&format!("{id} has ended: {}\n", how(&session).await)),
+        Left::Lost(why) => return Err(out_of_reach(at.runner.as_deref(), id, &why)),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn how(session: &TerminalSession) -> String {
+    match session.exited().await.status {
+        ExitStatus::Code(code) => format!("exit code {code}"),
+        ExitStatus::Signal(signal) => format!("signal {signal}"),
+        ExitStatus::Unknown => "nobody knows how".to_owned(),
+    }
 }
 
 fn size() -> Option<WindowSize> {
@@ -89,13 +89,12 @@ impl Drop for Raw {
 enum Left {
     Away,
     Ended,
-    Lost(String),
+    Lost(ReconnectFailed),
 }
 
 struct Joined<'a> {
     session: &'a TerminalSession,
     resized: Signal,
-    input: Vec<u8>,
 }
 
 impl<'a> Joined<'a> {
@@ -103,22 +102,24 @@ impl<'a> Joined<'a> {
         let resized = signal(SignalKind::window_change());
         let resized = resized
             .map_err(|error| Failure::failed(format!("cannot listen for signals: {error}")))?;
-        Ok(Self {
-            session,
-            resized,
-            input: Vec::with_capacity(4096),
-        })
+        Ok(Self { session, resized })
     }
 
     async fn run(mut self) -> Result<Left, Failure> {
         let mut output = self.session.reader(Stream::Output);
         let mut connection = self.session.connection();
-        let mut keys = tokio::io::stdin();
+        let mut keys = Keys::new(self.session);
         let mut screens = self.session.screens();
         let (mut feed, mut is_blank) = (Feed::default(), true);
         loop {
             tokio::select! {
                 biased;
+                // Whoever wants to leave is heard before output without an end.
+                () = keys.until_left() => {
+                    keys.flush().await;
+                    return Ok(Left::Away);
+                }
+                _ = self.resized.recv() => self.resize(),
                 // The first screen comes before the bytes that go on from it. A later one stands in
                 // a gap, and waits for its turn there.
                 Ok(_) = screens.wait_for(Option::is_some), if is_blank => {
@@ -135,21 +136,13 @@ impl<'a> Joined<'a> {
                         feed.begin_anew();
                         show(&self.screen())?;
                     }
-                    None => return Ok(Left::Ended),
+                    // A link without hope ends the output, too.
+                    None => return Ok(lost(&connection).map_or(Left::Ended, Left::Lost)),
                 },
-                read = keys.read_buf(&mut self.input) => match read {
-                    Ok(0) | Err(_) => return Ok(Left::Away),
-                    Ok(_) => if self.typed().await { return Ok(Left::Away) },
-                },
-                _ = self.resized.recv() => {
-                    if let Some(size) = size() {
-                        let _ = self.session.resize(size);
-                    }
-                }
                 changed = connection.changed() => {
                     let state = connection.borrow_and_update().clone();
                     match (changed, state) {
-                        (_, ConnectionState::Failed(why)) => return Ok(Left::Lost(why.detail)),
+                        (_, ConnectionState::Failed(why)) => return Ok(Left::Lost(why)),
                         (Err(_), _) => return Ok(Left::Ended),
                         (Ok(()), state) => tell_state(&state),
                     }
@@ -158,24 +151,17 @@ impl<'a> Joined<'a> {
         }
     }
 
+    fn resize(&self) {
+        if let Some(size) = size() {
+            // A session that has ended is about to be told as such.
+            let _ = self.session.resize(size);
+        }
+    }
+
     /// The screen that stands for output that is gone, in front of a clean one.
     fn screen(&self) -> Bytes {
         let screen = self.session.screen();
         screen.map(|screen| screen.bytes).unwrap_or_default()
-    }
-
-    /// Passes keys on. Whether the session is to be left.
-    async fn typed(&mut self) -> bool {
-        let mut keys = std::mem::take(&mut self.input);
-        let leave = keys.iter().position(|key| *key == LEAVE);
-        if let Some(at) = leave {
-            keys.truncate(at);
-        }
-        if !keys.is_empty() {
-            // A session that takes nothing any more is about to be told as ended.
-            let _ = self.session.write(keys.into()).await;
-        }
-        leave.is_some()
     }
 }
 

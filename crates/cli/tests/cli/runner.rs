@@ -23,14 +23,14 @@ steps = [
 "#;
 
 /// A runner with a folder of its own. Dropped, everything of it is ended.
-struct Served {
+pub(crate) struct Served {
     folder: TempDir,
     runner: Child,
     out: BufReader<ChildStdout>,
 }
 
 impl Served {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir_in("/tmp").unwrap();
         let (runner, out) = serve(&folder);
         Self {
@@ -40,7 +40,7 @@ impl Served {
         }
     }
 
-    fn state(&self) -> String {
+    pub(crate) fn state(&self) -> String {
         self.folder.path().join("s").display().to_string()
     }
 
@@ -77,7 +77,7 @@ impl Served {
         (status, body.to_owned())
     }
 
-    fn json(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+    pub(crate) fn json(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
         let (status, text) = self.ask(method, path, body);
         assert!(
             (200..300).contains(&status),
@@ -92,7 +92,7 @@ impl Served {
     }
 
     /// A dialogue with the understudy.
-    fn dialogue(&self, scenario: &str) -> String {
+    pub(crate) fn dialogue(&self, scenario: &str) -> String {
         let path = self.folder.path().join("scenario.toml");
         std::fs::write(&path, scenario).unwrap();
         let path = path.display().to_string();
@@ -102,7 +102,7 @@ impl Served {
             "env": {"set": {"UNDERSTUDY_PACE": "0"}}}))
     }
 
-    fn shell(&self, script: &str) -> String {
+    pub(crate) fn shell(&self, script: &str) -> String {
         self.create(
             &json!({"kind": "terminal", "program": "/bin/sh", "args": ["-c", script],
             "stdio": {"type": "pty"}}),
@@ -110,7 +110,7 @@ impl Served {
     }
 
     /// Asks until an answer has something; nothing but the answer tells when it will.
-    fn until(&self, path: &str, has: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&self, path: &str, has: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();
         loop {
             let answer = self.json("GET", path, None);
@@ -121,7 +121,7 @@ impl Served {
         }
     }
 
-    fn bowline(&self, args: &[&str]) -> Done {
+    pub(crate) fn bowline(&self, args: &[&str]) -> Done {
         let mut command = command(args);
         command.env("BOWLINE_STATE_DIR", self.state());
         finish(command.spawn().unwrap())

@@ -194,18 +194,7 @@ impl Scripted {
 
     /// Runs it until it has printed a line with this in it.
     pub(crate) fn run_until(&self, more: &[&str], wanted: &str) -> Running {
-        let mut child = self.command(more).spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut seen = String::new();
-        while !seen.contains(wanted) {
-            let length = stdout.read_line(&mut seen).unwrap();
-            assert!(length > 0, "no {wanted:?} in {seen:?}, {:?}", finish(child));
-        }
-        Running {
-            child,
-            stdout,
-            seen,
-        }
+        Running::until(self.command(more), wanted)
     }
 }
 
@@ -218,6 +207,22 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Runs a command until it has printed a line with this in it.
+    pub(crate) fn until(mut command: Command, wanted: &str) -> Self {
+        let mut child = command.spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut seen = String::new();
+        while !seen.contains(wanted) {
+            let length = stdout.read_line(&mut seen).unwrap();
+            assert!(length > 0, "no {wanted:?} in {seen:?}, {:?}", finish(child));
+        }
+        Self {
+            child,
+            stdout,
+            seen,
+        }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

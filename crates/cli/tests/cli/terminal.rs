@@ -54,7 +54,17 @@ impl Seat {
         set: Vec<(OsString, OsString)>,
         cwd: Option<PathBuf>,
     ) -> Self {
-        let mut configuration = Configuration::new(BOWLINE);
+        Self::of(BOWLINE, line, set, cwd)
+    }
+
+    /// Another program, in the same way.
+    pub(crate) fn of(
+        program: &str,
+        line: Vec<String>,
+        set: Vec<(OsString, OsString)>,
+        cwd: Option<PathBuf>,
+    ) -> Self {
+        let mut configuration = Configuration::new(program);
         configuration.args = line.into_iter().map(Into::into).collect();
         configuration.cwd = cwd;
         configuration.stdio = Stdio::Pty {
