@@ -3,6 +3,7 @@
 mod dialogue;
 mod feed;
 mod keys;
+mod raw;
 mod terminal;
 
 use std::process::ExitCode;

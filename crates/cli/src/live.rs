@@ -24,8 +24,8 @@ use crate::view::one_line;
 
 use asker::Asker;
 pub(crate) use asker::Policy;
-pub(crate) use signals::Signals;
 use signals::Wish;
+pub(crate) use signals::{Listener, Signals};
 
 /// How often the line at the bottom is drawn.
 const TICK: Duration = Duration::from_millis(100);

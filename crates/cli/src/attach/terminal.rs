@@ -8,21 +8,17 @@ use bowline_lifecycle::{
 };
 use bowline_runner::{Piece, RunnerClient, Stream};
 use bytes::Bytes;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::tcgetwinsize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::feed::Feed;
 use super::keys::Keys;
+use super::raw::Raw;
 use crate::args::At;
 use crate::failure::Failure;
 use crate::link::{lost, out_of_reach};
 use crate::runner::refused;
 use crate::view::tell;
-
-/// What makes a terminal plain again when a program's screen is left: out of the alternate screen,
-/// no bracketed paste, no mouse, the cursor seen, soft reset.
-const PLAIN: &[u8] =
-    b"\x1b[?1049l\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?25h\x1b[!p\r\n";
 
 /// Joins a session until it ends or is left.
 pub(super) async fn join(
@@ -38,12 +34,13 @@ pub(super) async fn join(
     }
     let session = client.type_in(id, size()).await;
     let session = session.map_err(|error| refused(at, error))?;
-    let raw = Raw::new()?;
-    let left = Joined::new(&session)?.run().await;
+    let mut raw = Raw::new()?;
+    let left = Joined::new(&session)?.run(&mut raw).await;
     drop(raw);
     let goes_on = format!("left {id}, which goes on: `bowline attach {id}`");
     match left? {
         Left::Away => tell(&format!("{goes_on}\n")),
+        Left::Asked => return Err(Failure::interrupted(goes_on)),
         Left::Ended => tell(&format!("{id} has ended: {}\n", how(&session).await)),
         Left::Lost(why) => return Err(out_of_reach(at.runner.as_deref(), id, &why)),
     }
@@ -63,31 +60,11 @@ fn size() -> Option<WindowSize> {
     (size.ws_row > 0 && size.ws_col > 0).then(|| WindowSize::new(size.ws_row, size.ws_col))
 }
 
-/// Our terminal without echo, lines and signals. Dropped, it is as it was.
-struct Raw(Termios);
-
-impl Raw {
-    fn new() -> Result<Self, Failure> {
-        let failed = |error| Failure::failed(format!("cannot set the terminal up: {error}"));
-        let before = tcgetattr(io::stdin()).map_err(failed)?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        tcsetattr(io::stdin(), OptionalActions::Flush, &raw).map_err(failed)?;
-        Ok(Self(before))
-    }
-}
-
-impl Drop for Raw {
-    fn drop(&mut self) {
-        let mut out = io::stdout().lock();
-        let _ = out.write_all(PLAIN).and_then(|()| out.flush());
-        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
-    }
-}
-
 /// How a session was left.
 enum Left {
     Away,
+    /// A signal has asked for it.
+    Asked,
     Ended,
     Lost(ReconnectFailed),
 }
@@ -105,7 +82,7 @@ impl<'a> Joined<'a> {
         Ok(Self { session, resized })
     }
 
-    async fn run(mut self) -> Result<Left, Failure> {
+    async fn run(mut self, raw: &mut Raw) -> Result<Left, Failure> {
         let mut output = self.session.reader(Stream::Output);
         let mut connection = self.session.connection();
         let mut keys = Keys::new(self.session);
@@ -115,6 +92,7 @@ impl<'a> Joined<'a> {
             tokio::select! {
                 biased;
                 // Whoever wants to leave is heard before output without an end.
+                () = raw.asked() => return Ok(Left::Asked),
                 () = keys.until_left() => {
                     keys.flush().await;
                     return Ok(Left::Away);

@@ -80,14 +80,16 @@ async fn end(mut current: watch::Receiver<Option<DialogueSession>>) -> ! {
 }
 
 /// The signals themselves.
-struct Listener {
+#[derive(Debug)]
+pub(crate) struct Listener {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
 impl Listener {
-    fn new() -> Result<Self, Failure> {
+    /// From now on they do not end the program by themselves.
+    pub(crate) fn new() -> Result<Self, Failure> {
         let listen = |kind| {
             let listener = signal(kind);
             listener.map_err(|error| Failure::failed(format!("cannot listen for signals: {error}")))
@@ -114,7 +116,8 @@ impl Listener {
         }
     }
 
-    async fn next(&mut self) -> Wish {
+    /// What the next one asks for.
+    pub(crate) async fn next(&mut self) -> Wish {
         tokio::select! {
             _ = self.interrupt.recv() => Wish::Interrupt,
             _ = self.terminate.recv() => Wish::Terminate,

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use bowline_transport::ExitStatus;
+use bowline_transport::{ExitStatus, Signal};
 
 use crate::door::Door;
 use crate::runner::Served;
+use crate::support::BOWLINE;
 use crate::terminal::Seat;
 
 /// A shell that says what it is told.
@@ -95,4 +96,28 @@ async fn keys_before_the_one_that_leaves_are_passed_on() {
     assert_eq!(status, ExitStatus::Code(0));
     let mut again = joined(&served, &id, &[]).await;
     again.until("got two").await;
+}
+
+#[tokio::test]
+async fn a_signal_leaves_the_terminal_as_it_was() {
+    let served = Served::start();
+    let id = served.shell(ECHO);
+    for signal in [Signal::Terminate, Signal::Hangup, Signal::Interrupt] {
+        let script = format!(
+            "trap : TERM HUP INT; stty -a; '{BOWLINE}' attach {id}; echo left $?; stty -a; echo over"
+        );
+        let line = vec!["-c".to_owned(), script];
+        let mut seat = Seat::of("/bin/sh", line, set(&served), None);
+        seat.until("welcom").await;
+        seat.signal(signal);
+        let (seen, _) = seat.finish().await;
+        let (before, after) = seen.split_once("left 130").expect(&seen);
+        let settings = |text: &str| {
+            let text = text.split_once("speed ").unwrap().1;
+            let text = text.split("\r\n").take(9).collect::<Vec<_>>().join(" ");
+            ["icanon", "echo", "isig", "opost"].map(|it| text.contains(&format!(" {it} ")))
+        };
+        assert!(before.contains("which goes on"), "{signal:?}: {seen:?}");
+        assert_eq!(settings(after), settings(before), "{signal:?}: {seen:?}");
+    }
 }

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::path::PathBuf;
 
 use bowline_transport::{
-    Configuration, ExitStatus, LogReader, Piece, PtyMode, Stdio, Stream, TerminalEngine,
+    Configuration, ExitStatus, LogReader, Piece, PtyMode, Signal, Stdio, Stream, TerminalEngine,
     TerminalSession, WindowSize,
 };
 
@@ -115,6 +115,11 @@ impl Seat {
 
     pub(crate) async fn type_in(&self, keys: &'static str) {
         within(self.terminal.write(keys.into())).await.unwrap();
+    }
+
+    /// Signals whatever has the terminal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.terminal.signal(signal).unwrap();
     }
 
     /// Everything that was printed, and the exit code.
