@@ -13,6 +13,18 @@ pub(crate) fn lost(link: &Receiver<ConnectionState>) -> Option<ReconnectFailed> 
     }
 }
 
+/// Waits until a link is given up; for ever when its session ends before.
+pub(crate) async fn given_up(link: &mut Receiver<ConnectionState>) -> ReconnectFailed {
+    loop {
+        if let Some(why) = lost(link) {
+            return why;
+        }
+        if link.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
 /// What is told of a session whose link is given up, and how to go on with it. Only a runner that
 /// was named is named again.
 pub(crate) fn out_of_reach(runner: Option<&str>, id: SessionId, why: &ReconnectFailed) -> Failure {

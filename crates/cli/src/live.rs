@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use bowline_lifecycle::{
     ConnectionState, DialogueConfiguration, DialogueError, DialogueEventKind, DialogueEvents,
-    DialogueSession, Ended, EventLimits, ExitStatus, Heard, InterruptScope, Interrupted, Prompt,
-    Receipt, ReceiptState, TerminalRegistry,
+    DialogueSession, Ended, EventLimits, ExitStatus, Heard, InterruptScope, Interrupted, Place,
+    Prompt, Receipt, ReceiptState, ReconnectFailed, TerminalRegistry,
 };
 use bowline_reducer::{EntryKind, Outcome, Phase, Transcript};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use crate::args::Output;
 use crate::failure::Failure;
+use crate::link::{given_up, lost, out_of_reach};
 use crate::printer::Printer;
 use crate::run::Claim;
 use crate::screen::{Screen, width};
@@ -38,6 +40,10 @@ const LINGER: Duration = Duration::from_secs(1);
 pub(crate) struct Live<'a> {
     session: DialogueSession,
     events: DialogueEvents,
+    /// The link to the agent's machine.
+    link: watch::Receiver<ConnectionState>,
+    /// The URL of the runner that has the agent.
+    runner: Option<String>,
     printer: Printer,
     screen: Screen,
     asker: Asker,
@@ -50,6 +56,8 @@ pub(crate) struct Live<'a> {
     has_open_turn: bool,
     /// Work in the background runs.
     has_tasks: bool,
+    /// Somebody asked for an end that leaves no choice; with a link or without, it comes.
+    is_ending: bool,
     was_terminated: bool,
     /// Something that ran was given up.
     was_cut: bool,
@@ -108,6 +116,10 @@ impl<'a> Live<'a> {
         signals: &'a mut Signals,
     ) -> Result<Self, Failure> {
         let limits = EventLimits::default();
+        let runner = match &configuration.place {
+            Place::Runner(remote) => Some(remote.url.to_string()),
+            _ => None,
+        };
         let started = DialogueSession::start_subscribed(configuration, limits).await;
         let (session, events) =
             started.map_err(|error| Failure::failed(format!("failed to {error}")))?;
@@ -115,6 +127,8 @@ impl<'a> Live<'a> {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         Ok(Self {
+            link: session.connection(),
+            runner,
             session,
             events,
             printer: Printer::live(output),
@@ -126,6 +140,7 @@ impl<'a> Live<'a> {
             interrupts: JoinSet::new(),
             has_open_turn: false,
             has_tasks: false,
+            is_ending: false,
             was_terminated: false,
             was_cut: false,
             is_over: false,
@@ -191,6 +206,9 @@ impl<'a> Live<'a> {
         loop {
             let news = self.look().await?;
             self.has_settled = is_answered(receipt.state());
+            if let Some(why) = lost(&self.link).filter(|_| !self.is_ending) {
+                return Err(self.let_go(why).await);
+            }
             if self.is_over || self.is_done(&receipt, &news)? {
                 return self.screen.clear();
             }
@@ -241,18 +259,18 @@ impl<'a> Live<'a> {
             }
             DialogueEventKind::Inquiry(silence) => self.tell_aside(&format!("{silence}, looking")),
             DialogueEventKind::StillAlive(_) => self.tell_aside("it lives and is waited for"),
-            DialogueEventKind::Connection(state) => self.link(state),
+            DialogueEventKind::Connection(state) => self.tell_link(state),
             _ => Ok(()),
         }
     }
 
-    fn link(&mut self, state: &ConnectionState) -> Result<(), Failure> {
+    fn tell_link(&mut self, state: &ConnectionState) -> Result<(), Failure> {
         match state {
             ConnectionState::Reconnecting { attempt: 1 } => {
                 self.tell_aside("the link to the agent is lost, trying to reach it again")
             }
             ConnectionState::Reconnected { .. } => self.tell_aside("the agent is reached again"),
-            // A link that is given up is in the transcript.
+            // One that is given up ends the command.
             _ => Ok(()),
         }
     }
@@ -354,6 +372,7 @@ impl<'a> Live<'a> {
         }
         self.was_terminated |= wish == Wish::Terminate;
         self.was_cut = true;
+        self.is_ending = true;
         tokio::spawn(async move { session.terminate().await });
         self.tell_wish("ending the session…\n")
     }
@@ -395,10 +414,30 @@ impl<'a> Live<'a> {
         });
         let ended = loop {
             tokio::select! {
+                biased;
+                why = given_up(&mut self.link), if !self.is_ending => return Err(self.let_go(why).await),
                 ended = &mut end => break ended,
                 wish = self.signals.next() => self.wish(wish)?,
             }
         };
+        self.close(ended).await
+    }
+
+    /// Lets go of an agent that cannot be reached any more, and shows what is known of it. It goes
+    /// on where it is.
+    async fn let_go(&mut self, why: ReconnectFailed) -> Failure {
+        let id = self.session.id();
+        // A link without hope has ended the session already.
+        let _ = self.session.detach().await;
+        let ended = self.session.ended().await;
+        match self.close(ended).await {
+            Ok(_) => out_of_reach(self.runner.as_deref(), id, &why),
+            Err(failure) => failure,
+        }
+    }
+
+    /// Shows the last of a session that is over.
+    async fn close(&mut self, ended: Ended) -> Result<Close, Failure> {
         // The end answers what the agent has not.
         while let Some(done) = self.interrupts.join_next().await {
             self.interrupted(done.ok())?;

@@ -11,6 +11,7 @@ mod help;
 mod inspect;
 mod journals;
 mod leases;
+mod links;
 mod real_agent;
 mod recordings;
 mod runner;
