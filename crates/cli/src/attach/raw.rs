@@ -11,9 +11,10 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::live::Listener;
 
 /// What makes a terminal plain again when a program's screen is left: out of the alternate screen,
-/// no bracketed paste, no mouse, the cursor seen, soft reset.
+/// no bracketed paste, no mouse, the cursor seen, soft reset. Leaving a screen that was not entered
+/// puts the cursor anywhere, so that it goes to a new line at the bottom.
 const PLAIN: &[u8] =
-    b"\x1b[?1049l\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?25h\x1b[!p\r\n";
+    b"\x1b[?1049l\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?25h\x1b[!p\x1b[999H\r\n";
 
 /// How long leaving may take once a signal asks for it. A terminal that takes no output holds it up.
 const LAST_WORDS: Duration = Duration::from_secs(1);
