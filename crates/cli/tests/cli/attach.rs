@@ -53,14 +53,20 @@ async fn a_joined_terminal_ends_with_its_link_and_no_key() {
     assert_eq!(status, ExitStatus::Code(1));
 }
 
+/// A joined terminal whose link is shut, and a key that waits for it.
+async fn cut_off(served: &Served, id: &str, door: &Door) -> Seat {
+    let mut seat = joined(served, id, &["--runner", &door.url()]).await;
+    door.shut();
+    seat.until("reconnecting").await;
+    seat.type_in("x").await;
+    seat
+}
+
 #[tokio::test]
 async fn a_terminal_is_left_while_a_key_waits_for_its_link() {
     let served = Served::start();
     let (id, door) = (served.shell(ECHO), door(&served));
-    let mut seat = joined(&served, &id, &["--runner", &door.url()]).await;
-    door.shut();
-    seat.until("reconnecting").await;
-    seat.type_in("x").await;
+    let seat = cut_off(&served, &id, &door).await;
     seat.type_in("\u{1d}").await;
     let (seen, status) = seat.finish().await;
     assert!(seen.contains("which goes on"), "{seen:?}");
@@ -71,10 +77,7 @@ async fn a_terminal_is_left_while_a_key_waits_for_its_link() {
 async fn a_key_that_waits_does_not_outlast_its_link() {
     let served = Served::start();
     let (id, door) = (served.shell(ECHO), door(&served));
-    let mut seat = joined(&served, &id, &["--runner", &door.url()]).await;
-    door.shut();
-    seat.until("reconnecting").await;
-    seat.type_in("x").await;
+    let seat = cut_off(&served, &id, &door).await;
     door.refuse("401 Unauthorized");
     let (seen, status) = seat.finish().await;
     assert!(seen.contains("is out of reach: "), "{seen:?}");

@@ -6,10 +6,9 @@ use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use bowline_transport::wire::code as wire;
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use bowline_transport::wire::code as wire;
 
 use crate::serve::{LinkError, Refusal};
 
