@@ -19,6 +19,7 @@ mod client;
 mod core;
 mod doors;
 mod host;
+mod quiet;
 mod screen;
 mod serve;
 mod shim;

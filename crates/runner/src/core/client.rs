@@ -11,9 +11,7 @@ use crate::wire::{DEAD_AFTER, Lease, Message, PING_EVERY, StreamId};
 /// How long a connection may take over its first words (terminal notes, section 3.2).
 const GREETING: Duration = Duration::from_secs(5);
 
-/// How long a client is silent before it is asked: well over the time in which one asks that asks by
-/// itself, so that a timer that is set anew each time is never looked at (tokio looks up to 4 s before
-/// its time).
+/// How long a client is silent before it is asked.
 const QUIET: Duration = PING_EVERY.saturating_mul(2);
 
 /// Pings that a client may send in a second (terminal notes, section 3.2).
@@ -157,6 +155,8 @@ pub(super) struct Client {
     heard: Duration,
     /// When it was last asked whether it is there.
     asked: Duration,
+    /// Whether it has ever asked by itself: then silence says enough.
+    is_curious: bool,
     pings: (Duration, u32),
     /// The last question, and whether its answer has not come.
     nonce: u64,
@@ -172,6 +172,7 @@ impl Client {
             dead: false,
             heard: now,
             asked: now,
+            is_curious: false,
             pings: (now, 0),
             nonce: 0,
             asks: false,
@@ -204,8 +205,9 @@ impl Client {
         self.heard = now;
     }
 
-    /// Whether another ping is one too many.
-    pub(super) fn floods(&mut self, now: Duration) -> bool {
+    /// It asks. Answers whether that is one time too many.
+    pub(super) fn asks_too_often(&mut self, now: Duration) -> bool {
+        self.is_curious = true;
         if now >= self.pings.0 + Duration::from_secs(1) {
             self.pings = (now, 0);
         }
@@ -263,8 +265,13 @@ impl Client {
         }
     }
 
-    /// Who asks by itself need not be asked: a thousand hosts at rest cost half as much.
+    /// Who asks by itself is not asked: a question that falls due and is put off with each of its
+    /// own would still wake a thousand shims at rest (tokio looks at a timer up to 4 s before its
+    /// time).
     fn ask_at(&self) -> Duration {
+        if self.is_curious {
+            return Duration::MAX;
+        }
         (self.heard + QUIET).max(self.asked + PING_EVERY)
     }
 

@@ -32,7 +32,8 @@ impl Core {
 
     fn pong(&mut self, id: ClientId, nonce: u64) {
         let now = self.now;
-        let floods = self.clients.get_mut(&id).is_some_and(|it| it.floods(now));
+        let client = self.clients.get_mut(&id);
+        let floods = client.is_some_and(|it| it.asks_too_often(now));
         if floods {
             return self.dismiss(
                 id,

@@ -15,6 +15,7 @@ use bowline_transport::wire::{HEADER_BYTES, Lease, MAX_PAYLOAD};
 use super::admission::{Admission, Door};
 use super::problem::Problem;
 use super::{frames, panel};
+use crate::quiet::QuietStream;
 use crate::serve::{Grant, Hall, PROTOCOL_FRAMES, PROTOCOL_PANEL, Pass};
 
 /// The largest message that a client may send, in bytes: a few frames.
@@ -38,6 +39,7 @@ pub(super) async fn session(
     if wants(&headers, PROTOCOL_FRAMES) {
         let admission = Admission::of(&hall, Some(pass), id, Door::Frames);
         let (shim, rights) = admission.open(&hall).await?;
+        let shim = QuietStream::new(shim).map_err(Problem::internal)?;
         let upgrade = limited(upgrade, WAITING).protocols([PROTOCOL_FRAMES]);
         return Ok(upgrade.on_upgrade(move |socket| frames::serve(socket, shim, rights, hall)));
     }

@@ -15,13 +15,12 @@ use bowline_transport::wire::DEAD_AFTER;
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::time::timeout;
 use tracing::debug;
 
 use crate::doors::panel::pass_on;
+use crate::quiet::QuietStream;
 use crate::serve::Hall;
 pub(super) use cut::Cutter;
 pub(super) use rights::{Rights, Wrong};
@@ -35,11 +34,11 @@ const AWAY: u16 = 1001;
 const MISUSE: u16 = 1008;
 
 /// Passes frames on until one side is gone. The session stays, whatever happens here.
-pub(super) async fn serve(socket: WebSocket, shim: UnixStream, rights: Rights, hall: Arc<Hall>) {
+pub(super) async fn serve(socket: WebSocket, shim: QuietStream, rights: Rights, hall: Arc<Hall>) {
     let session = rights.session;
     let _open = hall.metrics.frames.open.hold();
     let (sink, stream) = socket.split();
-    let (read, write) = shim.into_split();
+    let (read, write) = tokio::io::split(shim);
     let mut life = hall.life.clone();
     let mut out = Outward {
         sink,
@@ -69,11 +68,11 @@ pub(super) async fn serve(socket: WebSocket, shim: UnixStream, rights: Rights, h
 /// From the client to the shim. Gives what the client did wrong, or nothing when it is gone.
 async fn inward(
     mut stream: SplitStream<WebSocket>,
-    mut shim: OwnedWriteHalf,
+    mut shim: WriteHalf<QuietStream>,
     mut rights: Rights,
     hall: &Hall,
 ) -> Option<Wrong> {
-    // A client pings every 5 s, so that silence means that it is gone.
+    // A client pings every 9 s at the least, so that silence means that it is gone.
     while let Ok(Some(Ok(message))) = timeout(DEAD_AFTER, stream.next()).await {
         match message {
             Message::Binary(bytes) => {
@@ -109,7 +108,7 @@ struct Outward<'a> {
 }
 
 impl Outward<'_> {
-    async fn pass(&mut self, mut shim: OwnedReadHalf) {
+    async fn pass(&mut self, mut shim: ReadHalf<QuietStream>) {
         let mut cutter = Cutter::default();
         loop {
             cutter.buffer().reserve(CHUNK);

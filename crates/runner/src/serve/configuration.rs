@@ -58,7 +58,7 @@ pub struct ServeLimits {
     /// How long a session waits for its panel to come back: what `BOWLINE_DETACH_WINDOW_MS` says,
     /// else 60 s.
     pub detach_window: Duration,
-    /// How long a panel may be silent before its connection counts as lost: 15 s. It is asked three
+    /// How long a panel may be silent before its connection counts as lost: 14 s. It is asked three
     /// times in that time.
     pub silence: Duration,
     /// How long clients may take to go when the daemon stops: 5 s.

@@ -11,6 +11,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
+use bowline_transport::wire::DEAD_AFTER;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -31,8 +32,8 @@ pub(super) const HANDSHAKE: Duration = Duration::from_secs(5);
 /// How often a silent HTTP/2 connection is asked whether it is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
-/// How long it may take to answer: dead 15 s after its last word.
-const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(10);
+/// How long it may take to answer: dead [`DEAD_AFTER`] after its last word.
+const KEEP_ALIVE_ANSWER: Duration = DEAD_AFTER.saturating_sub(KEEP_ALIVE);
 
 /// Requests at a time on one HTTP/2 connection: as many attached sessions.
 const STREAMS: u32 = 1024;

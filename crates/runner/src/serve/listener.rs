@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
+use bowline_transport::wire::DEAD_AFTER;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{debug, warn};
@@ -15,14 +16,11 @@ use super::connection::{self, From, HANDSHAKE};
 use super::gate::Line;
 use super::life::Life;
 use super::tls::Encryption;
+use crate::quiet::QuietStream;
 pub(super) use socket::{Bound, bind};
 
 /// The pause after an accept(2) that failed, for want of descriptors as a rule.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// How long sent bytes may stay unacknowledged before the link counts as dead: TCP_USER_TIMEOUT of
-/// tcp(7), and as long as a client may be silent.
-const DEAD_AFTER: Duration = Duration::from_secs(15);
 
 /// Serves our own user until the daemon ends.
 pub(super) async fn serve_local(listener: UnixListener, app: Router, mut life: Life) {
@@ -39,7 +37,12 @@ pub(super) async fn serve_local(listener: UnixListener, app: Router, mut life: L
                 };
                 let until = Instant::now() + HANDSHAKE;
                 let (app, life) = (app.clone(), life.clone());
-                tokio::spawn(connection::serve(stream, from, app, life, until));
+                match QuietStream::new(stream) {
+                    Ok(stream) => {
+                        tokio::spawn(connection::serve(stream, from, app, life, until));
+                    }
+                    Err(error) => rest(&error).await,
+                }
             }
             Ok(_) => warn!("a process of another user was turned away"),
             Err(error) => rest(&error).await,
@@ -101,6 +104,7 @@ async fn greet(
     }
 }
 
+/// Sent bytes may stay unacknowledged for as long as a client may be silent (TCP_USER_TIMEOUT of tcp(7)).
 fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     #[cfg(target_os = "linux")]

@@ -20,6 +20,7 @@ use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec};
 use crate::aside::aside;
 use crate::core::{CoreConfiguration, Policy, StreamConfiguration};
 use crate::host::{Archive, Child, HostState, LocalHost, wall_ms};
+use crate::quiet::QuietStream;
 use crate::wire::{Epoch, ExitNotice, SessionFacts, SessionState, StdioKind, StreamId};
 
 /// How long the first words of who starts it may take.
@@ -178,7 +179,9 @@ impl Shim {
                 }
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) if is_ours(&stream).unwrap_or(false) => {
-                        self.host.connect(stream).await;
+                        if let Ok(stream) = QuietStream::new(stream) {
+                            self.host.connect(stream).await;
+                        }
                     }
                     Ok(_) => {}
                     Err(_) => tokio::time::sleep(PAUSE).await,

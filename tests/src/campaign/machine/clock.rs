@@ -24,7 +24,7 @@ const SHORT: Duration = Duration::from_millis(1_500);
 const LONG: Duration = Duration::from_secs(20);
 const LONG_EVERY: u64 = 10;
 
-/// How long a machine sleeps: a link counts as dead after 15 s of silence.
+/// How long a machine sleeps: a link counts as dead after 14 s of silence.
 const NIGHT: Duration = Duration::from_secs(17);
 
 /// Longest time between the first and the next one that wakes, in milliseconds.

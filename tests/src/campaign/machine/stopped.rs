@@ -24,7 +24,7 @@ const PAUSE_MS: u64 = 5;
 /// One stop in so many is longer than a silence may be.
 const LONG_EVERY: u64 = 100;
 
-/// How long such a one is: a link counts as dead after 15 s.
+/// How long such a one is: a link counts as dead after 14 s.
 const LONG: Duration = Duration::from_secs(17);
 
 /// Longest of the others, in milliseconds.

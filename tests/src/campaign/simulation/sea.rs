@@ -73,7 +73,7 @@ fn faults() -> Faults {
         kinds: vec![
             Fault::Cut,
             Fault::HalfClose,
-            // Longer than a link may be silent (15 s).
+            // Longer than a link may be silent (14 s).
             Fault::Stall(Duration::from_secs(20)),
             Fault::Delay(Duration::from_secs(2)),
             Fault::Delay(Duration::from_millis(200)),

@@ -394,9 +394,9 @@ fn seed_002_a_silent_connection_is_noticed() {
     all(&mut core, client);
     core.tick(Duration::from_secs(10));
     assert!(matches!(all(&mut core, client)[..], [Message::Ping { .. }]));
-    core.tick(Duration::from_secs(14));
+    core.tick(Duration::from_millis(13_999));
     assert!(!core.is_closing(client));
-    core.tick(Duration::from_secs(15));
+    core.tick(Duration::from_secs(14));
     assert!(core.is_closing(client));
     assert_eq!(core.deadline(), None);
 }
@@ -406,7 +406,7 @@ fn who_asks_by_itself_is_not_asked() {
     let mut core = core(OUT, Policy::Block, KIB);
     let (client, _) = join(&mut core, attach(Lease::Write, OUT));
     for nonce in 1..20 {
-        let now = crate::wire::PING_EVERY * nonce;
+        let now = crate::wire::PING_AT_REST * nonce;
         core.tick(now);
         let ping = Message::Ping {
             nonce: nonce.into(),
@@ -416,8 +416,10 @@ fn who_asks_by_itself_is_not_asked() {
             .into_iter()
             .filter(|said| matches!(said, Message::Ping { .. }));
         assert_eq!(pings.count(), 0);
-        assert_eq!(core.deadline(), Some(now + Duration::from_secs(10)));
+        assert_eq!(core.deadline(), Some(now + Duration::from_secs(14)));
     }
+    core.tick(core.deadline().unwrap());
+    assert!(core.is_closing(client), "its silence says enough");
 }
 
 #[test]

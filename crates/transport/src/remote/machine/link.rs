@@ -212,7 +212,7 @@ impl Machine {
             Link::Waiting { .. } => self.connect(false),
             Link::Opening { .. } => self.lost("no connection within 10 s"),
             Link::Joining { .. } => self.lost("no answer within 10 s"),
-            Link::Up if self.live.is_dead(self.now) => self.lost("nothing was heard for 15 s"),
+            Link::Up if self.live.is_dead(self.now) => self.lost("nothing was heard for 14 s"),
             Link::Up => drop(self.ping()),
             Link::Leaving { .. } => self.lost("no answer to a farewell"),
             Link::Resting | Link::Failed(_) | Link::Over => {}

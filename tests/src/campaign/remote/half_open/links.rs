@@ -17,7 +17,7 @@ const FOUND_OUT: Duration = Duration::from_secs(15);
 /// What the host may take to be back.
 const BACK: Duration = Duration::from_secs(1);
 
-/// What a busy machine may add to either.
+/// What a busy machine may add to that.
 const LATE: Duration = Duration::from_millis(1_000);
 
 /// How often the runner is asked whether it still has a client.
@@ -53,7 +53,7 @@ pub(super) fn run(links: u64, report: &mut Report) -> Result<(), String> {
             for failure in [Failure::Down, Failure::Blackhole] {
                 let seen = fail(&namespace, &daemon, &session, failure).await?;
                 report.note(format!("{number}, {failure:?}: {seen}"));
-                let is_late = seen.host > FOUND_OUT + LATE || seen.runner > FOUND_OUT + LATE;
+                let is_late = seen.host > FOUND_OUT || seen.runner > FOUND_OUT;
                 // Of a hole that opens elsewhere this machine hears nothing: there the pauses
                 // between the tries count, and those of the kernel.
                 let is_late = is_late || failure == Failure::Down && seen.back > BACK + LATE;
