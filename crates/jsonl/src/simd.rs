@@ -8,6 +8,7 @@
     reason = "vector loads and stores; what they buy is in benches/README.md"
 )]
 
+pub(crate) mod names;
 pub(crate) mod scan;
 pub(crate) mod unescape;
 pub(crate) mod utf8;

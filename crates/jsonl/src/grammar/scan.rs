@@ -3,6 +3,8 @@
 mod swar;
 
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+pub(crate) use crate::simd::names::names_end;
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
 use crate::simd::scan::{near_quote, run};
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 pub(crate) use crate::simd::scan::{near_string, quoted};
@@ -66,6 +68,12 @@ pub(crate) fn near_string(text: &str, open: usize) -> Result<(usize, &str), usiz
 pub(crate) fn quoted(text: &str, open: usize, length: usize) -> Option<&str> {
     let rest = text.get(open..)?.strip_prefix('"')?;
     (byte(rest.as_bytes(), length) == b'"').then(|| rest.get(..length))?
+}
+
+/// No blocks: an array of strings is read as any other.
+#[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
+pub(crate) const fn names_end(_bytes: &[u8], _from: usize) -> Option<usize> {
+    None
 }
 
 /// How far a reader of blocks has come.

@@ -6,7 +6,7 @@
 use crate::error::{Expected, Stop};
 use crate::grammar::number::number_end;
 use crate::grammar::object::colon;
-use crate::grammar::scan::string_end;
+use crate::grammar::scan::{names_end, string_end};
 use crate::grammar::{Index, byte, space};
 use crate::raw::RawJson;
 
@@ -56,6 +56,8 @@ fn skip_within(bytes: &[u8], mut at: usize, limit: u32) -> Index {
                 // The closing brackets stand two behind the opening ones in ASCII.
                 if byte(bytes, inside) == bracket + 2 {
                     inside + 1
+                } else if let Some(end) = open.names(bytes, bracket, inside) {
+                    end
                 } else {
                     open.push(bracket, at)?;
                     at = if bracket == b'{' {
@@ -117,6 +119,13 @@ impl Open {
         self.depth += 1;
         self.objects = self.objects << 1 | u128::from(bracket == b'{');
         Ok(())
+    }
+
+    /// Index behind an array of short strings, whose first one stands at `at`.
+    #[inline]
+    fn names(&self, bytes: &[u8], bracket: u8, at: usize) -> Option<usize> {
+        let may_be = bracket == b'[' && byte(bytes, at) == b'"' && self.depth < self.limit;
+        if may_be { names_end(bytes, at) } else { None }
     }
 
     const fn pop(&mut self) {

@@ -392,7 +392,7 @@ fn each(block: &[u8; 64], is: impl Fn(__m128i) -> __m128i) -> u64 {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn halves(block: &[u8; 64]) -> (__m256i, __m256i) {
+pub(super) fn halves(block: &[u8; 64]) -> (__m256i, __m256i) {
     let start = block.as_ptr();
     // SAFETY: the loads take thirty-two bytes from any address, and the block has them from its
     // beginning and from its middle on.
@@ -446,20 +446,20 @@ fn is_usual(bytes: __m256i) -> __m256i {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn is_control(bytes: __m256i) -> __m256i {
+pub(super) fn is_control(bytes: __m256i) -> __m256i {
     _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, _mm256_set1_epi8(0x1f)), bytes)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn is(bytes: __m256i, byte: u8) -> __m256i {
+pub(super) fn is(bytes: __m256i, byte: u8) -> __m256i {
     _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte.cast_signed()))
 }
 
 /// One bit for each byte of two half blocks.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn bits(low: __m256i, high: __m256i) -> u64 {
+pub(super) fn bits(low: __m256i, high: __m256i) -> u64 {
     let low = u64::from(_mm256_movemask_epi8(low).cast_unsigned());
     let high = u64::from(_mm256_movemask_epi8(high).cast_unsigned());
     low | high << 32
