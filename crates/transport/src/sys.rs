@@ -28,7 +28,7 @@ pub(crate) use census::{Process, birth, census};
 #[cfg(target_os = "linux")]
 pub(crate) use cgroup::{Group, Nest, clear};
 pub(crate) use changes::network_change;
-pub(crate) use child::{ExitWatch, ignore_broken_pipes};
+pub(crate) use child::{ExitWatch, ignore_broken_pipes, leave_children_to_the_system};
 pub(crate) use descriptor::{Filled, PIPE_BYTES, pipe, read_into, readable, watch};
 #[cfg(target_os = "linux")]
 pub(crate) use keeper::{

@@ -13,18 +13,16 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::handshake::{Answer, Order, SpawnFault, hear, say};
+use super::handshake::{Answer, Order, SpawnFault, hear_rest, say};
 use super::info::Birth;
+use super::spawn::PATIENCE;
 use super::state_dir::is_ours;
-use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec};
+use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec, nursery};
 use crate::aside::aside;
 use crate::core::{CoreConfiguration, Policy, StreamConfiguration};
 use crate::host::{Archive, Child, HostState, LocalHost, wall_ms};
 use crate::quiet::QuietStream;
 use crate::wire::{Epoch, ExitNotice, SessionFacts, SessionState, StdioKind, StreamId};
-
-/// How long the first words of who starts it may take.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes of complaints that are kept.
 const COMPLAINTS: u64 = 64 * 1024;
@@ -43,16 +41,35 @@ const LOOK: Duration = Duration::from_secs(60);
 /// [`run_guard`](bowline_transport::run_guard), before any thread is started; the order comes over
 /// the standard input.
 pub fn run_shim() -> ExitCode {
-    let Ok(starter) = detach() else {
-        return ExitCode::FAILURE;
-    };
+    let first = detach().and_then(|starter| Ok((nursery::first_word(&starter)?, starter)));
+    match first {
+        Ok((nursery::NURSERY, control)) => nursery::keep(&control, copy),
+        Ok((length, starter)) => own(starter, length),
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// What a copy of a nursery does: it is a shim that says first who it is.
+fn copy() {
+    let introduced = detach().and_then(|starter| {
+        (&starter).write_all(&std::process::id().to_le_bytes())?;
+        Ok((nursery::first_word(&starter)?, starter))
+    });
+    // Who asked for it sees by the link whether it is there.
+    if let Ok((length, starter)) = introduced {
+        own(starter, length);
+    }
+}
+
+/// Owns the session of an order of so many bytes.
+fn own(starter: std::os::unix::net::UnixStream, length: u32) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let Ok(runtime) = runtime else {
         return ExitCode::FAILURE;
     };
-    match runtime.block_on(serve(starter)) {
+    match runtime.block_on(serve(starter, length)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
@@ -71,13 +88,13 @@ fn detach() -> io::Result<std::os::unix::net::UnixStream> {
     Ok(link.into())
 }
 
-async fn serve(starter: std::os::unix::net::UnixStream) -> io::Result<()> {
+async fn serve(starter: std::os::unix::net::UnixStream, length: u32) -> io::Result<()> {
     starter.set_nonblocking(true)?;
     let mut starter = UnixStream::from_std(starter)?;
     if !is_ours(&starter)? {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    let order: Order = timeout(PATIENCE, hear(&mut starter)).await??;
+    let order: Order = timeout(PATIENCE, hear_rest(&mut starter, length)).await??;
     let folder = SessionDir::at(order.spec.id, order.folder);
     match Shim::start(&order.spec, folder) {
         Ok(mut shim) => {

@@ -5,6 +5,8 @@
 mod frames;
 mod gate;
 mod grpc;
+#[cfg(target_os = "linux")]
+mod nursery;
 mod openapi;
 mod proto;
 mod rest;

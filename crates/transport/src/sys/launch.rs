@@ -230,7 +230,7 @@ fn fork(
     // SAFETY: `enter` is written for this place.
     let child = |group: io::Result<()>| unsafe { enter(image, place, reply, &group) };
     // SAFETY: as above; all is prepared.
-    unsafe { fork_with(cgroup, child) }.map_err(|error| Step::Fork.failed(error))
+    unsafe { fork_with(|| platform::fork(cgroup), child) }.map_err(|error| Step::Fork.failed(error))
 }
 
 /// Whether a process can be born into a control group.
@@ -240,7 +240,7 @@ pub(super) fn try_fork(cgroup: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: _exit(2) is async-signal-safe and never returns.
     let child = |group: io::Result<()>| unsafe { libc::_exit(i32::from(group.is_err())) };
     // SAFETY: the child does nothing but that.
-    let launched = unsafe { fork_with(Some(cgroup), child) }?;
+    let launched = unsafe { fork_with(|| platform::fork(Some(cgroup)), child) }?;
     match reap::wait(launched.pid) {
         crate::exit::ExitStatus::Code(0) => Ok(()),
         _ => Err(io::ErrorKind::PermissionDenied.into()),
@@ -251,11 +251,11 @@ pub(super) fn try_fork(cgroup: BorrowedFd<'_>) -> io::Result<()> {
 ///
 /// # Safety
 ///
-/// The child begins with a copy of this thread alone. `child` may make async-signal-safe calls
-/// only, and must neither allocate nor unwind.
+/// `fork` is fork(2) in some form. The child begins with a copy of this thread alone. `child` may make
+/// async-signal-safe calls only, and must neither allocate nor unwind.
 #[expect(unsafe_code, reason = "fork(2) and sigprocmask(2) have no safe form")]
 unsafe fn fork_with(
-    cgroup: Option<BorrowedFd<'_>>,
+    fork: impl FnOnce() -> io::Result<Fork>,
     child: impl FnOnce(io::Result<()>),
 ) -> io::Result<Launched> {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
@@ -263,7 +263,7 @@ unsafe fn fork_with(
     let forked = unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-        platform::fork(cgroup)
+        fork()
     };
     let launched = match forked {
         Ok(Fork::Child { group }) => {

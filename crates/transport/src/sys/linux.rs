@@ -153,6 +153,18 @@ pub(super) unsafe fn fork(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
     }
 }
 
+/// For a child that goes on with this program, and may have threads: by the C library, which puts in
+/// order what it keeps of them.
+///
+/// # Safety
+///
+/// As [`fork`].
+#[expect(unsafe_code, reason = "fork(2) has no safe form")]
+pub(super) unsafe fn fork_whole() -> io::Result<Fork> {
+    // SAFETY: the caller's promise.
+    unsafe { fork_plainly(None) }
+}
+
 /// # Safety
 ///
 /// As [`fork`].

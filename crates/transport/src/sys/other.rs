@@ -153,6 +153,15 @@ pub(super) unsafe fn fork(_cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
     }
 }
 
+/// # Safety
+///
+/// As [`fork`].
+#[expect(unsafe_code, reason = "fork(2) has no safe form")]
+pub(super) unsafe fn fork_whole() -> io::Result<Fork> {
+    // SAFETY: the caller's promise.
+    unsafe { fork(None) }
+}
+
 /// Pipes grow by themselves or not at all here.
 pub(crate) fn grow_pipe(_pipe: &OwnedFd, _bytes: usize) {}
 

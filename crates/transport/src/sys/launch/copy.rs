@@ -21,7 +21,7 @@ pub(crate) fn launch_copy(place: Place, work: fn()) -> Result<Launched, Refusal>
     let number = reply.as_raw_fd();
     // SAFETY: the copy has the one thread that this process has, so that no lock is held in it by
     // another one: it may allocate. It unwinds no further than `begin`.
-    let launched = unsafe { fork_with(None, |_| begin(&place, number, work)) };
+    let launched = unsafe { fork_with(|| platform::fork_whole(), |_| begin(&place, number, work)) };
     let launched = launched.map_err(|error| Step::Fork.failed(error))?;
     drop((place, reply));
     await_start(launched, report)
@@ -36,6 +36,8 @@ unsafe fn begin(place: &Place, reply: RawFd, work: fn()) -> ! {
     // process that this is a copy of.
     unsafe {
         reset_signals();
+        // As Rust's own start does: a write that nobody reads is an error, and no end.
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
         if let Err(errno) = settle(place) {
             give_up(reply, Step::Session, errno);
         }
@@ -45,6 +47,9 @@ unsafe fn begin(place: &Place, reply: RawFd, work: fn()) -> ! {
             give_up(reply, Step::Directory, errno());
         }
         platform::close_all_but(EXTRA);
+        if place.extra.is_none() {
+            libc::close(EXTRA);
+        }
         let done = std::panic::catch_unwind(work);
         libc::_exit(i32::from(done.is_err()))
     }
