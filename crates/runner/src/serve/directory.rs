@@ -152,7 +152,7 @@ impl Directory {
         let started = spawn_copy(program, nurseries, &self.state, spec.clone()).await?;
         place.keep();
         let mut specs = self.specs();
-        specs.retain(|id, _| self.places.has(*id));
+        self.places.retain(&mut specs);
         specs.insert(started.id, spec);
         Ok(started)
     }

@@ -3,15 +3,26 @@
 //! A runner keeps what sessions left until somebody removes it, so there may be many more folders
 //! than sessions. Each folder is looked into once more than it changes: a session that has ended
 //! stays so. No place is waited for: who makes a session takes one first, and others may be slow.
+//! The list of all folders is read anew at most once a second while there are places and names are
+//! free, so that making sessions costs the same however many there are.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use bowline_transport::SessionId;
 
 use crate::shim::{StateDir, StateDirError};
 
-type Names = HashMap<SessionId, Known>;
+/// For how long a list of all folders is good enough to count by.
+const FRESH: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+struct Names {
+    all: HashMap<SessionId, Known>,
+    /// When all folders were last listed.
+    looked: Option<Instant>,
+}
 
 /// The sessions that may be there at the same time.
 #[derive(Clone, Debug)]
@@ -57,51 +68,49 @@ impl Places {
         id: SessionId,
         state: &StateDir,
     ) -> Result<Option<Place>, StateDirError> {
-        let mut known = self.look(state)?;
-        if known.contains_key(&id) {
+        let mut known = lock(&self.known);
+        let is_fresh = |at: Instant| at.elapsed() < FRESH;
+        let is_good = known.looked.is_some_and(is_fresh) && !known.all.contains_key(&id);
+        if !is_good || known.taken() >= self.most {
+            known.look(state)?;
+        }
+        // Somebody else may have made it since.
+        if known.all.contains_key(&id) || state.session(id).path().exists() {
             return Err(StateDirError::Exists { id });
         }
-        let taken = known.values().filter(|what| **what != Known::Gone).count();
-        if taken >= self.most {
+        if known.taken() >= self.most {
             return Ok(None);
         }
-        known.insert(id, Known::UnderWay);
+        known.all.insert(id, Known::UnderWay);
         let known = Arc::clone(&self.known);
         Ok(Some(Place { id, known }))
     }
 
     /// How many sessions there are, those that have ended too. Reads the folder of all sessions.
     pub(super) fn count(&self, state: &StateDir) -> Result<usize, StateDirError> {
-        Ok(self.look(state)?.len())
-    }
-
-    /// Learns of sessions that others have made or removed. The folder is read under the lock, so
-    /// that none comes to be there between the two.
-    fn look(&self, state: &StateDir) -> Result<MutexGuard<'_, Names>, StateDirError> {
         let mut known = lock(&self.known);
-        let found: HashSet<_> = state.sessions()?.into_iter().collect();
-        known.retain(|id, what| *what == Known::UnderWay || found.contains(id));
-        for found in found {
-            known.entry(found).or_insert(Known::There);
-        }
-        Ok(known)
+        known.look(state)?;
+        Ok(known.all.len())
     }
 
     /// The sessions that were there when they were last looked for.
     pub(super) fn there(&self) -> Vec<SessionId> {
         let known = lock(&self.known);
-        let there = known.iter().filter(|(_, what)| **what == Known::There);
+        let there = known.all.iter();
+        let there = there.filter(|(_, what)| **what == Known::There);
         there.map(|(id, _)| *id).collect()
     }
 
-    /// Whether there was a session of this name when it was last looked for, ended or not.
-    pub(super) fn has(&self, id: SessionId) -> bool {
-        lock(&self.known).contains_key(&id)
+    /// Drops what is kept of sessions that were not there when they were last looked for, not even
+    /// ended.
+    pub(super) fn retain<T>(&self, kept: &mut HashMap<SessionId, T>) {
+        let known = lock(&self.known);
+        kept.retain(|id, _| known.all.contains_key(id));
     }
 
     /// A session has ended.
     pub(super) fn bury(&self, id: SessionId) {
-        if let Some(what) = lock(&self.known).get_mut(&id)
+        if let Some(what) = lock(&self.known).all.get_mut(&id)
             && *what == Known::There
         {
             *what = Known::Gone;
@@ -109,18 +118,39 @@ impl Places {
     }
 }
 
+impl Names {
+    /// The places that are taken.
+    fn taken(&self) -> usize {
+        let taken = self.all.values().filter(|what| **what != Known::Gone);
+        taken.count()
+    }
+
+    /// Learns of sessions that others have made or removed.
+    fn look(&mut self, state: &StateDir) -> Result<(), StateDirError> {
+        let now = Instant::now();
+        let found: HashSet<_> = state.sessions()?.into_iter().collect();
+        let all = &mut self.all;
+        all.retain(|id, what| *what == Known::UnderWay || found.contains(id));
+        for found in found {
+            all.entry(found).or_insert(Known::There);
+        }
+        self.looked = Some(now);
+        Ok(())
+    }
+}
+
 impl Place {
     /// The session is there and has its place for as long as it lives.
     pub(super) fn keep(self) {
-        lock(&self.known).insert(self.id, Known::There);
+        lock(&self.known).all.insert(self.id, Known::There);
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut known = lock(&self.known);
-        if known.get(&self.id) == Some(&Known::UnderWay) {
-            known.remove(&self.id);
+        if known.all.get(&self.id) == Some(&Known::UnderWay) {
+            known.all.remove(&self.id);
         }
     }
 }
@@ -188,6 +218,21 @@ mod tests {
         // What is removed makes room, too, and its name is free.
         std::fs::remove_dir(shelf.state.session(other).path()).unwrap();
         assert!(shelf.take(other).unwrap().is_some());
+    }
+
+    #[test]
+    fn the_folder_is_not_read_for_each_session() {
+        let shelf = shelf(3);
+        let kept: Vec<_> = (0..2)
+            .map(|_| shelf.take(SessionId::random()).unwrap().unwrap())
+            .collect();
+        // What others make meanwhile is learned when there seems to be no place, or in a second.
+        shelf.find();
+        let _third = shelf.take(SessionId::random()).unwrap().unwrap();
+        assert!(shelf.take(SessionId::random()).unwrap().is_none());
+        assert_eq!(shelf.places.there().len(), 1);
+        drop(kept);
+        assert!(shelf.take(SessionId::random()).unwrap().is_some());
     }
 
     #[test]
