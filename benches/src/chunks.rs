@@ -3,6 +3,7 @@
 //! Pieces come in one of two ways: a reader reads them into the framer's own buffer, or they are
 //! pushed as the chunks that somebody else has read.
 
+use std::hint::black_box;
 use std::time::Duration;
 
 use bowline_jsonl::Framer;
@@ -31,9 +32,14 @@ pub enum Stream {
     Corpus(Corpus, usize),
     /// A line of 10 MB, the first that its framer sees, in the pieces of a terminal and whole.
     FirstLine,
-    /// The same through a framer that has seen such a line before, and has its memory.
+    /// The same through a framer that has seen such a line before, and has its memory in the cache.
     NextLine,
+    /// The same, where the cache has gone to others since.
+    LateLine,
 }
+
+/// Bytes that a cache takes at once on the machines this runs on.
+const CACHE_LINE: usize = 64;
 
 /// How pieces come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,13 +75,16 @@ impl Stream {
             Self::Corpus(corpus, _) => corpus.name(),
             Self::FirstLine => "first_line",
             Self::NextLine => "next_line",
+            Self::LateLine => "late_line",
         }
     }
 
     fn load(self) -> Bytes {
         match self {
             Self::Corpus(corpus, size) => corpus.generate(size).expect("generated in memory"),
-            Self::FirstLine | Self::NextLine => Script::default().long(LINE).take(),
+            Self::FirstLine | Self::NextLine | Self::LateLine => {
+                Script::default().long(LINE).take()
+            }
         }
     }
 
@@ -83,7 +92,7 @@ impl Stream {
     fn plan(self, length: usize) -> Vec<(Way, usize)> {
         let sizes = match self {
             Self::Corpus(..) => SIZES.to_vec(),
-            Self::FirstLine | Self::NextLine => vec![TERMINAL, length],
+            Self::FirstLine | Self::NextLine | Self::LateLine => vec![TERMINAL, length],
         };
         let with = |way| sizes.iter().map(move |&size| (way, size));
         let join = (!matches!(self, Self::Corpus(..))).then_some((Way::Join, TERMINAL));
@@ -119,8 +128,10 @@ impl Stream {
             let mut best = vec![Duration::MAX; all.len()];
             for _ in 0..rounds {
                 for ((timed, receiver), best) in all.iter_mut().zip(&mut best) {
-                    if self == Self::FirstLine {
-                        *receiver = Receiver::default();
+                    match self {
+                        Self::FirstLine => *receiver = Receiver::default(),
+                        Self::NextLine => receiver.warm(timed.way, timed.chunk, bytes),
+                        Self::LateLine | Self::Corpus(..) => (),
                     }
                     let (time, seen) = time(&slice, timed.way, timed.chunk, receiver);
                     assert_eq!(seen, lines, "every line is an event, in any pieces");
@@ -161,6 +172,25 @@ struct Receiver {
 }
 
 impl Receiver {
+    /// Brings the memory that `length` bytes in such pieces are copied to into the cache, as
+    /// [`Slice::warm`] does what they are copied from.
+    fn warm(&mut self, way: Way, chunk: usize, length: usize) {
+        match way {
+            // Nothing is copied.
+            Way::Push if chunk >= length => (),
+            Way::Push | Way::Read => {
+                let room = self.framer.room(length).unwrap_or_default();
+                room.iter_mut()
+                    .step_by(CACHE_LINE)
+                    .for_each(|byte| *byte = black_box(0));
+            }
+            Way::Join => {
+                self.joined.resize(length, 0);
+                self.joined.clear();
+            }
+        }
+    }
+
     /// Parses what is ready after each piece. Gives the number of events.
     fn take(&mut self, pieces: Vec<Bytes>, way: Way) -> usize {
         match way {

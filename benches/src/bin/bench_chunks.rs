@@ -76,7 +76,7 @@ impl Arguments {
         let corpora = corpora.iter();
         let corpora = corpora.map(|&it| Stream::Corpus(it, (self.mib << 20) as usize));
         corpora
-            .chain([Stream::FirstLine, Stream::NextLine])
+            .chain([Stream::FirstLine, Stream::NextLine, Stream::LateLine])
             .collect()
     }
 
