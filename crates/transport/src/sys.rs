@@ -35,7 +35,7 @@ pub(crate) use keeper::{
     ChildSignal, adopt_orphans, ended_child, ignore_polite_signals, take_extra, take_stdio,
 };
 pub(crate) use launch::{
-    EXTRA, Image, Launched, Place, Refusal, Step, is_alone, launch, launch_copy,
+    EXTRA, Image, Inherits, Launched, Place, Refusal, Step, is_alone, launch, launch_copy,
 };
 #[cfg(target_os = "linux")]
 pub(crate) use oom::{OomCount, score_of_child};

@@ -118,7 +118,17 @@ impl Owner {
             let turn = self.next_turn(&mut requests).await;
             self.take(turn);
         }
+        self.answer_the_rest();
         self.bury(requests).await;
+    }
+
+    /// What came along with the last acknowledgement is answered: a host that asks behind it whether
+    /// it was heard would else come back to find out, and find nobody.
+    fn answer_the_rest(&mut self) {
+        while let Ok((client, heard)) = self.hearing.try_recv() {
+            self.hear(client, heard);
+        }
+        self.settle();
     }
 
     /// Hangs up on everybody, and lets go of the child and what may be left of its tree.

@@ -91,7 +91,7 @@ pub(super) fn keep(control: &UnixStream, work: fn()) -> ExitCode {
     loop {
         match next(control) {
             // Who asked sees by the link that nobody came of it, and has another way.
-            Ok(Some(link)) => drop(start_copy(link, work)),
+            Ok(Some(link)) => drop(start_copy(link, control.as_fd(), work)),
             Ok(None) => return ExitCode::SUCCESS,
             Err(_) => return ExitCode::FAILURE,
         }

@@ -126,6 +126,19 @@ async fn the_last_byte_the_exit_and_the_end_come_in_this_order() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_question_behind_the_last_acknowledgement_is_answered() {
+    let mut rig = Rig::new(Policy::Block);
+    let mut client = rig.join(Lease::Write).await;
+    rig.exit();
+    client.until(|memory| memory.exit.is_some()).await;
+    client.send(Message::ExitAck).await;
+    client.send(Message::Ping { nonce: 7 }).await;
+    let is_answer = |message: &Message| matches!(message, Message::Pong { nonce: 7 }).then_some(());
+    client.find(is_answer).await;
+    assert_eq!(client.next().await, None, "and then it hangs up");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_slow_client_of_a_blocking_stream_holds_the_child_and_misses_nothing() {
     let mut rig = Rig::new(Policy::Block);
     let mut memory = Memory::new(rig.session, Lease::Write, &[OUT]);

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::error::SpawnError;
 use crate::exit::ExitStatus;
 use crate::guard::{ARGUMENT, Answer, Link, Order, guard_as_copy};
-use crate::sys::{self, Image, Launched, Place, Refusal};
+use crate::sys::{self, Image, Inherits, Launched, Place, Refusal};
 
 /// This very program, where Linux has it. Who has this for a guard and one thread need not load it anew.
 const OURSELVES: &str = "/proc/self/exe";
@@ -112,7 +112,8 @@ fn launch(program: &Path, place: Place, link: std::os::fd::OwnedFd) -> io::Resul
         ..place
     };
     if program == Path::new(OURSELVES) && sys::is_alone() {
-        return sys::launch_copy(place, guard_as_copy).map_err(|refusal| refusal.error);
+        let copied = sys::launch_copy(place, Inherits::Nothing, guard_as_copy);
+        return copied.map_err(|refusal| refusal.error);
     }
     let program = std::path::absolute(program)?;
     let env = std::env::vars_os().collect();

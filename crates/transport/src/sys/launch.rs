@@ -16,7 +16,7 @@ use super::{descriptor, platform, reap};
 
 mod copy;
 
-pub(crate) use copy::{is_alone, launch_copy};
+pub(crate) use copy::{Inherits, is_alone, launch_copy};
 
 /// The child's number of the one descriptor that it may have beside its first three.
 pub(crate) const EXTRA: RawFd = 9;

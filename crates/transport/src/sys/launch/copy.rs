@@ -1,6 +1,6 @@
 //! A helper that is a copy of this process: it costs a fork, where a program costs its loading.
 
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use super::{
     EXTRA, Launched, Place, Refusal, Step, await_start, errno, fork_with, give_up, platform,
@@ -12,16 +12,42 @@ pub(crate) fn is_alone() -> bool {
     std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1)
 }
 
-/// Starts a copy of this process, at a place of its own, that does `work` and ends. It has no
-/// descriptor but those of `place`. To be called where [`is_alone`] holds.
+/// What of this process's descriptors a copy has beside those of its place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Inherits<'a> {
+    Nothing,
+    /// For a copy that goes on with what the program has open.
+    AllBut(BorrowedFd<'a>),
+}
+
+/// Starts a copy of this process, at a place of its own, that does `work` and ends. To be called where
+/// [`is_alone`] holds.
 #[expect(unsafe_code, reason = "see `begin`")]
-pub(crate) fn launch_copy(place: Place, work: fn()) -> Result<Launched, Refusal> {
+pub(crate) fn launch_copy(
+    place: Place,
+    inherits: Inherits<'_>,
+    work: fn(),
+) -> Result<Launched, Refusal> {
     let prepared = prepare(place).map_err(|error| Step::Prepare.failed(error))?;
     let (place, report, reply) = prepared;
     let number = reply.as_raw_fd();
+    let mut ours = vec![report.as_raw_fd(), number];
+    ours.extend(place.stdio.iter().map(AsRawFd::as_raw_fd));
+    let shut = match inherits {
+        Inherits::Nothing => None,
+        Inherits::AllBut(other) => {
+            ours.push(other.as_raw_fd());
+            Some(ours.as_slice())
+        }
+    };
     // SAFETY: the copy has the one thread that this process has, so that no lock is held in it by
     // another one: it may allocate. It unwinds no further than `begin`.
-    let launched = unsafe { fork_with(|| platform::fork_whole(), |_| begin(&place, number, work)) };
+    let launched = unsafe {
+        fork_with(
+            || platform::fork_whole(),
+            |_| begin(&place, number, shut, work),
+        )
+    };
     let launched = launched.map_err(|error| Step::Fork.failed(error))?;
     drop((place, reply));
     await_start(launched, report)
@@ -31,9 +57,9 @@ pub(crate) fn launch_copy(place: Place, work: fn()) -> Result<Launched, Refusal>
 ///
 /// Only for a forked process that is a copy of one with one thread.
 #[expect(unsafe_code, reason = "what libc has raw")]
-unsafe fn begin(place: &Place, reply: RawFd, work: fn()) -> ! {
-    // SAFETY: every number is an open descriptor above all targets; _exit(2) runs nothing of the
-    // process that this is a copy of.
+unsafe fn begin(place: &Place, reply: RawFd, shut: Option<&[RawFd]>, work: fn()) -> ! {
+    // SAFETY: every number is an open descriptor above all targets, and nobody in this process uses
+    // one that is closed; _exit(2) runs nothing of the process that this is a copy of.
     unsafe {
         reset_signals();
         // As Rust's own start does: a write that nobody reads is an error, and no end.
@@ -46,9 +72,13 @@ unsafe fn begin(place: &Place, reply: RawFd, work: fn()) -> ! {
         {
             give_up(reply, Step::Directory, errno());
         }
-        platform::close_all_but(EXTRA);
-        if place.extra.is_none() {
-            libc::close(EXTRA);
+        match shut {
+            None => platform::close_all_but(EXTRA),
+            Some(shut) => {
+                for number in shut {
+                    libc::close(*number);
+                }
+            }
         }
         let done = std::panic::catch_unwind(work);
         libc::_exit(i32::from(done.is_err()))
@@ -93,7 +123,7 @@ mod tests {
             dies_with_us: false,
             oom_score: None,
         };
-        let copy = launch_copy(place, count).unwrap();
+        let copy = launch_copy(place, Inherits::Nothing, count).unwrap();
         let mut told = String::new();
         report.read_to_string(&mut told).unwrap();
         crate::sys::wait(copy.pid);
