@@ -15,6 +15,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
+/// That nobody reads is an error and no signal. Where there is no such flag, Rust's own start has seen
+/// to it.
+#[cfg(target_os = "linux")]
+pub(crate) const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+pub(crate) const NO_SIGNAL: SendFlags = SendFlags::empty();
+
 /// A connected Unix socket that is at rest while nothing comes.
 #[derive(Debug)]
 pub(crate) struct QuietStream {
@@ -39,7 +46,7 @@ impl QuietStream {
 
 /// Writes what there is room for; `None` if there is none.
 fn write(socket: &Receiver, bytes: &[u8]) -> io::Result<Option<usize>> {
-    match retry_on_intr(|| send(socket, bytes, SendFlags::NOSIGNAL)) {
+    match retry_on_intr(|| send(socket, bytes, NO_SIGNAL)) {
         Ok(written) => Ok(Some(written)),
         Err(Errno::AGAIN) => Ok(None),
         Err(error) => Err(error.into()),

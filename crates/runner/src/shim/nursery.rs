@@ -15,11 +15,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bowline_transport::{prepare_copies, start_copy};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    SendAncillaryMessage, recvmsg, sendmsg,
 };
 use tokio::process::Command;
 
 use super::spawn::ShimProgram;
+use crate::quiet::NO_SIGNAL;
 
 /// In place of the length of an order: there will be many.
 pub(super) const NURSERY: u32 = 0;
@@ -54,7 +55,7 @@ impl Nursery {
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         ancillary.push(SendAncillaryMessage::ScmRights(&links));
         let word = [IoSlice::new(&[1])];
-        sendmsg(&self.control, &word, &mut ancillary, SendFlags::NOSIGNAL)?;
+        sendmsg(&self.control, &word, &mut ancillary, NO_SIGNAL)?;
         Ok(())
     }
 }
@@ -64,8 +65,12 @@ impl Nursery {
 pub(crate) struct Nurseries(Mutex<Option<Arc<Nursery>>>);
 
 impl Nurseries {
-    /// To be called in a tokio runtime with I/O enabled.
+    /// To be called in a tokio runtime with I/O enabled. None where a process cannot tell that it has
+    /// one thread.
     pub(super) fn get(&self, program: &ShimProgram) -> io::Result<Arc<Nursery>> {
+        if cfg!(not(target_os = "linux")) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         let mut nursery = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*nursery {
             Some(nursery) => Ok(Arc::clone(nursery)),
@@ -104,7 +109,8 @@ fn next(control: &UnixStream) -> io::Result<Option<OwnedFd>> {
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut word = [0];
     let words = &mut [IoSliceMut::new(&mut word)];
-    let flags = RecvFlags::CMSG_CLOEXEC;
+    // What comes is closed in each copy, and no program is loaded here.
+    let flags = RecvFlags::empty();
     let got = rustix::io::retry_on_intr(|| recvmsg(control, words, &mut ancillary, flags))?;
     if got.bytes == 0 {
         return Ok(None);
