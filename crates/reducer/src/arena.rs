@@ -15,18 +15,25 @@ use bowline_jsonl::{RawJson, Str};
 
 use crate::store::Store;
 
-/// Size of a chunk in bytes: large enough that the waste at its end is small beside it.
+/// Most bytes of a chunk: what it costs beside its text is small beside it.
 const CHUNK: usize = 96 << 10;
 
-/// Size of the first chunk in bytes, which the next ones double: a short session stays small.
-const FIRST_CHUNK: usize = 4 << 10;
+/// Bytes that a chunk begins with in a short session, and as many as are there already are added until
+/// it is full: by and by, so that there is little room that nothing is written into.
+const FIRST: usize = 4 << 10;
+
+/// Most bytes that are added at once.
+const STEP: usize = 32 << 10;
 
 /// From this size on, in bytes, a text that does not fit has a chunk of its own: what a chunk costs
 /// beside its text is next to nothing, and a copy is spared.
 const OWN: usize = 16 << 10;
 
-/// Largest buffer that is kept from text to text, in bytes.
-const SCRATCH: usize = 64 << 10;
+/// Largest buffer that is kept from text to text, in bytes: more than a delta takes.
+const SCRATCH: usize = 4 << 10;
+
+/// Room that decoding wants beyond the text, in bytes: it writes blocks of 64.
+const SPARE: usize = 128;
 
 /// Text in the chunk that is being filled is copied with the arena up to this size, in bytes; a
 /// longer one is shared, and the next text begins a new chunk.
@@ -50,6 +57,23 @@ impl Span {
     const fn is_before(self, next: Self) -> bool {
         self.chunk == next.chunk && self.start + self.len == next.start
     }
+
+    /// Where it lies when all chunks are as long as they are usually, what is to be added to that, and
+    /// its length.
+    const fn numbers(self) -> [u64; 3] {
+        let (chunk, start) = (self.chunk as u64, self.start as u64);
+        let (beyond, start) = (start / CHUNK as u64, start % CHUNK as u64);
+        [chunk * CHUNK as u64 + start, beyond, self.len as u64]
+    }
+
+    const fn of([place, beyond, len]: [u64; 3]) -> Self {
+        let (chunk, start) = (place / CHUNK as u64, place % CHUNK as u64);
+        Self {
+            chunk: chunk as u32,
+            start: (beyond * CHUNK as u64 + start) as u32,
+            len: len as u32,
+        }
+    }
 }
 
 /// A short text that never grows and lies in one piece: an id, a name.
@@ -59,6 +83,15 @@ pub(crate) struct Atom(Span);
 impl Atom {
     pub(crate) const fn is_empty(self) -> bool {
         self.0.len == 0
+    }
+
+    /// Where it lies, in two numbers, and its length.
+    pub(crate) const fn numbers(self) -> [u64; 3] {
+        self.0.numbers()
+    }
+
+    pub(crate) const fn of(numbers: [u64; 3]) -> Self {
+        Self(Span::of(numbers))
     }
 }
 
@@ -82,6 +115,19 @@ impl Default for Text {
 impl Text {
     pub(crate) const fn is_empty(self) -> bool {
         self.head.len == 0
+    }
+
+    /// Where its first span lies, in two numbers, its length, and the chain of the others, or 0.
+    pub(crate) const fn numbers(self) -> [u64; 4] {
+        let [place, beyond, len] = self.head.numbers();
+        [place, beyond, len, self.chain.wrapping_add(1) as u64]
+    }
+
+    pub(crate) const fn of([place, beyond, len, chain]: [u64; 4]) -> Self {
+        Self {
+            head: Span::of([place, beyond, len]),
+            chain: (chain as u32).wrapping_sub(1),
+        }
     }
 }
 
@@ -136,10 +182,9 @@ impl Default for Arena {
         }
     }
 }
-
 impl Arena {
     pub(crate) fn atom(&mut self, text: &str) -> Atom {
-        if self.room() < text.len() {
+        if self.room() < text.len() && !self.grow(text.len()) {
             self.turn(text.len());
         }
         Atom(self.write(text))
@@ -223,7 +268,7 @@ impl Arena {
     /// Appends what `write` writes, `bound` bytes at most: straight into its place where that is
     /// possible.
     fn append_with(&mut self, text: &mut Text, bound: usize, write: impl FnOnce(&mut String)) {
-        if bound <= self.room() {
+        if bound + SPARE <= self.room() || self.grow(bound + SPARE) {
             let start = self.current.len();
             write(&mut self.current);
             let len = (self.current.len() - start) as u32;
@@ -231,7 +276,7 @@ impl Arena {
             return self.extend(text, Span { chunk, start, len });
         }
         let mut out = self.take_scratch();
-        out.reserve_exact(bound);
+        out.reserve_exact(bound + SPARE);
         write(&mut out);
         if out.len() < OWN {
             self.append(text, &out);
@@ -254,6 +299,10 @@ impl Arena {
     /// Appends what does not fit into the chunk that is being filled.
     #[cold]
     fn append_slowly(&mut self, text: &mut Text, more: &str) {
+        if self.grow(more.len()) {
+            let span = self.write(more);
+            return self.extend(text, span);
+        }
         if more.len() >= OWN {
             let span = self.own_chunk(more.to_owned());
             return self.extend(text, span);
@@ -363,9 +412,22 @@ impl Arena {
         self.current.capacity() - self.current.len()
     }
 
+    /// Makes room for `len` bytes in the chunk that is being filled; says whether there is.
+    #[cold]
+    fn grow(&mut self, len: usize) -> bool {
+        let size = self.current.capacity();
+        let needed = self.current.len() + len;
+        if self.at == NONE || needed > CHUNK {
+            return false;
+        }
+        let size = (size + size.clamp(FIRST, STEP)).clamp(needed, CHUNK);
+        self.current.reserve_exact(size - self.current.len());
+        true
+    }
+
     /// Begins a new chunk with room for `len` bytes at least.
     fn turn(&mut self, len: usize) {
-        let size = (2 * self.current.capacity()).clamp(FIRST_CHUNK, CHUNK);
+        let size = self.current.capacity().clamp(FIRST, STEP);
         let full = std::mem::replace(&mut self.current, String::with_capacity(size.max(len)));
         self.close(full);
         self.at = self.chunks.push(None) as u32;

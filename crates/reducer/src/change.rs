@@ -158,7 +158,7 @@ impl Transcript {
         let mut slots = vec![Slot::Session, Slot::Status];
         let entries = self.entries.numbers();
         for id in entries.map(|at| EntryId::new(at as u32)) {
-            if !self.entries[id.at()].is_removed {
+            if !self.entries.at(id.at()).is_removed {
                 slots.push(Slot::Entry(id.number()));
                 slots.extend(
                     self.live_blocks(id)
@@ -167,7 +167,7 @@ impl Transcript {
             }
         }
         let calls = self.calls.numbers();
-        let calls = calls.filter(|&at| self.calls[at].standing != Standing::Removed);
+        let calls = calls.filter(|&at| self.calls.at(at).standing != Standing::Removed);
         slots.extend(calls.map(|at| Slot::Call(at as u32)));
         let tasks = self.tasks.numbers();
         slots.extend(tasks.map(|at| Slot::Task(at as u32)));
@@ -288,7 +288,7 @@ impl<'a> Changes<'a> {
 
     fn entry(&self, id: EntryId) -> Change<'a> {
         let it = self.transcript;
-        if it.entries[id.at()].is_removed {
+        if it.entries.at(id.at()).is_removed {
             return Change::EntryRemoved { entry: id };
         }
         let view = Entry::new(it, id);
@@ -300,7 +300,7 @@ impl<'a> Changes<'a> {
     }
 
     fn block(&self, id: BlockId) -> Change<'a> {
-        let record = &self.transcript.blocks[id.at()];
+        let record = self.transcript.blocks.at(id.at());
         if record.is_removed {
             return Change::BlockRemoved { block: id };
         }
@@ -314,7 +314,7 @@ impl<'a> Changes<'a> {
     fn text(&self, id: BlockId, from: u32) -> Change<'a> {
         let block = Block::new(self.transcript, id);
         match block.text() {
-            Some(text) if !self.transcript.blocks[id.at()].is_removed => Change::Append {
+            Some(text) if !self.transcript.blocks.at(id.at()).is_removed => Change::Append {
                 block: id,
                 from,
                 text: text.starting_at(from),

@@ -237,7 +237,7 @@ impl Feed {
             assert_eq!(it.live_count(entry) as usize, live.len());
             let drafted = live
                 .into_iter()
-                .filter(|id| it.blocks[id.at()].is_drafted());
+                .filter(|id| it.blocks.at(id.at()).is_drafted());
             assert!(it.drafted_blocks(entry).eq(drafted));
             let counted = it.message(entry).map_or(0, |message| message.drafted);
             assert_eq!(counted as usize, it.drafted_blocks(entry).count());

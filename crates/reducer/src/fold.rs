@@ -73,9 +73,8 @@ impl Transcript {
         match &event.body {
             // What an echo means depends on what it says.
             Body::User(user) if user.is_replay => false,
-            Body::Assistant(_) | Body::User(_) | Body::Result(_) => {
-                self.uuids.is_known(uuid) && !self.is_page
-            }
+            Body::Assistant(_) => self.uuids.is_known(uuid, true) && !self.is_page,
+            Body::User(_) | Body::Result(_) => self.uuids.is_known(uuid, false) && !self.is_page,
             _ => self.uuids.is_repeated(uuid) && !self.is_page,
         }
     }

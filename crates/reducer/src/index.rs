@@ -6,6 +6,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use crate::buckets::Buckets;
+
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
@@ -22,43 +24,37 @@ pub(crate) enum Kind {
 }
 
 /// A name, hashed. The record that it may stand for knows whether it does, so that the index holds
-/// no names: eight bytes for each.
+/// no names: seven bytes for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     kind: Kind,
-    hash: u32,
+    hash: [u8; 3],
 }
 
 impl Key {
     pub(crate) fn new(kind: Kind, scope: u32, name: &str) -> Self {
         // The seed is fixed: the same stream gives the same transcript, byte for byte.
         let hash = FixedState::with_seed(u64::from(scope)).hash_one(name);
-        let hash = (hash >> 32) as u32;
+        let [.., a, b, c] = hash.to_le_bytes();
+        let hash = [a, b, c];
         Self { kind, hash }
     }
-}
 
-#[derive(Clone, Copy, Debug)]
-struct Named {
-    hash: u32,
-    id: u32,
-}
-
-impl Named {
-    fn hash(&self) -> u64 {
-        spread(self.hash)
+    /// Its hash, and an id.
+    const fn with(self, id: u32) -> [u8; 7] {
+        let ([a, b, c], [d, e, f, g]) = (self.hash, id.to_le_bytes());
+        [a, b, c, d, e, f, g]
     }
 }
 
-/// The table looks at both ends of a hash.
-const fn spread(hash: u32) -> u64 {
-    (hash as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+fn id_of(&[.., d, e, f, g]: &[u8; 7]) -> u32 {
+    u32::from_le_bytes([d, e, f, g])
 }
 
 /// Ids by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
-    names: [HashTable<Named>; 5],
+    names: [Buckets<3, 7>; 5],
     is_absent: bool,
 }
 
@@ -75,33 +71,23 @@ impl Index {
         self.is_absent
     }
 
-    fn names(&self, kind: Kind) -> &HashTable<Named> {
-        &self.names[kind as usize]
-    }
-
     /// The id with this key that `is_it`: keys of two names may be the same.
     #[inline]
     pub(crate) fn find(&self, key: Key, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        let same = |it: &Named| it.hash == key.hash && is_it(it.id);
-        let found = self.names(key.kind).find(spread(key.hash), same);
-        found.map(|it| it.id)
+        let names = &self.names[key.kind as usize];
+        let found = names.find(&key.hash, |named| is_it(id_of(named)));
+        found.map(id_of)
     }
 
     /// Adds an id whose name is not there yet.
     pub(crate) fn insert(&mut self, key: Key, id: u32) {
-        let named = Named { hash: key.hash, id };
-        self.names[key.kind as usize].insert_unique(named.hash(), named, Named::hash);
+        self.names[key.kind as usize].insert(&key.with(id));
     }
-}
 
-impl Index {
     /// Forgets a name.
     pub(crate) fn remove(&mut self, key: Key, id: u32) {
-        let same = |it: &Named| it.hash == key.hash && it.id == id;
-        let names = &mut self.names[key.kind as usize];
-        if let Ok(named) = names.find_entry(spread(key.hash), same) {
-            named.remove();
-        }
+        let named = key.with(id);
+        self.names[key.kind as usize].remove(&key.hash, |it| *it == named);
     }
 }
 
@@ -110,8 +96,10 @@ impl Index {
 pub(crate) enum Brought {
     /// An entry: a prompt or a result.
     Entry(u32),
-    /// Blocks of this entry.
+    /// Blocks of a message, of which this is the first.
     Blocks(u32),
+    /// This message, but no blocks.
+    Message(u32),
     /// Nothing that could be taken back.
     Nothing,
 }
@@ -140,6 +128,13 @@ impl Uuid {
             first,
             second: second as u32,
         }
+    }
+
+    fn bytes(self) -> [u8; 12] {
+        let mut bytes = [0; 12];
+        bytes[..8].copy_from_slice(&self.first.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.second.to_le_bytes());
+        bytes
     }
 }
 
@@ -173,45 +168,68 @@ const fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// What a line brought, in 16 bytes.
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    first: u64,
-    second: u32,
-    /// The id, doubled, and one more for blocks.
-    brought: u32,
+/// Lines that came before.
+///
+/// One that brought something takes four bytes more: four times the id, and what it names. Most
+/// lines of results brought nothing that could be taken back.
+#[derive(Debug, Default)]
+struct Lines {
+    empty: Buckets<12, 12>,
+    full: Buckets<12, 16>,
 }
 
-/// A line that brought nothing.
-const NOTHING: u32 = u32::MAX;
+impl Lines {
+    const fn len(&self) -> usize {
+        self.empty.len() + self.full.len()
+    }
 
-impl Line {
-    const fn new(uuid: Uuid, brought: Brought) -> Self {
-        Self {
-            first: uuid.first,
-            second: uuid.second,
-            brought: match brought {
-                Brought::Entry(id) => id << 1,
-                Brought::Blocks(id) => id << 1 | 1,
-                Brought::Nothing => NOTHING,
-            },
+    fn find(&self, uuid: Uuid) -> Option<Brought> {
+        let key = uuid.bytes();
+        if let Some([.., a, b, c, d]) = self.full.find(&key, |_| true) {
+            return Some(Brought::of(u32::from_le_bytes([*a, *b, *c, *d])));
         }
+        let found = self.empty.find(&key, |_| true);
+        found.map(|_| Brought::Nothing)
     }
 
-    const fn brought(self) -> Brought {
-        match (self.brought, self.brought & 1) {
-            (NOTHING, _) => Brought::Nothing,
-            (id, 0) => Brought::Entry(id >> 1),
-            (id, _) => Brought::Blocks(id >> 1),
+    /// Adds a line that is not there, or says anew what it brought.
+    fn note(&mut self, uuid: Uuid, brought: Brought) {
+        let key = uuid.bytes();
+        let Some(number) = brought.number() else {
+            if self.find(uuid).is_none() {
+                self.empty.insert(&key);
+            }
+            return;
+        };
+        self.empty.remove(&key, |_| true);
+        let [a, b, c, d] = number.to_le_bytes();
+        if let Some([.., e, f, g, h]) = self.full.find_mut(&key) {
+            [*e, *f, *g, *h] = [a, b, c, d];
+            return;
         }
+        let mut line = [0; 16];
+        line[..12].copy_from_slice(&key);
+        line[12..].copy_from_slice(&[a, b, c, d]);
+        self.full.insert(&line);
+    }
+}
+
+impl Brought {
+    const fn number(self) -> Option<u32> {
+        Some(match self {
+            Self::Entry(id) => id << 2,
+            Self::Blocks(id) => id << 2 | 1,
+            Self::Message(id) => id << 2 | 2,
+            Self::Nothing => return None,
+        })
     }
 
-    fn is_of(&self, uuid: Uuid) -> bool {
-        self.first == uuid.first && self.second == uuid.second
-    }
-
-    const fn hash(&self) -> u64 {
-        self.first
+    const fn of(number: u32) -> Self {
+        match (number >> 2, number & 3) {
+            (id, 0) => Self::Entry(id),
+            (id, 1) => Self::Blocks(id),
+            (id, _) => Self::Message(id),
+        }
     }
 }
 
@@ -221,9 +239,9 @@ impl Line {
 /// else, above all the deltas of a draft, is kept in a window of fixed size.
 #[derive(Debug, Default)]
 pub(crate) struct Uuids {
-    lines: HashTable<Line>,
+    lines: Lines,
     /// Lines before those; none while they are kept for good.
-    older: HashTable<Line>,
+    older: Lines,
     /// The first uuids of a session, hashed: a short one needs no more.
     few: HashTable<u64>,
     /// The newest uuids, hashed, each where its hash says; empty while there are few.
@@ -240,35 +258,23 @@ const FEW: usize = 448;
 
 impl Uuids {
     pub(crate) fn line(&self, uuid: Uuid) -> Option<Brought> {
-        let same = |it: &Line| it.is_of(uuid);
-        let found = self.lines.find(uuid.first, same);
-        let found = found.or_else(|| self.older.find(uuid.first, same));
-        found.map(|it| it.brought())
+        let found = self.lines.find(uuid);
+        found.or_else(|| self.older.find(uuid))
     }
 
     /// Notes what a line brought; the newest line of a uuid counts.
     pub(crate) fn note(&mut self, uuid: Uuid, brought: Brought) {
-        let line = Line::new(uuid, brought);
-        let same = |it: &Line| it.is_of(uuid);
-        match self.lines.entry(uuid.first, same, Line::hash) {
-            Entry::Occupied(mut known) => *known.get_mut() = line,
-            Entry::Vacant(free) => drop(free.insert(line)),
-        }
+        self.lines.note(uuid, brought);
     }
 
-    /// Whether a line with this uuid came before; it is kept from now on.
-    pub(crate) fn is_known(&mut self, uuid: Uuid) -> bool {
-        let same = |it: &Line| it.is_of(uuid);
-        if !self.older.is_empty() && self.older.find(uuid.first, same).is_some() {
-            return true;
+    /// Whether a line with this uuid came before. It is kept from now on, unless `is_noted_later`,
+    /// with what it brought.
+    pub(crate) fn is_known(&mut self, uuid: Uuid, is_noted_later: bool) -> bool {
+        let is_known = self.line(uuid).is_some();
+        if !is_known && !is_noted_later {
+            self.lines.empty.insert(&uuid.bytes());
         }
-        match self.lines.entry(uuid.first, same, Line::hash) {
-            Entry::Occupied(_) => true,
-            Entry::Vacant(free) => {
-                free.insert(Line::new(uuid, Brought::Nothing));
-                false
-            }
-        }
+        is_known
     }
 
     /// Forgets the oldest lines, so that `most` of them and as many again are kept at most.
@@ -331,7 +337,8 @@ mod tests {
         ]
         .map(Uuid::new);
         uuids.note(one, Brought::Entry(1));
-        assert!(!uuids.is_known(two) && uuids.is_known(two));
+        assert!(!uuids.is_known(two, false) && uuids.is_known(two, false));
+        assert!(!uuids.is_known(three, true));
         uuids.note(one, Brought::Blocks(2));
         assert_eq!(uuids.line(one), Some(Brought::Blocks(2)));
         assert_eq!(uuids.line(two), Some(Brought::Nothing));

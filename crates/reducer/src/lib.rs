@@ -91,6 +91,7 @@
 //! where they belong. [`Mirror`] puts them together again.
 
 mod arena;
+mod buckets;
 mod change;
 #[cfg(test)]
 mod feed;
@@ -104,6 +105,7 @@ mod mirror;
 mod names;
 mod number;
 mod record;
+mod shelf;
 mod snapshot;
 mod state;
 mod store;

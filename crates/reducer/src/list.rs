@@ -1,10 +1,10 @@
 //! Lists whose records point at each other, in the order of their ids.
 
 use crate::record::{Beside, CallId, CallRecord, Ends, EntryId, EntryRecord};
-use crate::store::Store;
+use crate::shelf::{Packed, Shelf};
 
 /// A record that stands in a list.
-pub(crate) trait Listed: Clone {
+pub(crate) trait Listed: Packed {
     type Id: Copy + Ord;
 
     fn at(id: Self::Id) -> usize;
@@ -38,36 +38,36 @@ listed!(EntryRecord, EntryId);
 listed!(CallRecord, CallId);
 
 /// Puts a record into its place in a list, which is the end nearly always.
-pub(crate) fn insert<R: Listed>(store: &mut Store<R>, ends: &mut Ends<R::Id>, id: R::Id) {
+pub(crate) fn insert<R: Listed>(store: &mut Shelf<R>, ends: &mut Ends<R::Id>, id: R::Id) {
     let (mut before, mut next) = (ends.last, None);
     while let Some(last) = before.filter(|&last| last > id) {
         next = before;
-        before = store[R::at(last)].beside().before;
+        before = store.at(R::at(last)).beside().before;
     }
-    *store[R::at(id)].beside_mut() = Beside { before, next };
+    *store.at_mut(R::at(id)).beside_mut() = Beside { before, next };
     join(store, ends, before, Some(id));
     join(store, ends, Some(id), next);
 }
 
 /// Takes a record out of its list.
-pub(crate) fn remove<R: Listed>(store: &mut Store<R>, ends: &mut Ends<R::Id>, id: R::Id) {
-    let Beside { before, next } = *store[R::at(id)].beside();
+pub(crate) fn remove<R: Listed>(store: &mut Shelf<R>, ends: &mut Ends<R::Id>, id: R::Id) {
+    let Beside { before, next } = *store.at(R::at(id)).beside();
     join(store, ends, before, next);
 }
 
 /// Makes two neighbours; none stands for what is beyond an end.
 fn join<R: Listed>(
-    store: &mut Store<R>,
+    store: &mut Shelf<R>,
     ends: &mut Ends<R::Id>,
     before: Option<R::Id>,
     next: Option<R::Id>,
 ) {
     match before {
-        Some(before) => store[R::at(before)].beside_mut().next = next,
+        Some(before) => store.at_mut(R::at(before)).beside_mut().next = next,
         None => ends.first = next,
     }
     match next {
-        Some(next) => store[R::at(next)].beside_mut().before = before,
+        Some(next) => store.at_mut(R::at(next)).beside_mut().before = before,
         None => ends.last = before,
     }
 }
@@ -75,12 +75,12 @@ fn join<R: Listed>(
 /// The ids of a list.
 #[derive(Debug)]
 pub(crate) struct Walk<'a, R: Listed> {
-    store: &'a Store<R>,
+    store: &'a Shelf<R>,
     ends: Ends<R::Id>,
 }
 
 impl<'a, R: Listed> Walk<'a, R> {
-    pub(crate) const fn new(store: &'a Store<R>, ends: Ends<R::Id>) -> Self {
+    pub(crate) const fn new(store: &'a Shelf<R>, ends: Ends<R::Id>) -> Self {
         Self { store, ends }
     }
 
@@ -98,7 +98,7 @@ impl<R: Listed> Iterator for Walk<'_, R> {
         if self.is_last(id) {
             self.ends = Ends::default();
         } else {
-            self.ends.first = self.store[R::at(id)].beside().next;
+            self.ends.first = self.store.at(R::at(id)).beside().next;
         }
         Some(id)
     }
@@ -110,7 +110,7 @@ impl<R: Listed> DoubleEndedIterator for Walk<'_, R> {
         if self.is_last(id) {
             self.ends = Ends::default();
         } else {
-            self.ends.last = self.store[R::at(id)].beside().before;
+            self.ends.last = self.store.at(R::at(id)).beside().before;
         }
         Some(id)
     }

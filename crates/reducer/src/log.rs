@@ -1,6 +1,10 @@
 //! Which records changed, in order, each at most once between two readings.
 
+mod page;
+
 use std::collections::VecDeque;
+
+use page::{PAGE, Page};
 
 use crate::number::U48;
 
@@ -47,7 +51,7 @@ impl From<Revision> for Cursor {
     }
 }
 
-/// Longest history that is kept, in changes of 8 bytes. A reader that is further behind gets a
+/// Longest history that is kept, in changes of a byte or two. A reader that is further behind gets a
 /// reset, which by then is cheaper than the changes.
 const HISTORY: usize = 1 << 16;
 
@@ -73,8 +77,8 @@ pub(crate) struct Record {
     pub(crate) from: u32,
 }
 
-/// A record as it is kept: its id, and either where a text changed or what else it is.
-#[derive(Clone, Copy, Debug)]
+/// A record as it is kept at first: its id, and either where a text changed or what else it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kept {
     id: u32,
     rest: u32,
@@ -82,6 +86,9 @@ struct Kept {
 
 /// Marks in the second half what is no text; the kind is below it.
 const OTHER: u32 = 1 << 31;
+
+/// The kind of a text.
+const TEXT: usize = 9;
 
 impl Kept {
     const fn new(record: Record) -> Self {
@@ -124,6 +131,22 @@ impl Kept {
         Record { slot, from: 0 }
     }
 
+    /// Its kind, and of a text from which byte on it changed.
+    const fn kind(self) -> (usize, Option<u32>) {
+        match self.rest {
+            OTHER.. => ((self.rest - OTHER) as usize, None),
+            from => (TEXT, Some(from)),
+        }
+    }
+
+    fn of_kind(kind: usize, id: u32, from: impl FnOnce() -> u32) -> Self {
+        let rest = match kind {
+            TEXT => beginning(from()),
+            _ => OTHER | kind as u32,
+        };
+        Self { id, rest }
+    }
+
     /// The text changed from an earlier byte on.
     fn lower(&mut self, from: u32) {
         if self.rest < OTHER {
@@ -144,7 +167,11 @@ pub(crate) struct Stamp(U48);
 
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    records: VecDeque<Kept>,
+    /// Older records, and how many of the first page were given up.
+    pages: VecDeque<Page>,
+    pruned: usize,
+    /// The newest records.
+    newest: Vec<Kept>,
     /// Revision of what stood before the first record.
     start: u64,
     /// Revision of the last reading: what was logged behind it need not be logged again.
@@ -161,8 +188,12 @@ impl Log {
         }
     }
 
+    fn len(&self) -> usize {
+        self.pages.len() * PAGE - self.pruned + self.newest.len()
+    }
+
     pub(crate) fn revision(&self) -> Revision {
-        Revision(self.start + self.records.len() as u64)
+        Revision(self.start + self.len() as u64)
     }
 
     pub(crate) fn note(&mut self, stamp: &mut Stamp, slot: Slot) {
@@ -176,25 +207,50 @@ impl Log {
         stamp.0.get() > self.sealed
     }
 
-    /// Notes that a text changed from byte `from` on.
-    pub(crate) fn note_text(&mut self, stamp: &mut Stamp, block: u32, from: u32) {
+    /// Notes that a text of `before` bytes changed from byte `from` on.
+    pub(crate) fn note_text(&mut self, stamp: &mut Stamp, block: u32, from: u32, before: u32) {
         if !self.is_fresh(*stamp) {
             let slot = Slot::Text(block);
             return self.push(stamp, Record { slot, from });
         }
+        // What was logged lies within the text: one that only grew changed behind it.
+        if from < before {
+            self.lower(*stamp, from);
+        }
+    }
+
+    #[cold]
+    fn lower(&mut self, stamp: Stamp, from: u32) {
         // A record that was pruned is behind every cursor that could ask for it.
-        let place = (stamp.0.get() - 1).checked_sub(self.start);
-        if let Some(record) = place.and_then(|at| self.records.get_mut(at as usize)) {
+        let Some(place) = (stamp.0.get() - 1).checked_sub(self.start) else {
+            return;
+        };
+        let place = place as usize + self.pruned;
+        if let Some(page) = self.pages.get_mut(place / PAGE) {
+            let mut records: Vec<Kept> = page.records().collect();
+            if let Some(record) = records.get_mut(place % PAGE) {
+                record.lower(from);
+            }
+            *page = Page::of(records.into_iter());
+        } else if let Some(record) = self.newest.get_mut(place - self.pages.len() * PAGE) {
             record.lower(from);
         }
     }
 
     fn push(&mut self, stamp: &mut Stamp, record: Record) {
-        if self.records.len() == HISTORY {
-            self.records.pop_front();
+        if self.len() == HISTORY {
             self.start += 1;
+            self.pruned += 1;
+            if self.pruned == PAGE {
+                self.pages.pop_front();
+                self.pruned = 0;
+            }
         }
-        self.records.push_back(Kept::new(record));
+        if self.newest.len() == 2 * PAGE {
+            let page = Page::of(self.newest.drain(..PAGE));
+            self.pages.push_back(page);
+        }
+        self.newest.push(Kept::new(record));
         stamp.0 = U48::new(self.revision().0);
     }
 
@@ -213,8 +269,14 @@ impl Log {
         let revision = self.revision();
         self.sealed = revision.0;
         let from = (cursor.0.0).checked_sub(self.start)?;
-        let records = (cursor.0 <= revision).then_some(&self.records)?;
-        Some(records.range(from as usize..).map(|it| it.record()))
+        if cursor.0 > revision {
+            return None;
+        }
+        let place = from as usize + self.pruned;
+        let page = self.pages.len().min(place / PAGE);
+        let pages = self.pages.range(page..).flat_map(Page::records);
+        let records = pages.chain(self.newest.iter().copied());
+        Some(records.skip(place - page * PAGE).map(Kept::record))
     }
 }
 
@@ -255,10 +317,53 @@ mod tests {
     #[test]
     fn a_text_remembers_the_first_byte_that_changed() {
         let (mut log, mut stamp) = (Log::default(), Stamp::default());
-        log.note_text(&mut stamp, 4, 10);
-        log.note_text(&mut stamp, 4, 20);
-        log.note_text(&mut stamp, 4, 7);
+        log.note_text(&mut stamp, 4, 10, 10);
+        log.note_text(&mut stamp, 4, 20, 20);
+        log.note_text(&mut stamp, 4, 7, 30);
         assert_eq!(read(&mut log, 0), Some(vec![(Slot::Text(4), 7)]));
+    }
+
+    #[test]
+    fn a_text_that_was_logged_long_ago_remembers_it_too() {
+        let (mut log, mut stamp) = (Log::default(), Stamp::default());
+        log.note_text(&mut stamp, 4, 1000, 1000);
+        for n in 0..10_000 {
+            log.note(&mut Stamp::default(), Slot::Call(n));
+        }
+        log.note_text(&mut stamp, 4, 300, 2000);
+        let records = read(&mut log, 0).expect("a short history");
+        assert_eq!((records[0], records.len()), ((Slot::Text(4), 300), 10_001));
+    }
+
+    #[test]
+    fn what_was_logged_long_ago_comes_back_from_any_place() {
+        let mut log = Log::default();
+        let mut seed: u32 = 1;
+        let mut slots = Vec::new();
+        for n in 0..10 * PAGE as u32 {
+            seed = seed.wrapping_mul(0x9e37_79b1).wrapping_add(n);
+            let id = if seed >> 30 == 0 { seed >> 2 } else { n };
+            let from = seed >> (seed % 32);
+            let slot = match seed >> 8 & 7 {
+                0 => Slot::Stats,
+                1 | 2 => Slot::Text(id),
+                3 => Slot::Entry(id),
+                4 => Slot::Call(id),
+                5 => Slot::Permission(id),
+                _ => Slot::Block(id),
+            };
+            let is_text = matches!(slot, Slot::Text(_));
+            slots.push((slot, if is_text { beginning(from) } else { 0 }));
+            if is_text {
+                log.note_text(&mut Stamp::default(), id, from, from);
+            } else {
+                log.note(&mut Stamp::default(), slot);
+            }
+        }
+        for cursor in (0..=slots.len()).step_by(37) {
+            let records = read(&mut log, cursor as u64);
+            assert_eq!(records.as_deref(), slots.get(cursor..), "{cursor}");
+        }
     }
 
     #[test]

@@ -14,6 +14,15 @@ impl Name {
     pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
     }
+
+    pub(crate) const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The name with this number.
+    pub(crate) const fn of(number: u32) -> Self {
+        Self(number)
+    }
 }
 
 /// Names by their number. They are few and stay as long as the transcript; copies share them.

@@ -1,5 +1,7 @@
 //! The records that a transcript is made of. They hold ids and spans, never text.
 
+mod row;
+
 use std::fmt;
 use std::num::NonZeroU32;
 
@@ -197,8 +199,8 @@ pub(crate) struct BlockRecord {
     pub(crate) next: Option<BlockId>,
     /// `index` in the API's stream.
     pub(crate) index: u32,
-    /// Hash of the uuid of the line that brought it, for `supersedes`.
-    pub(crate) line: u32,
+    /// The first block of the line that brought it, for `supersedes`; none before its line.
+    pub(crate) line: Option<BlockId>,
     pub(crate) body: BlockBody,
     pub(crate) stage: Stage,
     pub(crate) is_removed: bool,

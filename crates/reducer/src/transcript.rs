@@ -18,6 +18,7 @@ use crate::record::{
     BlockRecord, CallId, CallRecord, EntryBody, EntryId, EntryRecord, PermissionRecord, TaskRecord,
     ThreadId, ThreadRecord, ToolResultRecord,
 };
+use crate::shelf::Shelf;
 use crate::state::ErrorKind;
 use crate::store::Store;
 use crate::window::{Ids, Keeper, What};
@@ -33,10 +34,10 @@ pub struct Transcript {
     pub(crate) log: Log,
     pub(crate) names: Names,
     pub(crate) threads: Store<ThreadRecord>,
-    pub(crate) entries: Store<EntryRecord>,
-    pub(crate) blocks: Store<BlockRecord>,
-    pub(crate) calls: Store<CallRecord>,
-    pub(crate) results: Store<ToolResultRecord>,
+    pub(crate) entries: Shelf<EntryRecord>,
+    pub(crate) blocks: Shelf<BlockRecord>,
+    pub(crate) calls: Shelf<CallRecord>,
+    pub(crate) results: Shelf<ToolResultRecord>,
     pub(crate) tasks: Store<TaskRecord>,
     pub(crate) permissions: Store<PermissionRecord>,
     pub(crate) drafts: Vec<Draft>,
@@ -104,10 +105,10 @@ impl Transcript {
             log: Log::default(),
             names: Names::default(),
             threads: Store::default(),
-            entries: Store::default(),
-            blocks: Store::default(),
-            calls: Store::default(),
-            results: Store::default(),
+            entries: Shelf::default(),
+            blocks: Shelf::default(),
+            calls: Shelf::default(),
+            results: Shelf::default(),
             tasks: Store::default(),
             permissions: Store::default(),
             drafts: Vec::new(),
@@ -305,7 +306,7 @@ impl Transcript {
     // Names.
 
     pub(crate) fn message_named(&self, key: Key, thread: ThreadId, name: &str) -> Option<EntryId> {
-        let is_it = |id: u32| match self.entries.get(id as usize) {
+        let is_it = |id: u32| match self.entries.get(id as usize).as_deref() {
             Some(EntryRecord {
                 thread: its,
                 body: EntryBody::Assistant(message),
@@ -318,7 +319,7 @@ impl Transcript {
 
     pub(crate) fn call_named(&self, id: &str) -> Option<CallId> {
         if self.index.is_absent() {
-            let is_it = |&at: &usize| self.arena.str(self.calls[at].id) == id;
+            let is_it = |&at: &usize| self.arena.str(self.calls.at(at).id) == id;
             let found = self.calls.numbers().rev().find(is_it);
             return found.map(|at| CallId::new(at as u32));
         }

@@ -156,7 +156,7 @@ impl<'a> Thread<'a> {
     pub fn entries(self) -> impl DoubleEndedIterator<Item = Entry<'a>> + use<'a> {
         let transcript = self.transcript;
         let entries = transcript.entries_of(self.id);
-        let entries = entries.filter(|id| !transcript.entries[id.at()].is_removed);
+        let entries = entries.filter(|id| !transcript.entries.at(id.at()).is_removed);
         entries.map(|id| Entry::new(transcript, id))
     }
 
@@ -283,7 +283,7 @@ impl Transcript {
     pub(crate) fn raw_in(&self, thread: ThreadId, levels: usize, text: Text) -> Raw<'_> {
         let holder = |&thread: &ThreadId| {
             let call = self.threads[thread.at()].call?;
-            Some(self.calls[call.at()].thread)
+            Some(self.calls.at(call.at()).thread)
         };
         let agents = std::iter::successors(Some(thread), holder).count() - 1;
         Raw {

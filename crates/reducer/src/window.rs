@@ -311,11 +311,7 @@ impl Transcript {
     #[inline]
     pub(crate) fn reach_entry(&mut self, id: EntryId) {
         if id.at() < self.marked.entry {
-            self.reach(
-                |ids| ids.entry,
-                id.at(),
-                |seed, at| seed.entries.get(at).is_some(),
-            );
+            self.reach(|ids| ids.entry, id.at(), |seed, at| seed.entries.has(at));
         }
     }
 
@@ -323,11 +319,7 @@ impl Transcript {
     #[inline]
     pub(crate) fn reach_call(&mut self, id: CallId) {
         if id.at() < self.marked.call {
-            self.reach(
-                |ids| ids.call,
-                id.at(),
-                |seed, at| seed.calls.get(at).is_some(),
-            );
+            self.reach(|ids| ids.call, id.at(), |seed, at| seed.calls.has(at));
         }
     }
 

@@ -22,21 +22,24 @@ impl Transcript {
         // stream, or reports that the call failed.
         self.void_draft_unless(thread, id, Stage::Final);
         let entry = self.message_entry(thread, id, message.model, here);
-        let line = line_key(event.uuid);
+        let mut line = None;
         for block in message.blocks() {
             let id = self.place(thread, entry, block);
-            self.blocks[id.at()].line = line;
+            self.blocks.at_mut(id.at()).line = Some(*line.get_or_insert(id));
         }
         if let MessageContent::Text(text) = message.content {
             let id = self.place_text(entry, text, BlockBody::Text);
-            self.blocks[id.at()].line = line;
+            self.blocks.at_mut(id.at()).line = Some(*line.get_or_insert(id));
         }
         if said.aborted {
             self.set_message(entry, MessageState::Aborted);
         }
         if let Some(uuid) = event.uuid {
-            self.uuids
-                .note(Uuid::new(&uuid.decode()), Brought::Blocks(entry.number()));
+            let brought = match line {
+                Some(first) => Brought::Blocks(first.number()),
+                None => Brought::Message(entry.number()),
+            };
+            self.uuids.note(Uuid::new(&uuid.decode()), brought);
         }
     }
 
@@ -75,13 +78,13 @@ impl Transcript {
             return self.append_final(entry, body);
         };
         self.finalize(id);
-        let block = &mut self.blocks[id.at()];
+        let block = self.blocks.at_mut(id.at());
         block.high = 0;
         if let Some(old) = block.body.text_mut() {
             let before = self.arena.len(*old);
             let kept = self.arena.replace(old, said);
             if kept < before || kept < self.arena.len(*old) {
-                self.touch_text(id, kept);
+                self.touch_text(id, kept, before);
             }
         }
         id
@@ -92,7 +95,7 @@ impl Transcript {
             return self.append_final(entry, body);
         };
         self.finalize(id);
-        let block = &mut self.blocks[id.at()];
+        let block = self.blocks.at_mut(id.at());
         if block.body != body {
             block.body = body;
             self.touch_block(id);
@@ -109,7 +112,7 @@ impl Transcript {
     /// otherwise the draft that says the same, otherwise the first that is left.
     fn awaited(&self, entry: EntryId, like: BlockBody, said: Str<'_>) -> Option<BlockId> {
         let waits = |id: &BlockId| {
-            let block = &self.blocks[id.at()];
+            let block = self.blocks.at(id.at());
             block.stage != Stage::Final && block.body.is_like(like)
         };
         let draft = self.drafts.iter().find(|draft| draft.entry == entry);
@@ -120,7 +123,7 @@ impl Transcript {
         let waiting = || self.drafted_blocks(entry).filter(waits);
         let first = waiting().next()?;
         let text = said.decode();
-        let says_it = |id: &BlockId| match self.blocks[id.at()].body {
+        let says_it = |id: &BlockId| match self.blocks.at(id.at()).body {
             BlockBody::Text(old) | BlockBody::Thinking(old) => self.arena.text(old) == *text,
             _ => false,
         };
@@ -132,20 +135,30 @@ impl Transcript {
         let uuids = uuids.into_iter().flat_map(RawJson::elements);
         for uuid in uuids.filter_map(RawJson::as_str) {
             match self.uuids.line(Uuid::new(&uuid.decode())) {
-                Some(Brought::Blocks(entry)) => {
-                    let (entry, line) = (EntryId::new(entry), line_key(Some(uuid)));
-                    let its = |id: &BlockId| self.blocks[id.at()].line == line;
-                    let its = self.live_blocks(entry).filter(its).collect();
-                    self.remove_blocks(its);
-                    if self.live_count(entry) == 0 {
-                        self.remove_entry(entry);
-                    }
-                }
+                Some(Brought::Blocks(first)) => self.retract_blocks(BlockId::new(first)),
+                Some(Brought::Message(entry)) => self.remove_if_empty(EntryId::new(entry)),
                 Some(Brought::Entry(entry)) if self.is_user(EntryId::new(entry)) => {
                     self.remove_entry(EntryId::new(entry));
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Takes back the blocks of a line, of which `first` is the first.
+    fn retract_blocks(&mut self, first: BlockId) {
+        let Some(entry) = self.blocks.get(first.at()).map(|block| block.entry) else {
+            return;
+        };
+        let its = |id: &BlockId| self.blocks.at(id.at()).line == Some(first);
+        let its = self.live_blocks(entry).filter(its).collect();
+        self.remove_blocks(its);
+        self.remove_if_empty(entry);
+    }
+
+    fn remove_if_empty(&mut self, entry: EntryId) {
+        if self.live_count(entry) == 0 {
+            self.remove_entry(entry);
         }
     }
 
@@ -159,7 +172,7 @@ impl Transcript {
         let any = !blocks.is_empty();
         for id in blocks {
             self.remove_block(id);
-            if let BlockBody::Call(call) = self.blocks[id.at()].body {
+            if let BlockBody::Call(call) = self.blocks.at(id.at()).body {
                 self.remove_call(call);
             }
         }
@@ -175,16 +188,8 @@ impl Transcript {
     ) -> bool {
         let drafted = self.drafted_blocks(entry);
         let void = drafted
-            .filter(|id| is_void(&self.blocks[id.at()]))
+            .filter(|id| is_void(&self.blocks.at(id.at())))
             .collect();
         self.remove_blocks(void)
     }
-}
-
-/// What is kept of a line's uuid beside its blocks.
-fn line_key(uuid: Option<Str<'_>>) -> u32 {
-    use std::hash::BuildHasher as _;
-    let hash =
-        |uuid: Str<'_>| foldhash::fast::FixedState::default().hash_one(&*uuid.decode()) as u32;
-    uuid.map_or(0, hash)
 }

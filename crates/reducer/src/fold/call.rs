@@ -39,10 +39,10 @@ impl Transcript {
             .call_by(key, &id)
             .unwrap_or_else(|| self.add_call(key, thread, &id, Standing::Announced));
         self.reach_call(call);
-        if self.calls[call.at()].standing == Standing::Placeholder {
+        if self.calls.at(call.at()).standing == Standing::Placeholder {
             self.adopt(call, thread);
         }
-        let record = &mut self.calls[call.at()];
+        let record = self.calls.at_mut(call.at());
         record.entry = record.entry.max(Some(entry));
         if record.name.is_empty() {
             record.name = self.names.keep(&tool.name.decode());
@@ -54,7 +54,7 @@ impl Transcript {
             if let Some(input) = tool.input {
                 self.set_input(call, input);
             }
-            if self.calls[call.at()].state == CallState::Pending {
+            if self.calls.at(call.at()).state == CallState::Pending {
                 let state = self.running_or_asking(&id);
                 self.set_call(call, state);
             }
@@ -64,7 +64,7 @@ impl Transcript {
 
     /// Brings back a call that was taken back with its draft.
     fn revive(&mut self, call: CallId) {
-        let record = &mut self.calls[call.at()];
+        let record = self.calls.at_mut(call.at());
         if record.standing == Standing::Removed {
             record.standing = Standing::Announced;
             let thread = record.thread.at();
@@ -75,11 +75,11 @@ impl Transcript {
     }
 
     pub(crate) fn set_input(&mut self, call: CallId, input: RawJson<'_>) {
-        let old = self.calls[call.at()].input;
+        let old = self.calls.at(call.at()).input;
         if !old.is_empty() && self.arena.text(old) == input.text() {
             return;
         }
-        self.calls[call.at()].input = self.arena.store_raw(input);
+        self.calls.at_mut(call.at()).input = self.arena.store_raw(input);
         self.touch_call(call);
     }
 
@@ -118,7 +118,7 @@ impl Transcript {
 
     /// A call whose sub-agent or result came first is announced at last.
     fn adopt(&mut self, call: CallId, thread: ThreadId) {
-        let record = &mut self.calls[call.at()];
+        let record = self.calls.at_mut(call.at());
         record.standing = Standing::Announced;
         let old = record.thread;
         if record.result.is_none() {
@@ -134,11 +134,11 @@ impl Transcript {
         if new != old {
             list::remove(&mut self.calls, &mut self.threads[old.at()].calls, call);
             list::insert(&mut self.calls, &mut self.threads[new.at()].calls, call);
-            self.calls[call.at()].thread = new;
+            self.calls.at_mut(call.at()).thread = new;
             self.raise(new, height);
             self.touch_below(call);
         }
-        if self.calls[call.at()].state.is_open() {
+        if self.calls.at(call.at()).state.is_open() {
             self.threads[new.at()].open.push(call);
             self.touch_status();
         }
@@ -147,11 +147,11 @@ impl Transcript {
 
     /// What a sub-agent holds lies at another depth, of which its JSON may depend.
     fn touch_below(&mut self, call: CallId) {
-        let mut threads: Vec<_> = self.calls[call.at()].subagent.into_iter().collect();
+        let mut threads: Vec<_> = self.calls.at(call.at()).subagent.into_iter().collect();
         while let Some(thread) = threads.pop() {
             for call in self.calls_of(thread).collect::<Vec<_>>() {
                 self.touch_call(call);
-                threads.extend(self.calls[call.at()].subagent);
+                threads.extend(self.calls.at(call.at()).subagent);
             }
             for entry in self.entries_of(thread).collect::<Vec<_>>() {
                 self.touch_others(entry);
@@ -160,7 +160,7 @@ impl Transcript {
     }
 
     fn touch_others(&mut self, entry: EntryId) {
-        let is_other = |id: &BlockId| matches!(self.blocks[id.at()].body, BlockBody::Other(_));
+        let is_other = |id: &BlockId| matches!(self.blocks.at(id.at()).body, BlockBody::Other(_));
         let others: Vec<_> = self.live_blocks(entry).filter(is_other).collect();
         for block in others {
             self.touch_block(block);
@@ -175,7 +175,7 @@ impl Transcript {
             if holder == call {
                 return None;
             }
-            at = self.calls[holder.at()].thread;
+            at = self.calls.at(holder.at()).thread;
             depth += 1;
         }
         Some(depth)
@@ -189,7 +189,7 @@ impl Transcript {
             let Some(holder) = self.threads[at.at()].call else {
                 return;
             };
-            at = self.calls[holder.at()].thread;
+            at = self.calls.at(holder.at()).thread;
             height += 1;
         }
     }
@@ -211,11 +211,11 @@ impl Transcript {
 
     /// The thread of the sub-agent that a call holds.
     pub(crate) fn subagent(&mut self, call: CallId) -> ThreadId {
-        if let Some(thread) = self.calls[call.at()].subagent {
+        if let Some(thread) = self.calls.at(call.at()).subagent {
             return thread;
         }
         self.revive(call);
-        let holder = self.calls[call.at()].thread;
+        let holder = self.calls.at(call.at()).thread;
         if self
             .depth_outside(holder, call)
             .is_some_and(|depth| depth >= DEEPEST)
@@ -227,7 +227,7 @@ impl Transcript {
             call: Some(call),
             ..ThreadRecord::default()
         });
-        self.calls[call.at()].subagent = Some(thread);
+        self.calls.at_mut(call.at()).subagent = Some(thread);
         self.raise(holder, 1);
         self.touch_call(call);
         thread
@@ -257,7 +257,7 @@ impl Transcript {
     }
 
     pub(crate) fn set_call(&mut self, id: CallId, state: CallState) {
-        let record = &mut self.calls[id.at()];
+        let record = self.calls.at_mut(id.at());
         if record.state == state {
             return;
         }
@@ -275,12 +275,12 @@ impl Transcript {
     /// Closes a call, and with it everything that is open inside.
     pub(crate) fn close_call(&mut self, id: CallId, state: CallState, inside: CallState) {
         self.set_call(id, state);
-        let mut threads: Vec<_> = self.calls[id.at()].subagent.into_iter().collect();
+        let mut threads: Vec<_> = self.calls.at(id.at()).subagent.into_iter().collect();
         while let Some(thread) = threads.pop() {
             for call in std::mem::take(&mut self.threads[thread.at()].open) {
                 self.set_call(call, inside);
                 self.close_permission_of(call, PermissionState::Expired);
-                threads.extend(self.calls[call.at()].subagent);
+                threads.extend(self.calls.at(call.at()).subagent);
             }
         }
     }
@@ -295,7 +295,7 @@ impl Transcript {
 
     /// A call that was taken back before it did anything leaves no trace.
     pub(crate) fn remove_call(&mut self, id: CallId) {
-        let record = &mut self.calls[id.at()];
+        let record = self.calls.at_mut(id.at());
         if record.result.is_some()
             || record.subagent.is_some()
             || record.standing == Standing::Removed
@@ -322,14 +322,14 @@ impl Transcript {
             .call_by(key, &id)
             .unwrap_or_else(|| self.add_call(key, thread, &id, Standing::Placeholder));
         self.reach_call(call);
-        if self.calls[call.at()].result.is_some() {
+        if self.calls.at(call.at()).result.is_some() {
             return;
         }
         self.revive(call);
         let is_async = self.is_async(call, user);
         let record = self.store_result(result, is_async, here);
         let given = ResultId::new(self.results.push(record) as u32);
-        self.calls[call.at()].result = Some(given);
+        self.calls.at_mut(call.at()).result = Some(given);
         if result.is_error {
             self.reach_answers(call);
         }
@@ -345,7 +345,7 @@ impl Transcript {
             CallState::Interrupted
         };
         if end == Ending::Rejected {
-            let thread = self.calls[call.at()].thread;
+            let thread = self.calls.at(call.at()).thread;
             self.threads[thread.at()].rejected.push(call);
         }
         self.close_call(call, end.state(), inside);
@@ -372,7 +372,7 @@ impl Transcript {
     /// Whether the call started something in the background (observed, fact 14). Only agents are
     /// asked: the structured result of other tools may be megabytes.
     fn is_async(&self, call: CallId, user: &User<'_>) -> bool {
-        let name = self.names.str(self.calls[call.at()].name);
+        let name = self.names.str(self.calls.at(call.at()).name);
         if !matches!(name, "Agent" | "Task") {
             return false;
         }
@@ -426,8 +426,10 @@ impl Transcript {
 
     pub(crate) fn touch_call(&mut self, id: CallId) {
         self.change_call(id);
-        self.log
-            .note(&mut self.calls[id.at()].stamp, Slot::Call(id.number()));
+        self.log.note(
+            &mut self.calls.at_mut(id.at()).stamp,
+            Slot::Call(id.number()),
+        );
     }
 }
 

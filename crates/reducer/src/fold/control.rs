@@ -87,7 +87,7 @@ impl Transcript {
         self.touch_permission(id);
         self.touch_status();
         let waits = |call: &CallId| {
-            let call = &self.calls[call.at()];
+            let call = self.calls.at(call.at());
             call.state == CallState::AwaitingPermission
                 && !self.is_asked_for(self.arena.str(call.id))
         };
@@ -104,7 +104,7 @@ impl Transcript {
     /// The turn was cancelled: nobody on the main thread waits for an answer any more.
     pub(crate) fn expire_permissions(&mut self) {
         self.close_permissions_if(PermissionState::Expired, |it, id| match it.call_of(id) {
-            Some(call) => it.calls[call.at()].thread == ThreadId::MAIN,
+            Some(call) => it.calls.at(call.at()).thread == ThreadId::MAIN,
             None => it.permissions[id.at()].agent_id.is_none(),
         });
     }
@@ -167,7 +167,7 @@ impl Transcript {
     }
 
     fn is_for(&self, it: &PermissionRecord, call: CallId) -> bool {
-        let id = self.calls[call.at()].id;
+        let id = self.calls.at(call.at()).id;
         it.tool_use_id
             .is_some_and(|it| self.arena.str(it) == self.arena.str(id))
     }
@@ -186,7 +186,7 @@ impl Transcript {
     }
 
     fn is_open(&self, call: CallId) -> bool {
-        self.calls[call.at()].state.is_open()
+        self.calls.at(call.at()).state.is_open()
     }
 
     fn touch_permission(&mut self, id: PermissionId) {

@@ -105,7 +105,8 @@ impl Transcript {
             return entry;
         };
         self.reach_entry(found);
-        if std::mem::take(&mut self.entries[found.at()].is_removed) {
+        if self.entries.at(found.at()).is_removed {
+            self.entries.at_mut(found.at()).is_removed = false;
             self.touch_entry(found);
         }
         if let (Some(model), Some(message)) = (model, self.message_mut(found))
@@ -175,7 +176,7 @@ impl Transcript {
     /// The block of a draft at this index, until its line comes.
     fn drafted(&self, entry: EntryId, index: u32) -> Option<BlockId> {
         self.drafted_blocks(entry)
-            .find(|id| self.blocks[id.at()].index == index)
+            .find(|id| self.blocks.at(id.at()).index == index)
     }
 
     fn delta(
@@ -190,9 +191,9 @@ impl Transcript {
             return;
         };
         let open = self.drafts[at].open;
-        let known = open.filter(|open| self.blocks[open.at()].index == index);
+        let known = open.filter(|open| self.blocks.at(open.at()).index == index);
         let block = known.or_else(|| self.missed_block(at, index, delta));
-        let Some(block) = block.filter(|id| self.blocks[id.at()].stage != Stage::Final) else {
+        let Some(block) = block.filter(|id| self.blocks.at(id.at()).stage != Stage::Final) else {
             return;
         };
         match delta {
@@ -205,7 +206,7 @@ impl Transcript {
     /// The block that a delta belongs to when its start was missed.
     fn missed_block(&mut self, at: usize, index: u32, delta: Delta<'_>) -> Option<BlockId> {
         let entry = self.drafts[at].entry;
-        let is_it = |id: &BlockId| self.blocks[id.at()].index == index;
+        let is_it = |id: &BlockId| self.blocks.at(id.at()).index == index;
         let known = self.live_blocks(entry).find(is_it);
         let block = match (known, delta) {
             (Some(block), _) => block,
@@ -226,12 +227,13 @@ impl Transcript {
     }
 
     fn grow(&mut self, id: BlockId, more: Str<'_>) {
-        let block = &mut self.blocks[id.at()];
+        let block = self.blocks.at_mut(id.at());
         let Some(text) = block.body.text_mut() else {
             return;
         };
+        let before = self.arena.len(*text);
         let from = self.arena.append_of(text, more, &mut block.high);
-        self.touch_text(id, from);
+        self.touch_text(id, from, before);
     }
 
     fn stop_block(&mut self, thread: ThreadId, index: u32) {
@@ -242,8 +244,8 @@ impl Transcript {
         let Some(block) = self.drafted(self.drafts[at].entry, index) else {
             return;
         };
-        self.blocks[block.at()].stage = Stage::Stopped;
-        if let BlockBody::Call(call) = self.blocks[block.at()].body
+        self.blocks.at_mut(block.at()).stage = Stage::Stopped;
+        if let BlockBody::Call(call) = self.blocks.at(block.at()).body
             && open == Some(block)
         {
             // The API sends no piece at all for a tool without arguments.

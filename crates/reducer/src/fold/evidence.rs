@@ -102,7 +102,7 @@ impl Transcript {
     /// What is being worked on.
     fn work(&self) -> Option<Cow<'_, str>> {
         if let Some(call) = self.threads[0].open.first() {
-            let tool = self.names.str(self.calls[call.at()].name);
+            let tool = self.names.str(self.calls.at(call.at()).name);
             return Some(format!("{tool} runs").into());
         }
         if self.evidence.turn.is_open {

@@ -102,7 +102,7 @@ impl Transcript {
             HostDecision::Allow { updated_input } => {
                 self.close_permission(id, PermissionState::Allowed);
                 if let (Some(call), Some(input)) = (call, updated_input.and_then(RawJson::parse)) {
-                    self.calls[call.at()].updated_input =
+                    self.calls.at_mut(call.at()).updated_input =
                         Some(Box::new(self.arena.store_raw(input)));
                     self.touch_call(call);
                 }

@@ -188,8 +188,7 @@ impl Transcript {
             },
         };
         self.reach_entry(entry);
-        let said = self.entries.get(entry.at()).map(|it| &it.body);
-        let Some(EntryBody::User(said)) = said else {
+        let Some(said) = self.prompt_at(entry) else {
             return false;
         };
         let text = self.arena.text(said.text).to_cow();
@@ -212,6 +211,14 @@ impl Transcript {
             self.tally.duplicates += 1;
         }
         is_known
+    }
+
+    /// The prompt that an entry is; none when it is something else, or gone.
+    fn prompt_at(&self, entry: EntryId) -> Option<UserRecord> {
+        match self.entries.get(entry.at())?.body {
+            EntryBody::User(said) => Some(said),
+            _ => None,
+        }
     }
 
     /// The prompts just before the entry `own` are spoken of.
@@ -245,7 +252,7 @@ impl Transcript {
 
     /// The host's oldest prompt that says this and carried no uuid.
     fn sent_without_uuid(&self, text: &str) -> Option<EntryId> {
-        let is_it = |id: &&EntryId| match &self.entries[id.at()].body {
+        let is_it = |id: &&EntryId| match &self.entries.at(id.at()).body {
             EntryBody::User(said) => self.arena.text(said.text) == text,
             _ => false,
         };
@@ -258,7 +265,7 @@ impl Transcript {
             self.unconfirmed.pop_front();
         }
         let heard = heard.map(|heard| self.arena.store(heard));
-        let EntryBody::User(said) = &mut self.entries[entry.at()].body else {
+        let EntryBody::User(said) = &mut self.entries.at_mut(entry.at()).body else {
             return;
         };
         said.is_replay = true;

@@ -29,13 +29,13 @@ impl Transcript {
 
     pub(crate) fn remove_entry(&mut self, id: EntryId) {
         if self.entries.get(id.at()).is_some_and(|it| !it.is_removed) {
-            self.entries[id.at()].is_removed = true;
+            self.entries.at_mut(id.at()).is_removed = true;
             self.touch_entry(id);
         }
     }
 
-    pub(crate) fn message(&self, entry: EntryId) -> Option<&MessageRecord> {
-        match &self.entries.get(entry.at())?.body {
+    pub(crate) fn message(&self, entry: EntryId) -> Option<MessageRecord> {
+        match self.entries.get(entry.at())?.body {
             EntryBody::Assistant(message) => Some(message),
             _ => None,
         }
@@ -61,7 +61,7 @@ impl Transcript {
             entry,
             next: None,
             index,
-            line: 0,
+            line: None,
             body,
             stage,
             is_removed: false,
@@ -79,7 +79,7 @@ impl Transcript {
             message.last.replace(id)
         });
         if let Some(before) = before {
-            self.blocks[before.at()].next = Some(id);
+            self.blocks.at_mut(before.at()).next = Some(id);
         }
         self.touch_block(id);
         id
@@ -88,13 +88,13 @@ impl Transcript {
     /// The blocks of a message, the removed ones too.
     pub(crate) fn all_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
         let first = self.message(entry).and_then(|message| message.first);
-        std::iter::successors(first, |id| self.blocks[id.at()].next)
+        std::iter::successors(first, |id| self.blocks.at(id.at()).next)
     }
 
     /// The blocks of a message that stand.
     pub(crate) fn live_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
         self.all_blocks(entry)
-            .filter(|id| !self.blocks[id.at()].is_removed)
+            .filter(|id| !self.blocks.at(id.at()).is_removed)
     }
 
     /// How many blocks of a message stand.
@@ -106,16 +106,16 @@ impl Transcript {
     pub(crate) fn drafted_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
         let message = self.message(entry);
         let first = message.and_then(|message| message.first_drafted);
-        let is_drafted = |id: &BlockId| self.blocks[id.at()].is_drafted();
-        std::iter::successors(first, |id| self.blocks[id.at()].next)
+        let is_drafted = |id: &BlockId| self.blocks.at(id.at()).is_drafted();
+        std::iter::successors(first, |id| self.blocks.at(id.at()).next)
             .filter(is_drafted)
             .take(message.map_or(0, |message| message.drafted as usize))
     }
 
     /// The line of a block has come.
     pub(crate) fn finalize(&mut self, id: BlockId) {
-        let was_drafted = self.blocks[id.at()].is_drafted();
-        let block = &mut self.blocks[id.at()];
+        let was_drafted = self.blocks.at(id.at()).is_drafted();
+        let block = self.blocks.at_mut(id.at());
         block.stage = Stage::Final;
         let entry = block.entry;
         if was_drafted {
@@ -125,8 +125,8 @@ impl Transcript {
 
     /// Takes a block back.
     pub(crate) fn remove_block(&mut self, id: BlockId) {
-        let was_drafted = self.blocks[id.at()].is_drafted();
-        let block = &mut self.blocks[id.at()];
+        let was_drafted = self.blocks.at(id.at()).is_drafted();
+        let block = self.blocks.at_mut(id.at());
         if std::mem::replace(&mut block.is_removed, true) {
             return;
         }
@@ -153,26 +153,29 @@ impl Transcript {
 
     pub(crate) fn touch_entry(&mut self, id: EntryId) {
         self.change_entry(id);
-        self.log
-            .note(&mut self.entries[id.at()].stamp, Slot::Entry(id.number()));
+        self.log.note(
+            &mut self.entries.at_mut(id.at()).stamp,
+            Slot::Entry(id.number()),
+        );
     }
 
     pub(crate) fn touch_block(&mut self, id: BlockId) {
-        self.change_entry(self.blocks[id.at()].entry);
-        let block = &mut self.blocks[id.at()];
+        self.change_entry(self.blocks.at(id.at()).entry);
+        let block = self.blocks.at_mut(id.at());
         if std::mem::take(&mut block.was_text) {
             block.stamp = Stamp::default();
         }
         self.log.note(&mut block.stamp, Slot::Block(id.number()));
     }
 
-    /// Notes that the text of a block changed from byte `from` on. A block that is logged as a
-    /// whole since the last reading needs no more.
-    pub(crate) fn touch_text(&mut self, id: BlockId, from: u32) {
-        let block = &mut self.blocks[id.at()];
+    /// Notes that the text of a block, `before` bytes then, changed from byte `from` on. A block that
+    /// is logged as a whole since the last reading needs no more.
+    pub(crate) fn touch_text(&mut self, id: BlockId, from: u32, before: u32) {
+        let block = self.blocks.at_mut(id.at());
         if block.was_text || !self.log.is_fresh(block.stamp) {
             block.was_text = true;
-            self.log.note_text(&mut block.stamp, id.number(), from);
+            let id = id.number();
+            self.log.note_text(&mut block.stamp, id, from, before);
         }
         let entry = block.entry;
         self.change_entry(entry);

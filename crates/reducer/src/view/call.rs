@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 
 use crate::arena::{Text, TextRef};
 use crate::record::{CallId, CallRecord, ThreadId, ToolResultRecord};
+use crate::shelf::Ref;
 use crate::state::CallState;
 use crate::transcript::Transcript;
 use crate::view::{Entry, Raw, Thread};
@@ -25,8 +26,8 @@ impl<'a> ToolCall<'a> {
         Self { transcript, id }
     }
 
-    fn record(self) -> &'a CallRecord {
-        &self.transcript.calls[self.id.at()]
+    fn record(self) -> Ref<'a, CallRecord> {
+        self.transcript.calls.at(self.id.at())
     }
 
     /// Names the call within this transcript; numbers grow in the order of announcement.
@@ -80,7 +81,7 @@ impl<'a> ToolCall<'a> {
         let record = self.transcript.results.get(self.record().result?.at())?;
         Some(ToolResult {
             transcript: self.transcript,
-            record,
+            record: *record,
         })
     }
 
@@ -101,8 +102,8 @@ impl<'a> ToolCall<'a> {
     #[must_use]
     pub fn entry(self) -> Option<Entry<'a>> {
         let entry = self.record().entry?;
-        self.transcript.entries.get(entry.at())?;
-        Some(Entry::new(self.transcript, entry))
+        let is_there = self.transcript.entries.has(entry.at());
+        is_there.then(|| Entry::new(self.transcript, entry))
     }
 }
 
@@ -206,7 +207,7 @@ impl Serialize for ToolCalls<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct ToolResult<'a> {
     transcript: &'a Transcript,
-    record: &'a ToolResultRecord,
+    record: ToolResultRecord,
 }
 
 impl<'a> ToolResult<'a> {

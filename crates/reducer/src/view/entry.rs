@@ -96,26 +96,26 @@ impl<'a> Entry<'a> {
     pub fn thread(self) -> Thread<'a> {
         Thread::new(
             self.transcript,
-            self.transcript.entries[self.id.at()].thread,
+            self.transcript.entries.at(self.id.at()).thread,
         )
     }
 
     /// When it began, in the host's milliseconds.
     #[must_use]
     pub fn at_ms(self) -> u64 {
-        self.transcript.entries[self.id.at()].at_ms.get()
+        self.transcript.entries.at(self.id.at()).at_ms.get()
     }
 
     /// Offset in the stream of the line that began it, in bytes.
     #[must_use]
     pub fn offset(self) -> u64 {
-        self.transcript.entries[self.id.at()].offset.get()
+        self.transcript.entries.at(self.id.at()).offset.get()
     }
 
     /// Why the agent ended the turn, for a result: `completed`, `aborted_tools`, `api_error`, …
     #[must_use]
     pub fn terminal_reason(self) -> Option<&'a str> {
-        match &self.transcript.entries[self.id.at()].body {
+        match &self.transcript.entries.at(self.id.at()).body {
             EntryBody::Result(result) => result.terminal_reason.map(|it| self.str(it)),
             _ => None,
         }
@@ -124,7 +124,7 @@ impl<'a> Entry<'a> {
     /// Whether it is a prompt of the host that the agent has not echoed.
     #[must_use]
     pub fn is_unconfirmed(self) -> bool {
-        let body = &self.transcript.entries[self.id.at()].body;
+        let body = &self.transcript.entries.at(self.id.at()).body;
         matches!(body, EntryBody::User(user) if user.is_unconfirmed)
     }
 
@@ -132,7 +132,7 @@ impl<'a> Entry<'a> {
     #[must_use]
     pub fn kind(self) -> EntryKind<'a> {
         let text = |text| self.transcript.arena.text(text);
-        match &self.transcript.entries[self.id.at()].body {
+        match &self.transcript.entries.at(self.id.at()).body {
             EntryBody::User(user) => EntryKind::User {
                 uuid: self.transcript.id_of(user.uuid),
                 text: text(user.text),
@@ -199,9 +199,9 @@ impl<'a> Blocks<'a> {
     /// The blocks one by one.
     pub fn iter(self) -> impl Iterator<Item = Block<'a>> + use<'a> {
         let transcript = self.transcript;
-        let next = move |id: &BlockId| transcript.blocks[id.at()].next;
+        let next = move |id: &BlockId| transcript.blocks.at(id.at()).next;
         std::iter::successors(self.first, next)
-            .filter(move |id| !transcript.blocks[id.at()].is_removed)
+            .filter(move |id| !transcript.blocks.at(id.at()).is_removed)
             .map(move |id| Block::new(transcript, id))
     }
 }
@@ -265,20 +265,23 @@ impl<'a> Block<'a> {
     /// The entry it belongs to.
     #[must_use]
     pub fn entry(self) -> Entry<'a> {
-        Entry::new(self.transcript, self.transcript.blocks[self.id.at()].entry)
+        Entry::new(
+            self.transcript,
+            self.transcript.blocks.at(self.id.at()).entry,
+        )
     }
 
     /// Whether it still grows.
     #[must_use]
     pub fn is_growing(self) -> bool {
-        self.transcript.blocks[self.id.at()].stage == Stage::Open
+        self.transcript.blocks.at(self.id.at()).stage == Stage::Open
     }
 
     /// What it holds.
     #[must_use]
     pub fn kind(self) -> BlockKind<'a> {
         let text = |text| self.transcript.arena.text(text);
-        match self.transcript.blocks[self.id.at()].body {
+        match self.transcript.blocks.at(self.id.at()).body {
             BlockBody::Text(said) => BlockKind::Text { text: text(said) },
             BlockBody::Thinking(said) => BlockKind::Thinking { text: text(said) },
             BlockBody::Redacted => BlockKind::RedactedThinking,

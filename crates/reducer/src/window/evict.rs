@@ -62,11 +62,11 @@ impl Transcript {
             self.threads[at].calls = Ends::default();
         }
         for at in self.entries.numbers().collect::<Vec<_>>() {
-            let list = &mut self.threads[self.entries[at].thread.at()].entries;
+            let list = &mut self.threads[self.entries.at(at).thread.at()].entries;
             list::insert(&mut self.entries, list, EntryId::new(at as u32));
         }
         for at in self.calls.numbers().collect::<Vec<_>>() {
-            let list = &mut self.threads[self.calls[at].thread.at()].calls;
+            let list = &mut self.threads[self.calls.at(at).thread.at()].calls;
             list::insert(&mut self.calls, list, CallId::new(at as u32));
         }
     }
@@ -95,7 +95,7 @@ impl Transcript {
     }
 
     fn message_key(&self, at: usize) -> Option<Key> {
-        let entry = &self.entries[at];
+        let entry = self.entries.at(at);
         let EntryBody::Assistant(message) = &entry.body else {
             return None;
         };
@@ -104,7 +104,7 @@ impl Transcript {
     }
 
     fn call_key(&self, at: usize) -> Key {
-        Key::new(Kind::Call, 0, self.arena.str(self.calls[at].id))
+        Key::new(Kind::Call, 0, self.arena.str(self.calls.at(at).id))
     }
 
     fn task_key(&self, at: usize) -> Key {
@@ -158,14 +158,14 @@ impl Transcript {
             if let Some(key) = self.message_key(at) {
                 self.index.remove(key, at as u32);
             }
-            let list = &mut self.threads[self.entries[at].thread.at()].entries;
+            let list = &mut self.threads[self.entries.at(at).thread.at()].entries;
             list::remove(&mut self.entries, list, EntryId::new(at as u32));
         }
         let is_given_up = |at: &usize| !pins.calls.contains(at);
         let calls = self.calls.before(to.call).filter(is_given_up);
         for at in calls.collect::<Vec<_>>() {
             self.index.remove(self.call_key(at), at as u32);
-            let list = &mut self.threads[self.calls[at].thread.at()].calls;
+            let list = &mut self.threads[self.calls.at(at).thread.at()].calls;
             list::remove(&mut self.calls, list, CallId::new(at as u32));
         }
         let is_given_up = |at: &usize| !pins.permissions.contains(at);
@@ -191,16 +191,16 @@ impl Transcript {
             saver.arena.save_atom(&mut self.threads[at].agent_id, mark);
         }
         for &at in pins.entries.range(..to.entry) {
-            saver.entry(&mut self.entries[at]);
+            saver.entry(self.entries.at_mut(at));
         }
         for &at in pins.blocks.range(..to.block) {
-            saver.block(&mut self.blocks[at]);
+            saver.block(self.blocks.at_mut(at));
         }
         for &at in pins.calls.range(..to.call) {
-            saver.call(&mut self.calls[at]);
+            saver.call(self.calls.at_mut(at));
         }
         for &at in pins.results.range(..to.result) {
-            saver.result(&mut self.results[at]);
+            saver.result(self.results.at_mut(at));
         }
         for &at in pins.tasks.range(..to.task) {
             saver.task(&mut self.tasks[at]);
@@ -212,7 +212,7 @@ impl Transcript {
             saver.arena.save(&mut ended.reason, mark);
         }
         for draft in &mut self.drafts {
-            if let EntryBody::Assistant(message) = &self.entries[draft.entry.at()].body {
+            if let EntryBody::Assistant(message) = &self.entries.at(draft.entry.at()).body {
                 draft.id = message.message_id;
             }
         }

@@ -192,10 +192,8 @@ impl Page {
             self.transcript.evict_again(to);
             self.passed += 1;
             let now = &self.transcript;
-            let is_gone =
-                |at: &usize| before.entries.get(*at).is_some() && now.entries.get(*at).is_none();
-            let was_here =
-                |at: &usize| before.calls.get(*at).is_some() && now.calls.get(*at).is_none();
+            let is_gone = |at: &usize| before.entries.has(*at) && !now.entries.has(*at);
+            let was_here = |at: &usize| before.calls.has(*at) && !now.calls.has(*at);
             if self.entries.clone().any(|at| is_gone(&at))
                 || self.calls.clone().any(|at| was_here(&at))
             {
@@ -221,19 +219,13 @@ impl Page {
     /// The entries of the stretch, of all threads, in order.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = Entry<'_>> {
         let ids = self.entries.clone().map(|at| EntryId::new(at as u32));
-        ids.filter_map(|id| {
-            self.last(|it| it.entries.get(id.at()).is_some())
-                .entry_by_id(id)
-        })
+        ids.filter_map(|id| self.last(|it| it.entries.has(id.at())).entry_by_id(id))
     }
 
     /// The tool calls of the stretch, of all threads, in the order of announcement.
     pub fn tool_calls(&self) -> impl DoubleEndedIterator<Item = ToolCall<'_>> {
         let ids = self.calls.clone().map(|at| CallId::new(at as u32));
-        ids.filter_map(|id| {
-            self.last(|it| it.calls.get(id.at()).is_some())
-                .tool_call_by_id(id)
-        })
+        ids.filter_map(|id| self.last(|it| it.calls.has(id.at())).tool_call_by_id(id))
     }
 
     /// A tool call of the stretch, by its `tool_use` id.

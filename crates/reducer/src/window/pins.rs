@@ -67,7 +67,7 @@ impl Transcript {
         });
         let holding = holds.filter_map(|thread| thread.call);
         let standing = self.calls.before(to.call).filter(|&at| {
-            let entry = self.calls[at].entry;
+            let entry = self.calls.at(at).entry;
             entry.is_some_and(|entry| entry.at() >= to.entry)
         });
         let standing = standing.map(|at| CallId::new(at as u32));
@@ -97,7 +97,7 @@ impl Transcript {
         waiting.extend(self.threads[entry.thread.at()].call.map(Pin::Call));
         for block in self.all_blocks(id) {
             pins.blocks.insert(block.at());
-            if let BlockBody::Call(call) = self.blocks[block.at()].body {
+            if let BlockBody::Call(call) = self.blocks.at(block.at()).body {
                 waiting.push(Pin::Call(call));
             }
         }

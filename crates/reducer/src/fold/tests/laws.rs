@@ -25,7 +25,7 @@ fn steps() -> impl Strategy<Value = Vec<u64>> {
 fn walk(steps: &[u64], mut each: impl FnMut(&mut Feed)) -> Feed {
     let mut feed = Feed::new();
     for seed in steps {
-        step(&mut feed, &mut Dice(seed | 1));
+        step(&mut feed, &mut Dice(seed | 1, 0));
         each(&mut feed);
     }
     feed

@@ -6,8 +6,9 @@ use crate::feed::{Feed, text, tool};
 use crate::host::{HostDecision, HostEvent};
 use crate::window::Window;
 
-/// A small generator of numbers, the same in every run (xorshift, 64 bits).
-pub(super) struct Dice(pub(super) u64);
+/// A small generator of numbers, the same in every run (xorshift, 64 bits), and how many names there
+/// were before those that are given now.
+pub(super) struct Dice(pub(super) u64, pub(super) u64);
 
 impl Dice {
     fn below(&mut self, end: u64) -> u64 {
@@ -18,7 +19,12 @@ impl Dice {
     }
 
     fn name(&mut self, kind: &str) -> String {
-        format!("{kind}{}", self.below(5))
+        let known = if self.1 > 0 && self.below(9) == 0 {
+            self.below(self.1)
+        } else {
+            self.1
+        };
+        format!("{kind}{}", known + self.below(5))
     }
 
     /// A parent as JSON: none, or one of the calls.
@@ -52,7 +58,7 @@ pub(super) fn step(feed: &mut Feed, dice: &mut Dice) {
         )),
         13 => feed.gives(&call, "done", dice.below(2) == 0, &format!(r#","parent_tool_use_id":{parent}"#)),
         14 => feed.line(r#""type":"system","subtype":"api_retry""#),
-        15 => feed.line(&format!(r#""type":"assistant","supersedes":["u{}"],"message":{{"id":"{message}"}}"#, dice.below(50))),
+        15 => feed.line(&format!(r#""type":"assistant","supersedes":["u{}"],"message":{{"id":"{message}"}}"#, 10 * dice.1 + dice.below(50))),
         16 => feed.line(&format!(r#""type":"system","subtype":"task_started","task_id":"{task}","tool_use_id":"{call}","task_type":"local_agent","description":"dig {index}""#)),
         17 => feed.line(&format!(r#""type":"system","subtype":"task_notification","task_id":"{task}","status":"completed""#)),
         18 => feed.raw(&format!("{{\"type\":\"control_request\",\"request_id\":\"{}\",\"request\":{{\"subtype\":\"can_use_tool\",\"tool_use_id\":\"{call}\"}}}}\n", dice.name("r"))),
@@ -86,7 +92,7 @@ pub(super) fn states(value: &Value, out: &mut Vec<String>) {
 fn what_a_window_gives_up_comes_back_as_it_was() {
     let mut stretches = 0;
     for seed in 1..400 {
-        let mut dice = Dice(seed * 0x9e37_79b9);
+        let mut dice = Dice(seed * 0x9e37_79b9, 0);
         let mut feed = Feed::with_window(Window::of_entries(1 + seed as usize % 12));
         for _ in 0..dice.below(160) {
             step(&mut feed, &mut dice);
@@ -105,7 +111,7 @@ fn what_a_window_gives_up_comes_back_as_it_was() {
 #[test]
 fn changes_lead_to_the_transcript_and_nothing_stays_open() {
     for seed in 1..400 {
-        let mut dice = Dice(seed * 0x9e37_79b9);
+        let mut dice = Dice(seed * 0x9e37_79b9, 0);
         let mut feed = Feed::new();
         for _ in 0..dice.below(120) {
             step(&mut feed, &mut dice);
@@ -127,5 +133,28 @@ fn changes_lead_to_the_transcript_and_nothing_stays_open() {
         let is_open = |state: &String| open.contains(&state.as_str());
         assert!(!found.iter().any(is_open), "seed {seed}: {json:#}");
         assert_eq!(json["status"]["phase"], "ended");
+    }
+}
+
+/// Sheets of records are packed behind the newest, and what is old changes now and then.
+#[test]
+fn a_long_transcript_of_packed_records_is_as_its_changes_say() {
+    for seed in 1..5 {
+        let mut dice = Dice(seed * 0x9e37_79b9, 0);
+        let window = (seed % 2 == 0).then(|| Window::of_entries(400));
+        let mut feed = window.map_or_else(Feed::new, Feed::with_window);
+        for number in 0..4_000 {
+            dice.1 = number / 8;
+            step(&mut feed, &mut dice);
+            if dice.below(400) == 0 {
+                feed.json();
+            }
+        }
+        feed.json();
+        assert!(feed.transcript.entries.len() > 700);
+        if window.is_some() {
+            assert!(feed.page_back() > 3);
+        }
+        feed.ends().json();
     }
 }
