@@ -197,20 +197,29 @@ impl Lines {
         let key = uuid.bytes();
         let Some(number) = brought.number() else {
             if self.find(uuid).is_none() {
-                self.empty.insert(&key);
+                self.insert(uuid, brought);
             }
             return;
         };
         self.empty.remove(&key, |_| true);
-        let [a, b, c, d] = number.to_le_bytes();
-        if let Some([.., e, f, g, h]) = self.full.find_mut(&key) {
-            [*e, *f, *g, *h] = [a, b, c, d];
-            return;
+        match self.full.find_mut(&key) {
+            Some([.., a, b, c, d]) => [*a, *b, *c, *d] = number.to_le_bytes(),
+            None => self.insert(uuid, brought),
         }
-        let mut line = [0; 16];
-        line[..12].copy_from_slice(&key);
-        line[12..].copy_from_slice(&[a, b, c, d]);
-        self.full.insert(&line);
+    }
+
+    /// Adds a line that is not there.
+    fn insert(&mut self, uuid: Uuid, brought: Brought) {
+        let key = uuid.bytes();
+        match brought.number() {
+            None => self.empty.insert(&key),
+            Some(number) => {
+                let mut line = [0; 16];
+                line[..12].copy_from_slice(&key);
+                line[12..].copy_from_slice(&number.to_le_bytes());
+                self.full.insert(&line);
+            }
+        }
     }
 }
 
@@ -242,6 +251,8 @@ pub(crate) struct Uuids {
     lines: Lines,
     /// Lines before those; none while they are kept for good.
     older: Lines,
+    /// The newest line, which was not known, until it is noted what it brought.
+    unknown: Option<Uuid>,
     /// The first uuids of a session, hashed: a short one needs no more.
     few: HashTable<u64>,
     /// The newest uuids, hashed, each where its hash says; empty while there are few.
@@ -264,15 +275,20 @@ impl Uuids {
 
     /// Notes what a line brought; the newest line of a uuid counts.
     pub(crate) fn note(&mut self, uuid: Uuid, brought: Brought) {
-        self.lines.note(uuid, brought);
+        if self.unknown.take() == Some(uuid) {
+            self.lines.insert(uuid, brought);
+        } else {
+            self.lines.note(uuid, brought);
+        }
     }
 
     /// Whether a line with this uuid came before. It is kept from now on, unless `is_noted_later`,
     /// with what it brought.
     pub(crate) fn is_known(&mut self, uuid: Uuid, is_noted_later: bool) -> bool {
         let is_known = self.line(uuid).is_some();
+        self.unknown = (!is_known && is_noted_later).then_some(uuid);
         if !is_known && !is_noted_later {
-            self.lines.empty.insert(&uuid.bytes());
+            self.lines.insert(uuid, Brought::Nothing);
         }
         is_known
     }

@@ -1,4 +1,5 @@
-//! Which records changed, in order, each at most once between two readings.
+//! Which records changed, in order, each at most once between two readings, unless it was packed in
+//! between.
 
 mod page;
 
