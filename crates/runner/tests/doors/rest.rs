@@ -319,13 +319,16 @@ async fn the_next_runner_ends_what_is_a_panels_and_nobody_elses() {
 async fn a_restart_that_nobody_waits_for_is_done() {
     let served = Served::start().await;
     let folder = tempfile::tempdir_in("/tmp").unwrap();
-    let mark = folder.path().join("asked");
+    let (mark, ready) = (folder.path().join("asked"), folder.path().join("ready"));
     // It does not end for being asked, so that its end takes all steps of the ladder.
-    let script = "trap 'touch \"$0\"' TERM HUP INT; while :; do read x; done";
+    let script = "trap 'touch \"$0\"' TERM HUP INT; touch \"$1\"; while :; do read x; done";
     let id = served
         .create(&json!({"kind": "terminal", "program": "/bin/sh",
-            "args": ["-c", script, mark], "stdio": {"type": "pty"}}))
+            "args": ["-c", script, mark, ready], "stdio": {"type": "pty"}}))
         .await;
+    while !ready.exists() {
+        assert_eq!(served.session(&id).await["state"], "running");
+    }
     let head = format!(
         "POST /api/sessions/{id}/restart HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
         served.address(),
