@@ -6,10 +6,14 @@
 //! no moment at which everything moves.
 
 /// Entries of a bucket on average; all of a bucket are looked at.
-const LOAD: usize = 48;
+const LOAD: usize = 64;
 
-/// Entries that are looked at at once.
-const AT_ONCE: usize = 8;
+/// Entries that are looked at at once: eight of them are a group, whose first eight bytes are one byte
+/// of each. Behind the groups stand those that make no group yet.
+const GROUP: usize = 8;
+
+/// Which byte of an entry that is.
+const TAG: usize = 2;
 
 /// Entries that a bucket grows by.
 const STEP: usize = 3;
@@ -34,27 +38,19 @@ impl<const K: usize, const W: usize> Buckets<K, W> {
 
     /// The first entry with this key for which `is_it` holds.
     #[inline]
-    pub(crate) fn find(&self, key: &[u8; K], is_it: impl Fn(&[u8; W]) -> bool) -> Option<&[u8; W]> {
+    pub(crate) fn find(&self, key: &[u8; K], is_it: impl Fn(&[u8; W]) -> bool) -> Option<[u8; W]> {
         let bucket = self.buckets.get(self.bucket_of(key))?;
-        let hash = hash(key);
-        for entries in bucket.as_chunks().0.chunks(AT_ONCE) {
-            // One branch for all of them: nearly always it is none.
-            let is_near = |is, entry: &[u8; W]| is | (self::hash(entry) == hash);
-            if entries.iter().fold(false, is_near) {
-                let mut same = entries.iter().filter(|entry| entry.starts_with(key));
-                if let Some(found) = same.find(|entry| is_it(entry)) {
-                    return Some(found);
-                }
-            }
-        }
-        None
+        place(bucket, key, is_it).map(|(_, entry)| entry)
     }
 
-    /// The first entry with this key, whose other bytes may be changed.
-    pub(crate) fn find_mut(&mut self, key: &[u8; K]) -> Option<&mut [u8; W]> {
+    /// Puts an entry in the place of the first one with this key; says whether there is one.
+    pub(crate) fn replace(&mut self, key: &[u8; K], entry: &[u8; W]) -> bool {
         let bucket = self.bucket_of(key);
-        let entries = self.buckets.get_mut(bucket)?.as_chunks_mut().0;
-        entries.iter_mut().find(|entry| entry.starts_with(key))
+        let Some(bucket) = self.buckets.get_mut(bucket) else {
+            return false;
+        };
+        let found = place::<K, W>(bucket, key, |_| true);
+        found.map(|(at, _)| set(bucket, at, entry)).is_some()
     }
 
     /// Adds an entry.
@@ -67,7 +63,7 @@ impl<const K: usize, const W: usize> Buckets<K, W> {
             if bucket.capacity() == bucket.len() {
                 bucket.reserve_exact(STEP * W);
             }
-            bucket.extend_from_slice(entry);
+            push(bucket, entry);
             self.len += 1;
         }
     }
@@ -78,11 +74,12 @@ impl<const K: usize, const W: usize> Buckets<K, W> {
         let Some(bucket) = self.buckets.get_mut(bucket) else {
             return;
         };
-        let entries = bucket.as_chunks_mut().0;
-        let is_found = |entry: &[u8; W]| entry.starts_with(key) && is_it(entry);
-        if let Some(at) = entries.iter().position(is_found) {
-            entries.swap(at, entries.len() - 1);
-            bucket.truncate(bucket.len() - W);
+        if let Some((at, _)) = place(bucket, key, is_it)
+            && let Some(last) = pop::<W>(bucket)
+        {
+            if at < bucket.len() / W {
+                set(bucket, at, &last);
+            }
             self.len -= 1;
         }
     }
@@ -117,19 +114,130 @@ impl<const K: usize, const W: usize> Buckets<K, W> {
             return;
         };
         let all = std::mem::take(old);
-        let entries = all.as_chunks::<W>().0;
-        let goes = |entry: &&[u8; W]| hash(*entry) & (round - 1) == new;
-        *old = joined(entries.iter().filter(|entry| !goes(entry)));
+        let goes = |entry: &[u8; W]| hash(entry) & (round - 1) == new;
+        *old = joined(&all, |entry| !goes(entry));
         if let Some(last) = self.buckets.last_mut() {
-            *last = joined(entries.iter().filter(goes));
+            *last = joined(&all, goes);
         }
     }
 }
 
-/// Entries, and no room behind them.
-fn joined<'a, const W: usize>(entries: impl Iterator<Item = &'a [u8; W]> + Clone) -> Vec<u8> {
-    let mut out = Vec::with_capacity(entries.clone().count() * W);
-    entries.for_each(|entry| out.extend_from_slice(entry));
+/// The number and the bytes of the first entry with this key for which `is_it` holds.
+#[inline]
+fn place<const K: usize, const W: usize>(
+    bucket: &[u8],
+    key: &[u8; K],
+    is_it: impl Fn(&[u8; W]) -> bool,
+) -> Option<(usize, [u8; W])> {
+    let wanted = u64::from_ne_bytes([key[TAG]; GROUP]);
+    let groups = bucket.len() / W / GROUP;
+    for number in 0..groups {
+        let tags = bucket.get(number * GROUP * W..)?.first_chunk()?;
+        let mut same = same_bytes(u64::from_le_bytes(*tags), wanted);
+        while same != 0 {
+            let at = number * GROUP + same.trailing_zeros() as usize / 8;
+            let entry = get(bucket, at)?;
+            if entry.starts_with(key) && is_it(&entry) {
+                return Some((at, entry));
+            }
+            same &= same - 1;
+        }
+    }
+    let others = groups * GROUP..bucket.len() / W;
+    let mut others = others.filter_map(|at| Some((at, get(bucket, at)?)));
+    others.find(|(_, entry)| entry.starts_with(key) && is_it(entry))
+}
+
+/// The highest bit of each byte that is the same in both.
+#[inline]
+const fn same_bytes(one: u64, other: u64) -> u64 {
+    const LOW: u64 = u64::from_ne_bytes([0x7f; 8]);
+    let unlike = one ^ other;
+    !(((unlike & LOW) + LOW) | unlike | LOW)
+}
+
+/// Where the bytes of an entry lie but for the tag, and where that lies if it is apart.
+#[inline]
+fn lies<const W: usize>(bucket: &[u8], at: usize) -> (usize, Option<usize>) {
+    let group = at / GROUP;
+    if group >= bucket.len() / W / GROUP {
+        return (at * W, None);
+    }
+    let start = group * GROUP * W;
+    let within = at % GROUP;
+    (start + GROUP + within * (W - 1), Some(start + within))
+}
+
+#[inline]
+fn get<const W: usize>(bucket: &[u8], at: usize) -> Option<[u8; W]> {
+    let (start, tag) = lies::<W>(bucket, at);
+    let Some(tag) = tag else {
+        return bucket.get(start..)?.first_chunk().copied();
+    };
+    let rest = bucket.get(start..start + W - 1)?;
+    let mut entry = [0; W];
+    entry[..TAG].copy_from_slice(&rest[..TAG]);
+    entry[TAG] = *bucket.get(tag)?;
+    entry[TAG + 1..].copy_from_slice(&rest[TAG..]);
+    Some(entry)
+}
+
+fn set<const W: usize>(bucket: &mut [u8], at: usize, entry: &[u8; W]) {
+    let (start, tag) = lies::<W>(bucket, at);
+    let Some(tag) = tag else {
+        bucket[start..start + W].copy_from_slice(entry);
+        return;
+    };
+    bucket[tag] = entry[TAG];
+    let rest = &mut bucket[start..start + W - 1];
+    rest[..TAG].copy_from_slice(&entry[..TAG]);
+    rest[TAG..].copy_from_slice(&entry[TAG + 1..]);
+}
+
+/// Adds an entry behind the others, which may make a group of the last ones.
+fn push<const W: usize>(bucket: &mut Vec<u8>, entry: &[u8; W]) {
+    let len = bucket.len() / W;
+    let mut last = [[0; W]; GROUP];
+    let first = len / GROUP * GROUP;
+    if len - first == GROUP - 1 {
+        for (at, place) in last.iter_mut().enumerate() {
+            *place = get(bucket, first + at).unwrap_or(*entry);
+        }
+    }
+    bucket.extend_from_slice(entry);
+    if len - first == GROUP - 1 {
+        for (at, entry) in last.iter().enumerate() {
+            set(bucket, first + at, entry);
+        }
+    }
+}
+
+/// Takes the last entry out.
+fn pop<const W: usize>(bucket: &mut Vec<u8>) -> Option<[u8; W]> {
+    let last = (bucket.len() / W).checked_sub(1)?;
+    let entry = get(bucket, last);
+    if last % GROUP == GROUP - 1 {
+        let first = last - (GROUP - 1);
+        let others: [Option<[u8; W]>; GROUP] = std::array::from_fn(|at| get(bucket, first + at));
+        bucket.truncate(first * W);
+        for other in others.iter().take(GROUP - 1).flatten() {
+            bucket.extend_from_slice(other);
+        }
+    } else {
+        bucket.truncate(last * W);
+    }
+    entry
+}
+
+/// Some of the entries of a bucket, and no room behind them.
+fn joined<const W: usize>(all: &[u8], is_in: impl Fn(&[u8; W]) -> bool) -> Vec<u8> {
+    let entries = || {
+        (0..all.len() / W)
+            .filter_map(|at| get(all, at))
+            .filter(&is_in)
+    };
+    let mut out = Vec::with_capacity(entries().count() * W);
+    entries().for_each(|entry| push(&mut out, &entry));
     out
 }
 
@@ -162,11 +270,11 @@ mod tests {
             let (key, entry) = entry(number);
             assert_eq!(buckets.find(&key, |_| true), None);
             buckets.insert(&entry);
-            assert_eq!(buckets.find(&key, |_| true), Some(&entry));
+            assert_eq!(buckets.find(&key, |_| true), Some(entry));
         }
         for number in 0..20_000 {
             let (key, entry) = entry(number);
-            assert_eq!(buckets.find(&key, |_| true), Some(&entry), "{number}");
+            assert_eq!(buckets.find(&key, |_| true), Some(entry), "{number}");
         }
         for number in 0..20_000 {
             let (key, entry) = entry(number);
@@ -184,7 +292,7 @@ mod tests {
         }
         assert_eq!(
             buckets.find(&[1, 2, 3], |it| it[3] == 77),
-            Some(&[1, 2, 3, 77])
+            Some([1, 2, 3, 77])
         );
         buckets.remove(&[1, 2, 3], |it| it[3] == 77);
         assert_eq!(buckets.find(&[1, 2, 3], |it| it[3] == 77), None);

@@ -47,7 +47,7 @@ impl Key {
     }
 }
 
-fn id_of(&[.., d, e, f, g]: &[u8; 7]) -> u32 {
+fn id_of([.., d, e, f, g]: [u8; 7]) -> u32 {
     u32::from_le_bytes([d, e, f, g])
 }
 
@@ -75,7 +75,7 @@ impl Index {
     #[inline]
     pub(crate) fn find(&self, key: Key, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let names = &self.names[key.kind as usize];
-        let found = names.find(&key.hash, |named| is_it(id_of(named)));
+        let found = names.find(&key.hash, |named| is_it(id_of(*named)));
         found.map(id_of)
     }
 
@@ -186,7 +186,7 @@ impl Lines {
     fn find(&self, uuid: Uuid) -> Option<Brought> {
         let key = uuid.bytes();
         if let Some([.., a, b, c, d]) = self.full.find(&key, |_| true) {
-            return Some(Brought::of(u32::from_le_bytes([*a, *b, *c, *d])));
+            return Some(Brought::of(u32::from_le_bytes([a, b, c, d])));
         }
         let found = self.empty.find(&key, |_| true);
         found.map(|_| Brought::Nothing)
@@ -202,9 +202,8 @@ impl Lines {
             return;
         };
         self.empty.remove(&key, |_| true);
-        match self.full.find_mut(&key) {
-            Some([.., a, b, c, d]) => [*a, *b, *c, *d] = number.to_le_bytes(),
-            None => self.insert(uuid, brought),
+        if !self.full.replace(&key, &line(key, number)) {
+            self.insert(uuid, brought);
         }
     }
 
@@ -213,14 +212,16 @@ impl Lines {
         let key = uuid.bytes();
         match brought.number() {
             None => self.empty.insert(&key),
-            Some(number) => {
-                let mut line = [0; 16];
-                line[..12].copy_from_slice(&key);
-                line[12..].copy_from_slice(&number.to_le_bytes());
-                self.full.insert(&line);
-            }
+            Some(number) => self.full.insert(&line(key, number)),
         }
     }
+}
+
+fn line(key: [u8; 12], number: u32) -> [u8; 16] {
+    let mut line = [0; 16];
+    line[..12].copy_from_slice(&key);
+    line[12..].copy_from_slice(&number.to_le_bytes());
+    line
 }
 
 impl Brought {
