@@ -16,7 +16,7 @@ const GROUP: usize = 8;
 const TAG: usize = 2;
 
 /// Entries that a bucket grows by.
-const STEP: usize = 3;
+const STEP: usize = 6;
 
 /// Buckets that the list of them grows by at least, and beyond that by this part of it.
 const BUCKETS: usize = 8;
