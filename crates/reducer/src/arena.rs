@@ -182,6 +182,7 @@ impl Default for Arena {
         }
     }
 }
+
 impl Arena {
     pub(crate) fn atom(&mut self, text: &str) -> Atom {
         if self.room() < text.len() && !self.grow(text.len()) {

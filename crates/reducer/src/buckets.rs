@@ -8,12 +8,12 @@
 /// Entries of a bucket on average; all of a bucket are looked at.
 const LOAD: usize = 64;
 
-/// Entries that are looked at at once: eight of them are a group, whose first eight bytes are one byte
-/// of each. Behind the groups stand those that make no group yet.
-const GROUP: usize = 8;
-
-/// Which byte of an entry that is.
+/// Which byte of an entry is its tag. A bucket is its entries without their tags, and behind them the
+/// tags: whoever looks for one reads a cache line or two.
 const TAG: usize = 2;
+
+/// Tags that are looked at at once.
+const AT_ONCE: usize = 8;
 
 /// Entries that a bucket grows by.
 const STEP: usize = 6;
@@ -74,12 +74,8 @@ impl<const K: usize, const W: usize> Buckets<K, W> {
         let Some(bucket) = self.buckets.get_mut(bucket) else {
             return;
         };
-        if let Some((at, _)) = place(bucket, key, is_it)
-            && let Some(last) = pop::<W>(bucket)
-        {
-            if at < bucket.len() / W {
-                set(bucket, at, &last);
-            }
+        if let Some((at, _)) = place(bucket, key, is_it) {
+            take::<W>(bucket, at);
             self.len -= 1;
         }
     }
@@ -129,13 +125,14 @@ fn place<const K: usize, const W: usize>(
     key: &[u8; K],
     is_it: impl Fn(&[u8; W]) -> bool,
 ) -> Option<(usize, [u8; W])> {
-    let wanted = u64::from_ne_bytes([key[TAG]; GROUP]);
-    let groups = bucket.len() / W / GROUP;
-    for number in 0..groups {
-        let tags = bucket.get(number * GROUP * W..)?.first_chunk()?;
-        let mut same = same_bytes(u64::from_le_bytes(*tags), wanted);
+    let wanted = u64::from_ne_bytes([key[TAG]; AT_ONCE]);
+    let (eights, others) = tags::<W>(bucket).as_chunks();
+    let mut last = [!key[TAG]; AT_ONCE];
+    last.iter_mut().zip(others).for_each(|(to, tag)| *to = *tag);
+    for (number, eight) in eights.iter().chain([&last]).enumerate() {
+        let mut same = same_bytes(u64::from_le_bytes(*eight), wanted);
         while same != 0 {
-            let at = number * GROUP + same.trailing_zeros() as usize / 8;
+            let at = number * AT_ONCE + same.trailing_zeros() as usize / 8;
             let entry = get(bucket, at)?;
             if entry.starts_with(key) && is_it(&entry) {
                 return Some((at, entry));
@@ -143,9 +140,7 @@ fn place<const K: usize, const W: usize>(
             same &= same - 1;
         }
     }
-    let others = groups * GROUP..bucket.len() / W;
-    let mut others = others.filter_map(|at| Some((at, get(bucket, at)?)));
-    others.find(|(_, entry)| entry.starts_with(key) && is_it(entry))
+    None
 }
 
 /// The highest bit of each byte that is the same in both.
@@ -156,77 +151,50 @@ const fn same_bytes(one: u64, other: u64) -> u64 {
     !(((unlike & LOW) + LOW) | unlike | LOW)
 }
 
-/// Where the bytes of an entry lie but for the tag, and where that lies if it is apart.
+/// The tags of a bucket.
 #[inline]
-fn lies<const W: usize>(bucket: &[u8], at: usize) -> (usize, Option<usize>) {
-    let group = at / GROUP;
-    if group >= bucket.len() / W / GROUP {
-        return (at * W, None);
-    }
-    let start = group * GROUP * W;
-    let within = at % GROUP;
-    (start + GROUP + within * (W - 1), Some(start + within))
+fn tags<const W: usize>(bucket: &[u8]) -> &[u8] {
+    bucket.get(bucket.len() / W * (W - 1)..).unwrap_or_default()
 }
 
 #[inline]
 fn get<const W: usize>(bucket: &[u8], at: usize) -> Option<[u8; W]> {
-    let (start, tag) = lies::<W>(bucket, at);
-    let Some(tag) = tag else {
-        return bucket.get(start..)?.first_chunk().copied();
-    };
-    let rest = bucket.get(start..start + W - 1)?;
+    let rest = bucket.get(at * (W - 1)..)?.get(..W - 1)?;
     let mut entry = [0; W];
     entry[..TAG].copy_from_slice(&rest[..TAG]);
-    entry[TAG] = *bucket.get(tag)?;
+    entry[TAG] = *tags::<W>(bucket).get(at)?;
     entry[TAG + 1..].copy_from_slice(&rest[TAG..]);
     Some(entry)
 }
 
 fn set<const W: usize>(bucket: &mut [u8], at: usize, entry: &[u8; W]) {
-    let (start, tag) = lies::<W>(bucket, at);
-    let Some(tag) = tag else {
-        bucket[start..start + W].copy_from_slice(entry);
-        return;
-    };
-    bucket[tag] = entry[TAG];
-    let rest = &mut bucket[start..start + W - 1];
+    let tags = bucket.len() / W * (W - 1);
+    bucket[tags + at] = entry[TAG];
+    let rest = &mut bucket[at * (W - 1)..][..W - 1];
     rest[..TAG].copy_from_slice(&entry[..TAG]);
     rest[TAG..].copy_from_slice(&entry[TAG + 1..]);
 }
 
-/// Adds an entry behind the others, which may make a group of the last ones.
+/// Adds an entry behind the others.
 fn push<const W: usize>(bucket: &mut Vec<u8>, entry: &[u8; W]) {
-    let len = bucket.len() / W;
-    let mut last = [[0; W]; GROUP];
-    let first = len / GROUP * GROUP;
-    if len - first == GROUP - 1 {
-        for (at, place) in last.iter_mut().enumerate() {
-            *place = get(bucket, first + at).unwrap_or(*entry);
-        }
-    }
-    bucket.extend_from_slice(entry);
-    if len - first == GROUP - 1 {
-        for (at, entry) in last.iter().enumerate() {
-            set(bucket, first + at, entry);
-        }
-    }
+    let (len, before) = (bucket.len() / W, bucket.len());
+    bucket.resize(before + W, 0);
+    let tags = len * (W - 1);
+    bucket.copy_within(tags..before, tags + (W - 1));
+    set(bucket, len, entry);
 }
 
-/// Takes the last entry out.
-fn pop<const W: usize>(bucket: &mut Vec<u8>) -> Option<[u8; W]> {
-    let last = (bucket.len() / W).checked_sub(1)?;
-    let entry = get(bucket, last);
-    if last % GROUP == GROUP - 1 {
-        let first = last - (GROUP - 1);
-        let others: [Option<[u8; W]>; GROUP] = std::array::from_fn(|at| get(bucket, first + at));
-        bucket.truncate(first * W);
-        for other in others.iter().take(GROUP - 1).flatten() {
-            bucket.extend_from_slice(other);
-        }
-    } else {
-        bucket.truncate(last * W);
+/// Takes an entry out, whose place the last one gets.
+fn take<const W: usize>(bucket: &mut Vec<u8>, at: usize) {
+    let Some(last) = (bucket.len() / W).checked_sub(1) else {
+        return;
+    };
+    if let Some(entry) = get(bucket, last) {
+        set::<W>(bucket, at, &entry);
     }
-    entry
+    let tags = last * (W - 1);
+    bucket.copy_within(tags + (W - 1)..tags + (W - 1) + last, tags);
+    bucket.truncate(last * W);
 }
 
 /// Some of the entries of a bucket, and no room behind them.
