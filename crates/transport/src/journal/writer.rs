@@ -182,10 +182,15 @@ impl<D: Disk> JournalWriter<D> {
         })
     }
 
-    /// What came of a sync. One that was overtaken by a failure says nothing any more.
+    /// What came of a sync. One that was overtaken by a failed write says what it has made safe, as
+    /// long as nothing carries that; overtaken by a failed sync it says nothing any more.
     pub fn synced(&mut self, done: SyncDone, now: Instant) {
         let is_it = |it: &mut UnderWay<D::File>| it.number == done.number;
         let Some(under_way) = self.syncs.under_way.take_if(is_it) else {
+            let overtaken = self.syncs.overtaken.take_if(is_it);
+            if let Some(overtaken) = overtaken.filter(|_| done.outcome.is_ok()) {
+                self.made_safe(overtaken);
+            }
             return;
         };
         if let Err(error) = done.outcome {
@@ -194,13 +199,17 @@ impl<D: Disk> JournalWriter<D> {
             let _ = self.open_segment(true, now);
             return;
         }
-        self.unsynced.drain(..under_way.records);
-        self.unsynced_bytes -= under_way.bytes;
-        for (stream, then) in under_way.kept {
+        self.made_safe(under_way);
+        self.syncs.is_due |= self.unsynced_bytes >= self.limits.sync_bytes;
+    }
+
+    fn made_safe(&mut self, done: UnderWay<D::File>) {
+        self.unsynced.drain(..done.records);
+        self.unsynced_bytes -= done.bytes;
+        for (stream, then) in done.kept {
             let kept = self.kept.entry(stream).or_default();
             kept.durable = kept.durable.max(then.end);
         }
-        self.syncs.is_due |= self.unsynced_bytes >= self.limits.sync_bytes;
     }
 
     /// What the journal holds.
@@ -410,9 +419,10 @@ impl<D: Disk> JournalWriter<D> {
             return Ok(());
         }
         self.sync_at = None;
-        let is_under_way = self.syncs.under_way.is_some();
+        let under_way = self.syncs.under_way.take();
         let mut files = self.syncs.take_files();
-        if is_under_way {
+        if under_way.is_some() {
+            self.syncs.overtaken = under_way;
             // A disk tells once that it has lost something. Should the other sync be told, a second
             // one would hear nothing, and could not be trusted: the next segment carries it all.
             return Err(());

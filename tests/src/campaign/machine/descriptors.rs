@@ -37,6 +37,9 @@ const WINDOW: Duration = Duration::from_millis(400);
 /// How long a runner may take that has descriptors enough to answer.
 const ANSWER: Duration = Duration::from_secs(3);
 
+/// Hosts that have left and that the runner may still have to let go of: it refuses too many at once.
+const LEAVING: u64 = 16;
+
 /// Terminals that there are on a file system of our own.
 const TERMINALS: usize = 5;
 
@@ -237,17 +240,20 @@ async fn come_and_go(count: u64) -> Result<(u64, String), String> {
     drop(join().await?);
     sleep(WINDOW).await;
     let before = usage::descriptors(&runner);
+    let down_to = async |most: u64| {
+        let settled = within("as few descriptors as before", async {
+            while usage::descriptors(&runner) > most {
+                sleep(Duration::from_millis(5)).await;
+            }
+        });
+        let settled = settled.await;
+        settled.map_err(|why| format!("{why}: {before} before"))
+    };
     for _ in 0..count {
         drop(join().await?);
+        down_to(before + LEAVING).await?;
     }
-    let settled = within("as few descriptors as before", async {
-        while usage::descriptors(&runner) > before {
-            sleep(Duration::from_millis(5)).await;
-        }
-    });
-    settled
-        .await
-        .map_err(|why| format!("{why}: {before} before"))?;
+    down_to(before).await?;
     host.finish().await?;
     Ok((
         count,

@@ -150,18 +150,27 @@ struct Host {
 }
 
 impl Host {
+    /// Hears on until something holds: all of it in the time of one wait, since the child never ends.
     async fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) -> Result<(), String> {
-        while !holds(self) {
-            let message = within(what, self.frames.next()).await?;
-            match message.map_err(|why| format!("{what}: {why}"))? {
-                Message::Data { stream, bytes, .. } if stream == OUT => {
-                    self.read = self.speech.hear_bytes(&bytes)?;
-                }
-                Message::Data { bytes, .. } => self.events += &String::from_utf8_lossy(&bytes),
-                Message::Degraded { .. } => self.degraded = true,
-                Message::Gap { from, to, .. } => return Err(format!("{from}..{to} is lost")),
-                _ => {}
+        let heard = async {
+            while !holds(self) {
+                let message = self.frames.next().await;
+                self.hear(message.map_err(|why| format!("{what}: {why}"))?)?;
             }
+            Ok(())
+        };
+        within(what, heard).await?
+    }
+
+    fn hear(&mut self, message: Message) -> Result<(), String> {
+        match message {
+            Message::Data { stream, bytes, .. } if stream == OUT => {
+                self.read = self.speech.hear_bytes(&bytes)?;
+            }
+            Message::Data { bytes, .. } => self.events += &String::from_utf8_lossy(&bytes),
+            Message::Degraded { .. } => self.degraded = true,
+            Message::Gap { from, to, .. } => return Err(format!("{from}..{to} is lost")),
+            _ => {}
         }
         Ok(())
     }

@@ -327,3 +327,31 @@ fn a_sync_that_is_overtaken_by_a_failure_is_not_taken_for_done() {
     let mut reader = JournalReader::open(Memory::of(contents)).unwrap();
     assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(0, 10)]);
 }
+
+/// The next segment would else carry all of it, for which a disk that ran full may have no room again.
+#[test]
+fn what_a_sync_made_safe_that_a_failed_write_overtook_is_not_carried() {
+    let disk = Memory::failing(4, 1, Fault::Full);
+    let mut writer = super::begin(disk.clone(), JournalLimits::default());
+    writer.defer_syncs();
+    let start = Instant::now();
+    let put = |writer: &mut JournalWriter<Memory>, from, to, now| {
+        writer.append(StreamId(0), from, bytes_of(StreamId(0), from, to), now)
+    };
+    put(&mut writer, 0, 10, start).unwrap();
+    let later = start + Duration::from_secs(2);
+    writer.poll(later);
+    let done = writer.due_sync().expect("it is due").run();
+    put(&mut writer, 10, 20, later).unwrap_err();
+    assert_eq!(writer.kept()[&StreamId(0)].durable, 0, "nobody knows yet");
+    writer.synced(done, later);
+    assert_eq!(writer.kept()[&StreamId(0)].durable, 10);
+    let later = later + Duration::from_secs(1);
+    put(&mut writer, 10, 20, later).unwrap();
+    let mut contents = disk.contents();
+    let mut reader = JournalReader::open(Memory::of(contents.clone())).unwrap();
+    assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(0, 20)]);
+    contents.remove(&0);
+    let mut reader = JournalReader::open(Memory::of(contents)).unwrap();
+    assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(10, 20)]);
+}

@@ -60,6 +60,8 @@ pub(super) struct Syncs<F> {
     pub(super) are_deferred: bool,
     pub(super) is_due: bool,
     pub(super) under_way: Option<UnderWay<F>>,
+    /// One that was under way when a write failed. What it makes safe the next segment need not carry.
+    pub(super) overtaken: Option<UnderWay<F>>,
     /// Segments that are full, and not safe.
     pub(super) full: Vec<Arc<F>>,
     pub(super) next: u64,
@@ -71,6 +73,7 @@ impl<F> Default for Syncs<F> {
             are_deferred: false,
             is_due: false,
             under_way: None,
+            overtaken: None,
             full: Vec::new(),
             next: 0,
         }
@@ -81,6 +84,7 @@ impl<F> Syncs<F> {
     /// Every segment but the one that is written to that is not known to be safe. Nothing that is
     /// under way is waited for any more.
     pub(super) fn take_files(&mut self) -> Vec<Arc<F>> {
+        self.overtaken = None;
         let under_way = self.under_way.take().map(|it| it.files);
         let mut files = under_way.unwrap_or_default();
         files.append(&mut self.full);
