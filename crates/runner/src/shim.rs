@@ -1,10 +1,11 @@
 //! One small process for each session, which owns it and outlives whoever started it.
 //!
 //! [`spawn_shim`] starts one: the same program once more, in a session of its own, told what to run
-//! over its standard input. A daemon has a nursery, which has loaded the program and copies itself. It calls [`run_shim`], which ends when the child has ended and somebody
-//! has acknowledged that, or after a day; and within a minute of its folder being removed, once nobody
-//! is connected. What it leaves is a folder of its [`StateDir`] with a tombstone, [`SessionInfo`], and
-//! the journal.
+//! over its standard input. A daemon has a nursery instead, which has loaded the program and copies
+//! itself for each. A shim calls [`run_shim`], which ends when the child has ended and somebody has
+//! acknowledged that, or after a day; and within a minute of its folder being removed, once nobody is
+//! connected. What it leaves is a folder of its [`StateDir`] with a tombstone, [`SessionInfo`], and the
+//! journal.
 //!
 //! A shim that is killed takes the whole tree of its child along (see
 //! [`run_guard`](bowline_transport::run_guard), which the program must call first of all).

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::super::{
-    DegradedKind, Disk, JournalEvent, JournalLimits, JournalReader, JournalWriter, SyncDone,
-    SyncJob,
+    Degraded, DegradedKind, Disk, JournalEvent, JournalLimits, JournalReader, JournalWriter,
+    SyncDone, SyncJob,
 };
 use super::disk::{Fault, Memory};
 use super::{bytes_of, ranges, small_limits};
@@ -303,21 +303,34 @@ fn a_deferred_sync_that_fails_is_written_again_over_the_end_of_a_segment() {
     assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(0, 900)]);
 }
 
-#[test]
-fn a_sync_that_is_overtaken_by_a_failure_is_not_taken_for_done() {
-    // The deferred sync fails, and so does the write that comes before anybody is told.
-    let disk = Memory::failing(3, 2, Fault::Io);
+fn put(
+    writer: &mut JournalWriter<Memory>,
+    from: u64,
+    to: u64,
+    now: Instant,
+) -> Result<(), Degraded> {
+    writer.append(StreamId(0), from, bytes_of(StreamId(0), from, to), now)
+}
+
+/// A journal of ten bytes, a sync of them that nobody has told it of, and the time at which the write
+/// of the next ten has failed.
+fn overtaken(disk: &Memory) -> (JournalWriter<Memory>, SyncDone, Instant) {
     let mut writer = super::begin(disk.clone(), JournalLimits::default());
     writer.defer_syncs();
     let start = Instant::now();
-    let put = |writer: &mut JournalWriter<Memory>, from, to, now| {
-        writer.append(StreamId(0), from, bytes_of(StreamId(0), from, to), now)
-    };
     put(&mut writer, 0, 10, start).unwrap();
     let later = start + Duration::from_secs(2);
     writer.poll(later);
     let done = writer.due_sync().expect("it is due").run();
     put(&mut writer, 10, 20, later).unwrap_err();
+    (writer, done, later)
+}
+
+#[test]
+fn a_sync_that_is_overtaken_by_a_failure_is_not_taken_for_done() {
+    // The deferred sync fails, and so does the write that comes before anybody is told.
+    let disk = Memory::failing(3, 2, Fault::Io);
+    let (mut writer, done, later) = overtaken(&disk);
     writer.synced(done, later);
     assert_eq!(writer.kept()[&StreamId(0)].durable, 0, "nobody knows");
     writer.poll(later + Duration::from_secs(1));
@@ -332,17 +345,7 @@ fn a_sync_that_is_overtaken_by_a_failure_is_not_taken_for_done() {
 #[test]
 fn what_a_sync_made_safe_that_a_failed_write_overtook_is_not_carried() {
     let disk = Memory::failing(4, 1, Fault::Full);
-    let mut writer = super::begin(disk.clone(), JournalLimits::default());
-    writer.defer_syncs();
-    let start = Instant::now();
-    let put = |writer: &mut JournalWriter<Memory>, from, to, now| {
-        writer.append(StreamId(0), from, bytes_of(StreamId(0), from, to), now)
-    };
-    put(&mut writer, 0, 10, start).unwrap();
-    let later = start + Duration::from_secs(2);
-    writer.poll(later);
-    let done = writer.due_sync().expect("it is due").run();
-    put(&mut writer, 10, 20, later).unwrap_err();
+    let (mut writer, done, later) = overtaken(&disk);
     assert_eq!(writer.kept()[&StreamId(0)].durable, 0, "nobody knows yet");
     writer.synced(done, later);
     assert_eq!(writer.kept()[&StreamId(0)].durable, 10);
