@@ -138,7 +138,7 @@ fn lower<'a>(entry: Entry<'a>, call: impl Fn(&str) -> Option<ToolCall<'a>>) -> V
         for block in blocks.iter() {
             changes.push(change::block(block));
             if let BlockKind::ToolCall { id } = block.kind() {
-                changes.extend(call(id).map(change::call));
+                changes.extend(call(&id).map(change::call));
             }
         }
     }

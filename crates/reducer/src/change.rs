@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::arena::TextRef;
 use crate::fold::Status;
+use crate::ident::ApiId;
 use crate::log::{Cursor, Record, Slot};
 use crate::record::{BlockId, CallId, EntryId, PermissionId, Standing, TaskId};
 use crate::transcript::Transcript;
@@ -45,7 +46,7 @@ pub enum Change<'a> {
         /// Names the entry; entries stand in the order of their numbers.
         entry: EntryId,
         /// The call that holds its thread; none on the main thread.
-        thread: Option<&'a str>,
+        thread: Option<ApiId<'a>>,
         /// What it says, without blocks.
         value: EntryKind<'a>,
     },
@@ -83,7 +84,7 @@ pub enum Change<'a> {
         call: CallId,
         /// The call that holds its thread; none on the main thread. It may change, when a
         /// sub-agent was seen before the call that started it.
-        thread: Option<&'a str>,
+        thread: Option<ApiId<'a>>,
         /// What holds now.
         #[serde(serialize_with = "call_head")]
         value: ToolCall<'a>,

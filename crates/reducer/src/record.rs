@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 use serde::{Serialize, Serializer};
 
 use crate::arena::{Atom, Text};
+use crate::ident::Ident;
 use crate::log::Stamp;
 use crate::names::Name;
 use crate::number::U48;
@@ -167,7 +168,7 @@ pub(crate) struct UserRecord {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MessageRecord {
-    pub(crate) message_id: Atom,
+    pub(crate) message_id: Ident,
     pub(crate) model: Name,
     pub(crate) state: MessageState,
     /// Its blocks are a list: the first, the last, and each points to the next.
@@ -271,7 +272,7 @@ pub(crate) enum Standing {
 
 #[derive(Clone, Debug)]
 pub(crate) struct CallRecord {
-    pub(crate) id: Atom,
+    pub(crate) id: Ident,
     pub(crate) name: Name,
     pub(crate) thread: ThreadId,
     pub(crate) beside: Beside<CallId>,
@@ -343,6 +344,6 @@ mod tests {
             size_of::<CallRecord>(),
             size_of::<ToolResultRecord>(),
         ];
-        assert_eq!(sizes, [72, 48, 72, 48]);
+        assert_eq!(sizes, [88, 48, 88, 48]);
     }
 }

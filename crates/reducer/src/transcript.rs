@@ -311,7 +311,7 @@ impl Transcript {
                 thread: its,
                 body: EntryBody::Assistant(message),
                 ..
-            }) => *its == thread && self.arena.str(message.message_id) == name,
+            }) => *its == thread && self.arena.is(message.message_id, name),
             _ => false,
         };
         self.index.find(key, is_it).map(EntryId::new)
@@ -319,7 +319,7 @@ impl Transcript {
 
     pub(crate) fn call_named(&self, id: &str) -> Option<CallId> {
         if self.index.is_absent() {
-            let is_it = |&at: &usize| self.arena.str(self.calls.at(at).id) == id;
+            let is_it = |&at: &usize| self.arena.is(self.calls.at(at).id, id);
             let found = self.calls.numbers().rev().find(is_it);
             return found.map(|at| CallId::new(at as u32));
         }
@@ -329,7 +329,7 @@ impl Transcript {
     pub(crate) fn call_by(&self, key: Key, id: &str) -> Option<CallId> {
         let is_it = |call: u32| {
             let call = self.calls.get(call as usize);
-            call.is_some_and(|call| self.arena.str(call.id) == id)
+            call.is_some_and(|call| self.arena.is(call.id, id))
         };
         self.index.find(key, is_it).map(CallId::new)
     }

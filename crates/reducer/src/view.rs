@@ -19,6 +19,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::arena::{Atom, Text, TextRef};
+use crate::ident::ApiId;
 use crate::names::Name;
 use crate::record::{CallId, EntryId, PermissionId, Standing, TaskId, ThreadId};
 use crate::transcript::Transcript;
@@ -259,9 +260,9 @@ impl Transcript {
     }
 
     /// The `tool_use` id of a call; empty when it was given up.
-    pub(crate) fn call_id(&self, id: CallId) -> &str {
+    pub(crate) fn call_id(&self, id: CallId) -> ApiId<'_> {
         let call = self.calls.get(id.at());
-        call.map(|call| self.arena.str(call.id)).unwrap_or_default()
+        call.map(|call| self.arena.id(call.id)).unwrap_or_default()
     }
 
     /// An id; none when it is empty.

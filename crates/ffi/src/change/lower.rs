@@ -47,7 +47,7 @@ fn one(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change> {
             value,
         } => Change::Entry {
             entry: entry.number(),
-            thread: thread.map(str::to_owned),
+            thread: thread.map(Into::into),
             at_ms: transcript.entry_by_id(entry).map_or(0, |it| it.at_ms()),
             value: entry_kind(value),
         },
@@ -77,7 +77,7 @@ fn one(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change> {
             value,
         } => Change::ToolCall {
             call: call.number(),
-            thread: thread.map(str::to_owned),
+            thread: thread.map(Into::into),
             value: call_view(value),
         },
         From::ToolCallRemoved { call } => Change::ToolCallRemoved {
@@ -104,7 +104,7 @@ fn one(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change> {
 pub(crate) fn entry(entry: reducer::Entry<'_>) -> Change {
     Change::Entry {
         entry: entry.id().number(),
-        thread: entry.thread().call().map(|it| it.id().to_owned()),
+        thread: entry.thread().call().map(|it| it.id().into()),
         at_ms: entry.at_ms(),
         value: entry_kind(entry.kind()),
     }
@@ -123,7 +123,7 @@ pub(crate) fn block(block: reducer::Block<'_>) -> Change {
 pub(crate) fn call(call: reducer::ToolCall<'_>) -> Change {
     Change::ToolCall {
         call: call.call_id().number(),
-        thread: call.thread().call().map(|it| it.id().to_owned()),
+        thread: call.thread().call().map(|it| it.id().into()),
         value: call_view(call),
     }
 }
@@ -168,7 +168,7 @@ fn entry_kind(kind: reducer::EntryKind<'_>) -> EntryKind {
             state,
             ..
         } => EntryKind::Assistant {
-            message_id: message_id.to_owned(),
+            message_id: message_id.into(),
             model: owned(model),
             state: state.into(),
         },
@@ -210,14 +210,14 @@ fn block_kind(kind: reducer::BlockKind<'_>) -> BlockKind {
             text: text.to_string(),
         },
         From::RedactedThinking => BlockKind::RedactedThinking,
-        From::ToolCall { id } => BlockKind::ToolCall { id: id.to_owned() },
+        From::ToolCall { id } => BlockKind::ToolCall { id: id.into() },
         From::Other { raw } => BlockKind::Other { json: json(raw) },
     }
 }
 
 fn call_view(call: reducer::ToolCall<'_>) -> ToolCallView {
     ToolCallView {
-        id: call.id().to_owned(),
+        id: call.id().into(),
         name: call.name().to_owned(),
         input: call.input().map(json),
         state: call.state().into(),

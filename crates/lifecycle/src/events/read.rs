@@ -15,7 +15,7 @@ pub(crate) fn path_of(transcript: &Transcript, parent: Option<&str>) -> Vec<Stri
         let around = transcript
             .tool_call(&id)
             .and_then(|call| call.thread().call());
-        next = around.map(|call| call.id().to_owned());
+        next = around.map(|call| call.id().into());
         // What is parked for a parent that has not come yet may name itself.
         if path.contains(&id) {
             break;

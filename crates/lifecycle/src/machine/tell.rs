@@ -120,7 +120,7 @@ impl Machine {
             let call = record.tool_use_id.as_deref();
             let call = call.and_then(|id| self.transcript.tool_call(id));
             let around = call.and_then(|call| call.thread().call());
-            let path = path_of(&self.transcript, around.map(|it| it.id()));
+            let path = path_of(&self.transcript, around.map(|it| it.id()).as_deref());
             self.tell_at(path, None, kind);
         }
     }

@@ -44,7 +44,7 @@ fn add<'a>(
     }
     for call in calls {
         let value = serde_json::to_value(call).expect("a call is JSON");
-        let known = all_calls.entry(call.id().to_owned());
+        let known = all_calls.entry(call.id().into());
         assert_eq!(*known.or_insert_with(|| value.clone()), value);
     }
 }

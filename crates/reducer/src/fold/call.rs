@@ -86,7 +86,7 @@ impl Transcript {
     fn add_call(&mut self, key: Key, thread: ThreadId, id: &str, standing: Standing) -> CallId {
         let is_announced = standing == Standing::Announced;
         let call = CallId::new(self.calls.len() as u32);
-        let name = self.arena.atom(id);
+        let name = self.arena.ident(id);
         self.calls.push(CallRecord {
             id: name,
             name: Name::default(),

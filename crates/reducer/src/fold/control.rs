@@ -89,7 +89,7 @@ impl Transcript {
         let waits = |call: &CallId| {
             let call = self.calls.at(call.at());
             call.state == CallState::AwaitingPermission
-                && !self.is_asked_for(self.arena.str(call.id))
+                && !self.is_asked_for(&self.arena.id(call.id))
         };
         if let Some(call) = self.call_of(id).filter(waits) {
             self.set_call(call, CallState::Running);
@@ -169,7 +169,7 @@ impl Transcript {
     fn is_for(&self, it: &PermissionRecord, call: CallId) -> bool {
         let id = self.calls.at(call.at()).id;
         it.tool_use_id
-            .is_some_and(|it| self.arena.str(it) == self.arena.str(id))
+            .is_some_and(|it| self.arena.is(id, self.arena.str(it)))
     }
 
     pub(crate) fn was_denied(&self, call: CallId) -> bool {

@@ -4,7 +4,7 @@ use bowline_jsonl::{
     Abandoned, ApiEvent, Block, BlockBody as Said, Delta, Event, Message, RawJson, Str, StreamEvent,
 };
 
-use crate::arena::{Atom, Text};
+use crate::arena::Text;
 use crate::index::{Key, Kind};
 use crate::record::{BlockBody, BlockId, EntryBody, EntryId, MessageRecord, Stage, ThreadId};
 use crate::state::MessageState;
@@ -16,7 +16,7 @@ pub(crate) struct Draft {
     thread: ThreadId,
     pub(crate) entry: EntryId,
     /// Its `message.id`.
-    pub(crate) id: Atom,
+    id: Box<str>,
     /// The block that grows.
     pub(crate) open: Option<BlockId>,
     /// The input of the tool call that grows, so far.
@@ -69,11 +69,10 @@ impl Transcript {
     ) -> usize {
         let entry = self.message_entry(thread, id, model, here);
         self.set_message(entry, MessageState::Streaming);
-        let id = self.message(entry).map(|it| it.message_id);
         self.drafts.push(Draft {
             thread,
             entry,
-            id: id.unwrap_or_default(),
+            id: id.decode().into(),
             open: None,
             input: String::new(),
         });
@@ -94,7 +93,7 @@ impl Transcript {
         let found = self.message_named(key, thread, &name);
         let model = model.map(|model| self.names.keep(&model.decode()));
         let Some(found) = found else {
-            let message_id = self.arena.atom(&name);
+            let message_id = self.arena.ident(&name);
             let body = EntryBody::Assistant(MessageRecord {
                 message_id,
                 model: model.unwrap_or_default(),
@@ -127,8 +126,8 @@ impl Transcript {
         let Some(at) = self.draft(thread) else {
             return Some(self.open_draft(thread, id?, None, here));
         };
-        let known = self.drafts[at].id;
-        if id.is_none_or(|id| id == *self.arena.str(known)) {
+        let known = &*self.drafts[at].id;
+        if id.is_none_or(|id| id == *known) {
             return Some(at);
         }
         self.void_draft_unless(thread, id?, Stage::Stopped);
@@ -300,8 +299,9 @@ impl Transcript {
         let Some(at) = self.draft(thread) else { return };
         let Draft {
             entry, id: known, ..
-        } = self.drafts[at];
-        if id != *self.arena.str(known) {
+        } = &self.drafts[at];
+        if id != **known {
+            let entry = *entry;
             self.drafts.swap_remove(at);
             self.void(entry, kept);
         }

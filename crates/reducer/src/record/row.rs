@@ -10,6 +10,7 @@ mod entry;
 mod tests;
 
 use crate::arena::{Atom, Text};
+use crate::ident::Ident;
 use crate::names::Name;
 use crate::record::{BlockId, CallId, EntryId, ResultId};
 use crate::shelf::Row;
@@ -118,6 +119,19 @@ fn atom(row: &Row, at: usize) -> Atom {
         0 => Atom::default(),
         len => Atom::of([row[at], row[at + 1], len]),
     }
+}
+
+/// Four columns of an id, and its form.
+fn put_id(row: &mut Row, flags: &mut Flags, columns: [usize; 4], id: Ident) {
+    let (form, words) = id.numbers();
+    flags.put(form, Ident::FORM);
+    for (column, word) in columns.into_iter().zip(words) {
+        row[column] = word;
+    }
+}
+
+fn take_id(row: &Row, flags: &mut Flags, columns: [usize; 4]) -> Ident {
+    Ident::of(flags.take(Ident::FORM), columns.map(|column| row[column]))
 }
 
 fn put_name(row: &mut Row, at: usize, name: Option<Name>) {

@@ -4,6 +4,7 @@ use serde::ser::{SerializeMap as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 
 use crate::arena::{Text, TextRef};
+use crate::ident::ApiId;
 use crate::record::{CallId, CallRecord, ThreadId, ToolResultRecord};
 use crate::shelf::Ref;
 use crate::state::CallState;
@@ -38,8 +39,8 @@ impl<'a> ToolCall<'a> {
 
     /// The `tool_use` id.
     #[must_use]
-    pub fn id(self) -> &'a str {
-        self.transcript.arena.str(self.record().id)
+    pub fn id(self) -> ApiId<'a> {
+        self.transcript.arena.id(self.record().id)
     }
 
     /// The tool; empty when only its sub-agent or its result was seen.
@@ -118,7 +119,7 @@ impl Serialize for ToolCall<'_> {
 
 impl ToolCall<'_> {
     fn serialize_head<S: Serializer>(self, out: &mut S::SerializeStruct) -> Result<(), S::Error> {
-        out.serialize_field("id", self.id())?;
+        out.serialize_field("id", &self.id())?;
         out.serialize_field("name", self.name())?;
         out.serialize_field("input", &self.input())?;
         out.serialize_field("state", &self.state())?;
@@ -197,7 +198,7 @@ impl Serialize for ToolCalls<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for call in self.iter() {
-            map.serialize_entry(call.id(), &call)?;
+            map.serialize_entry(&*call.id(), &call)?;
         }
         map.end()
     }

@@ -4,6 +4,7 @@ use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
 use crate::arena::{Text, TextRef};
+use crate::ident::ApiId;
 use crate::names::Name;
 use crate::record::{BlockBody, BlockId, EntryBody, EntryId, Stage};
 use crate::state::{ErrorKind, MessageState, Outcome};
@@ -39,7 +40,7 @@ pub enum EntryKind<'a> {
     /// A message of the model.
     Assistant {
         /// The API's `message.id`.
-        message_id: &'a str,
+        message_id: ApiId<'a>,
         /// The model; `<synthetic>` when the agent made the message up.
         model: Option<&'a str>,
         /// Where it stands.
@@ -140,7 +141,7 @@ impl<'a> Entry<'a> {
                 synthetic: user.is_synthetic,
             },
             EntryBody::Assistant(message) => EntryKind::Assistant {
-                message_id: self.transcript.arena.str(message.message_id),
+                message_id: self.transcript.arena.id(message.message_id),
                 model: self.transcript.name(message.model),
                 state: message.state,
                 blocks: Blocks {
@@ -242,7 +243,7 @@ pub enum BlockKind<'a> {
     /// A call of a tool; see [`Transcript::tool_call`].
     ToolCall {
         /// The `tool_use` id.
-        id: &'a str,
+        id: ApiId<'a>,
     },
     /// A block of another type.
     Other {

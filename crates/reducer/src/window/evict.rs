@@ -99,12 +99,12 @@ impl Transcript {
         let EntryBody::Assistant(message) = &entry.body else {
             return None;
         };
-        let name = self.arena.str(message.message_id);
-        Some(Key::new(Kind::Message, entry.thread.number(), name))
+        let name = self.arena.id(message.message_id);
+        Some(Key::new(Kind::Message, entry.thread.number(), &name))
     }
 
     fn call_key(&self, at: usize) -> Key {
-        Key::new(Kind::Call, 0, self.arena.str(self.calls.at(at).id))
+        Key::new(Kind::Call, 0, &self.arena.id(self.calls.at(at).id))
     }
 
     fn task_key(&self, at: usize) -> Key {
@@ -211,11 +211,6 @@ impl Transcript {
         if let Some(ended) = &mut self.evidence.ended {
             saver.arena.save(&mut ended.reason, mark);
         }
-        for draft in &mut self.drafts {
-            if let EntryBody::Assistant(message) = &self.entries.at(draft.entry.at()).body {
-                draft.id = message.message_id;
-            }
-        }
     }
 }
 
@@ -232,7 +227,7 @@ impl Saver<'_> {
                 self.arena.save(&mut user.text, self.mark);
             }
             EntryBody::Assistant(message) => {
-                self.arena.save_atom(&mut message.message_id, self.mark);
+                self.arena.save_ident(&mut message.message_id, self.mark);
             }
             EntryBody::Result(result) => {
                 if let Some(text) = &mut result.text {
@@ -254,7 +249,7 @@ impl Saver<'_> {
     }
 
     fn call(&mut self, call: &mut CallRecord) {
-        self.arena.save_atom(&mut call.id, self.mark);
+        self.arena.save_ident(&mut call.id, self.mark);
         self.arena.save(&mut call.input, self.mark);
         if let Some(input) = &mut call.updated_input {
             self.arena.save(input, self.mark);

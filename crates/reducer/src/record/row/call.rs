@@ -1,7 +1,6 @@
 //! Calls, and what their tools gave, as rows.
 
-use super::{Flags, atom, put_atom, put_text, text};
-use crate::arena::Text;
+use super::{Flags, put_id, put_text, take_id, text};
 use crate::log::Stamp;
 use crate::names::Name;
 use crate::number::U48;
@@ -27,29 +26,32 @@ const STANDINGS: [Standing; 3] = [
     Standing::Removed,
 ];
 
-// The columns of a call: 0 to 2 id, 3 name, 4 thread, 5 and 6 neighbours, 7 entry, 8 to 11 input, 12
-// flags, 13 result, 14 sub-agent, 15 to 18 input of the host.
+/// Where the id of a call stands.
+const ID: [usize; 4] = [0, 1, 2, 19];
+
+// The columns of a call: 0 to 2 and 19 id, 3 name, 4 thread, 5 and 6 neighbours, 7 entry, 8 to 11
+// input, 12 flags, 13 result, 14 sub-agent, 15 to 18 input of the host.
 impl Packed for CallRecord {
-    const COLUMNS: usize = 19;
+    const COLUMNS: usize = 20;
 
     fn is_settled(&self) -> bool {
         !self.state.is_open()
     }
 
     fn to_row(&self, number: usize, row: &mut Row) {
-        put_atom(row, 0, self.id);
         row[3] = u64::from(self.name.number());
         row[4] = u64::from(self.thread.number());
         row[5] = CallId::far(self.beside.before, number);
         row[6] = CallId::far(self.beside.next, number);
         row[7] = EntryId::far(self.entry, number);
-        put_input(row, self.input);
+        put_text(row, 8, self.input);
         row[13] = ResultId::far(self.result, number);
         row[14] = self.subagent.map_or(0, |it| u64::from(it.number()) + 1);
         let mut flags = Flags::default();
         flags.put_word(&CALL_STATES, &self.state);
         flags.put_word(&STANDINGS, &self.standing);
         flags.put_bool(self.updated_input.is_some());
+        put_id(row, &mut flags, ID, self.id);
         row[12] = flags.bits;
         put_text(
             row,
@@ -61,8 +63,10 @@ impl Packed for CallRecord {
     fn of_row(number: usize, row: &Row) -> Self {
         let mut flags = Flags::of(row[12]);
         let (state, standing) = (flags.take_word(&CALL_STATES), flags.take_word(&STANDINGS));
+        let is_updated = flags.take_bool();
+        let id = take_id(row, &mut flags, ID);
         Self {
-            id: atom(row, 0),
+            id,
             name: Name::of(row[3] as u32),
             thread: ThreadId::new(row[4] as u32),
             beside: Beside {
@@ -70,8 +74,8 @@ impl Packed for CallRecord {
                 next: CallId::near(number, row[6]),
             },
             entry: EntryId::near(number, row[7]),
-            input: input(row),
-            updated_input: flags.take_bool().then(|| Box::new(text(row, 15))),
+            input: text(row, 8),
+            updated_input: is_updated.then(|| Box::new(text(row, 15))),
             state,
             standing,
             result: ResultId::near(number, row[13]),
@@ -80,25 +84,6 @@ impl Packed for CallRecord {
         }
     }
 }
-
-/// The input stands behind the id, nearly always, and is kept as its distance from it.
-fn put_input(row: &mut Row, text: Text) {
-    let distance = row[8];
-    put_text(row, 8, text);
-    row[8] = match text.is_empty() {
-        true => distance,
-        false => row[8].wrapping_sub(row[0]) & PLACES,
-    };
-}
-
-fn input(row: &Row) -> Text {
-    let mut absolute = *row;
-    absolute[8] = row[8].wrapping_add(row[0]) & PLACES;
-    text(&absolute, 8)
-}
-
-/// More than any place is, so that a distance backwards is a number too.
-const PLACES: u64 = (1 << 52) - 1;
 
 // The columns of what a tool gave: 0 flags, 1 to 4 text, 5 to 8 raw, 9 and 10 line.
 impl Packed for ToolResultRecord {

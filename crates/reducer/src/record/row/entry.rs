@@ -1,6 +1,6 @@
 //! Entries as rows.
 
-use super::{Flags, atom, name, put_atom, put_name, put_text, text};
+use super::{Flags, atom, name, put_atom, put_id, put_name, put_text, take_id, text};
 use crate::log::Stamp;
 use crate::names::Name;
 use crate::number::U48;
@@ -40,10 +40,14 @@ const RESULT: u64 = 2;
 const NOTICE: u64 = 3;
 const ERROR: u64 = 4;
 
+/// Where the id of a message stands.
+const ID: [usize; 4] = [16, 17, 18, 23];
+
 // The columns of an entry: 0 thread, 1 and 2 neighbours, 3 flags, 4 time, 5 offset, 6 to 9 text or
-// name of the message, 10 name, 11 to 15 blocks, 16 to 18 uuid, 19 to 22 result.
+// name of the message, 10 name, 11 to 15 blocks, 16 to 18 uuid, 16 to 18
+// and 23 id of the message, 19 to 22 result.
 impl Packed for EntryRecord {
-    const COLUMNS: usize = 23;
+    const COLUMNS: usize = 24;
 
     fn is_settled(&self) -> bool {
         match &self.body {
@@ -72,8 +76,7 @@ impl Packed for EntryRecord {
             EntryBody::Assistant(message) => {
                 flags.put(ASSISTANT, 3);
                 flags.put_word(&MESSAGE_STATES, &message.state);
-                put_atom(row, 6, message.message_id);
-                row[9] = 0;
+                put_id(row, &mut flags, ID, message.message_id);
                 row[10] = u64::from(message.model.number());
                 put_blocks(row, number, message);
             }
@@ -150,12 +153,13 @@ fn put_blocks(row: &mut Row, number: usize, message: &MessageRecord) {
 }
 
 fn message(number: usize, row: &Row, flags: &mut Flags) -> MessageRecord {
+    let state = flags.take_word(&MESSAGE_STATES);
     let first = BlockId::near(number, row[11]);
     let from = first.map_or(number, BlockId::at);
     MessageRecord {
-        message_id: atom(row, 6),
+        message_id: take_id(row, flags, ID),
         model: Name::of(row[10] as u32),
-        state: flags.take_word(&MESSAGE_STATES),
+        state,
         first,
         last: BlockId::near(from, row[12]),
         live: row[13] as u32,

@@ -1,6 +1,7 @@
 use std::fmt::Debug;
 
 use crate::arena::{Atom, Text};
+use crate::ident::Ident;
 use crate::log::Stamp;
 use crate::names::Name;
 use crate::number::U48;
@@ -56,7 +57,7 @@ fn every_entry_comes_back() {
         is_unconfirmed: true,
     };
     let message = MessageRecord {
-        message_id: Atom::of([100_000, 0, 28]),
+        message_id: Ident::of(2 | 24 << 3, [1 << 47, 3, 1 << 20, 0]),
         model: Name::of(3),
         state: MessageState::Aborted,
         first: Some(BlockId::new(9_000)),
@@ -145,7 +146,7 @@ fn every_call_and_result_comes_back() {
     for (at, (input, state)) in inputs.into_iter().zip(states).enumerate() {
         let is_odd = at % 2 == 1;
         comes_back(&CallRecord {
-            id: Atom::of([101, 0, 30]),
+            id: Ident::Said(Atom::of([101, 0, 30])),
             name: Name::of(4),
             thread: ThreadId::new(0),
             beside: beside(Some(CallId::new(2)), Some(CallId::new(9_999))),
