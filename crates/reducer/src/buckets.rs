@@ -5,15 +5,14 @@
 //! is split in two as more come (linear hashing): there is little room to spare at any length, and
 //! no moment at which everything moves.
 
+use memchr::memchr_iter;
+
 /// Entries of a bucket on average; all of a bucket are looked at.
 const LOAD: usize = 64;
 
 /// Which byte of an entry is its tag. A bucket is its entries without their tags, and behind them the
 /// tags: whoever looks for one reads a cache line or two.
 const TAG: usize = 2;
-
-/// Tags that are looked at at once.
-const AT_ONCE: usize = 8;
 
 /// Entries that a bucket grows by.
 const STEP: usize = 6;
@@ -125,30 +124,10 @@ fn place<const K: usize, const W: usize>(
     key: &[u8; K],
     is_it: impl Fn(&[u8; W]) -> bool,
 ) -> Option<(usize, [u8; W])> {
-    let wanted = u64::from_ne_bytes([key[TAG]; AT_ONCE]);
-    let (eights, others) = tags::<W>(bucket).as_chunks();
-    let mut last = [!key[TAG]; AT_ONCE];
-    last.iter_mut().zip(others).for_each(|(to, tag)| *to = *tag);
-    for (number, eight) in eights.iter().chain([&last]).enumerate() {
-        let mut same = same_bytes(u64::from_le_bytes(*eight), wanted);
-        while same != 0 {
-            let at = number * AT_ONCE + same.trailing_zeros() as usize / 8;
-            let entry = get(bucket, at)?;
-            if entry.starts_with(key) && is_it(&entry) {
-                return Some((at, entry));
-            }
-            same &= same - 1;
-        }
-    }
-    None
-}
-
-/// The highest bit of each byte that is the same in both.
-#[inline]
-const fn same_bytes(one: u64, other: u64) -> u64 {
-    const LOW: u64 = u64::from_ne_bytes([0x7f; 8]);
-    let unlike = one ^ other;
-    !(((unlike & LOW) + LOW) | unlike | LOW)
+    memchr_iter(key[TAG], tags::<W>(bucket)).find_map(|at| {
+        let entry = get(bucket, at)?;
+        (entry.starts_with(key) && is_it(&entry)).then_some((at, entry))
+    })
 }
 
 /// The tags of a bucket.

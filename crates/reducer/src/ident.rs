@@ -73,10 +73,7 @@ impl Ident {
     /// Its form, in [`Self::FORM`] bits, and four numbers.
     pub(crate) fn numbers(self) -> (u64, [u64; WORDS]) {
         match self {
-            Self::Spelled(Spelled { head, len, words }) => {
-                let form = u64::from(head) | u64::from(len) << HEAD;
-                (form, words.map(U48::get))
-            }
+            Self::Spelled(spelled) => spelled.numbers(),
             Self::Said(atom) => {
                 let [place, beyond, len] = atom.numbers();
                 (SAID, [place, beyond, len, 0])
@@ -125,6 +122,12 @@ impl Spelled {
         (all & NO_CODE == 0).then_some(Self { head, len, words })
     }
 
+    /// Its form, and four numbers.
+    pub(crate) fn numbers(self) -> (u64, [u64; WORDS]) {
+        let form = u64::from(self.head) | u64::from(self.len) << HEAD;
+        (form, self.words.map(U48::get))
+    }
+
     fn letters(self) -> Letters<'static> {
         let head = HEADS.get(usize::from(self.head)).copied().unwrap_or("");
         let (mut bytes, len) = ([0; LONGEST], usize::from(self.len));
@@ -143,12 +146,25 @@ impl Spelled {
     }
 }
 
+/// An id as a line says it: to look for, or to keep.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Named<'a> {
+    Spelled(Spelled),
+    Said(&'a str),
+}
+
+impl<'a> Named<'a> {
+    pub(crate) fn of(id: &'a str) -> Self {
+        Spelled::of(id).map_or(Self::Said(id), Self::Spelled)
+    }
+}
+
 impl Arena {
     /// Keeps an id.
-    pub(crate) fn ident(&mut self, id: &str) -> Ident {
-        match Spelled::of(id) {
-            Some(spelled) => Ident::Spelled(spelled),
-            None => Ident::Said(self.atom(id)),
+    pub(crate) fn ident(&mut self, id: Named<'_>) -> Ident {
+        match id {
+            Named::Spelled(spelled) => Ident::Spelled(spelled),
+            Named::Said(id) => Ident::Said(self.atom(id)),
         }
     }
 
@@ -159,10 +175,11 @@ impl Arena {
         })
     }
 
-    pub(crate) fn is(&self, ident: Ident, id: &str) -> bool {
-        match ident {
-            Ident::Spelled(spelled) => Spelled::of(id) == Some(spelled),
-            Ident::Said(atom) => self.str(atom) == id,
+    pub(crate) fn is(&self, ident: Ident, id: Named<'_>) -> bool {
+        match (ident, id) {
+            (Ident::Spelled(one), Named::Spelled(other)) => one == other,
+            (Ident::Said(atom), Named::Said(id)) => self.str(atom) == id,
+            _ => false,
         }
     }
 
@@ -290,7 +307,7 @@ mod tests {
     fn every_id_comes_back() {
         let mut arena = Arena::default();
         for id in SPELLED.into_iter().chain(SAID) {
-            let ident = arena.ident(id);
+            let ident = arena.ident(Named::of(id));
             assert_eq!(arena.id(ident), id);
             let (form, words) = ident.numbers();
             assert!(form < 1 << Ident::FORM);
@@ -302,11 +319,14 @@ mod tests {
     fn ids_of_the_usual_forms_take_no_text() {
         let mut arena = Arena::default();
         for id in SPELLED {
-            assert!(matches!(arena.ident(id), Ident::Spelled(_)), "{id}");
+            assert!(
+                matches!(arena.ident(Named::of(id)), Ident::Spelled(_)),
+                "{id}"
+            );
         }
         assert_eq!(arena.written(), 0);
         for id in SAID {
-            assert!(matches!(arena.ident(id), Ident::Said(_)), "{id}");
+            assert!(matches!(arena.ident(Named::of(id)), Ident::Said(_)), "{id}");
         }
     }
 
@@ -319,9 +339,13 @@ mod tests {
             .chain(["-", "--", "0", "00"]);
         let all: Vec<_> = all.collect();
         for one in &all {
-            let ident = arena.ident(one);
+            let ident = arena.ident(Named::of(one));
             for other in &all {
-                assert_eq!(arena.is(ident, other), one == other, "{one} {other}");
+                assert_eq!(
+                    arena.is(ident, Named::of(other)),
+                    one == other,
+                    "{one} {other}"
+                );
             }
         }
     }

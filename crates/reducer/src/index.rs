@@ -3,10 +3,9 @@
 use std::hash::BuildHasher as _;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 
 use crate::buckets::Buckets;
+use crate::ident::Named;
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,9 +31,27 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    // The seeds are fixed: the same stream gives the same transcript, byte for byte.
     pub(crate) fn new(kind: Kind, scope: u32, name: &str) -> Self {
-        // The seed is fixed: the same stream gives the same transcript, byte for byte.
         let hash = FixedState::with_seed(u64::from(scope)).hash_one(name);
+        Self::hashed(kind, hash)
+    }
+
+    /// That of an id of the API.
+    pub(crate) fn of_id(kind: Kind, scope: u32, id: Named<'_>) -> Self {
+        match id {
+            Named::Spelled(id) => {
+                let (form, [a, b, c, d]) = id.numbers();
+                let one = fold(a ^ SEEDS[0], b ^ SEEDS[2]);
+                let other = fold(c ^ SEEDS[1], d ^ SEEDS[3]);
+                let form = form << 32 | u64::from(scope);
+                Self::hashed(kind, fold(one ^ form, other ^ SEEDS[4]))
+            }
+            Named::Said(id) => Self::new(kind, scope, id),
+        }
+    }
+
+    const fn hashed(kind: Kind, hash: u64) -> Self {
         let [.., a, b, c] = hash.to_le_bytes();
         let hash = [a, b, c];
         Self { kind, hash }
@@ -243,19 +260,9 @@ pub(crate) struct Uuids {
     older: Lines,
     /// The newest line, which was not known, until it is noted what it brought.
     unknown: Option<Uuid>,
-    /// The first uuids of a session, hashed: a short one needs no more.
-    few: HashTable<u64>,
-    /// The newest uuids, hashed, each where its hash says; empty while there are few.
-    recent: Box<[u64]>,
+    /// The newest lines that are not kept.
+    recent: Recent,
 }
-
-/// How many recent uuids are kept at most; 32 KiB in all. A line that was sent twice comes twice
-/// in a row, or within one burst of a reconnect.
-const RECENT: usize = 4096;
-
-/// How many are few: what the table of them takes, 9 bytes a place and at most twice as many places,
-/// is a fraction of that of many.
-const FEW: usize = 448;
 
 impl Uuids {
     pub(crate) fn line(&self, uuid: Uuid) -> Option<Brought> {
@@ -293,25 +300,57 @@ impl Uuids {
     /// Whether this uuid came a short while ago; it is remembered from now on.
     #[inline]
     pub(crate) fn is_repeated(&mut self, uuid: Uuid) -> bool {
-        match self.recent.get_mut((uuid.0 as usize) % RECENT) {
-            Some(slot) => std::mem::replace(slot, uuid.0) == uuid.0,
-            None => self.is_among_few(uuid.0),
+        self.recent.is_repeated(uuid.0)
+    }
+}
+
+/// Most sets of recent uuids: 8 KiB in all, which stay in the cache that is nearest. A line that was
+/// sent twice comes twice in a row, or within one burst of a reconnect.
+const SETS: usize = 256;
+
+/// Uuids of a set.
+const WAYS: usize = 4;
+
+/// A window of the newest uuids: a hash says in which set it lies, and a set forgets its oldest. Of
+/// two lines with a hundred others between them one in a thousand is not known again.
+#[derive(Debug, Default)]
+struct Recent {
+    /// As many as there is something to remember for; a power of two.
+    sets: Box<[[u64; WAYS]]>,
+    /// How many came until there were most.
+    len: usize,
+}
+
+impl Recent {
+    #[inline]
+    fn is_repeated(&mut self, hash: u64) -> bool {
+        if self.sets.len() < SETS && self.len >= 2 * self.sets.len() {
+            self.grow();
         }
+        let set = (hash as usize) & (self.sets.len() - 1);
+        let Some(set) = self.sets.get_mut(set) else {
+            return false;
+        };
+        let is_repeated = set.contains(&hash);
+        if !is_repeated {
+            let [a, b, c, _] = *set;
+            *set = [hash, a, b, c];
+            self.len += 1;
+        }
+        is_repeated
     }
 
     #[cold]
-    fn is_among_few(&mut self, hash: u64) -> bool {
-        match self.few.entry(hash, |&it| it == hash, |&it| it) {
-            Entry::Occupied(_) => return true,
-            Entry::Vacant(free) => drop(free.insert(hash)),
-        }
-        if self.few.len() >= FEW {
-            self.recent = vec![0; RECENT].into_boxed_slice();
-            for hash in std::mem::take(&mut self.few) {
-                self.recent[hash as usize % RECENT] = hash;
+    fn grow(&mut self) {
+        let sets = (2 * self.sets.len()).max(WAYS);
+        let old = std::mem::replace(&mut self.sets, vec![[0; WAYS]; sets].into());
+        self.len = 0;
+        // The oldest of each set first, so that they stand in it as they did.
+        for hash in old.iter().flat_map(|set| set.iter().rev()) {
+            if *hash != 0 {
+                self.is_repeated(*hash);
             }
         }
-        false
     }
 }
 
@@ -370,29 +409,42 @@ mod tests {
         assert_eq!(hashes.len(), 1 + 32 * 15);
     }
 
+    fn numbered(n: usize) -> Uuid {
+        Uuid::new(&format!("00000000-0000-4000-8000-{n:012x}"))
+    }
+
     #[test]
     fn the_window_knows_a_line_that_comes_again() {
         let mut uuids = Uuids::default();
-        let uuid = |n: u32| Uuid::new(&format!("00000000-0000-4000-8000-{n:012x}"));
-        assert!(!uuids.is_repeated(uuid(1)));
-        assert!(uuids.is_repeated(uuid(1)));
-        assert!(!uuids.is_repeated(uuid(2)));
-        assert!(uuids.is_repeated(uuid(1)));
+        assert!(!uuids.is_repeated(numbered(1)));
+        assert!(uuids.is_repeated(numbered(1)));
+        assert!(!uuids.is_repeated(numbered(2)));
+        assert!(uuids.is_repeated(numbered(1)));
     }
 
     #[test]
     fn the_window_grows_and_stays_bounded() {
         let mut uuids = Uuids::default();
-        let uuid = |n: usize| Uuid::new(&format!("00000000-0000-4000-8000-{n:012x}"));
-        for n in 1..FEW {
-            assert!(!uuids.is_repeated(uuid(n)), "{n} is new");
+        for n in 0..20_000 {
+            assert!(!uuids.is_repeated(numbered(n)), "{n} is new");
+            assert!(uuids.is_repeated(numbered(n)), "{n} came");
+            assert!(uuids.recent.sets.len() <= (n + 2).next_power_of_two().max(WAYS));
         }
-        assert!(uuids.recent.is_empty() && uuids.few.len() == FEW - 1);
-        assert!((1..FEW).all(|n| uuids.is_repeated(uuid(n))));
-        for n in FEW..20_000 {
-            assert!(!uuids.is_repeated(uuid(n)), "{n} is new");
-            assert!(uuids.is_repeated(uuid(n)), "{n} came");
+        assert_eq!(uuids.recent.sets.len(), SETS);
+    }
+
+    #[test]
+    fn a_burst_that_comes_again_is_known() {
+        for burst in [10, 40, 100, 300] {
+            let mut uuids = Uuids::default();
+            let mut missed = 0;
+            for start in (0..30_000).step_by(burst) {
+                let lines = || (start..start + burst).map(numbered);
+                lines().for_each(|line| assert!(!uuids.is_repeated(line)));
+                missed += lines().filter(|&line| !uuids.is_repeated(line)).count();
+            }
+            let most = if burst <= 100 { 30 } else { 1_500 };
+            assert!(missed <= most, "{missed} of 30,000 in bursts of {burst}");
         }
-        assert_eq!((uuids.recent.len(), uuids.few.capacity()), (RECENT, 0));
     }
 }

@@ -10,6 +10,7 @@ use bowline_jsonl::{Event, Item, ParseError, ParseErrorKind, Position};
 use crate::arena::{Arena, Text};
 use crate::fold::{Draft, Evidence, SessionRecord, Tally, UsageRecord};
 use crate::host::Meta;
+use crate::ident::Named;
 use crate::index::{Index, Key, Kind, Uuids};
 use crate::list::Walk;
 use crate::log::{Log, Revision, Slot};
@@ -305,28 +306,34 @@ impl Transcript {
 
     // Names.
 
-    pub(crate) fn message_named(&self, key: Key, thread: ThreadId, name: &str) -> Option<EntryId> {
-        let is_it = |id: u32| match self.entries.get(id as usize).as_deref() {
+    pub(crate) fn message_named(
+        &self,
+        key: Key,
+        thread: ThreadId,
+        id: Named<'_>,
+    ) -> Option<EntryId> {
+        let is_it = |entry: u32| match self.entries.get(entry as usize).as_deref() {
             Some(EntryRecord {
                 thread: its,
                 body: EntryBody::Assistant(message),
                 ..
-            }) => *its == thread && self.arena.is(message.message_id, name),
+            }) => *its == thread && self.arena.is(message.message_id, id),
             _ => false,
         };
         self.index.find(key, is_it).map(EntryId::new)
     }
 
     pub(crate) fn call_named(&self, id: &str) -> Option<CallId> {
+        let id = Named::of(id);
         if self.index.is_absent() {
             let is_it = |&at: &usize| self.arena.is(self.calls.at(at).id, id);
             let found = self.calls.numbers().rev().find(is_it);
             return found.map(|at| CallId::new(at as u32));
         }
-        self.call_by(Key::new(Kind::Call, 0, id), id)
+        self.call_by(Key::of_id(Kind::Call, 0, id), id)
     }
 
-    pub(crate) fn call_by(&self, key: Key, id: &str) -> Option<CallId> {
+    pub(crate) fn call_by(&self, key: Key, id: Named<'_>) -> Option<CallId> {
         let is_it = |call: u32| {
             let call = self.calls.get(call as usize);
             call.is_some_and(|call| self.arena.is(call.id, id))

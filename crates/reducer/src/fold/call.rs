@@ -4,6 +4,7 @@ use bowline_jsonl::{RawJson, Str, ToolResult, ToolUse, User};
 
 use crate::arena::{Arena, Atom, Text, TextRef};
 use crate::fold::user;
+use crate::ident::Named;
 use crate::index::{Key, Kind};
 use crate::list;
 use crate::log::{Slot, Stamp};
@@ -34,10 +35,7 @@ impl Transcript {
         is_final: bool,
     ) -> CallId {
         let id = tool.id.decode();
-        let key = Key::new(Kind::Call, 0, &id);
-        let call = self
-            .call_by(key, &id)
-            .unwrap_or_else(|| self.add_call(key, thread, &id, Standing::Announced));
+        let call = self.call(thread, &id, Standing::Announced);
         self.reach_call(call);
         if self.calls.at(call.at()).standing == Standing::Placeholder {
             self.adopt(call, thread);
@@ -83,7 +81,21 @@ impl Transcript {
         self.touch_call(call);
     }
 
-    fn add_call(&mut self, key: Key, thread: ThreadId, id: &str, standing: Standing) -> CallId {
+    /// The call with this id; made when it is new.
+    fn call(&mut self, thread: ThreadId, id: &str, standing: Standing) -> CallId {
+        let id = Named::of(id);
+        let key = Key::of_id(Kind::Call, 0, id);
+        let known = self.call_by(key, id);
+        known.unwrap_or_else(|| self.add_call(key, thread, id, standing))
+    }
+
+    fn add_call(
+        &mut self,
+        key: Key,
+        thread: ThreadId,
+        id: Named<'_>,
+        standing: Standing,
+    ) -> CallId {
         let is_announced = standing == Standing::Announced;
         let call = CallId::new(self.calls.len() as u32);
         let name = self.arena.ident(id);
@@ -201,10 +213,7 @@ impl Transcript {
             return ThreadId::MAIN;
         };
         let id = parent.decode();
-        let key = Key::new(Kind::Call, 0, &id);
-        let call = self.call_by(key, &id);
-        let call =
-            call.unwrap_or_else(|| self.add_call(key, ThreadId::MAIN, &id, Standing::Placeholder));
+        let call = self.call(ThreadId::MAIN, &id, Standing::Placeholder);
         self.reach_call(call);
         self.subagent(call)
     }
@@ -317,10 +326,7 @@ impl Transcript {
         here: Here,
     ) {
         let id = result.tool_use_id.decode();
-        let key = Key::new(Kind::Call, 0, &id);
-        let call = self
-            .call_by(key, &id)
-            .unwrap_or_else(|| self.add_call(key, thread, &id, Standing::Placeholder));
+        let call = self.call(thread, &id, Standing::Placeholder);
         self.reach_call(call);
         if self.calls.at(call.at()).result.is_some() {
             return;

@@ -2,6 +2,7 @@
 
 use bowline_jsonl::{CanUseTool, ControlRequest, ControlResponse, RawJson, RequestBody, Str};
 
+use crate::ident::Named;
 use crate::index::{Key, Kind};
 use crate::log::{Slot, Stamp};
 use crate::record::{CallId, PermissionId, PermissionRecord, ThreadId};
@@ -169,7 +170,7 @@ impl Transcript {
     fn is_for(&self, it: &PermissionRecord, call: CallId) -> bool {
         let id = self.calls.at(call.at()).id;
         it.tool_use_id
-            .is_some_and(|it| self.arena.is(id, self.arena.str(it)))
+            .is_some_and(|it| self.arena.is(id, Named::of(self.arena.str(it))))
     }
 
     pub(crate) fn was_denied(&self, call: CallId) -> bool {

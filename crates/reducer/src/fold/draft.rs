@@ -5,6 +5,7 @@ use bowline_jsonl::{
 };
 
 use crate::arena::Text;
+use crate::ident::Named;
 use crate::index::{Key, Kind};
 use crate::record::{BlockBody, BlockId, EntryBody, EntryId, MessageRecord, Stage, ThreadId};
 use crate::state::MessageState;
@@ -89,11 +90,12 @@ impl Transcript {
         here: Here,
     ) -> EntryId {
         let name = id.decode();
-        let key = Key::new(Kind::Message, thread.number(), &name);
-        let found = self.message_named(key, thread, &name);
+        let name = Named::of(&name);
+        let key = Key::of_id(Kind::Message, thread.number(), name);
+        let found = self.message_named(key, thread, name);
         let model = model.map(|model| self.names.keep(&model.decode()));
         let Some(found) = found else {
-            let message_id = self.arena.ident(&name);
+            let message_id = self.arena.ident(name);
             let body = EntryBody::Assistant(MessageRecord {
                 message_id,
                 model: model.unwrap_or_default(),
@@ -282,8 +284,9 @@ impl Transcript {
     /// Blocks from an index on that will never be finished.
     fn abandon(&mut self, thread: ThreadId, abandoned: &Abandoned<'_>) {
         let id = abandoned.api_message_id.unwrap_or_default().decode();
-        let key = Key::new(Kind::Message, thread.number(), &id);
-        let Some(entry) = self.message_named(key, thread, &id) else {
+        let id = Named::of(&id);
+        let key = Key::of_id(Kind::Message, thread.number(), id);
+        let Some(entry) = self.message_named(key, thread, id) else {
             return;
         };
         let from = abandoned.from_block_index.unwrap_or(0);

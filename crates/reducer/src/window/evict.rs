@@ -1,6 +1,7 @@
 //! Giving up the oldest part of a transcript.
 
 use crate::arena::{Arena, ArenaMark};
+use crate::ident::Named;
 use crate::index::{Index, Key, Kind};
 use crate::list;
 use crate::record::{
@@ -100,11 +101,16 @@ impl Transcript {
             return None;
         };
         let name = self.arena.id(message.message_id);
-        Some(Key::new(Kind::Message, entry.thread.number(), &name))
+        Some(Key::of_id(
+            Kind::Message,
+            entry.thread.number(),
+            Named::of(&name),
+        ))
     }
 
     fn call_key(&self, at: usize) -> Key {
-        Key::new(Kind::Call, 0, &self.arena.id(self.calls.at(at).id))
+        let id = self.arena.id(self.calls.at(at).id);
+        Key::of_id(Kind::Call, 0, Named::of(&id))
     }
 
     fn task_key(&self, at: usize) -> Key {
