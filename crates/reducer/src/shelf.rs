@@ -35,8 +35,9 @@ pub(crate) struct Shelf<T> {
     sheets: Store<Sheet<T>>,
     /// Number of the first record of the first sheet.
     base: usize,
-    /// The sheet that is being filled.
+    /// The sheet that is being filled, and the number of its first record.
     tail: Vec<T>,
+    start: usize,
     /// Number of the first record that was not given up.
     first: usize,
     /// Records before it that are kept all the same.
@@ -84,6 +85,7 @@ impl<T> Default for Shelf<T> {
             sheets: Store::default(),
             base: 0,
             tail: Vec::new(),
+            start: 0,
             first: 0,
             kept: Arc::default(),
             waiting: VecDeque::new(),
@@ -94,12 +96,7 @@ impl<T> Default for Shelf<T> {
 impl<T> Shelf<T> {
     /// Records appended so far: the number of the next one.
     pub(crate) const fn len(&self) -> usize {
-        self.start() + self.tail.len()
-    }
-
-    /// Number of the first record of the sheet that is being filled.
-    const fn start(&self) -> usize {
-        self.base + self.sheets.len() * SHEET
+        self.start + self.tail.len()
     }
 
     /// Whether a record is there.
@@ -121,12 +118,13 @@ impl<T> Shelf<T> {
 impl<T: Packed> Shelf<T> {
     #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<Ref<'_, T>> {
-        if at >= self.start() && at >= self.first {
-            return self.tail.get(at - self.start()).map(Ref::Here);
+        if at >= self.start.max(self.first) {
+            return self.tail.get(at - self.start).map(Ref::Here);
         }
         self.older(at)
     }
 
+    #[inline(never)]
     fn older(&self, at: usize) -> Option<Ref<'_, T>> {
         if at < self.first {
             return self.kept.get(&at).map(Ref::Here);
@@ -150,9 +148,8 @@ impl<T: Packed> Shelf<T> {
 
     #[inline]
     pub(crate) fn get_mut(&mut self, at: usize) -> Option<&mut T> {
-        let start = self.start();
-        if at >= start && at >= self.first {
-            return self.tail.get_mut(at - start);
+        if at >= self.start.max(self.first) {
+            return self.tail.get_mut(at - self.start);
         }
         self.older_mut(at)
     }
@@ -204,6 +201,7 @@ impl<T: Packed> Shelf<T> {
     #[cold]
     fn turn(&mut self) {
         let full = std::mem::replace(&mut self.tail, Vec::with_capacity(STEP));
+        self.start += full.len();
         let sheet = self.sheets.push(Sheet::Open(Arc::new(full))) as u32;
         self.waiting.push_back(Waiting { sheet, ripe: 0 });
     }
@@ -244,11 +242,11 @@ impl<T: Packed> Shelf<T> {
         let kept = self.before(first).filter(|&at| at >= to || is_kept(at));
         let kept = kept.filter_map(|at| Some((at, self.get(at)?.clone())));
         self.kept = Arc::new(kept.collect());
-        let sheet = |at: usize| at.min(self.start()).saturating_sub(self.base) / SHEET;
+        let sheet = |at: usize| at.min(self.start).saturating_sub(self.base) / SHEET;
         let sheets = sheet(self.first)..sheet(first);
         self.first = first;
         if first == self.len() {
-            self.base = first;
+            (self.base, self.start) = (first, first);
             (self.sheets, self.tail) = Default::default();
             self.waiting = VecDeque::new();
             return;
