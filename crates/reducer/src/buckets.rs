@@ -15,7 +15,7 @@ const LOAD: usize = 64;
 const TAG: usize = 2;
 
 /// Entries that a bucket grows by.
-const STEP: usize = 6;
+const STEP: usize = 8;
 
 /// Buckets that the list of them grows by at least, and beyond that by this part of it.
 const BUCKETS: usize = 8;
@@ -108,11 +108,10 @@ impl<const K: usize, const W: usize> Buckets<K, W> {
         else {
             return;
         };
-        let all = std::mem::take(old);
-        let goes = |entry: &[u8; W]| hash(entry) & (round - 1) == new;
-        *old = joined(&all, |entry| !goes(entry));
+        let [stay, go] = halves::<W>(old, round / 2);
+        *old = stay;
         if let Some(last) = self.buckets.last_mut() {
-            *last = joined(&all, goes);
+            *last = go;
         }
     }
 }
@@ -176,16 +175,20 @@ fn take<const W: usize>(bucket: &mut Vec<u8>, at: usize) {
     bucket.truncate(last * W);
 }
 
-/// Some of the entries of a bucket, and no room behind them.
-fn joined<const W: usize>(all: &[u8], is_in: impl Fn(&[u8; W]) -> bool) -> Vec<u8> {
-    let entries = || {
-        (0..all.len() / W)
-            .filter_map(|at| get(all, at))
-            .filter(&is_in)
-    };
-    let mut out = Vec::with_capacity(entries().count() * W);
-    entries().for_each(|entry| push(&mut out, &entry));
-    out
+/// Both halves of a bucket: of the entries with a bit of their hash not set, and of those that have it.
+fn halves<const W: usize>(all: &[u8], bit: usize) -> [Vec<u8>; 2] {
+    let tags = tags::<W>(all);
+    let entries = all.chunks_exact(W - 1).zip(tags);
+    let half = |(rest, &tag): (&[u8], &u8)| usize::from(hash(&[rest[0], rest[1], tag]) & bit != 0);
+    let others: usize = entries.clone().map(half).sum();
+    let mut halves = [tags.len() - others, others].map(|len| Vec::with_capacity(len * W));
+    for (rest, tag) in entries.clone() {
+        halves[half((rest, tag))].extend_from_slice(rest);
+    }
+    for (rest, tag) in entries {
+        halves[half((rest, tag))].push(*tag);
+    }
+    halves
 }
 
 #[inline]

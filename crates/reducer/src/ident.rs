@@ -97,6 +97,18 @@ impl Ident {
     }
 }
 
+/// Eight letters or fewer; none when one of them is none.
+#[inline(always)]
+fn packed(letters: &[u8]) -> Option<U48> {
+    let (mut number, mut all) = (0, 0);
+    for &letter in letters {
+        let code = CODES[usize::from(letter)];
+        all |= code;
+        number = number << 6 | u64::from(code);
+    }
+    (all & NO_CODE == 0).then(|| U48::new(number))
+}
+
 impl Spelled {
     fn of(id: &str) -> Option<Self> {
         let heads = HEADS.iter().zip(0..).skip(1);
@@ -105,21 +117,17 @@ impl Spelled {
         if letters.len() > MOST {
             return None;
         }
-        let (mut words, mut all) = ([U48::default(); WORDS], 0);
-        for (word, letters) in words
-            .iter_mut()
-            .zip(letters.as_bytes().chunks(LETTERS_OF_WORD))
-        {
-            let mut number = 0;
-            for &letter in letters {
-                let code = CODES[usize::from(letter)];
-                all |= code;
-                number = number << 6 | u64::from(code);
-            }
-            *word = U48::new(number);
+        let mut words = [U48::default(); WORDS];
+        let (full, rest) = letters.as_bytes().as_chunks::<LETTERS_OF_WORD>();
+        let (start, last) = words.split_at_mut_checked(full.len())?;
+        for (word, letters) in start.iter_mut().zip(full) {
+            *word = packed(letters)?;
+        }
+        if let Some(word) = last.first_mut() {
+            *word = packed(rest)?;
         }
         let len = letters.len() as u8;
-        (all & NO_CODE == 0).then_some(Self { head, len, words })
+        Some(Self { head, len, words })
     }
 
     /// Its form, and four numbers.

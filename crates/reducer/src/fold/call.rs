@@ -208,10 +208,15 @@ impl Transcript {
 
     /// The thread of a line, by the call that it names as its immediate parent. A parent that has
     /// not come yet is held open by a placeholder.
+    #[inline]
     pub(crate) fn thread_of(&mut self, parent: Option<Str<'_>>) -> ThreadId {
-        let Some(parent) = parent.filter(|parent| !parent.is_empty()) else {
-            return ThreadId::MAIN;
-        };
+        match parent.filter(|parent| !parent.is_empty()) {
+            Some(parent) => self.thread_in(parent),
+            None => ThreadId::MAIN,
+        }
+    }
+
+    fn thread_in(&mut self, parent: Str<'_>) -> ThreadId {
         let id = parent.decode();
         let call = self.call(ThreadId::MAIN, &id, Standing::Placeholder);
         self.reach_call(call);

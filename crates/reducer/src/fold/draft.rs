@@ -124,6 +124,7 @@ impl Transcript {
     }
 
     /// The draft of a thread. When its beginning was missed, it begins in the middle.
+    #[inline]
     fn draft_of(&mut self, thread: ThreadId, id: Option<Str<'_>>, here: Here) -> Option<usize> {
         let Some(at) = self.draft(thread) else {
             return Some(self.open_draft(thread, id?, None, here));

@@ -170,6 +170,7 @@ impl Transcript {
 
     /// Notes that the text of a block, `before` bytes then, changed from byte `from` on. A block that
     /// is logged as a whole since the last reading needs no more.
+    #[inline]
     pub(crate) fn touch_text(&mut self, id: BlockId, from: u32, before: u32) {
         let block = self.blocks.at_mut(id.at());
         if block.was_text || !self.log.is_fresh(block.stamp) {
