@@ -16,14 +16,14 @@ use bowline_jsonl::{RawJson, Str};
 use crate::store::Store;
 
 /// Most bytes of a chunk: what it costs beside its text is small beside it.
-const CHUNK: usize = 64 << 10;
+const CHUNK: usize = 96 << 10;
 
 /// Bytes that a chunk begins with in a short session, and as many as are there already are added until
 /// it is full: by and by, so that there is little room that nothing is written into.
 const FIRST: usize = 4 << 10;
 
 /// Most bytes that are added at once.
-const STEP: usize = 16 << 10;
+const STEP: usize = 48 << 10;
 
 /// From this size on, in bytes, a text that does not fit has a chunk of its own: what a chunk costs
 /// beside its text is next to nothing, and a copy is spared.
