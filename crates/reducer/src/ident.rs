@@ -12,7 +12,8 @@ use serde::{Serialize, Serializer};
 use crate::arena::{Arena, ArenaMark, Atom};
 use crate::number::U48;
 
-/// What ids begin with (protocol, section A.5); the first stands for everything else.
+/// What ids begin with: tool uses, messages (protocol, sections A.5 and A.9), and what the API runs
+/// itself, its tools and those of MCP (Messages API). The first stands for everything else.
 const HEADS: [&str; 5] = ["", "toolu_", "msg_", "srvtoolu_", "mcptoolu_"];
 
 /// Bits of a head in a row.
@@ -41,7 +42,7 @@ const NO_CODE: u8 = 1 << 6;
 const LETTERS_OF_WORD: usize = 8;
 const WORDS: usize = 4;
 
-/// Most letters behind the head: those of every id that the API gives, and of its partners.
+/// Most letters behind the head: more than those of the API have, through its partners too.
 const MOST: usize = WORDS * LETTERS_OF_WORD;
 
 /// Most bytes of an id that is spelled.
