@@ -25,8 +25,8 @@ pub(crate) use session::{SessionRecord, Tally};
 
 use bowline_jsonl::{Body, Event, Str};
 
-use crate::index::Uuid;
 use crate::transcript::{Here, Transcript};
+use crate::uuids::Uuid;
 
 impl Transcript {
     pub(crate) fn dispatch(&mut self, event: &Event<'_>, here: Here) {

@@ -103,6 +103,7 @@ mod json;
 mod list;
 mod log;
 mod mirror;
+mod mix;
 mod names;
 mod number;
 mod record;
@@ -111,6 +112,7 @@ mod snapshot;
 mod state;
 mod store;
 mod transcript;
+mod uuids;
 mod view;
 mod window;
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use crate::index::{Index, Uuids};
+use crate::index::Index;
 use crate::log::Log;
 use crate::transcript::Transcript;
+use crate::uuids::Uuids;
 
 /// A transcript as it stood at one moment. It never changes, may be read by any thread while the
 /// fold goes on, and is copied for nothing.

@@ -11,7 +11,7 @@ use crate::arena::{Arena, Text};
 use crate::fold::{Draft, Evidence, SessionRecord, Tally, UsageRecord};
 use crate::host::Meta;
 use crate::ident::Named;
-use crate::index::{Index, Key, Kind, Uuids};
+use crate::index::{Index, Key, Kind};
 use crate::list::Walk;
 use crate::log::{Log, Revision, Slot};
 use crate::names::Names;
@@ -22,6 +22,7 @@ use crate::record::{
 use crate::shelf::Shelf;
 use crate::state::ErrorKind;
 use crate::store::Store;
+use crate::uuids::Uuids;
 use crate::window::{Ids, Keeper, What};
 
 /// A conversation, folded from its stream.

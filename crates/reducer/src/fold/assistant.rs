@@ -2,10 +2,10 @@
 
 use bowline_jsonl::{Assistant, Block, BlockBody as Said, Event, MessageContent, RawJson, Str};
 
-use crate::index::{Brought, Uuid};
 use crate::record::{BlockBody, BlockId, BlockRecord, EntryBody, EntryId, Stage, ThreadId};
 use crate::state::MessageState;
 use crate::transcript::{Here, Transcript};
+use crate::uuids::{Brought, Uuid};
 
 impl Transcript {
     pub(crate) fn assistant(&mut self, event: &Event<'_>, said: &Assistant<'_>, here: Here) {

@@ -3,10 +3,10 @@
 use bowline_jsonl::RawJson;
 
 use crate::host::{End, HostDecision, HostEvent, Meta};
-use crate::index::{Brought, Uuid};
 use crate::record::{EntryBody, ThreadId, UserRecord};
 use crate::state::{ErrorKind, PermissionState};
 use crate::transcript::{Here, Transcript};
+use crate::uuids::{Brought, Uuid};
 use crate::window::What;
 
 impl Transcript {

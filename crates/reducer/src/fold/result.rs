@@ -4,12 +4,12 @@ use bowline_jsonl::{Event, ModelUsage, RawJson, Str, TurnResult};
 
 use crate::arena::Text;
 use crate::fold::turn::Owner;
-use crate::index::{Brought, Uuid};
 use crate::log::{Slot, Stamp};
 use crate::names::Name;
 use crate::record::{EntryBody, ResultRecord, ThreadId};
 use crate::state::{CallState, Outcome};
 use crate::transcript::{Here, Transcript};
+use crate::uuids::{Brought, Uuid};
 
 /// What was used, over all conversations.
 #[derive(Clone, Debug, Default)]

@@ -6,8 +6,8 @@
 
 use bowline_jsonl::{CommandLifecycle, Init, RawJson, Str, TurnResult};
 
-use crate::index::Uuid;
 use crate::transcript::Transcript;
+use crate::uuids::Uuid;
 
 /// Most turns that are remembered to have begun without a result.
 const OVERTAKEN: usize = 64;

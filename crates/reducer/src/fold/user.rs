@@ -7,9 +7,9 @@ use bowline_jsonl::{
 };
 
 use crate::arena::{Arena, Text};
-use crate::index::{Brought, Uuid};
 use crate::record::{EntryBody, EntryId, ThreadId, UserRecord};
 use crate::transcript::{Here, Transcript};
+use crate::uuids::{Brought, Uuid};
 use crate::view::{Entry, EntryKind};
 
 /// Begins every note that the agent leaves behind an interrupt (protocol, section A.6).
