@@ -216,6 +216,7 @@ impl Transcript {
         }
     }
 
+    /// The thread of the sub-agent that the call with this id holds.
     fn thread_in(&mut self, parent: Str<'_>) -> ThreadId {
         let id = parent.decode();
         let call = self.call(ThreadId::MAIN, &id, Standing::Placeholder);

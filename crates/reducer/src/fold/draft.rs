@@ -301,12 +301,8 @@ impl Transcript {
     /// in its stead. Blocks stay that came as far as `kept`.
     pub(crate) fn void_draft_unless(&mut self, thread: ThreadId, id: Str<'_>, kept: Stage) {
         let Some(at) = self.draft(thread) else { return };
-        let Draft {
-            entry, id: known, ..
-        } = &self.drafts[at];
-        if id != **known {
-            let entry = *entry;
-            self.drafts.swap_remove(at);
+        if id != *self.drafts[at].id {
+            let entry = self.drafts.swap_remove(at).entry;
             self.void(entry, kept);
         }
     }
