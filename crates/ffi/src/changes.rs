@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_lifecycle::{self as core, reducer};
+use crate::core::{self, reducer};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 

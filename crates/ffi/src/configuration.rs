@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_lifecycle::{self as core, reducer};
+use crate::core::{self, reducer};
 
 use crate::environment::{EndLadder, EnvironmentChanges};
 use crate::error::{BowlineError, Outcome};

@@ -77,7 +77,7 @@ pub struct LiveCounters {
 pub fn live_counters() -> Outcome<LiveCounters> {
     call(|| {
         let of = |kind: Kind| COUNTS[kind as usize].load(Ordering::Relaxed);
-        let terminals = bowline_lifecycle::TerminalRegistry::shared().list().len();
+        let terminals = crate::core::TerminalRegistry::shared().list().len();
         Ok(LiveCounters {
             sessions: of(Kind::Session),
             streams: of(Kind::Stream),

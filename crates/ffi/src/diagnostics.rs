@@ -1,6 +1,6 @@
 //! What a host asks of the library itself.
 
-use bowline_lifecycle as core;
+use crate::core;
 
 use crate::error::Outcome;
 use crate::runtime::{call, wait};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_lifecycle::{self as core, TerminalRegistry};
+use crate::core::{self, TerminalRegistry};
 
 use crate::configuration::DialogueConfiguration;
 use crate::error::{BowlineError, Outcome};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use bowline_lifecycle as core;
+use crate::core;
 
 /// The environment of a process: the host's own, with changes. The variables of an outer agent are
 /// taken out.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use bowline_lifecycle as core;
+use crate::core;
 
 /// Why something that was asked for did not happen. The kind is for programs, `reason` for people:
 /// a lowercase fragment that reads after "failed to" and says what to do next.

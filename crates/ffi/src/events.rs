@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_lifecycle as core;
+use crate::core;
 
 use crate::change::Outcome;
 use crate::feed::{Events, event_stream};

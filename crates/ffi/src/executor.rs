@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_lifecycle as core;
+use crate::core;
 use bytes::Bytes;
 
 use crate::cancellation::{Cancellation, unless};

@@ -8,7 +8,7 @@ mod settings;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bowline_lifecycle as core;
+use crate::core;
 
 use crate::cancellation::Cancellation;
 use crate::counters::Kind;

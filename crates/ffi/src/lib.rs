@@ -17,6 +17,7 @@ mod cancellation;
 mod change;
 mod changes;
 mod configuration;
+mod core;
 mod counters;
 mod diagnostics;
 mod engine;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bowline_lifecycle as core;
+use crate::core;
 
 use crate::environment::EnvironmentChanges;
 use crate::mirror::mirror;

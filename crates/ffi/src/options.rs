@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_lifecycle as core;
+use crate::core;
 
 use crate::error::{BowlineError, Outcome};
 

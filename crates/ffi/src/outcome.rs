@@ -1,6 +1,6 @@
 //! How sessions end.
 
-use bowline_lifecycle as core;
+use crate::core;
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Record)]

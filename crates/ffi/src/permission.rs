@@ -1,6 +1,6 @@
 //! Permission requests and their answers.
 
-use bowline_lifecycle as core;
+use crate::core;
 
 use crate::mirror::mirror;
 

@@ -5,8 +5,8 @@ mod source;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bowline_lifecycle::jsonl::Framer;
-use bowline_lifecycle::reducer::{End, HostEvent, Meta, Transcript};
+use crate::core::jsonl::Framer;
+use crate::core::reducer::{End, HostEvent, Meta, Transcript};
 
 use crate::change::{ChangeBatch, batch};
 use crate::changes::{ChangeStream, Source};

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bowline_lifecycle as core;
+use crate::core;
 
 use crate::events::ConnectionView;
 use crate::outcome::{code_and_signal, millis};

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_lifecycle as core;
-use core::{CredentialsProvider, NoToken, Token};
+use crate::core;
+use crate::core::{CredentialsProvider, NoToken, Token};
 
 use crate::error::{BowlineError, Outcome};
 

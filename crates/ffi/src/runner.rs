@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bowline_lifecycle as core;
+use crate::core;
 use bytes::Bytes;
 use serde_json::Value;
 

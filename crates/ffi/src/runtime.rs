@@ -18,7 +18,7 @@ static RUNTIME: LazyLock<Result<Runtime, String>> = LazyLock::new(|| {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(WORKERS).thread_name("bowline");
     builder.enable_all();
-    let built = bowline_lifecycle::check_threads(WORKERS).and_then(|()| builder.build());
+    let built = crate::core::check_threads(WORKERS).and_then(|()| builder.build());
     built.map_err(|it| it.to_string())
 });
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_lifecycle::{self as core, HostRequest, TerminalRegistry};
+use crate::core::{self, HostRequest, TerminalRegistry};
 
 use crate::cancellation::{Cancellation, unless};
 use crate::change::Phase;

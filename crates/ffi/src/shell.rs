@@ -6,7 +6,7 @@ mod submission;
 
 use std::sync::Arc;
 
-use bowline_lifecycle as core;
+use crate::core;
 
 use crate::cancellation::{Cancellation, unless};
 use crate::counters::Kind;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_lifecycle::reducer::{BlockKind, Entry, EntryKind, Page, Snapshot, Thread, ToolCall};
+use crate::core::reducer::{BlockKind, Entry, EntryKind, Page, Snapshot, Thread, ToolCall};
 
 use crate::change::{self, Change};
 use crate::counters::Kind;

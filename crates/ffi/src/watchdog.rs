@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_lifecycle as core;
+use crate::core;
 
 /// How long a phase may be silent.
 #[derive(Clone, Copy, Debug, uniffi::Record)]

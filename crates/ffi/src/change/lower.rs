@@ -1,6 +1,6 @@
 //! From the reducer's views, which borrow a transcript, to values of their own.
 
-use bowline_lifecycle::reducer::{self, Changes, Cursor, Raw, Transcript};
+use crate::core::reducer::{self, Changes, Cursor, Raw, Transcript};
 
 use super::view::{
     BlockKind, EntryKind, ModelUsage, PermissionView, SessionView, StatsView, SubagentView,

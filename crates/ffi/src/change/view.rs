@@ -1,6 +1,6 @@
 //! What changes hold.
 
-use bowline_lifecycle::reducer;
+use crate::core::reducer;
 
 use crate::mirror::mirror;
 

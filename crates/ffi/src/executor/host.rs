@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bowline_lifecycle::{self as core, TerminalError, TerminalFuture, TerminalRun};
+use crate::core::{self, TerminalError, TerminalFuture, TerminalRun};
 use tokio::sync::oneshot;
 
 use crate::error::BowlineError;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_lifecycle::{self as core, HookKind};
+use crate::core::{self, HookKind};
 
 use super::HookReply;
 use crate::configuration::size;

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use bowline_lifecycle as core;
+use crate::core;
 use tokio::sync::watch;
 
 use super::{HookEvent, HookReply};

@@ -1,6 +1,6 @@
 //! What a host answers to an event.
 
-use bowline_lifecycle as core;
+use crate::core;
 use serde_json::Value;
 
 use crate::error::{BowlineError, Outcome};

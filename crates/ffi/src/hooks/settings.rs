@@ -1,6 +1,6 @@
 //! Hooks beside the settings that a host has already.
 
-use bowline_lifecycle as core;
+use crate::core;
 use serde_json::Value;
 
 use crate::error::{BowlineError, Outcome};

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-use bowline_lifecycle::StreamId;
-use bowline_lifecycle::journal::{Body, SIGNATURE, Scan};
+use crate::core::StreamId;
+use crate::core::journal::{Body, SIGNATURE, Scan};
 use bytes::Bytes;
 use flate2::bufread::MultiGzDecoder;
 

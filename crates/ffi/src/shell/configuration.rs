@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_lifecycle as core;
+use crate::core;
 
 use crate::configuration::size;
 use crate::environment::{ContainmentLevel, EndLadder, EnvironmentChanges, TerminalSize};

@@ -1,6 +1,6 @@
 //! What a shell tells, or all sessions of a manager.
 
-use bowline_lifecycle as core;
+use crate::core;
 
 use crate::feed::{Events, event_stream};
 use crate::mirror::mirror;

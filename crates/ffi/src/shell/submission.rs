@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_lifecycle as core;
+use crate::core;
 
 /// How a prompt is submitted to a program on a terminal.
 #[derive(Clone, Copy, Debug, uniffi::Record)]
