@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::configuration::Configuration;
-use crate::error::SpawnError;
-use crate::local::Local;
-use crate::session::{SessionId, Terminal, TerminalSession};
-use crate::tap::Tap;
+use crate::output_reader::OutputReader;
+use crate::session::{Terminal, TerminalSession};
+use bowline_process::Configuration;
+use bowline_process::LocalProcess;
+use bowline_process::SessionId;
+use bowline_process::SpawnError;
 
 /// Makes terminal sessions on this machine. Holds nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,24 +42,12 @@ impl TerminalEngine {
     pub fn make_tapped(
         &self,
         configuration: Configuration,
-    ) -> Result<(TerminalSession, Tap), SpawnError> {
+    ) -> Result<(TerminalSession, OutputReader), SpawnError> {
         tokio::runtime::Handle::try_current().map_err(|_| SpawnError::NoRuntime)?;
         let id = SessionId::random();
-        let (local, tap) = Local::start(id, &configuration)?;
+        let (local, readers) = LocalProcess::start(id, &configuration)?;
         let terminal: Arc<dyn Terminal> = Arc::new(local);
-        Ok((TerminalSession::new(id, terminal), tap))
-    }
-
-    /// Starts a child that has nothing to read and whose only output is an answer: what it writes
-    /// to its descriptor [`EXTRA`](crate::sys::EXTRA), or to its stdout.
-    pub(crate) fn make_answering(
-        &self,
-        configuration: &Configuration,
-        on_stdout: bool,
-    ) -> Result<TerminalSession, SpawnError> {
-        tokio::runtime::Handle::try_current().map_err(|_| SpawnError::NoRuntime)?;
-        let id = SessionId::random();
-        let (local, _) = Local::start_answering(id, configuration, on_stdout)?;
-        Ok(TerminalSession::new(id, Arc::new(local)))
+        let readers = OutputReader::of_descriptors(readers);
+        Ok((TerminalSession::new(id, terminal), readers))
     }
 }

@@ -83,57 +83,29 @@
 //! What differs on macOS is written on documented calls and was never run by us. On Windows only
 //! [`pty_system`] has an answer, that of portable-pty; sessions are not built there.
 
-mod claim;
-mod configuration;
 mod connection;
-mod containment;
-mod copies;
 mod engine;
-mod environment;
-mod error;
-mod exit;
-mod guard;
-pub mod journal;
-mod ladder;
 mod local;
-mod log;
-mod login;
-mod millis;
-mod program;
-mod pty_system;
+mod output_reader;
 mod remote;
 mod session;
-mod signal;
-mod sys;
-mod tap;
-mod threads;
-mod tty;
-mod vitals;
-pub mod wire;
 
-pub use configuration::{Configuration, InputLimits, LogLimits, PtyMode, Stdio, WindowSize};
+pub use bowline_journal as journal;
+pub use bowline_process::{
+    Configuration, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus,
+    HardenedPtySystem, InputLimits, Ladder, LogLimits, LogReader, LoginEnvironment, LoginFailure,
+    LoginShell, LoginSource, MARKER, Overflow, Piece, Provenance, PtyMode, RESOLVING, ResizeError,
+    SessionId, Signal, SignalError, SpawnError, Stdio, Stream, TerminationReport, Tty, Vitals,
+    WindowSize, WriteError, check_threads, prepare_copies, probe, pty_system, run_guard,
+    start_copy,
+};
+pub use bowline_wire as wire;
 pub use connection::{ConnectionState, ReconnectFailed, ReconnectFailure, RetryError};
-pub use containment::{Containment, ContainmentProbe, probe};
-pub use copies::{prepare_copies, start_copy};
 pub use engine::TerminalEngine;
-pub use environment::Environment;
-pub use error::{ResizeError, SignalError, SpawnError, WriteError};
-pub use exit::{Drained, Exit, ExitStatus};
-pub use guard::run_guard;
-pub use ladder::{Ladder, TerminationReport};
-pub use local::MARKER;
-pub use log::shared::LogReader;
-pub use log::{Overflow, Piece};
-pub use login::{LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, RESOLVING};
-pub use pty_system::{HardenedPtySystem, pty_system};
+pub use output_reader::OutputReader;
 pub use remote::{
     Address, Attachment, BadUrl, Beginning, Boxed, ByteStream, CredentialsProvider, Identity,
     Network, NoCredentials, NoToken, Remote, RemoteError, RemoteOrder, RemoteUrl, Screen,
     SystemNetwork, Token, TokenFile, Trust,
 };
-pub use session::{Kind, SessionId, Stream, TerminalSession};
-pub use signal::Signal;
-pub use tap::Tap;
-pub use threads::check_threads;
-pub use tty::Tty;
-pub use vitals::Vitals;
+pub use session::{Kind, TerminalSession};

@@ -2,67 +2,24 @@
 
 use std::fmt;
 use std::io;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use tokio::sync::{oneshot, watch};
-use uuid::Uuid;
 
-use crate::configuration::WindowSize;
 use crate::connection::{ConnectionState, RetryError};
-use crate::containment::Containment;
-use crate::error::{ResizeError, SignalError, WriteError};
-use crate::exit::{Drained, Exit, ExitStatus};
-use crate::ladder::{Ladder, TerminationReport};
-use crate::log::shared::{LogReader, SharedLog};
 use crate::remote::Screen;
-use crate::signal::Signal;
-use crate::tty::Tty;
-use crate::vitals::Vitals;
-use crate::wire::{BadId, Prompt, PromptStatus};
-
-/// Names one session for its whole life, across hosts. Random; not a secret, since the child
-/// carries it in its environment. As text and as JSON a UUID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SessionId(Uuid);
-
-impl SessionId {
-    /// A fresh one.
-    #[must_use]
-    pub fn random() -> Self {
-        Self(Uuid::new_v4())
-    }
-}
-
-impl FromStr for SessionId {
-    type Err = BadId;
-
-    fn from_str(text: &str) -> Result<Self, BadId> {
-        let id = Uuid::try_parse(text);
-        id.map(Self).map_err(|_| BadId { expected: "a UUID" })
-    }
-}
-
-impl Serialize for SessionId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for SessionId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
-    }
-}
-
-impl fmt::Display for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+use bowline_process::Containment;
+use bowline_process::Signal;
+use bowline_process::Tty;
+use bowline_process::Vitals;
+use bowline_process::WindowSize;
+use bowline_process::{Drained, Exit, ExitStatus};
+use bowline_process::{Ladder, TerminationReport};
+use bowline_process::{LogReader, log::SharedLog};
+use bowline_process::{ResizeError, SignalError, WriteError};
+use bowline_process::{SessionId, Stream, WriteReceipt};
+use bowline_wire::{Prompt, PromptStatus};
 
 /// Where the child is and what its standard streams are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,26 +35,14 @@ pub enum Kind {
     RemotePty,
 }
 
-/// One of the child's byte streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stream {
-    /// stdout on pipes; everything on a PTY.
-    Output,
-    /// stderr on pipes; empty and ended on a PTY.
-    Errors,
-}
-
-/// Resolves when a write or a close has been done. Gone without an answer: the session ended.
-pub(crate) type Receipt = oneshot::Receiver<Result<(), WriteError>>;
-
 /// What every kind of session can do. Nothing here waits: long things answer with a channel.
 pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn pid(&self) -> Option<u32>;
     fn kind(&self) -> Kind;
     fn containment(&self) -> Containment;
     fn log(&self, stream: Stream) -> &Arc<SharedLog>;
-    fn write(&self, bytes: Bytes) -> Result<Receipt, WriteError>;
-    fn close_input(&self) -> Result<Receipt, WriteError>;
+    fn write(&self, bytes: Bytes) -> Result<WriteReceipt, WriteError>;
+    fn close_input(&self) -> Result<WriteReceipt, WriteError>;
     fn resize(&self, size: WindowSize) -> Result<(), ResizeError>;
     fn signal(&self, signal: Signal) -> Result<(), SignalError>;
     fn tty(&self) -> Option<Tty>;
@@ -275,13 +220,7 @@ impl TerminalSession {
             .await
             .ok()
             .and_then(|report| report.clone());
-        known.unwrap_or_else(|| TerminationReport {
-            killed: Vec::new(),
-            survivors: Vec::new(),
-            level: self.containment(),
-            took: std::time::Duration::ZERO,
-            exit: self.lost(),
-        })
+        known.unwrap_or_else(|| TerminationReport::untouched(self.containment(), self.lost()))
     }
 
     /// What the session's processes have used so far: two looks tell whether something works there.

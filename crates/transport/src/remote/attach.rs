@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::machine::Joining;
 use super::target::Remote;
-use crate::configuration::{InputLimits, LogLimits, WindowSize};
-use crate::session::SessionId;
-use crate::wire::{AttachMode, DEFAULT_CREDIT, Epoch, Lease, StreamId};
+use bowline_process::SessionId;
+use bowline_process::{InputLimits, LogLimits, WindowSize};
+use bowline_wire::{AttachMode, DEFAULT_CREDIT, Epoch, Lease, StreamId};
 
 /// How a host joins a session.
 #[derive(Clone, Debug)]

@@ -12,12 +12,13 @@ use super::error::RemoteError;
 use super::machine::Machine;
 use super::target::Remote;
 use super::terminal::{Logs, RemoteTerminal};
-use crate::claim::Claims;
 use crate::engine::TerminalEngine;
-use crate::log::shared::SharedLog;
-use crate::log::{Log, Overflow};
-use crate::session::{SessionId, Stream, TerminalSession};
-use crate::tap::Tap;
+use crate::output_reader::OutputReader;
+use crate::session::TerminalSession;
+use bowline_process::ByteBudget;
+use bowline_process::Overflow;
+use bowline_process::log::SharedLog;
+use bowline_process::{SessionId, Stream};
 
 impl TerminalEngine {
     /// Joins a session that a runner has. When it comes back the owner has answered, and the session
@@ -36,7 +37,7 @@ impl TerminalEngine {
     ) -> Result<TerminalSession, RemoteError> {
         tokio::runtime::Handle::try_current().map_err(|_| RemoteError::NoRuntime)?;
         let logs = logs(&attachment);
-        let claims = Claims::new(attachment.input.queue_bytes);
+        let budget = ByteBudget::new(attachment.input.queue_bytes);
         let (orders, inbox) = mpsc::unbounded_channel();
         let (told, news, joined) = Told::new();
         let (seed, _) = Uuid::new_v4().as_u64_pair();
@@ -52,7 +53,7 @@ impl TerminalEngine {
         let terminal = RemoteTerminal {
             attached,
             logs,
-            claims,
+            budget,
             orders,
             news,
         };
@@ -86,7 +87,7 @@ impl TerminalEngine {
         &self,
         remote: &Remote,
         order: &RemoteOrder,
-    ) -> Result<(TerminalSession, Tap), RemoteError> {
+    ) -> Result<(TerminalSession, OutputReader), RemoteError> {
         Ok(tapped(self.make_remote(remote, order).await?))
     }
 
@@ -101,16 +102,16 @@ impl TerminalEngine {
         remote: &Remote,
         session: SessionId,
         attachment: Attachment,
-    ) -> Result<(TerminalSession, Tap), RemoteError> {
+    ) -> Result<(TerminalSession, OutputReader), RemoteError> {
         Ok(tapped(
             self.attach_remote(remote, session, attachment).await?,
         ))
     }
 }
 
-fn tapped(session: TerminalSession) -> (TerminalSession, Tap) {
+fn tapped(session: TerminalSession) -> (TerminalSession, OutputReader) {
     let readers = [Stream::Output, Stream::Errors].map(|stream| session.reader(stream));
-    (session, Tap::of_readers(readers))
+    (session, OutputReader::of_readers(readers))
 }
 
 /// Errors drop the oldest, as everywhere. What is told of output is not to be lost here, whatever
@@ -118,9 +119,11 @@ fn tapped(session: TerminalSession) -> (TerminalSession, Tap) {
 fn logs(attachment: &Attachment) -> Logs {
     let limits = attachment.limits;
     let overflow = limits.output_overflow.unwrap_or(Overflow::Block);
-    let output = Log::new(limits.output_bytes, overflow);
-    let errors = Log::new(limits.errors_bytes, Overflow::DropOldest);
-    let [output, errors] =
-        [output, errors].map(|log| SharedLog::new(log.with_history(limits.history_bytes)));
+    let errors = SharedLog::with_limits(
+        limits.errors_bytes,
+        Overflow::DropOldest,
+        limits.history_bytes,
+    );
+    let output = SharedLog::with_limits(limits.output_bytes, overflow, limits.history_bytes);
     Logs { output, errors }
 }

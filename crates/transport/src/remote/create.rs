@@ -18,11 +18,11 @@ use super::machine::{Backoff, Breakage};
 use super::open::failure;
 use super::target::Remote;
 use super::url::RemoteUrl;
-use crate::configuration::{Configuration, PtyMode, Stdio};
 use crate::connection::ReconnectFailure;
-use crate::environment::Environment;
-use crate::session::SessionId;
-use crate::wire::{Epoch, SessionKind};
+use bowline_process::Environment;
+use bowline_process::SessionId;
+use bowline_process::{Configuration, PtyMode, Stdio};
+use bowline_wire::{Epoch, SessionKind};
 
 /// How long a session that was just made is tried to be reached.
 const JOIN: Duration = Duration::from_secs(30);
@@ -236,7 +236,7 @@ impl From<Breakage> for RemoteError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::configuration::WindowSize;
+    use bowline_process::WindowSize;
 
     #[test]
     fn a_runner_is_told_everything_that_it_can_be_told() {

@@ -21,12 +21,12 @@ use super::credentials::{Boxed, Token};
 use super::link::Link;
 use super::machine::{Breakage, Connection, Input, Machine, Output};
 use super::open::{Opened, Unopened, open};
+use super::socket::asleep;
 use super::target::Remote;
 use super::terminal::{Logs, Order};
 use super::url::RemoteUrl;
-use crate::session::SessionId;
-use crate::sys;
-use crate::wire::{Decoder, Frame, MAX_MESSAGE, StreamId, encode};
+use bowline_process::SessionId;
+use bowline_wire::{Decoder, Frame, MAX_MESSAGE, StreamId, encode};
 
 /// Bytes that may wait for a connection that takes nothing, before it is given up: over the longest
 /// message and everything else that may be under way.
@@ -94,7 +94,7 @@ impl Driver {
             token: None,
             room,
             quarter: (room / 4).max(1),
-            slept: sys::asleep(),
+            slept: asleep(),
             start: Instant::now(),
             is_over: false,
             logs,
@@ -285,7 +285,7 @@ impl Driver {
     }
 
     fn timed_out(&mut self) {
-        let slept = sys::asleep();
+        let slept = asleep();
         let nap = slept.saturating_sub(self.slept);
         self.slept = slept;
         if nap > NAP {

@@ -12,7 +12,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::network::ByteStream;
-use crate::wire::{HEADER_BYTES, MAX_PAYLOAD};
+use bowline_wire::{HEADER_BYTES, MAX_PAYLOAD};
 
 /// Bytes that are read at once: as much as an owner puts into one frame.
 const READ_BYTES: usize = 64 << 10;
@@ -139,7 +139,7 @@ fn batch(out: &mut BytesMut) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Decoder, Frame, Message as Said, StreamId, encode};
+    use bowline_wire::{Decoder, Frame, Message as Said, StreamId, encode};
 
     #[test]
     fn messages_hold_whole_frames_and_are_bounded() {

@@ -31,9 +31,9 @@ use self::link::Link;
 use self::liveness::Liveness;
 use self::outbound::Outbound;
 use self::painting::Painting;
-use crate::configuration::WindowSize;
-use crate::session::SessionId;
-use crate::wire::{
+use bowline_process::SessionId;
+use bowline_process::WindowSize;
+use bowline_wire::{
     AttachMode, Epoch, ExitNotice, INPUT_WINDOW, InputRefusal, KillReport, Lease, Message, StreamId,
 };
 

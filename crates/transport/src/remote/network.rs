@@ -10,8 +10,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 
 use super::credentials::Boxed;
-use crate::sys;
-use crate::wire::DEAD_AFTER;
+use super::network_change::network_change;
+use super::socket::watch_peer;
+use bowline_wire::DEAD_AFTER;
 
 /// Bytes both ways.
 pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -59,7 +60,7 @@ impl Network for SystemNetwork {
                     let stream = TcpStream::connect((host, port)).await?;
                     stream.set_nodelay(true)?;
                     // Where the system has no such thing, the pings find out alone.
-                    let _ = sys::watch_peer(&stream, KEEPALIVE, DEAD_AFTER);
+                    let _ = watch_peer(&stream, KEEPALIVE, DEAD_AFTER);
                     let stream: Box<dyn ByteStream> = Box::new(stream);
                     Ok(stream)
                 }
@@ -68,6 +69,6 @@ impl Network for SystemNetwork {
     }
 
     fn changed(&self) -> Boxed<'static, ()> {
-        sys::network_change()
+        network_change()
     }
 }

@@ -21,8 +21,8 @@ use super::target::Remote;
 use super::tls::{self, Trust};
 use super::url::RemoteUrl;
 use crate::connection::ReconnectFailure;
-use crate::session::SessionId;
-use crate::wire::{HEADER_BYTES, MAX_PAYLOAD};
+use bowline_process::SessionId;
+use bowline_wire::{HEADER_BYTES, MAX_PAYLOAD};
 
 /// What is spoken over the WebSocket.
 const PROTOCOL: &str = "bowline.frames.v1";

@@ -7,26 +7,27 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::machine::Screen;
-use crate::claim::{Claim, Claims};
-use crate::configuration::WindowSize;
 use crate::connection::{ConnectionState, RetryError};
-use crate::containment::Containment;
-use crate::error::{ResizeError, SignalError, WriteError};
-use crate::exit::Exit;
-use crate::ladder::{Ladder, TerminationReport};
-use crate::log::shared::SharedLog;
-use crate::session::{Kind, Receipt, SessionId, Stream, Terminal};
-use crate::signal::Signal;
-use crate::tty::Tty;
-use crate::vitals::Vitals;
-use crate::wire::{Attached, Prompt, PromptStatus, StdioKind, StreamId};
+use crate::session::{Kind, Terminal};
+use bowline_process::Containment;
+use bowline_process::Exit;
+use bowline_process::Signal;
+use bowline_process::Tty;
+use bowline_process::Vitals;
+use bowline_process::WindowSize;
+use bowline_process::log::SharedLog;
+use bowline_process::{ByteBudget, ReservedBytes};
+use bowline_process::{Ladder, TerminationReport};
+use bowline_process::{ResizeError, SignalError, WriteError};
+use bowline_process::{SessionId, Stream, WriteReceipt};
+use bowline_wire::{Attached, Prompt, PromptStatus, StdioKind, StreamId};
 
 /// Resolves a write.
 pub(super) type Done = oneshot::Sender<Result<(), WriteError>>;
 
 /// What a handle wants.
 pub(super) enum Order {
-    Write(Bytes, Claim, Done),
+    Write(Bytes, ReservedBytes, Done),
     Close(Done),
     Prompt(Prompt, oneshot::Sender<PromptStatus>),
     Resize(WindowSize),
@@ -67,7 +68,7 @@ pub(super) struct RemoteTerminal {
     /// What the owner said at first.
     pub(super) attached: Attached,
     pub(super) logs: Logs,
-    pub(super) claims: Arc<Claims>,
+    pub(super) budget: Arc<ByteBudget>,
     pub(super) orders: mpsc::UnboundedSender<Order>,
     pub(super) news: News,
 }
@@ -113,14 +114,14 @@ impl Terminal for RemoteTerminal {
         }
     }
 
-    fn write(&self, bytes: Bytes) -> Result<Receipt, WriteError> {
-        let claim = self.claims.claim(bytes.len())?;
+    fn write(&self, bytes: Bytes) -> Result<WriteReceipt, WriteError> {
+        let claim = self.budget.reserve(bytes.len())?;
         let (done, receipt) = oneshot::channel();
         self.order(Order::Write(bytes, claim, done), WriteError::Ended)?;
         Ok(receipt)
     }
 
-    fn close_input(&self) -> Result<Receipt, WriteError> {
+    fn close_input(&self) -> Result<WriteReceipt, WriteError> {
         if self.attached.info.stdio == StdioKind::Pty {
             return Err(WriteError::NoEndOfInput);
         }
@@ -151,7 +152,7 @@ impl Terminal for RemoteTerminal {
     }
 
     fn queued_input(&self) -> usize {
-        self.claims.waiting()
+        self.budget.waiting()
     }
 
     fn exit(&self) -> watch::Receiver<Option<Exit>> {

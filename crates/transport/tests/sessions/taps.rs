@@ -1,11 +1,11 @@
 //! Streams that the session's owner reads in its own task.
 
-use bowline_transport::{Configuration, Piece, PtyMode, Stream, Tap, TerminalEngine};
+use bowline_transport::{Configuration, OutputReader, Piece, PtyMode, Stream, TerminalEngine};
 
 use crate::support::{on_pty, read_all, shell, within};
 
 /// What a tap gives of each stream to the end of both, and how often an end was told.
-async fn drain(tap: &mut Tap) -> ([Vec<u8>; 2], usize) {
+async fn drain(tap: &mut OutputReader) -> ([Vec<u8>; 2], usize) {
     let (mut seen, mut ends) = ([Vec::new(), Vec::new()], 0);
     while let Some((stream, piece)) = within(tap.next()).await {
         let seen = match stream {
@@ -24,7 +24,7 @@ async fn drain(tap: &mut Tap) -> ([Vec<u8>; 2], usize) {
     (seen, ends)
 }
 
-fn tapped(configuration: Configuration) -> (bowline_transport::TerminalSession, Tap) {
+fn tapped(configuration: Configuration) -> (bowline_transport::TerminalSession, OutputReader) {
     TerminalEngine.make_tapped(configuration).unwrap()
 }
 
@@ -81,7 +81,7 @@ async fn a_slow_reader_holds_a_tap_back() {
 }
 
 /// How many more bytes come of each stream.
-async fn drain_from(tap: &mut Tap, mut offset: usize) -> ([usize; 2], usize) {
+async fn drain_from(tap: &mut OutputReader, mut offset: usize) -> ([usize; 2], usize) {
     let (mut more, mut ends) = ([0, 0], 0);
     while let Some((stream, piece)) = within(tap.next()).await {
         match piece {

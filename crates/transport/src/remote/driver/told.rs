@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
-use crate::claim::Claim;
 use crate::connection::{ConnectionState, ReconnectFailed};
-use crate::containment::Containment;
-use crate::error::WriteError;
-use crate::exit::{Drained, Exit, ExitStatus};
-use crate::ladder::TerminationReport;
 use crate::remote::machine::{Output, Screen, Ticket, Unwritten};
 use crate::remote::terminal::{Done, Logs, News};
-use crate::wire::{Attached, ExitNotice, InputRefusal, KillReport, PromptStatus, StreamId};
+use bowline_process::Containment;
+use bowline_process::ReservedBytes;
+use bowline_process::TerminationReport;
+use bowline_process::WriteError;
+use bowline_process::{Drained, Exit, ExitStatus};
+use bowline_wire::{Attached, ExitNotice, InputRefusal, KillReport, PromptStatus, StreamId};
 
 /// Whether the first attach succeeded, and to what.
 pub(in crate::remote) type Joined = oneshot::Receiver<Result<Attached, ReconnectFailed>>;
@@ -26,7 +26,7 @@ pub(in crate::remote) struct Told {
     report: watch::Sender<Option<TerminationReport>>,
     state: watch::Sender<ConnectionState>,
     screen: watch::Sender<Option<Screen>>,
-    writes: HashMap<Ticket, (Option<Claim>, Done)>,
+    writes: HashMap<Ticket, (Option<ReservedBytes>, Done)>,
     prompts: HashMap<Ticket, oneshot::Sender<PromptStatus>>,
     last_ticket: Ticket,
     /// A report that waits for the exit that belongs to it.
@@ -62,7 +62,7 @@ impl Told {
     }
 
     /// Remembers who waits for a write.
-    pub(super) fn ticket(&mut self, claim: Option<Claim>, done: Done) -> Ticket {
+    pub(super) fn ticket(&mut self, claim: Option<ReservedBytes>, done: Done) -> Ticket {
         self.last_ticket += 1;
         self.writes.insert(self.last_ticket, (claim, done));
         self.last_ticket
@@ -160,13 +160,11 @@ impl Told {
                 level,
                 took,
             });
-            self.report.send_replace(Some(TerminationReport {
-                killed: report.killed,
-                survivors: report.survivors,
-                level: report.level,
-                took,
-                exit,
-            }));
+            let mut outcome = TerminationReport::untouched(report.level, exit);
+            outcome.killed = report.killed;
+            outcome.survivors = report.survivors;
+            outcome.took = took;
+            self.report.send_replace(Some(outcome));
         }
     }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::Ticket;
-use crate::configuration::WindowSize;
-use crate::ladder::Ladder;
-use crate::signal::Signal;
-use crate::wire::{Message, Prompt, PromptStatus};
+use bowline_process::Ladder;
+use bowline_process::Signal;
+use bowline_process::WindowSize;
+use bowline_wire::{Message, Prompt, PromptStatus};
 
 #[derive(Debug)]
 pub(super) struct Asks {

@@ -9,7 +9,7 @@ use super::link::Link;
 use super::outbound::{Contradiction, Settled};
 use super::painting::Painting;
 use crate::connection::ReconnectFailure;
-use crate::wire::{ExitNotice, KillReport, Message, StreamId, code};
+use bowline_wire::{ExitNotice, KillReport, Message, StreamId, code};
 use bytes::Bytes;
 
 impl Machine {

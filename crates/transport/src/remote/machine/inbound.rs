@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::wire::{AttachMode, Extent};
+use bowline_wire::{AttachMode, Extent};
 
 /// What may come beyond its credit before the other side is taken for broken, in bytes.
 const TOLERANCE: u64 = 4 << 20;

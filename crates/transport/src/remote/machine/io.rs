@@ -5,11 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::outbound::Unwritten;
-use crate::configuration::WindowSize;
 use crate::connection::{ConnectionState, ReconnectFailure};
-use crate::ladder::Ladder;
-use crate::signal::Signal;
-use crate::wire::{
+use bowline_process::Ladder;
+use bowline_process::Signal;
+use bowline_process::WindowSize;
+use bowline_wire::{
     Attached, ExitNotice, Frame, KillReport, Message, Prompt, PromptStatus, StreamId,
 };
 

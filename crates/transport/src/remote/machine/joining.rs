@@ -4,7 +4,7 @@ use super::io::Output;
 use super::link::Link;
 use super::{Machine, inbound};
 use crate::connection::{ConnectionState, ReconnectFailure};
-use crate::wire::{
+use bowline_wire::{
     Attach, AttachMode, Attached, Hello, Lease, Message, StreamId, VERSION, Welcome,
 };
 

@@ -6,7 +6,7 @@ use super::Machine;
 use super::io::{Breakage, Output};
 use super::liveness::{Liveness, overslept};
 use crate::connection::{ConnectionState, ReconnectFailed, ReconnectFailure};
-use crate::wire::Message;
+use bowline_wire::Message;
 
 /// A connection is there and has answered within this, or there is none.
 const HANDSHAKE: Duration = Duration::from_secs(10);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::wire::{DEAD_AFTER, PING_AT_REST, PING_EVERY};
+use bowline_wire::{DEAD_AFTER, PING_AT_REST, PING_EVERY};
 
 /// What has slept hears within this whether its connection has survived.
 const PROBE: Duration = Duration::from_secs(3);

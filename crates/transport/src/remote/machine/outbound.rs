@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use bytes::{Buf as _, Bytes};
 
 use super::Ticket;
-use crate::wire::{InputRefusal, MAX_PAYLOAD, Message};
+use bowline_wire::{InputRefusal, MAX_PAYLOAD, Message};
 
 #[derive(Debug)]
 pub(super) struct Outbound {

@@ -7,13 +7,13 @@ use bytes::Bytes;
 
 use super::*;
 use crate::connection::{ConnectionState, ReconnectFailed, ReconnectFailure};
-use crate::exit::{Drained, ExitStatus};
-use crate::ladder::Ladder;
-use crate::wire::{
+use crate::{Containment, Signal};
+use bowline_process::Ladder;
+use bowline_process::{Drained, ExitStatus};
+use bowline_wire::{
     Attached, Extent, Frame, GapReason, KillReport, SessionFacts, SessionKind, SessionState,
     StdioKind, code,
 };
-use crate::{Containment, Signal};
 
 const OUT: StreamId = StreamId::STDOUT;
 const ERR: StreamId = StreamId::STDERR;

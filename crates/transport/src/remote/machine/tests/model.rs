@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::wire::Attach;
+use bowline_wire::Attach;
 
 use super::*;
 

@@ -1,0 +1,360 @@
+//! Every call of the disk fails once, for a while, or for good, in every way.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::super::{
+    Degraded, DegradedKind, Disk, JournalEvent, JournalLimits, JournalReader, JournalWriter,
+    SyncDone, SyncJob,
+};
+use super::disk::{Fault, Memory};
+use super::{bytes_of, ranges, small_limits};
+use bowline_wire::{Epoch, StreamId};
+
+const FAULTS: [Fault; 4] = [Fault::Full, Fault::Io, Fault::Short, Fault::Late];
+
+/// What a session would write: the streams' ends step by step, with the clock.
+struct Workload<D: Disk> {
+    writer: JournalWriter<D>,
+    /// A sync that somebody else has done, and not told yet.
+    done: Option<SyncDone>,
+    now: Instant,
+    /// How far each stream has come, whatever the journal took of it.
+    ends: [u64; 3],
+    /// Appends that were acknowledged.
+    acknowledged: Vec<(StreamId, u64, u64)>,
+    refused: usize,
+    events: Vec<JournalEvent>,
+}
+
+const STREAMS: [StreamId; 3] = [StreamId::STDOUT, StreamId::STDERR, StreamId::INPUT];
+
+impl<D: Disk + Clone> Workload<D> {
+    fn new(writer: JournalWriter<D>) -> Self {
+        Self {
+            writer,
+            done: None,
+            now: Instant::now(),
+            ends: [0; 3],
+            acknowledged: Vec::new(),
+            refused: 0,
+            events: Vec::new(),
+        }
+    }
+
+    fn run(&mut self, steps: u64) {
+        for step in 0..steps {
+            let which = (step % 3) as usize;
+            let count = 20 + step * 7 % 90;
+            self.append(which, count);
+            self.now += Duration::from_millis(70);
+            self.writer.poll(self.now);
+            // What was begun a step ago has come to its end, whatever was written meanwhile.
+            if let Some(done) = self.done.take() {
+                self.writer.synced(done, self.now);
+            }
+            self.done = self.writer.due_sync().map(SyncJob::run);
+            self.events
+                .extend(std::iter::from_fn(|| self.writer.next_event()));
+        }
+    }
+
+    /// Appends what is new; what was refused earlier is lost to the journal.
+    fn append(&mut self, which: usize, count: u64) {
+        let (stream, from) = (STREAMS[which], self.ends[which]);
+        let to = from + count;
+        self.ends[which] = to;
+        let before = self.writer.end(stream);
+        match self
+            .writer
+            .append(stream, from, bytes_of(stream, from, to), self.now)
+        {
+            Ok(()) => {
+                assert_eq!(self.writer.end(stream), to);
+                self.acknowledged.push((stream, from, to));
+            }
+            Err(_) => {
+                self.refused += 1;
+                let end = self.writer.end(stream);
+                assert!(
+                    end == before || end == from,
+                    "a refused append leaves its bytes out"
+                );
+            }
+        }
+    }
+}
+
+/// All that was acknowledged is there, but for what the cap has dropped; and every byte that is there
+/// is right, which [`ranges`] checks.
+fn check<D: Disk + Clone>(work: &Workload<D>, disk: &D, what: &str) {
+    let mut reader = JournalReader::open(disk.clone()).unwrap();
+    let read = reader.kept().unwrap();
+    for stream in STREAMS {
+        let start = work.writer.kept().get(&stream).map_or(0, |kept| kept.start);
+        let there = ranges(&mut reader, stream, 0, 100);
+        let of_stream = work.acknowledged.iter().filter(|ack| ack.0 == stream);
+        for &(_, from, to) in of_stream {
+            let from = from.max(start);
+            let is_there = from >= to || there.iter().any(|range| range.0 <= from && range.1 >= to);
+            assert!(
+                is_there,
+                "{what}: stream {stream} {from}..{to} of {there:?}"
+            );
+        }
+        let end = read.get(&stream).map_or(0, |kept| kept.end);
+        assert!(
+            end >= work.writer.end(stream),
+            "{what}: stream {stream} ends at {end}"
+        );
+    }
+}
+
+fn without_fault(steps: u64) -> u64 {
+    let disk = Memory::default();
+    let mut work = Workload::new(begin(disk.clone()));
+    work.run(steps);
+    assert_eq!(work.refused, 0);
+    check(&work, &disk, "no fault");
+    disk.calls()
+}
+
+fn begin<D: Disk>(disk: D) -> JournalWriter<D> {
+    super::begin(disk, small_limits())
+}
+
+#[test]
+fn no_fault_of_a_disk_loses_what_was_acknowledged() {
+    const STEPS: u64 = 60;
+    let calls = without_fault(STEPS);
+    let mut points = 0;
+    for (fault, defers) in FAULTS.iter().flat_map(|it| [(*it, false), (*it, true)]) {
+        for count in [1, 2, 5, 20] {
+            for from in 2..calls {
+                let what = format!("{fault:?} {count} times from call {from}, deferred: {defers}");
+                let disk = Memory::failing(from, count, fault);
+                let mut work = Workload::new(begin(disk.clone()));
+                if defers {
+                    work.writer.defer_syncs();
+                }
+                work.run(STEPS + 100);
+                check(&work, &disk, &what);
+                assert_eq!(work.writer.degraded(), None, "{what}: recovers");
+                let degraded = |event: &JournalEvent| matches!(event, JournalEvent::Degraded(_));
+                let recovered = work
+                    .events
+                    .iter()
+                    .filter(|event| **event == JournalEvent::Recovered);
+                assert!(
+                    recovered.count() > 0 || !work.events.iter().any(degraded),
+                    "{what}: {:?}",
+                    work.events
+                );
+                points += 1;
+            }
+        }
+    }
+    assert!(points >= 1_000, "{points} points");
+}
+
+#[test]
+fn a_fault_is_told_at_once_and_the_gap_is_explicit() {
+    let disk = Memory::failing(4, 1, Fault::Full);
+    let mut writer = super::begin(disk.clone(), JournalLimits::default());
+    let start = Instant::now();
+    let put = |writer: &mut JournalWriter<Memory>, from, to, now| {
+        writer.append(StreamId(0), from, bytes_of(StreamId(0), from, to), now)
+    };
+    put(&mut writer, 0, 10, start).unwrap();
+    put(&mut writer, 10, 20, start).unwrap();
+    let degraded = put(&mut writer, 20, 30, start).unwrap_err();
+    assert_eq!(degraded.kind, DegradedKind::Full);
+    assert_eq!(
+        writer.next_event(),
+        Some(JournalEvent::Degraded(degraded.clone()))
+    );
+    assert_eq!(
+        degraded.to_string(),
+        "keep a journal: No space left on device (os error 28); free some space, and it goes on"
+    );
+    let calls = disk.calls();
+    assert_eq!(put(&mut writer, 20, 30, start), Err(degraded));
+    assert_eq!(disk.calls(), calls, "nothing is tried before its time");
+    let later = writer.deadline().unwrap();
+    assert_eq!(later, start + Duration::from_millis(250));
+    writer.poll(later);
+    assert_eq!(writer.degraded(), None);
+    put(&mut writer, 30, 40, later).unwrap();
+    assert_eq!(writer.next_event(), Some(JournalEvent::Recovered));
+    let mut reader = JournalReader::open(disk).unwrap();
+    assert_eq!(
+        ranges(&mut reader, StreamId(0), 0, 100),
+        [(0, 20), (30, 40)]
+    );
+}
+
+#[test]
+fn a_caller_who_still_has_the_bytes_leaves_no_gap() {
+    let disk = Memory::failing(4, 1, Fault::Short);
+    let mut writer = super::begin(disk.clone(), JournalLimits::default());
+    let mut now = Instant::now();
+    for _ in 0..10 {
+        now += Duration::from_millis(100);
+        let from = writer.end(StreamId(0));
+        let _ = writer.append(
+            StreamId(0),
+            from,
+            bytes_of(StreamId(0), from, from + 50),
+            now,
+        );
+    }
+    assert!(writer.end(StreamId(0)) >= 300);
+    let mut reader = JournalReader::open(disk).unwrap();
+    assert_eq!(
+        ranges(&mut reader, StreamId(0), 0, 1_000),
+        [(0, writer.end(StreamId(0)))]
+    );
+}
+
+#[test]
+fn what_a_failed_sync_leaves_unsafe_is_written_again() {
+    let disk = Memory::failing(5, 1, Fault::Io);
+    let mut writer = super::begin(disk.clone(), JournalLimits::default());
+    let now = Instant::now();
+    writer
+        .append(StreamId(0), 0, bytes_of(StreamId(0), 0, 10), now)
+        .unwrap();
+    writer.sync(now).unwrap();
+    writer
+        .append(StreamId(0), 10, bytes_of(StreamId(0), 10, 30), now)
+        .unwrap();
+    writer.sync(now).unwrap();
+    let kinds: Vec<_> = std::iter::from_fn(|| writer.next_event()).collect();
+    let [JournalEvent::Degraded(degraded), JournalEvent::Recovered] = &kinds[..] else {
+        panic!("{kinds:?}")
+    };
+    assert_eq!(degraded.kind, DegradedKind::Sync);
+    assert_eq!(writer.kept()[&StreamId(0)].durable, 30);
+    // The poisoned segment loses what it was not sure of, and nothing is missing.
+    let mut contents = disk.contents();
+    assert_eq!(contents.len(), 2);
+    let poisoned = contents.get_mut(&0).unwrap();
+    poisoned.truncate(poisoned.len() - 5);
+    let mut reader = JournalReader::open(Memory::of(contents)).unwrap();
+    assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(0, 30)]);
+}
+
+#[test]
+fn a_disk_that_never_syncs_is_refused_and_costs_no_memory() {
+    let disk = Memory::failing(3, u64::MAX - 3, Fault::Io);
+    let mut work = Workload::new(begin(disk));
+    work.run(200);
+    assert!(work.refused > 190);
+    assert!(work.writer.degraded().is_some());
+}
+
+#[test]
+fn a_journal_that_cannot_begin_leaves_nothing() {
+    for from in 0..2 {
+        let disk = Memory::failing(from, 1, Fault::Full);
+        assert!(JournalWriter::create(disk.clone(), small_limits(), Epoch(1), 1).is_err());
+        assert!(disk.contents().is_empty());
+    }
+    let empty = Bytes::new();
+    assert!(super::super::recover(&empty).header.is_none());
+}
+
+#[test]
+fn a_deferred_sync_that_fails_is_written_again_over_the_end_of_a_segment() {
+    let disk = Memory::failing(9, 1, Fault::Io);
+    let mut writer = begin(disk.clone());
+    writer.defer_syncs();
+    let now = Instant::now();
+    let put = |writer: &mut JournalWriter<Memory>, from, to| {
+        let bytes = bytes_of(StreamId(0), from, to);
+        writer.append(StreamId(0), from, bytes, now).unwrap();
+    };
+    for at in 0..3 {
+        put(&mut writer, at * 250, at * 250 + 250);
+    }
+    assert_eq!(writer.kept()[&StreamId(0)].durable, 0, "nobody has synced");
+    let job = writer.due_sync().expect("a segment is full");
+    assert!(writer.due_sync().is_none(), "one at a time");
+    put(&mut writer, 750, 900);
+    writer.synced(job.run(), now);
+    let events: Vec<_> = std::iter::from_fn(|| writer.next_event()).collect();
+    let [JournalEvent::Degraded(degraded), JournalEvent::Recovered] = &events[..] else {
+        panic!("{events:?}");
+    };
+    assert_eq!(degraded.kind, DegradedKind::Sync);
+    assert_eq!(
+        writer.kept()[&StreamId(0)].durable,
+        900,
+        "it is in a new one"
+    );
+    // The segments that nobody trusts lose all that they have.
+    let mut contents = disk.contents();
+    let last = *contents.keys().last().unwrap();
+    for (_, content) in contents.range_mut(..last) {
+        content.truncate(50);
+    }
+    let mut reader = JournalReader::open(Memory::of(contents)).unwrap();
+    assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(0, 900)]);
+}
+
+fn put(
+    writer: &mut JournalWriter<Memory>,
+    from: u64,
+    to: u64,
+    now: Instant,
+) -> Result<(), Degraded> {
+    writer.append(StreamId(0), from, bytes_of(StreamId(0), from, to), now)
+}
+
+/// A journal of ten bytes, a sync of them that nobody has told it of, and the time at which the write
+/// of the next ten has failed.
+fn overtaken(disk: &Memory) -> (JournalWriter<Memory>, SyncDone, Instant) {
+    let mut writer = super::begin(disk.clone(), JournalLimits::default());
+    writer.defer_syncs();
+    let start = Instant::now();
+    put(&mut writer, 0, 10, start).unwrap();
+    let later = start + Duration::from_secs(2);
+    writer.poll(later);
+    let done = writer.due_sync().expect("it is due").run();
+    put(&mut writer, 10, 20, later).unwrap_err();
+    (writer, done, later)
+}
+
+#[test]
+fn a_sync_that_is_overtaken_by_a_failure_is_not_taken_for_done() {
+    // The deferred sync fails, and so does the write that comes before anybody is told.
+    let disk = Memory::failing(3, 2, Fault::Io);
+    let (mut writer, done, later) = overtaken(&disk);
+    writer.synced(done, later);
+    assert_eq!(writer.kept()[&StreamId(0)].durable, 0, "nobody knows");
+    writer.poll(later + Duration::from_secs(1));
+    assert_eq!(writer.kept()[&StreamId(0)].durable, 10, "carried");
+    let mut contents = disk.contents();
+    contents.remove(&0);
+    let mut reader = JournalReader::open(Memory::of(contents)).unwrap();
+    assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(0, 10)]);
+}
+
+/// The next segment would else carry all of it, for which a disk that ran full may have no room again.
+#[test]
+fn what_a_sync_made_safe_that_a_failed_write_overtook_is_not_carried() {
+    let disk = Memory::failing(4, 1, Fault::Full);
+    let (mut writer, done, later) = overtaken(&disk);
+    assert_eq!(writer.kept()[&StreamId(0)].durable, 0, "nobody knows yet");
+    writer.synced(done, later);
+    assert_eq!(writer.kept()[&StreamId(0)].durable, 10);
+    let later = later + Duration::from_secs(1);
+    put(&mut writer, 10, 20, later).unwrap();
+    let mut contents = disk.contents();
+    let mut reader = JournalReader::open(Memory::of(contents.clone())).unwrap();
+    assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(0, 20)]);
+    contents.remove(&0);
+    let mut reader = JournalReader::open(Memory::of(contents)).unwrap();
+    assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(10, 20)]);
+}

@@ -1,0 +1,282 @@
+//! What lies on the disk, and what a well-behaved disk gives back.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::super::{
+    Body, Folder, JournalEvent, JournalLimits, JournalReader, JournalWriter, Kept, OneFile, Record,
+    SIGNATURE, Scan, Stop, recover,
+};
+use super::disk::Memory;
+use super::{append, begin, bytes_of, ranges, small_limits};
+use bowline_process::Piece;
+use bowline_wire::{Epoch, MAX_PAYLOAD, StreamId};
+
+#[test]
+fn a_record_on_disk_is_what_the_format_says() {
+    let disk = Memory::default();
+    let mut writer = begin(disk.clone(), JournalLimits::default());
+    let now = Instant::now();
+    writer
+        .append(StreamId(1), 0, Bytes::from_static(b"ahoy"), now)
+        .unwrap();
+    let content = disk.contents().remove(&0).unwrap();
+    let mut expected = Vec::from(SIGNATURE);
+    expected.extend([1, 0, 0, 0, 0, 0, 0, 0]);
+    expected.extend(7_u128.to_le_bytes());
+    expected.extend(1_700_000_000_000_u64.to_le_bytes());
+    expected.extend(crc32c::crc32c(&expected).to_le_bytes());
+    let mut record = Vec::from(*b"BJR\xb1\x01\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0");
+    let crc = crc32c::crc32c(&[&record[..], b"ahoy"].concat());
+    record.extend(crc.to_le_bytes());
+    record.extend(b"ahoy");
+    assert_eq!(content, [expected, record].concat());
+}
+
+#[test]
+fn files_are_for_their_owner_alone_and_never_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let disk = Folder::make(&path).unwrap();
+    let mut writer = begin(disk.clone(), small_limits());
+    for _ in 0..20 {
+        append(&mut writer, StreamId(0), 100, Instant::now());
+    }
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o700);
+    let mut files = 0;
+    for file in path.read_dir().unwrap() {
+        assert_eq!(mode(&file.unwrap().path()), 0o600);
+        files += 1;
+    }
+    assert!(files > 1, "2,000 bytes are several segments");
+    let again = JournalWriter::create(disk.clone(), small_limits(), Epoch(8), 0);
+    assert_eq!(again.unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    let mut reader = JournalReader::open(disk).unwrap();
+    assert_eq!(reader.epoch(), Some(Epoch(7)));
+    assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(0, 2_000)]);
+}
+
+#[test]
+fn a_recording_is_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("talk.bjl");
+    let mut writer = begin(OneFile::at(&path), JournalLimits::one_segment());
+    let now = Instant::now();
+    append(&mut writer, StreamId(1), 5 << 20, now);
+    append(&mut writer, StreamId(2), 10, now);
+    writer.sync(now).unwrap();
+    let recovered = recover(&std::fs::read(&path).unwrap().into());
+    assert_eq!((recovered.stop, recovered.records.len()), (Stop::End, 21));
+    let mut reader = JournalReader::open(OneFile::at(&path)).unwrap();
+    assert_eq!(
+        ranges(&mut reader, StreamId(1), 0, usize::MAX),
+        [(0, 5 << 20)]
+    );
+    assert!(
+        JournalWriter::create(
+            OneFile::at(&path),
+            JournalLimits::one_segment(),
+            Epoch(1),
+            0
+        )
+        .is_err()
+    );
+}
+
+#[test]
+fn the_oldest_segments_go_whole_and_are_missed_aloud() {
+    let disk = Memory::default();
+    let mut writer = begin(disk.clone(), small_limits());
+    let now = Instant::now();
+    append(&mut writer, StreamId(4), 10, now);
+    for _ in 0..100 {
+        append(&mut writer, StreamId(0), 100, now);
+        let held: usize = disk.contents().values().map(Vec::len).sum();
+        assert!(held <= 3_000, "{held} bytes are over the cap");
+    }
+    let (tty, told) = (writer.kept()[&StreamId(0)], writer.kept()[&StreamId(4)]);
+    assert!(tty.end == 10_000 && tty.start > 7_000, "{tty:?}");
+    assert_eq!((told.start, told.end), (10, 10));
+    let mut dropped = 0;
+    while let Some(event) = writer.next_event() {
+        match event {
+            JournalEvent::Dropped {
+                stream: StreamId(0),
+                from,
+                to,
+            } => {
+                assert_eq!(from, dropped);
+                dropped = to;
+            }
+            JournalEvent::Dropped { stream, from, to } => {
+                assert_eq!((stream, from, to), (StreamId(4), 0, 10))
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(dropped, tty.start);
+    let mut reader = JournalReader::open(disk).unwrap();
+    let gap = Piece::Gap {
+        from: 5,
+        to: tty.start,
+    };
+    assert_eq!(reader.read(StreamId(0), 5, 100).unwrap(), Some(gap));
+    assert_eq!(
+        ranges(&mut reader, StreamId(0), 5, 64),
+        [(tty.start, 10_000)]
+    );
+    assert_eq!(reader.kept().unwrap()[&StreamId(0)].start, tty.start);
+}
+
+#[test]
+fn offered_twice_is_written_once_and_offered_late_is_a_gap() {
+    let disk = Memory::default();
+    let mut writer = begin(disk.clone(), JournalLimits::default());
+    let now = Instant::now();
+    append(&mut writer, StreamId(0), 100, now);
+    writer
+        .append(StreamId(0), 50, bytes_of(StreamId(0), 50, 120), now)
+        .unwrap();
+    writer
+        .append(StreamId(0), 20, bytes_of(StreamId(0), 20, 30), now)
+        .unwrap();
+    assert_eq!(writer.end(StreamId(0)), 120);
+    writer
+        .append(StreamId(0), 200, bytes_of(StreamId(0), 200, 210), now)
+        .unwrap();
+    writer
+        .append_gap(StreamId(0), 300, "the terminal was faster", now)
+        .unwrap();
+    let records = recover(&disk.contents().remove(&0).unwrap().into()).records;
+    let offsets: Vec<_> = records
+        .iter()
+        .map(|record| (record.offset, record.end()))
+        .collect();
+    assert_eq!(
+        offsets,
+        [(0, 100), (100, 120), (120, 200), (200, 210), (210, 300)]
+    );
+    let reason = "the terminal was faster".to_owned();
+    assert_eq!(records[4].body, Body::Gap { to: 300, reason });
+    let mut reader = JournalReader::open(disk).unwrap();
+    assert_eq!(
+        ranges(&mut reader, StreamId(0), 0, 9),
+        [(0, 120), (200, 210)]
+    );
+}
+
+#[test]
+fn long_writes_become_records_that_a_frame_can_hold() {
+    let disk = Memory::default();
+    let mut writer = begin(disk.clone(), JournalLimits::default());
+    append(
+        &mut writer,
+        StreamId(1),
+        MAX_PAYLOAD as u64 * 2 + 1,
+        Instant::now(),
+    );
+    let records = recover(&disk.contents().remove(&0).unwrap().into()).records;
+    let lengths: Vec<_> = records
+        .iter()
+        .map(|record| record.end() - record.offset)
+        .collect();
+    assert_eq!(lengths, [MAX_PAYLOAD as u64, MAX_PAYLOAD as u64, 1]);
+}
+
+#[test]
+fn a_sync_comes_by_the_callers_clock_and_by_size() {
+    let disk = Memory::default();
+    let mut writer = begin(
+        disk.clone(),
+        JournalLimits {
+            sync_bytes: 500,
+            ..JournalLimits::default()
+        },
+    );
+    let start = Instant::now();
+    assert_eq!(writer.deadline(), None);
+    append(&mut writer, StreamId(0), 100, start);
+    assert_eq!(writer.deadline(), Some(start + Duration::from_secs(1)));
+    let calls = disk.calls();
+    writer.poll(start + Duration::from_millis(999));
+    assert_eq!(
+        (disk.calls(), writer.kept()[&StreamId(0)].durable),
+        (calls, 0)
+    );
+    writer.poll(start + Duration::from_secs(1));
+    assert_eq!(
+        (disk.calls(), writer.kept()[&StreamId(0)].durable),
+        (calls + 1, 100)
+    );
+    assert_eq!(writer.deadline(), None);
+    append(&mut writer, StreamId(0), 500, start);
+    let kept = Kept {
+        start: 0,
+        end: 600,
+        durable: 600,
+    };
+    assert_eq!(writer.kept()[&StreamId(0)], kept);
+}
+
+#[test]
+fn a_reader_follows_a_journal_that_grows() {
+    let disk = Memory::default();
+    let mut reader = JournalReader::open(disk.clone()).unwrap();
+    assert_eq!(reader.read(StreamId(0), 0, 10).unwrap(), None);
+    let mut writer = begin(
+        disk,
+        JournalLimits {
+            cap_bytes: 100_000,
+            ..small_limits()
+        },
+    );
+    let now = Instant::now();
+    let mut at = 0;
+    for count in [1, 10, 700, 30, 2_000, 5] {
+        append(&mut writer, StreamId(0), count, now);
+        let fresh = ranges(&mut reader, StreamId(0), at, 333);
+        assert_eq!(fresh, [(at, at + count)]);
+        at += count;
+        assert_eq!(reader.read(StreamId(0), at, 10).unwrap(), None);
+    }
+    for from in [0, 700, 2_745, 1, 2_000] {
+        assert_eq!(
+            ranges(&mut reader, StreamId(0), from, 50),
+            [(from, at)],
+            "from {from}"
+        );
+    }
+}
+
+#[test]
+fn a_scan_takes_bytes_one_by_one() {
+    let disk = Memory::default();
+    let mut writer = begin(disk.clone(), JournalLimits::default());
+    let now = Instant::now();
+    append(&mut writer, StreamId(1), 40, now);
+    append(&mut writer, StreamId(8), 7, now);
+    let mut scan = Scan::default();
+    let mut records = Vec::<Record>::new();
+    for byte in disk.contents().remove(&0).unwrap() {
+        scan.push(&[byte]);
+        records.extend(scan.next_record());
+    }
+    assert_eq!(scan.stop(), Stop::End);
+    let seen: Vec<_> = records
+        .iter()
+        .map(|record| (record.stream.0, record.end()))
+        .collect();
+    assert_eq!(seen, [(1, 40), (8, 7)]);
+}
+
+#[test]
+fn another_version_is_named_and_not_guessed_at() {
+    let disk = Memory::default();
+    begin(disk.clone(), JournalLimits::default());
+    let mut content = disk.contents().remove(&0).unwrap();
+    content[8] = 2;
+    assert_eq!(recover(&content.into()).stop, Stop::Version(2));
+}

@@ -1,0 +1,76 @@
+//! Runs one child process, on pipes or on a PTY, and owns every process that it starts.
+//!
+//! A [`LocalProcess`] is one child with its byte streams, its input, its exit and its process tree.
+//! Nothing in this crate looks at the bytes. Output goes to an in-memory [`SharedLog`](log::SharedLog)
+//! that is addressed by `u64` offsets; what it drops is reported as a [`Piece::Gap`]. Ending a session
+//! ends all of its descendants, and the host's death does as well when a guard runs ([`run_guard`]).
+//!
+//! # Containment
+//!
+//! An agent starts each tool in a session of its own (setsid(2)), which a signal to the agent's process
+//! group does not reach. [`Containment`] is the mechanism that finds the descendants; [`probe`] returns
+//! the strongest one that this machine permits:
+//!
+//! | level | finds | requires |
+//! |---|---|---|
+//! | `Cgroup` | every descendant from its birth, by the kernel (cgroups(7)) | cgroup v2 with a writable own group |
+//! | `Subreaper` | every descendant, by parentage: orphans are reparented to the guard (prctl(2), `PR_SET_CHILD_SUBREAPER`) | Linux and a guard |
+//! | `Group` | descendants that are found by parentage, process group, session or the variable [`MARKER`] | nothing |
+//!
+//! At `Group` level a descendant that has cleared its environment, left its group and session, and been
+//! reparented is not found. On systems other than Linux only parentage (macOS) or the process group is
+//! used. All levels repeat the kill until no process is left.
+//!
+//! # Errors before anything is started
+//!
+//! Program, directory, terminal, pipes and the child's pidfd are acquired first; a missing one is a typed
+//! [`SpawnError`], and no process was created. A session uses 2 descriptors on a terminal and 4 on pipes,
+//! and one more in a control group or with its own guard.
+//!
+//! # Platforms
+//!
+//! macOS is compiled but not run in our tests. On Windows only [`pty_system`] is available, which is
+//! portable-pty's ConPTY implementation.
+
+mod byte_budget;
+mod configuration;
+mod containment;
+mod copies;
+mod environment;
+mod error;
+mod exit;
+mod guard;
+mod ladder;
+mod local;
+pub mod log;
+mod login;
+pub mod millis;
+mod program;
+mod pty_system;
+mod session_id;
+mod signal;
+mod stream;
+mod sys;
+mod threads;
+mod tty;
+mod vitals;
+
+pub use byte_budget::{ByteBudget, ReservedBytes};
+pub use configuration::{Configuration, InputLimits, LogLimits, PtyMode, Stdio, WindowSize};
+pub use containment::{Containment, ContainmentProbe, probe};
+pub use copies::{prepare_copies, start_copy};
+pub use environment::Environment;
+pub use error::{ResizeError, SignalError, SpawnError, WriteError};
+pub use exit::{Drained, Exit, ExitStatus};
+pub use guard::run_guard;
+pub use ladder::{Ladder, TerminationReport};
+pub use local::{LocalProcess, MARKER, StreamReaders, WriteReceipt};
+pub use log::{LogReader, Overflow, Piece};
+pub use login::{LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, RESOLVING};
+pub use pty_system::{HardenedPtySystem, pty_system};
+pub use session_id::{ParseIdError, SessionId};
+pub use signal::Signal;
+pub use stream::Stream;
+pub use threads::check_threads;
+pub use tty::Tty;
+pub use vitals::Vitals;

@@ -1,0 +1,261 @@
+//! Sessions whose child is a child of this process.
+//!
+//! Tasks per session: one writer, one supervisor, and one pump for each stream unless the session's
+//! owner reads them itself ([`OutputReader`](crate::OutputReader)). The supervisor alone
+//! owns the child and its end; the handle sends it requests and watches its answers. It does not
+//! own the handle, so the last handle's drop is itself a request.
+
+mod demand;
+mod guardian;
+mod hold;
+mod input;
+mod leader;
+mod pump;
+mod readers;
+mod spawn;
+mod streams;
+mod supervisor;
+
+mod tree;
+mod vitals;
+mod wires;
+
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::{oneshot, watch};
+
+use crate::configuration::{Configuration, LogLimits, Stdio, WindowSize};
+use crate::containment::Containment;
+use crate::error::{ResizeError, SignalError, SpawnError, WriteError};
+use crate::exit::Exit;
+use crate::ladder::{Ladder, TerminationReport};
+use crate::log::SharedLog;
+use crate::log::{Log, Overflow};
+use crate::session_id::SessionId;
+use crate::signal::Signal;
+use crate::stream::Stream;
+use crate::sys;
+use crate::tty::Tty;
+use crate::vitals::Vitals;
+use demand::Demand;
+use input::Input;
+use pump::Mouth;
+use streams::Streams;
+use supervisor::Supervisor;
+use wires::{Theirs, Wires};
+
+pub(crate) use leader::Leader;
+pub use readers::StreamReaders;
+pub(crate) use spawn::{Born, spawn};
+pub use tree::MARKER;
+#[cfg(target_os = "linux")]
+pub(crate) use tree::with_descendants;
+pub(crate) use tree::{Round, Tree};
+
+/// Resolves when a write or a close has completed. Closed without a value: the session ended.
+pub type WriteReceipt = oneshot::Receiver<Result<(), WriteError>>;
+
+/// A descriptor that the runtime watches. Shared by the tasks that need it; closed when the last
+/// of them lets go.
+type Wire = Arc<AsyncFd<std::os::fd::OwnedFd>>;
+
+/// A session on this machine, on pipes or on a terminal.
+#[derive(Debug)]
+pub struct LocalProcess {
+    has_terminal: bool,
+    level: Containment,
+    leader: Arc<Leader>,
+    /// Weak, so that the terminal closes with the child and not with the last handle.
+    console: Option<Weak<AsyncFd<std::os::fd::OwnedFd>>>,
+    output: Arc<SharedLog>,
+    errors: Arc<SharedLog>,
+    input: Input,
+    requests: watch::Sender<Option<Ladder>>,
+    exit: watch::Receiver<Option<Exit>>,
+    report: watch::Receiver<Option<TerminationReport>>,
+}
+
+impl LocalProcess {
+    /// Starts the child. Until it lives nothing is spawned, so a failure leaves nothing behind.
+    /// The streams are to be read, by the tap or by those who take its place when it is dropped.
+    pub fn start(id: SessionId, what: &Configuration) -> Result<(Self, StreamReaders), SpawnError> {
+        Self::begin(id, what, wires::open(what.stdio)?)
+    }
+
+    /// As [`start`](Self::start), for a child that only answers.
+    pub(crate) fn start_answering(
+        id: SessionId,
+        what: &Configuration,
+        on_stdout: bool,
+    ) -> Result<(Self, StreamReaders), SpawnError> {
+        Self::begin(id, what, wires::answering(on_stdout)?)
+    }
+
+    fn begin(
+        id: SessionId,
+        what: &Configuration,
+        (wires, theirs): (Wires, Theirs),
+    ) -> Result<(Self, StreamReaders), SpawnError> {
+        sys::ignore_broken_pipes();
+        let limits = what.limits;
+        let [output, errors] = logs(limits, what.stdio);
+        let Born { child, hold } = spawn(id, what, theirs)?;
+        let pid = child.pid;
+        let console = wires.console.as_ref().map(Arc::downgrade);
+        let level = hold.level();
+        let leader = Arc::new(Leader::new(pid, console.clone(), hold.guard().cloned()));
+        tracing::debug!(session = %id, pid = pid.as_raw_nonzero().get(), %level, "child started");
+
+        let mut streams = Streams::keeping(wires.peer);
+        let mut mouth = |wire: Wire, log: &Arc<SharedLog>, console| {
+            streams.add(Arc::clone(&wire), Arc::clone(log));
+            Mouth::new(wire, Arc::clone(log), console)
+        };
+        let output_mouth = mouth(wires.output, &output, console.is_some());
+        let errors_mouth = wires.errors.map(|wire| mouth(wire, &errors, false));
+        if errors_mouth.is_none() {
+            errors.close();
+        }
+        let readers = StreamReaders::new(output_mouth, errors_mouth);
+        let (input, writer) = Input::start(wires.input, console.is_some(), what.input);
+        let (requests, asked) = watch::channel(None);
+        let (exit_known, exit) = watch::channel(None);
+        let (report_known, report) = watch::channel(None);
+        let supervisor = Supervisor {
+            id,
+            leader: Arc::clone(&leader),
+            end: sys::ExitWatch::new(child),
+            tree: Tree::new(Arc::clone(&leader), hold, id),
+            streams,
+            output: Arc::clone(&output),
+            errors: Arc::clone(&errors),
+            input: input.clone(),
+            writer,
+            demand: Demand::new(asked),
+            exit: exit_known,
+            report: report_known,
+            memory: sys::OomCount::of(pid.as_raw_nonzero().get()),
+            swept: false,
+        };
+        tokio::spawn(supervisor.run());
+        let has_terminal = console.is_some();
+        let local = Self {
+            has_terminal,
+            level,
+            leader,
+            console,
+            output,
+            errors,
+            input,
+            requests,
+            exit,
+            report,
+        };
+        Ok((local, readers))
+    }
+}
+
+/// The logs of output and errors.
+fn logs(limits: LogLimits, stdio: Stdio) -> [Arc<SharedLog>; 2] {
+    let output = Log::new(limits.output_bytes, limits.output_overflow(stdio));
+    let errors = Log::new(limits.errors_bytes, Overflow::DropOldest);
+    [output, errors].map(|log| SharedLog::new(log.with_history(limits.history_bytes)))
+}
+
+impl LocalProcess {
+    /// Returns the child's process id. After the child has ended the number may be reused; use
+    /// [`signal`](Self::signal), which checks.
+    pub fn pid(&self) -> u32 {
+        self.leader.pid().as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// Returns whether the child runs on a terminal rather than on pipes.
+    pub fn has_terminal(&self) -> bool {
+        self.has_terminal
+    }
+
+    /// Returns the mechanism that holds the child and its descendants.
+    pub fn containment(&self) -> Containment {
+        self.level
+    }
+
+    /// Returns the log of a stream.
+    pub fn log(&self, stream: Stream) -> &Arc<SharedLog> {
+        match stream {
+            Stream::Output => &self.output,
+            Stream::Errors => &self.errors,
+        }
+    }
+
+    /// Queues bytes for the child's input.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`] when the input is closed, the child has ended, or the queue is full.
+    pub fn write(&self, bytes: Bytes) -> Result<WriteReceipt, WriteError> {
+        self.input.write(bytes)
+    }
+
+    /// Closes the child's input after the queued writes.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::NoEndOfInput`] on a terminal, else as [`write`](Self::write).
+    pub fn close_input(&self) -> Result<WriteReceipt, WriteError> {
+        self.input.close()
+    }
+
+    /// Sets the terminal's size; the kernel sends SIGWINCH if it differs.
+    ///
+    /// # Errors
+    ///
+    /// [`ResizeError::NotATerminal`] on pipes, [`ResizeError::Ended`] after the end.
+    pub fn resize(&self, size: WindowSize) -> Result<(), ResizeError> {
+        let console = self.console.as_ref().ok_or(ResizeError::NotATerminal)?;
+        let console = console.upgrade().ok_or(ResizeError::Ended)?;
+        Ok(sys::resize(console.get_ref(), size)?)
+    }
+
+    /// Sends a signal to the child's process group, on a terminal to the foreground group.
+    ///
+    /// # Errors
+    ///
+    /// [`SignalError::Ended`] after the end.
+    pub fn signal(&self, signal: Signal) -> Result<(), SignalError> {
+        self.leader.signal(signal.native())
+    }
+
+    /// Returns the state of the child's terminal; `None` on pipes and after the end.
+    pub fn tty(&self) -> Option<Tty> {
+        let console = self.console.as_ref()?.upgrade()?;
+        Some(sys::tty(console.get_ref()))
+    }
+
+    /// Returns the number of queued input bytes that the kernel has not accepted yet.
+    pub fn queued_input(&self) -> usize {
+        self.input.queued()
+    }
+
+    /// Returns a watch that holds the child's exit once both streams are in their logs.
+    pub fn exit(&self) -> watch::Receiver<Option<Exit>> {
+        self.exit.clone()
+    }
+
+    /// Ends the child and all of its descendants. Idempotent; a later call with shorter grace periods
+    /// shortens those of the termination in progress.
+    pub fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>> {
+        self.requests.send_modify(|asked| {
+            *asked = Some(asked.map_or(ladder, |before| before.harder(ladder)));
+        });
+        self.report.clone()
+    }
+
+    /// Returns the resource usage of the process tree, which takes a scan of the process table. `None`
+    /// after the end and on systems other than Linux.
+    pub fn vitals(&self, id: SessionId) -> Option<Vitals> {
+        let leader = self.leader.is_ours().then(|| self.leader.pid())?;
+        vitals::of_tree(leader, id)
+    }
+}

@@ -1,0 +1,130 @@
+//! A child as portable-pty sees it.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use portable_pty::{ChildKiller, ExitStatus};
+
+use crate::configuration::Configuration;
+use crate::containment::Containment;
+use crate::error::SpawnError;
+use crate::exit;
+use crate::local::{Born, Leader, Round, Tree, spawn};
+use crate::session_id::SessionId;
+use crate::sys;
+
+/// How long a kill may take, and the pauses between its rounds.
+const KILL: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A child, and the only one who reaps it. Dropped, it lives on.
+#[derive(Debug)]
+pub(super) struct Child {
+    killer: Killer,
+}
+
+impl Child {
+    pub(super) fn start(what: &Configuration, streams: [OwnedFd; 3]) -> Result<Self, SpawnError> {
+        sys::ignore_broken_pipes();
+        let id = SessionId::random();
+        let what = Configuration {
+            containment: Some(Containment::Group),
+            ..what.clone()
+        };
+        let Born { child, hold } = spawn(id, &what, streams.into())?;
+        let leader = Arc::new(Leader::new(child.pid, None, None));
+        let tree = Arc::new(Mutex::new(Tree::new(Arc::clone(&leader), hold, id)));
+        let killer = Killer { leader, tree };
+        Ok(Self { killer })
+    }
+
+    fn leader(&self) -> &Leader {
+        &self.killer.leader
+    }
+}
+
+impl portable_pty::Child for Child {
+    fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        let leader = self.leader();
+        if leader.is_ours() && !sys::has_ended(leader.pid()) {
+            return Ok(None);
+        }
+        Ok(Some(told(leader.reap())))
+    }
+
+    fn wait(&mut self) -> io::Result<ExitStatus> {
+        if self.leader().is_ours() {
+            sys::await_end(self.leader().pid())?;
+        }
+        Ok(told(self.leader().reap()))
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        Some(self.leader().pid().as_raw_nonzero().get().cast_unsigned())
+    }
+}
+
+impl ChildKiller for Child {
+    fn kill(&mut self) -> io::Result<()> {
+        self.killer.kill()
+    }
+
+    fn clone_killer(&self) -> Box<dyn ChildKiller + Send + Sync> {
+        self.killer.clone_killer()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Killer {
+    leader: Arc<Leader>,
+    tree: Arc<Mutex<Tree>>,
+}
+
+impl ChildKiller for Killer {
+    /// SIGKILL for the child and all of its descendants, until nobody is left.
+    fn kill(&mut self) -> io::Result<()> {
+        let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = Instant::now();
+        while tree.strike(Instant::now()) != Round::Empty {
+            if started.elapsed() > KILL {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    fn clone_killer(&self) -> Box<dyn ChildKiller + Send + Sync> {
+        Box::new(self.clone())
+    }
+}
+
+/// In portable-pty's words a signal has a name and no number.
+fn told(status: exit::ExitStatus) -> ExitStatus {
+    match status {
+        exit::ExitStatus::Code(code) => ExitStatus::with_exit_code(code.cast_unsigned()),
+        exit::ExitStatus::Signal(number) => ExitStatus::with_signal(&signal_name(number)),
+        exit::ExitStatus::Unknown => ExitStatus::with_exit_code(1),
+    }
+}
+
+fn signal_name(number: i32) -> String {
+    let known = [
+        (libc::SIGHUP, "SIGHUP"),
+        (libc::SIGINT, "SIGINT"),
+        (libc::SIGQUIT, "SIGQUIT"),
+        (libc::SIGILL, "SIGILL"),
+        (libc::SIGABRT, "SIGABRT"),
+        (libc::SIGBUS, "SIGBUS"),
+        (libc::SIGFPE, "SIGFPE"),
+        (libc::SIGKILL, "SIGKILL"),
+        (libc::SIGSEGV, "SIGSEGV"),
+        (libc::SIGPIPE, "SIGPIPE"),
+        (libc::SIGALRM, "SIGALRM"),
+        (libc::SIGTERM, "SIGTERM"),
+    ];
+    let name = known.into_iter().find(|(known, _)| *known == number);
+    name.map_or_else(|| format!("signal {number}"), |(_, name)| name.into())
+}

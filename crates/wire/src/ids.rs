@@ -1,0 +1,102 @@
+//! What names streams and incarnations.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use uuid::Uuid;
+
+use bowline_process::{ParseIdError, Stream};
+
+/// Names a stream of a session. As JSON a number, as a key of an object its digits.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct StreamId(pub u16);
+
+impl StreamId {
+    /// Everything that comes from a terminal.
+    pub const TTY: Self = Self(0);
+    /// stdout on pipes.
+    pub const STDOUT: Self = Self(1);
+    /// stderr on pipes.
+    pub const STDERR: Self = Self(2);
+    /// What the owner of the session says of its life, as JSON lines.
+    pub const LIFECYCLE: Self = Self(4);
+    /// What the host types or writes.
+    pub const INPUT: Self = Self(8);
+
+    /// Which of a terminal session's streams this is; `None` for those that it has not.
+    #[must_use]
+    pub const fn output(self) -> Option<Stream> {
+        match self {
+            Self::TTY | Self::STDOUT => Some(Stream::Output),
+            Self::STDERR => Some(Stream::Errors),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::TTY => f.write_str("tty"),
+            Self::STDOUT => f.write_str("stdout"),
+            Self::STDERR => f.write_str("stderr"),
+            Self::LIFECYCLE => f.write_str("lifecycle"),
+            Self::INPUT => f.write_str("input"),
+            Self(other) => write!(f, "stream {other}"),
+        }
+    }
+}
+
+/// One incarnation of a session's child, random. In another one offsets begin anew, and what was
+/// known of the old ones is void. As JSON and as text, 32 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Epoch(pub u128);
+
+impl Epoch {
+    /// A fresh one: 122 random bits.
+    #[must_use]
+    pub fn random() -> Self {
+        Self(Uuid::new_v4().as_u128())
+    }
+}
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Epoch({self})")
+    }
+}
+
+impl FromStr for Epoch {
+    type Err = ParseIdError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIdError> {
+        let is_whole = text.len() == 32 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let number = is_whole.then(|| u128::from_str_radix(text, 16).ok());
+        number.flatten().map(Self).ok_or(ParseIdError {
+            expected: "32 hexadecimal digits",
+        })
+    }
+}
+
+impl Serialize for Epoch {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Epoch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}

@@ -1,0 +1,41 @@
+//! How values that JSON has no place for are written in it.
+
+/// Bytes: `{"text": "…"}`, or `{"base64": "…"}` if they are no UTF-8.
+pub(super) mod bytes {
+    use std::borrow::Cow;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use bytes::Bytes;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Written<'a> {
+        Text(Cow<'a, str>),
+        Base64(Cow<'a, str>),
+    }
+
+    pub(crate) fn serialize<S: Serializer>(
+        bytes: &Bytes,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let written = match std::str::from_utf8(bytes) {
+            Ok(text) => Written::Text(text.into()),
+            Err(_) => Written::Base64(STANDARD.encode(bytes).into()),
+        };
+        written.serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Bytes, D::Error> {
+        match Written::deserialize(deserializer)? {
+            Written::Text(text) => Ok(text.into_owned().into()),
+            Written::Base64(text) => {
+                let bytes = STANDARD.decode(text.as_ref()).map_err(de::Error::custom)?;
+                Ok(bytes.into())
+            }
+        }
+    }
+}
