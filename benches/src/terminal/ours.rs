@@ -4,7 +4,8 @@ use std::io;
 
 use anyhow::Result;
 use bowline_transport::{
-    Configuration, Piece, PtyMode, Stdio, Stream, Tap, TerminalEngine, TerminalSession, WindowSize,
+    Configuration, OutputReader, Piece, PtyMode, Stdio, Stream, TerminalEngine, TerminalSession,
+    WindowSize,
 };
 
 use super::child::own;
@@ -46,7 +47,7 @@ pub(super) async fn drain(session: &TerminalSession) -> usize {
 }
 
 /// By the tap, as a session's owner does.
-pub(super) async fn drain_tap(tap: &mut Tap) -> usize {
+pub(super) async fn drain_tap(tap: &mut OutputReader) -> usize {
     let mut all = 0;
     while let Some((_, piece)) = tap.next().await {
         if let Some(Piece::Bytes { bytes, .. }) = piece {

@@ -18,8 +18,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bowline_jsonl::Prompt;
 use bowline_reducer::{Changes, Cursor, Revision, Transcript};
 use bowline_transport::{
-    ConnectionState, Exit, RetryError, SessionId, Signal, SignalError, Tap, TerminalSession,
-    TerminationReport,
+    ConnectionState, Exit, OutputReader, RetryError, SessionId, Signal, SignalError,
+    TerminalSession, TerminationReport,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -166,7 +166,7 @@ impl DialogueSession {
     /// Gives a machine a task, and the task a handle.
     fn begin(
         machine: Machine,
-        (terminal, tap): (TerminalSession, Tap),
+        (terminal, tap): (TerminalSession, OutputReader),
         configuration: &DialogueConfiguration,
         recorder: Option<Recorder>,
         limits: Option<EventLimits>,

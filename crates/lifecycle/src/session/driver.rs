@@ -15,7 +15,7 @@ use std::time::Duration;
 use bowline_jsonl::Prompt;
 use bowline_reducer::{Revision, Transcript};
 use bowline_transport::{
-    ConnectionState, Exit, Ladder, Piece, Stream, Tap, TerminalSession, TerminationReport,
+    ConnectionState, Exit, Ladder, OutputReader, Piece, Stream, TerminalSession, TerminationReport,
     WriteError,
 };
 use bytes::Bytes;
@@ -66,7 +66,7 @@ pub(super) struct Driver {
     ladder: Ladder,
     inbox: mpsc::UnboundedReceiver<Message>,
     /// The agent's streams, until both have ended.
-    tap: Option<Tap>,
+    tap: Option<OutputReader>,
     /// Bytes folded since the last rest.
     folded: usize,
     writes: VecDeque<Write>,
@@ -98,7 +98,7 @@ type Watches = (
 impl Driver {
     pub(super) fn new(
         mut machine: Machine,
-        (terminal, tap): (TerminalSession, Tap),
+        (terminal, tap): (TerminalSession, OutputReader),
         ladder: Ladder,
         inbox: mpsc::UnboundedReceiver<Message>,
         recorder: Option<Recorder>,
@@ -404,7 +404,7 @@ fn warn_of(carried: &Carried, error: &WriteError) {
 }
 
 /// What comes next of the streams, until they have ended.
-async fn next(tap: &mut Option<Tap>) -> Option<(Stream, Option<Piece>)> {
+async fn next(tap: &mut Option<OutputReader>) -> Option<(Stream, Option<Piece>)> {
     match tap {
         Some(tap) => tap.next().await,
         None => pending().await,

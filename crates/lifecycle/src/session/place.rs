@@ -2,7 +2,7 @@
 
 use bowline_transport::wire::SessionKind;
 use bowline_transport::{
-    Attachment, LogLimits, Remote, RemoteOrder, SessionId, Stream, Tap, TerminalEngine,
+    Attachment, LogLimits, OutputReader, Remote, RemoteOrder, SessionId, Stream, TerminalEngine,
     TerminalSession,
 };
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use crate::machine::{Limits, Machine};
 /// for readers that come later: they have the transcript.
 pub(super) async fn start(
     configuration: &DialogueConfiguration,
-) -> Result<(TerminalSession, Tap), StartError> {
+) -> Result<(TerminalSession, OutputReader), StartError> {
     let mut terminal = configuration.terminal()?;
     match &configuration.place {
         Place::Here => {
