@@ -36,12 +36,6 @@ pub fn run_guard() -> Option<ExitCode> {
     asked.then(guard)
 }
 
-/// The same, in a copy of its host.
-pub(crate) fn guard_as_copy() {
-    // Nobody asks how a guard has ended.
-    let _ = guard();
-}
-
 #[cfg(target_os = "linux")]
 fn guard() -> ExitCode {
     let Ok(link) = Link::of_guard() else {

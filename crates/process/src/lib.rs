@@ -35,7 +35,6 @@
 mod byte_budget;
 mod configuration;
 mod containment;
-mod copies;
 mod environment;
 mod error;
 mod exit;
@@ -58,7 +57,6 @@ mod vitals;
 pub use byte_budget::{ByteBudget, ReservedBytes};
 pub use configuration::{Configuration, InputLimits, LogLimits, PtyMode, Stdio, WindowSize};
 pub use containment::{Containment, ContainmentProbe, probe};
-pub use copies::{prepare_copies, start_copy};
 pub use environment::Environment;
 pub use error::{ResizeError, SignalError, SpawnError, WriteError};
 pub use exit::{Drained, Exit, ExitStatus};

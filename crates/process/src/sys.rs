@@ -25,15 +25,13 @@ pub use census::MARKER;
 pub(crate) use census::{Process, birth, census};
 #[cfg(target_os = "linux")]
 pub(crate) use cgroup::{Group, Nest, clear};
-pub(crate) use child::{ExitWatch, ignore_broken_pipes, leave_children_to_the_system};
+pub(crate) use child::{ExitWatch, ignore_broken_pipes};
 pub(crate) use descriptor::{Filled, PIPE_BYTES, pipe, read_into, readable, watch};
 #[cfg(target_os = "linux")]
 pub(crate) use keeper::{
     ChildSignal, adopt_orphans, ended_child, ignore_polite_signals, take_extra, take_stdio,
 };
-pub(crate) use launch::{
-    EXTRA, Image, Inherits, Launched, Place, Refusal, Step, is_alone, launch, launch_copy,
-};
+pub(crate) use launch::{EXTRA, Image, Launched, Place, Refusal, Step, launch};
 #[cfg(target_os = "linux")]
 pub(crate) use oom::{OomCount, score_of_child};
 #[cfg(not(target_os = "linux"))]

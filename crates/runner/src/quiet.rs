@@ -18,9 +18,9 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 /// That nobody reads is an error and no signal. Where there is no such flag, Rust's own start has seen
 /// to it.
 #[cfg(target_os = "linux")]
-pub(crate) const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
+const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(not(target_os = "linux"))]
-pub(crate) const NO_SIGNAL: SendFlags = SendFlags::empty();
+const NO_SIGNAL: SendFlags = SendFlags::empty();
 
 /// A connected Unix socket that is at rest while nothing comes.
 #[derive(Debug)]

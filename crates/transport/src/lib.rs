@@ -96,8 +96,7 @@ pub use bowline_process::{
     HardenedPtySystem, InputLimits, Ladder, LogLimits, LogReader, LoginEnvironment, LoginFailure,
     LoginShell, LoginSource, MARKER, Overflow, Piece, Provenance, PtyMode, RESOLVING, ResizeError,
     SessionId, Signal, SignalError, SpawnError, Stdio, Stream, TerminationReport, Tty, Vitals,
-    WindowSize, WriteError, check_threads, prepare_copies, probe, pty_system, run_guard,
-    start_copy,
+    WindowSize, WriteError, check_threads, probe, pty_system, run_guard,
 };
 pub use bowline_wire as wire;
 pub use connection::{ConnectionState, ReconnectFailed, ReconnectFailure, RetryError};

@@ -10,11 +10,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::SpawnError;
 use crate::exit::ExitStatus;
-use crate::guard::{ARGUMENT, Answer, Link, Order, guard_as_copy};
-use crate::sys::{self, Image, Inherits, Launched, Place, Refusal};
-
-/// This very program, where Linux has it. Who has this for a guard and one thread need not load it anew.
-const OURSELVES: &str = "/proc/self/exe";
+use crate::guard::{ARGUMENT, Answer, Link, Order};
+use crate::sys::{self, Image, Launched, Place, Refusal};
 
 /// How often a guard that was told to end is looked at, and with what pauses: half a second in all.
 const LOOKS: u32 = 500;
@@ -107,18 +104,14 @@ impl Drop for Guard {
 }
 
 fn launch(program: &Path, place: Place, link: std::os::fd::OwnedFd) -> io::Result<Launched> {
-    let place = Place {
-        extra: Some(link),
-        ..place
-    };
-    if program == Path::new(OURSELVES) && sys::is_alone() {
-        let copied = sys::launch_copy(place, Inherits::Nothing, guard_as_copy);
-        return copied.map_err(|refusal| refusal.error);
-    }
     let program = std::path::absolute(program)?;
     let env = std::env::vars_os().collect();
     let args = [program.as_os_str(), OsStr::new(ARGUMENT)];
     let image = Image::new(&program, args, &env)?;
+    let place = Place {
+        extra: Some(link),
+        ..place
+    };
     sys::launch(&image, place, None).map_err(|refusal| refusal.error)
 }
 

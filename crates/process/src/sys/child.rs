@@ -27,14 +27,6 @@ pub(crate) fn ignore_broken_pipes() {
     });
 }
 
-/// Nobody waits for the children of this process from now on: they leave nothing (sigaction(2),
-/// SIGCHLD).
-#[expect(unsafe_code, reason = "signal(2) has no safe form")]
-pub(crate) fn leave_children_to_the_system() {
-    // SAFETY: SIG_IGN is no handler of ours.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
-}
-
 /// Waits for a child's end without reaping it, so that its pid stays ours.
 #[derive(Debug)]
 pub(crate) struct ExitWatch {

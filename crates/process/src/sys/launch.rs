@@ -14,10 +14,6 @@ use rustix::process::Pid;
 
 use super::{descriptor, platform, reap};
 
-mod copy;
-
-pub(crate) use copy::{Inherits, is_alone, launch_copy};
-
 /// The child's number of the one descriptor that it may have beside its first three.
 pub(crate) const EXTRA: RawFd = 9;
 
@@ -185,11 +181,6 @@ pub(crate) fn launch(
     let (place, report, reply) = prepared;
     let launched = fork(image, &place, &reply, cgroup)?;
     drop((place, reply));
-    await_start(launched, report)
-}
-
-/// Waits until the new process is on its own, or has said why it is not.
-fn await_start(launched: Launched, report: OwnedFd) -> Result<Launched, Refusal> {
     match read_report(report) {
         None => Ok(launched),
         Some(refusal) => {
@@ -230,7 +221,7 @@ fn fork(
     // SAFETY: `enter` is written for this place.
     let child = |group: io::Result<()>| unsafe { enter(image, place, reply, &group) };
     // SAFETY: as above; all is prepared.
-    unsafe { fork_with(|| platform::fork(cgroup), child) }.map_err(|error| Step::Fork.failed(error))
+    unsafe { fork_with(cgroup, child) }.map_err(|error| Step::Fork.failed(error))
 }
 
 /// Whether a process can be born into a control group.
@@ -240,7 +231,7 @@ pub(super) fn try_fork(cgroup: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: _exit(2) is async-signal-safe and never returns.
     let child = |group: io::Result<()>| unsafe { libc::_exit(i32::from(group.is_err())) };
     // SAFETY: the child does nothing but that.
-    let launched = unsafe { fork_with(|| platform::fork(Some(cgroup)), child) }?;
+    let launched = unsafe { fork_with(Some(cgroup), child) }?;
     match reap::wait(launched.pid) {
         crate::exit::ExitStatus::Code(0) => Ok(()),
         _ => Err(io::ErrorKind::PermissionDenied.into()),
@@ -251,11 +242,11 @@ pub(super) fn try_fork(cgroup: BorrowedFd<'_>) -> io::Result<()> {
 ///
 /// # Safety
 ///
-/// `fork` is fork(2) in some form. The child begins with a copy of this thread alone. `child` may make
-/// async-signal-safe calls only, and must neither allocate nor unwind.
+/// The child begins with a copy of this thread alone. `child` may make async-signal-safe calls
+/// only, and must neither allocate nor unwind.
 #[expect(unsafe_code, reason = "fork(2) and sigprocmask(2) have no safe form")]
 unsafe fn fork_with(
-    fork: impl FnOnce() -> io::Result<Fork>,
+    cgroup: Option<BorrowedFd<'_>>,
     child: impl FnOnce(io::Result<()>),
 ) -> io::Result<Launched> {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
@@ -263,7 +254,7 @@ unsafe fn fork_with(
     let forked = unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-        fork()
+        platform::fork(cgroup)
     };
     let launched = match forked {
         Ok(Fork::Child { group }) => {

@@ -72,23 +72,6 @@ pub(super) fn seal_descriptors() {
     }
 }
 
-/// Closes every descriptor from 3 up but one.
-#[expect(unsafe_code, reason = "close_range(2) has no safe form")]
-pub(super) fn close_all_but(kept: RawFd) {
-    let kept = kept.unsigned_abs();
-    for (first, last) in [(3, kept - 1), (kept + 1, u32::MAX)] {
-        // SAFETY: nobody in this process uses what is closed; a number that is not open is passed
-        // over.
-        unsafe {
-            if libc::syscall(libc::SYS_close_range, first, last, 0) < 0 {
-                for number in first..=last.min(MOST_DESCRIPTORS.unsigned_abs()) {
-                    libc::close(number.cast_signed());
-                }
-            }
-        }
-    }
-}
-
 /// Has the kernel kill this process when the thread that forked it ends (prctl(2)).
 #[expect(unsafe_code, reason = "prctl(2) has no safe form")]
 pub(super) fn die_with_parent() {
@@ -151,18 +134,6 @@ pub(super) unsafe fn fork(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
             })),
         }
     }
-}
-
-/// For a child that goes on with this program, and may have threads: by the C library, which puts in
-/// order what it keeps of them.
-///
-/// # Safety
-///
-/// As [`fork`].
-#[expect(unsafe_code, reason = "fork(2) has no safe form")]
-pub(super) unsafe fn fork_whole() -> io::Result<Fork> {
-    // SAFETY: the caller's promise.
-    unsafe { fork_plainly(None) }
 }
 
 /// # Safety

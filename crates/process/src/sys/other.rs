@@ -53,18 +53,6 @@ pub(super) fn seal_descriptors() {
     }
 }
 
-/// Closes the descriptors from 3 up but one, up to 4,096 of them.
-#[expect(
-    unsafe_code,
-    reason = "a number that may name no descriptor has no safe form"
-)]
-pub(super) fn close_all_but(kept: RawFd) {
-    for number in (3..4096).filter(|number| *number != kept) {
-        // SAFETY: nobody in this process uses what is closed.
-        unsafe { libc::close(number) };
-    }
-}
-
 /// Only Linux has this.
 pub(super) fn die_with_parent() {}
 
@@ -151,15 +139,6 @@ pub(super) unsafe fn fork(_cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
             descriptor: None,
         })),
     }
-}
-
-/// # Safety
-///
-/// As [`fork`].
-#[expect(unsafe_code, reason = "fork(2) has no safe form")]
-pub(super) unsafe fn fork_whole() -> io::Result<Fork> {
-    // SAFETY: the caller's promise.
-    unsafe { fork(None) }
 }
 
 /// Pipes grow by themselves or not at all here.

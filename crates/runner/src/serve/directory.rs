@@ -13,8 +13,8 @@ use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use crate::shim::{
-    Nurseries, SessionDir, SessionInfo, SessionSpec, ShimError, ShimProgram, ShimStarted,
-    SpawnFault, StateDir, StateDirError, spawn_copy,
+    SessionDir, SessionInfo, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault,
+    StateDir, StateDirError, spawn_shim,
 };
 pub(crate) use ending::{EndError, Ending, kill, watch};
 use places::{Place, Places};
@@ -25,7 +25,6 @@ pub(crate) use record::{Record, Standing, State};
 pub(crate) struct Directory {
     state: StateDir,
     program: ShimProgram,
-    nurseries: Nurseries,
     places: Places,
     /// What the sessions of this daemon were made from, to make them again.
     specs: Mutex<HashMap<SessionId, SessionSpec>>,
@@ -72,7 +71,6 @@ impl Directory {
         Self {
             state,
             program,
-            nurseries: Nurseries::default(),
             places: Places::new(most),
             specs: Mutex::default(),
         }
@@ -148,8 +146,7 @@ impl Directory {
     /// Starts a session.
     pub(crate) async fn create(&self, spec: SessionSpec) -> Result<ShimStarted, CreateError> {
         let place = self.place(spec.id).await?;
-        let (program, nurseries) = (&self.program, &self.nurseries);
-        let started = spawn_copy(program, nurseries, &self.state, spec.clone()).await?;
+        let started = spawn_shim(&self.program, &self.state, spec.clone()).await?;
         place.keep();
         let mut specs = self.specs();
         self.places.retain(&mut specs);

@@ -1,6 +1,5 @@
 //! What a shim is told by who starts it, and what it answers: each one length (`u32`, little
-//! endian) and so many bytes of JSON, over the shim's standard input, which is a socket. One that a
-//! nursery made says its process id first (`u32`).
+//! endian) and so many bytes of JSON, over the shim's standard input, which is a socket.
 
 use std::io;
 use std::path::PathBuf;
@@ -83,16 +82,7 @@ pub(super) async fn say<T: Serialize>(to: &mut UnixStream, what: &T) -> io::Resu
 
 /// Hears something.
 pub(super) async fn hear<T: DeserializeOwned>(from: &mut UnixStream) -> io::Result<T> {
-    let length = from.read_u32_le().await?;
-    hear_rest(from, length).await
-}
-
-/// Hears something whose length was heard.
-pub(super) async fn hear_rest<T: DeserializeOwned>(
-    from: &mut UnixStream,
-    length: u32,
-) -> io::Result<T> {
-    let length = length as usize;
+    let length = from.read_u32_le().await? as usize;
     if length > MAX_MESSAGE {
         return Err(io::ErrorKind::InvalidData.into());
     }

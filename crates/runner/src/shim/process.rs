@@ -13,11 +13,11 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::handshake::{Answer, Order, SpawnFault, hear_rest, say};
+use super::handshake::{Answer, Order, SpawnFault, hear, say};
 use super::info::Birth;
 use super::spawn::PATIENCE;
 use super::state_dir::is_ours;
-use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec, nursery};
+use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec};
 use crate::aside::aside;
 use crate::core::{CoreConfiguration, Policy, StreamConfiguration};
 use crate::host::{Archive, Child, HostState, LocalHost, wall_ms};
@@ -41,35 +41,16 @@ const LOOK: Duration = Duration::from_secs(60);
 /// [`run_guard`](bowline_transport::run_guard), before any thread is started; the order comes over
 /// the standard input.
 pub fn run_shim() -> ExitCode {
-    let first = detach().and_then(|starter| Ok((nursery::first_word(&starter)?, starter)));
-    match first {
-        Ok((nursery::NURSERY, control)) => nursery::keep(&control, copy),
-        Ok((length, starter)) => own(starter, length),
-        Err(_) => ExitCode::FAILURE,
-    }
-}
-
-/// What a copy of a nursery does: it is a shim that says first who it is.
-fn copy() {
-    let introduced = detach().and_then(|starter| {
-        (&starter).write_all(&std::process::id().to_le_bytes())?;
-        Ok((nursery::first_word(&starter)?, starter))
-    });
-    // Who asked for it sees by the link whether it is there.
-    if let Ok((length, starter)) = introduced {
-        own(starter, length);
-    }
-}
-
-/// Owns the session of an order of so many bytes.
-fn own(starter: std::os::unix::net::UnixStream, length: u32) -> ExitCode {
+    let Ok(starter) = detach() else {
+        return ExitCode::FAILURE;
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let Ok(runtime) = runtime else {
         return ExitCode::FAILURE;
     };
-    match runtime.block_on(serve(starter, length)) {
+    match runtime.block_on(serve(starter)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
@@ -88,13 +69,13 @@ fn detach() -> io::Result<std::os::unix::net::UnixStream> {
     Ok(link.into())
 }
 
-async fn serve(starter: std::os::unix::net::UnixStream, length: u32) -> io::Result<()> {
+async fn serve(starter: std::os::unix::net::UnixStream) -> io::Result<()> {
     starter.set_nonblocking(true)?;
     let mut starter = UnixStream::from_std(starter)?;
     if !is_ours(&starter)? {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    let order: Order = timeout(PATIENCE, hear_rest(&mut starter, length)).await??;
+    let order: Order = timeout(PATIENCE, hear(&mut starter)).await??;
     let folder = SessionDir::at(order.spec.id, order.folder);
     match Shim::start(&order.spec, folder) {
         Ok(mut shim) => {

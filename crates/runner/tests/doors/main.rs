@@ -6,7 +6,6 @@ mod frames;
 mod gate;
 mod grpc;
 #[cfg(target_os = "linux")]
-mod nursery;
 mod openapi;
 mod proto;
 mod rest;
