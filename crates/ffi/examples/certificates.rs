@@ -1,6 +1,6 @@
-//! Writes what the tests of the other languages show to a runner with `--client-ca`, into the folder
-//! that is named: `authority.pem`, and for a friend of that authority and a stranger a certificate
-//! (`friend.crt`) and its key (`friend.key`).
+//! Writes test certificates for a runner with `--client-ca` to the directory given as argument:
+//! `authority.pem`, a client certificate of that authority (`trusted.crt`, `trusted.key`) and one of
+//! another authority (`untrusted.crt`, `untrusted.key`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, 
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
-    let folder = std::env::args_os().nth(1).map(PathBuf::from);
-    let folder = folder.ok_or("name a folder to write to")?;
-    let (known, certificate) = authority()?;
-    fs::write(folder.join("authority.pem"), certificate)?;
-    vouch(&known, &folder, "friend")?;
-    vouch(&authority()?.0, &folder, "stranger")
+    let directory = std::env::args_os().nth(1).map(PathBuf::from);
+    let directory = directory.ok_or("no directory given; usage: certificates DIRECTORY")?;
+    let (issuer, certificate) = authority()?;
+    fs::write(directory.join("authority.pem"), certificate)?;
+    issue(&issuer, &directory, "trusted")?;
+    issue(&authority()?.0, &directory, "untrusted")
 }
 
-/// Somebody who vouches for others, and the certificate that he is known by.
+/// Creates a certificate authority and returns its certificate in PEM.
 fn authority() -> Result<(Issuer<'static, KeyPair>, String), Failure> {
     let mut parameters = CertificateParams::new(Vec::new())?;
     parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -27,12 +27,12 @@ fn authority() -> Result<(Issuer<'static, KeyPair>, String), Failure> {
     Ok((Issuer::new(parameters, key), certificate))
 }
 
-fn vouch(authority: &Issuer<'_, KeyPair>, folder: &Path, name: &str) -> Result<(), Failure> {
+fn issue(authority: &Issuer<'_, KeyPair>, directory: &Path, name: &str) -> Result<(), Failure> {
     let mut parameters = CertificateParams::new(vec![name.to_owned()])?;
     parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     let key = KeyPair::generate()?;
     let certificate = parameters.signed_by(&key, authority)?;
-    fs::write(folder.join(format!("{name}.crt")), certificate.pem())?;
-    fs::write(folder.join(format!("{name}.key")), key.serialize_pem())?;
+    fs::write(directory.join(format!("{name}.crt")), certificate.pem())?;
+    fs::write(directory.join(format!("{name}.key")), key.serialize_pem())?;
     Ok(())
 }

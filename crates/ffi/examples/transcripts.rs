@@ -1,6 +1,5 @@
-//! Folds each recording that is named and prints its file name, a tab and its transcript as one line of
-//! JSON. It uses the parser and the reducer alone, so that what comes through the surface in other
-//! languages can be held against it.
+//! Prints the file name, a tab and the transcript as one line of JSON for each recording given as
+//! argument. It uses the parser and the reducer alone: the tests of the bindings compare with it.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Write as _};
@@ -12,7 +11,7 @@ use flate2::bufread::MultiGzDecoder;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// A recording has no clock of ours.
+/// A recording has no arrival times.
 const NO_TIME: Meta = Meta { at_ms: 0 };
 
 fn main() -> Result<(), Failure> {

@@ -1,13 +1,16 @@
-//! A way to give up waiting, for callers whose language does not drop futures.
+//! Cancels waiting calls for callers whose language does not drop futures.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::error::{BowlineError, Outcome};
+use crate::error::{BowlineError, Result};
 
-/// Gives up a call that waits. Swift's tasks do not tell a call that they were cancelled, so that
-/// the Swift surface hands one of these to each call that may wait; Kotlin needs none.
+/// A token that cancels waiting calls.
+///
+/// Cancelling a Swift task does not reach the call it awaits. The `Bowline` Swift module therefore
+/// passes one of these to each call that waits and cancels it together with the task. Kotlin drops the
+/// call when its coroutine is cancelled and does not need one.
 #[derive(Debug, uniffi::Object)]
 pub struct Cancellation {
     cancelled: watch::Sender<bool>,
@@ -15,7 +18,7 @@ pub struct Cancellation {
 
 #[uniffi::export]
 impl Cancellation {
-    /// One that nothing was cancelled with.
+    /// Creates a token that is not cancelled.
     #[uniffi::constructor]
     #[must_use]
     pub fn new() -> Arc<Self> {
@@ -24,12 +27,12 @@ impl Cancellation {
         })
     }
 
-    /// Gives up every call that has it, now and later.
+    /// Cancels every call that was given this token, now or later. They fail with `Cancelled`.
     pub fn cancel(&self) {
         self.cancelled.send_replace(true);
     }
 
-    /// Whether it was cancelled.
+    /// Returns whether `cancel` was called.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         *self.cancelled.borrow()
@@ -38,24 +41,22 @@ impl Cancellation {
 
 impl Cancellation {
     async fn cancelled(&self) {
-        // The sender is in `self`, so that waiting cannot fail.
+        // `self` owns the sender, so that waiting cannot fail.
         let _ = self.cancelled.subscribe().wait_for(|it| *it).await;
     }
 }
 
-/// Waits for `future` unless it is given up.
-pub(crate) async fn unless<T>(
+/// Awaits `future`, or fails with `Cancelled` once the token is cancelled.
+pub(crate) async fn cancellable<T>(
     cancellation: Option<Arc<Cancellation>>,
-    future: impl Future<Output = Outcome<T>>,
-) -> Outcome<T> {
+    future: impl Future<Output = Result<T>>,
+) -> Result<T> {
     let Some(cancellation) = cancellation else {
         return future.await;
     };
     tokio::select! {
         biased;
-        () = cancellation.cancelled() => Err(BowlineError::Cancelled {
-            reason: "wait: the call was given up, ask again".to_owned(),
-        }),
-        outcome = future => outcome,
+        () = cancellation.cancelled() => Err(BowlineError::cancelled()),
+        output = future => output,
     }
 }

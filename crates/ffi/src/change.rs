@@ -1,119 +1,122 @@
-//! Changes of a transcript, in shapes that cross a language border.
+//! Changes of a transcript as exported values.
 
-mod lower;
+mod convert;
 mod view;
 
-pub(crate) use lower::{batch, block, call, entry};
+pub(crate) use convert::{batch, block, call, entry};
 
 pub use view::{
-    BlockKind, CallState, EntryErrorKind, EntryKind, MessageState, ModelUsage, Outcome,
-    PermissionState, PermissionView, Phase, SessionView, StatsView, SubagentView, TaskState,
-    TaskView, ToolCallView, ToolResultView, UnknownCount, UsageView,
+    BlockKind, CallState, EntryErrorKind, EntryKind, MessageState, ModelUsage, PermissionState,
+    PermissionView, Phase, SessionView, StatsView, SubagentView, TaskState, TaskView, ToolCallView,
+    ToolResultView, TurnOutcome, UnknownCount, UsageView,
 };
 
-/// Changes between a cursor and a later one, to be applied in this order.
+/// The changes between two cursors of a transcript. Apply them in order.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct ChangeBatch {
-    /// The cursor to ask with the next time.
+    /// The cursor for the next read.
     pub cursor: u64,
-    /// Forget everything first: what follows is the whole transcript as far as it goes. The first
-    /// batch for cursor 0 is always one of these; a later one comes when what was in between is not
-    /// kept any more.
+    /// Whether to discard all earlier state before applying the batch. True for the first batch from
+    /// cursor 0, and later when the changes after the given cursor are no longer kept.
     pub is_reset: bool,
-    /// What changed. Each tells what holds now, and not how it came about.
+    /// The changes. Each carries the new state of one item, not the difference.
     pub changes: Vec<Change>,
 }
 
-/// One change.
+/// A change of a transcript.
+///
+/// Numbers name entries, blocks, calls, tasks and requests for the life of the transcript. Items are
+/// ordered by number.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum Change {
-    /// The session's conversation, model or mode.
+    /// The conversation, model or permission mode changed.
     Session {
-        /// What holds now.
+        /// The new state.
         value: SessionView,
     },
-    /// What the session is doing.
+    /// The phase changed.
     Status {
-        /// What it is doing.
+        /// The new phase.
         phase: Phase,
-        /// The evidence, in a few words.
+        /// A short description of the evidence for the phase.
         reason: String,
     },
-    /// An entry is new or changed. Its blocks come as changes of their own.
+    /// An entry was added or changed. Its blocks are separate changes.
     Entry {
-        /// Names the entry; entries stand in the order of their numbers.
+        /// The entry's number.
         entry: u32,
-        /// The tool call that holds its thread; none on the main thread.
+        /// The id of the tool call whose sub-agent wrote the entry; absent on the main thread.
         thread: Option<String>,
-        /// When it began, in milliseconds since 1970; 0 in a recording.
+        /// When the entry began, in milliseconds since 1970; 0 in a recording.
         at_ms: u64,
-        /// What it says, without blocks.
+        /// The entry's content without blocks.
         value: EntryKind,
     },
-    /// An entry was taken back.
+    /// An entry was removed.
     EntryRemoved {
-        /// The entry.
+        /// The entry's number.
         entry: u32,
     },
-    /// A block is new, or changed as a whole.
+    /// A block was added or replaced.
     Block {
-        /// Names the block; the blocks of an entry stand in the order of their numbers.
+        /// The block's number.
         block: u32,
-        /// Its entry.
+        /// The number of the entry that contains the block.
         entry: u32,
-        /// What it holds.
+        /// The block's content.
         value: BlockKind,
     },
-    /// The text of a block grew: keep its first `from` bytes of UTF-8, and append `text`.
+    /// Text was appended to a block: keep the first `from` bytes, then append `text`.
     Append {
-        /// The block.
+        /// The block's number.
         block: u32,
-        /// Bytes of UTF-8 that stay; all of them, unless the agent corrected itself.
+        /// The number of UTF-8 bytes to keep. Less than all if the agent corrected its text.
         from: u32,
-        /// What stands behind them.
+        /// The text to append.
         text: String,
     },
-    /// A block was taken back.
+    /// A block was removed.
     BlockRemoved {
-        /// The block.
+        /// The block's number.
         block: u32,
     },
-    /// A tool call is new or changed. Its sub-agent's entries come as changes of their own.
+    /// A tool call was added or changed. Its sub-agent's entries are separate changes.
     ToolCall {
-        /// Names the call; the calls of a thread stand in the order of their numbers.
+        /// The call's number.
         call: u32,
-        /// The tool call that holds its thread; none on the main thread. It may change.
+        /// The id of the tool call whose sub-agent made the call; absent on the main thread. May
+        /// change.
         thread: Option<String>,
-        /// What holds now.
+        /// The new state.
         value: ToolCallView,
     },
-    /// A tool call was taken back.
+    /// A tool call was removed.
     ToolCallRemoved {
-        /// The call.
+        /// The call's number.
         call: u32,
     },
-    /// A task is new or changed.
+    /// A background task was added or changed.
     BackgroundTask {
-        /// Names the task; tasks stand in the order of their numbers.
+        /// The task's number.
         number: u32,
-        /// What holds now.
+        /// The new state.
         value: TaskView,
     },
-    /// A permission request is new or changed.
+    /// A permission request was added or changed.
     Permission {
-        /// Names the request; requests stand in the order of their numbers.
+        /// The request's number.
         number: u32,
-        /// What holds now.
+        /// The new state.
         value: PermissionView,
     },
-    /// What was used.
+    /// The token usage or cost changed.
     Usage {
-        /// What holds now.
+        /// The new totals.
         value: UsageView,
     },
-    /// What was counted.
+    /// The counts of lines and events changed.
     Stats {
-        /// What holds now.
+        /// The new totals.
         value: StatsView,
     },
 }

@@ -1,47 +1,46 @@
-//! What a dialogue is made from.
+//! The configuration of a dialogue session.
 
 use std::time::Duration;
 
 use crate::core::{self, reducer};
-
-use crate::environment::{EndLadder, EnvironmentChanges};
-use crate::error::{BowlineError, Outcome};
+use crate::environment::{EnvironmentChanges, TerminationPolicy};
+use crate::error::{BowlineError, Result};
 use crate::options::AgentOptions;
 use crate::remote::RunnerConfiguration;
-use crate::watchdog::WatchdogConfiguration;
+use crate::watchdog::WatchdogPolicy;
 
-/// What a dialogue is made from. Everything has a default.
+/// The configuration of a dialogue session. Every field has a default.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct DialogueConfiguration {
-    /// The agent: a name that is looked up in `PATH`, or a path. The engine's when absent.
+    /// The agent's path, or a name to look up in `PATH`; the engine's when absent.
     #[uniffi(default = None)]
     pub program: Option<String>,
-    /// The runner that the agent is to run at; it runs here, as a child of this process, when absent.
+    /// The runner to start the agent at; a child process of the host when absent.
     #[uniffi(default = None)]
     pub runner: Option<RunnerConfiguration>,
-    /// Arguments in front of those that the library adds.
+    /// Arguments before those that the library adds.
     #[uniffi(default)]
     pub leading_args: Vec<String>,
-    /// Arguments behind those that the library adds.
+    /// Arguments after those that the library adds.
     #[uniffi(default)]
     pub args: Vec<String>,
-    /// What else the agent is told. Where a member of this record says the same, that one counts.
+    /// Further options of the agent. Fields of this record take precedence.
     #[uniffi(default = None)]
     pub options: Option<AgentOptions>,
-    /// Changes of the host's environment for the agent.
+    /// Changes to the inherited environment.
     #[uniffi(default = None)]
     pub environment: Option<EnvironmentChanges>,
-    /// The agent's working directory; the host's own when absent.
+    /// The agent's working directory; the host's when absent.
     #[uniffi(default = None)]
     pub cwd: Option<String>,
-    /// The agent's own folder. The conversation is looked for in it before anything is started; when
-    /// absent, the agent's first turn tells whether it is there.
+    /// The agent's configuration directory. If set, a conversation to resume is looked up in it before
+    /// the agent starts; otherwise the agent's first turn shows whether it exists.
     #[uniffi(default = None)]
-    pub agent_folder: Option<String>,
-    /// What the agent's standard streams are; pipes when absent.
+    pub agent_directory: Option<String>,
+    /// The agent's standard streams; pipes when absent.
     #[uniffi(default = None)]
     pub stdio: Option<DialogueStdio>,
-    /// Which conversation it is about; a new one when absent.
+    /// The conversation to open; a new one when absent.
     #[uniffi(default = None)]
     pub conversation: Option<Conversation>,
     /// The model; the agent's default when absent.
@@ -50,86 +49,88 @@ pub struct DialogueConfiguration {
     /// The permission mode; the agent's default when absent.
     #[uniffi(default = None)]
     pub permission_mode: Option<String>,
-    /// Tools that need no permission, as the agent's rules spell them (`Bash(git:*)`).
+    /// Tools that need no permission, as rules of the agent such as `Bash(git:*)`.
     #[uniffi(default)]
     pub allowed_tools: Vec<String>,
-    /// Stream each message as it is written.
+    /// Whether messages are streamed while the model writes them.
     #[uniffi(default = true)]
     pub partial_messages: bool,
-    /// Ask the host for permissions; the agent denies what needs one otherwise.
+    /// Whether the agent sends permission requests to the host. If not, it denies them itself.
     #[uniffi(default = true)]
     pub ask_permissions: bool,
-    /// Register the host with an `initialize` request before anything else.
+    /// Whether to send an `initialize` request first.
     #[uniffi(default = true)]
     pub initialize: bool,
-    /// Longest line of the agent that is parsed, in bytes; 64 MiB when absent.
+    /// The longest line that is parsed, in bytes; 64 MiB when absent.
     #[uniffi(default = None)]
     pub max_line: Option<u64>,
-    /// How much of the conversation is kept in memory; all of it when absent.
+    /// How much of the transcript is kept in memory; all of it when absent.
     #[uniffi(default = None)]
     pub window: Option<TranscriptWindow>,
-    /// How much of the agent's standard error is kept, in bytes, half of it from the beginning.
+    /// How much of the agent's standard error is kept, in bytes: one half from its beginning, one half
+    /// from its end.
     #[uniffi(default = 65536)]
     pub stderr_bytes: u64,
     /// How long the agent may take to answer a control request, in milliseconds.
     #[uniffi(default = 60000)]
     pub control_timeout_ms: u64,
-    /// How long an agent that was asked to end may go on before it is terminated, in milliseconds.
+    /// How long the agent may take to exit when asked to, in milliseconds. After that it is
+    /// terminated.
     #[uniffi(default = 30000)]
     pub end_grace_ms: u64,
-    /// What is done about an agent that is silent; the standard when absent.
+    /// What happens when the agent is silent; `WatchdogPolicy.Standard` when absent.
     #[uniffi(default = None)]
-    pub watchdog: Option<WatchdogConfiguration>,
-    /// How hard the agent is ended.
+    pub watchdog: Option<WatchdogPolicy>,
+    /// How the agent is terminated.
     #[uniffi(default = None)]
-    pub ladder: Option<EndLadder>,
-    /// A program that ends the agent and all its tools if the host is killed: `bowline`, as a path.
-    /// The engine's when absent.
+    pub termination: Option<TerminationPolicy>,
+    /// The path of `bowline`, run as a guard that terminates the agent and its tools if the host is
+    /// killed; the engine's when absent.
     #[uniffi(default = None)]
     pub guard: Option<String>,
-    /// A file that the agent's output is copied to, byte for byte; or, if its name ends in `.bjl`, a
-    /// journal of everything. It must not exist yet.
+    /// A file to record the agent's output in, which must not exist. A name that ends in `.bjl`
+    /// records a journal of all streams.
     #[uniffi(default = None)]
     pub record: Option<String>,
 }
 
-/// What the agent's standard streams are.
+/// The standard streams of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum DialogueStdio {
-    /// Pipes: bytes arrive as they were written and the end of input is a real one.
+    /// Pipes.
     Pipes,
-    /// A terminal in raw mode.
+    /// A pseudoterminal in raw mode.
     Pty,
 }
 
-/// Which conversation a session is about.
+/// The conversation that a session opens.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum Conversation {
-    /// A new one.
+    /// A new conversation.
     New,
-    /// A new one under an id of the host's choice.
+    /// A new conversation with an id of the host's choice.
     NewAs {
-        /// A UUID that the agent has not seen.
+        /// A UUID that the agent has not used.
         id: String,
     },
-    /// One that the agent has on disk.
+    /// A conversation that the agent has stored.
     Resume {
-        /// Its id.
+        /// The conversation's id.
         id: String,
-        /// Go on in a copy under a new id.
+        /// Whether to continue in a copy with a new id.
         fork: bool,
     },
-    /// The newest one of the working directory.
+    /// The most recent conversation of the working directory.
     Newest,
 }
 
-/// How much of a conversation is kept in memory.
+/// How much of a transcript is kept in memory. Older entries are dropped first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct TranscriptWindow {
-    /// Most entries, of all threads; any number when absent.
+    /// The maximum number of entries of all threads; no limit when absent.
     #[uniffi(default = None)]
     pub entries: Option<u64>,
-    /// Most text, in bytes; any amount when absent.
+    /// The maximum amount of text, in bytes; no limit when absent.
     #[uniffi(default = None)]
     pub bytes: Option<u64>,
 }
@@ -153,7 +154,7 @@ impl From<TranscriptWindow> for reducer::Window {
     }
 }
 
-/// A number of things in memory.
+/// Converts a size to `usize`, saturating.
 pub(crate) fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
@@ -161,7 +162,7 @@ pub(crate) fn size(number: u64) -> usize {
 impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
     type Error = BowlineError;
 
-    fn try_from(it: DialogueConfiguration) -> Outcome<Self> {
+    fn try_from(it: DialogueConfiguration) -> Result<Self> {
         let plain = Self::default();
         Ok(Self {
             place: match it.runner {
@@ -174,7 +175,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             options: it.options.unwrap_or_default().try_into()?,
             env: it.environment.unwrap_or_default().into(),
             cwd: it.cwd.map(Into::into),
-            agent_folder: it.agent_folder.map(Into::into),
+            agent_folder: it.agent_directory.map(Into::into),
             stdio: match it.stdio {
                 Some(DialogueStdio::Pty) => core::DialogueStdio::Pty,
                 _ => core::DialogueStdio::Pipes,
@@ -192,7 +193,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             control_timeout: Duration::from_millis(it.control_timeout_ms),
             end_grace: Duration::from_millis(it.end_grace_ms),
             watchdog: it.watchdog.map(Into::into).unwrap_or_default(),
-            ladder: it.ladder.map(Into::into).unwrap_or_default(),
+            ladder: it.termination.map(Into::into).unwrap_or_default(),
             guard: it.guard.map(Into::into),
             record: it.record.map(Into::into),
         })

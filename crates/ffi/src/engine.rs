@@ -1,11 +1,10 @@
-//! Where sessions are made and found.
+//! The entry point: starts sessions and lists those of this process.
 
 use std::sync::Arc;
 
-use crate::core::{self, TerminalRegistry};
-
 use crate::configuration::DialogueConfiguration;
-use crate::error::{BowlineError, Outcome};
+use crate::core::{self, TerminalRegistry};
+use crate::error::{BowlineError, Result};
 use crate::events::{DialogueEventStream, EventLimits};
 use crate::executor::{ExecutorConfiguration, HostTerminal, TerminalExecutor};
 use crate::hooks::{HookConfiguration, HookServer};
@@ -16,22 +15,24 @@ use crate::recording::Recording;
 use crate::registry::{MetricsView, SessionPermission, TerminalEntry, TombstoneEntry};
 use crate::remote::RunnerConfiguration;
 use crate::runner::RunnerClient;
-use crate::runtime::{call, finish, wait};
-use crate::session::{DialogueSession, HeardSession};
+use crate::runtime::{abortable, call, uncancelled};
+use crate::session::{DialogueSession, SessionWithEvents};
 use crate::shell::{ShellConfiguration, ShellSession};
 
-/// What holds for everything that an engine makes, unless its own configuration says otherwise.
+/// Defaults for everything that an engine starts.
 #[derive(Clone, Debug, Default, uniffi::Record)]
 pub struct EngineConfiguration {
-    /// The agent: a name that is looked up in `PATH`, or a path; `claude` when absent.
+    /// The agent's path, or a name to look up in `PATH`; `claude` when absent.
     #[uniffi(default = None)]
     pub program: Option<String>,
-    /// A program that ends sessions if the host is killed: `bowline`, as a path.
+    /// The path of `bowline`, run as a guard that terminates sessions if the host is killed.
     #[uniffi(default = None)]
     pub guard: Option<String>,
 }
 
-/// Makes sessions, and finds those of this process. It holds nothing alive.
+/// Starts sessions and lists those of this process.
+///
+/// An engine holds defaults only. Releasing it ends no session.
 #[derive(Debug, uniffi::Object)]
 pub struct Engine {
     configuration: EngineConfiguration,
@@ -39,7 +40,7 @@ pub struct Engine {
 
 #[uniffi::export]
 impl Engine {
-    /// An engine with these defaults.
+    /// Creates an engine with the given defaults.
     #[uniffi::constructor(default(configuration = None))]
     #[must_use]
     pub fn new(configuration: Option<EngineConfiguration>) -> Arc<Self> {
@@ -48,299 +49,290 @@ impl Engine {
         })
     }
 
-    /// Starts an agent. When an error comes back, nothing was started.
+    /// Starts an agent.
+    ///
+    /// If the call fails or is cancelled, no process is left behind.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Start`], [`BowlineError::Configuration`] and [`BowlineError::Io`].
+    /// `Start` if the agent or the runner cannot be started or reached; `Configuration` if the
+    /// configuration is not valid; `Resume` if the conversation does not exist; `Io` if the recording
+    /// cannot be created.
     pub async fn start(
         &self,
         configuration: DialogueConfiguration,
-    ) -> Outcome<Arc<DialogueSession>> {
-        let configuration = self.completed(configuration);
-        finish(async move {
+    ) -> Result<Arc<DialogueSession>> {
+        let configuration = self.with_defaults(configuration);
+        uncancelled(async move {
             let session = core::DialogueSession::start(configuration.try_into()?).await?;
             Ok(DialogueSession::new(session))
         })
         .await
     }
 
-    /// As [`start`](Self::start), with a stream of events that hears of everything from the
-    /// beginning.
+    /// Starts an agent like `start`, with an event stream that misses no event.
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// As `start`.
     #[uniffi::method(default(limits = None))]
-    pub async fn start_heard(
+    pub async fn start_with_events(
         &self,
         configuration: DialogueConfiguration,
         limits: Option<EventLimits>,
-    ) -> Outcome<HeardSession> {
-        let configuration = self.completed(configuration).try_into()?;
+    ) -> Result<SessionWithEvents> {
+        let configuration = self.with_defaults(configuration).try_into()?;
         let limits = limits.map(Into::into).unwrap_or_default();
-        finish(async move {
+        uncancelled(async move {
             let started = core::DialogueSession::start_subscribed(configuration, limits);
             let (session, events) = started.await?;
-            Ok(HeardSession {
+            Ok(SessionWithEvents {
                 session: DialogueSession::new(session),
-                events: DialogueEventStream::of(events),
+                events: DialogueEventStream::new(events),
             })
         })
         .await
     }
 
-    /// Goes on with a dialogue that a runner has kept, as after the end of the host that started it.
-    /// What the agent has said since its start is folded first. What the configuration says of the
-    /// start is not looked at: the agent runs.
+    /// Attaches to a dialogue session at a runner, for example after a restart of the host.
+    ///
+    /// `session` is the id that `DialogueSession.id` or `RunnerClient.sessions` returns. The transcript
+    /// contains everything since the agent's start. Settings of `configuration` that only affect the
+    /// start of an agent are ignored.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Configuration`] for an address or an id that is none,
-    /// [`BowlineError::Start`] when the runner cannot be reached, does not let this host in or does
-    /// not have the session, and [`BowlineError::Io`].
+    /// `Configuration` if the URL or the id is not valid; `Start` if the runner cannot be reached,
+    /// rejects the token or does not have the session; `Io` if the recording cannot be created.
     pub async fn attach(
         &self,
         runner: RunnerConfiguration,
         session: String,
         configuration: DialogueConfiguration,
-    ) -> Outcome<Arc<DialogueSession>> {
-        let configuration = self.completed(configuration).try_into()?;
-        let (remote, session) = (runner.try_into()?, id(&session)?);
-        finish(async move {
+    ) -> Result<Arc<DialogueSession>> {
+        let configuration = self.with_defaults(configuration).try_into()?;
+        let (remote, session) = (runner.try_into()?, parse_id(&session)?);
+        uncancelled(async move {
             let session = core::DialogueSession::attach(&remote, session, configuration).await?;
             Ok(DialogueSession::new(session))
         })
         .await
     }
 
-    /// As [`attach`](Self::attach), with a stream of events that hears of everything that the agent
-    /// has said, from its start on.
+    /// Attaches like `attach`, with an event stream that has every event since the agent's start.
     ///
     /// # Errors
     ///
-    /// As [`attach`](Self::attach).
+    /// As `attach`.
     #[uniffi::method(default(limits = None))]
-    pub async fn attach_heard(
+    pub async fn attach_with_events(
         &self,
         runner: RunnerConfiguration,
         session: String,
         configuration: DialogueConfiguration,
         limits: Option<EventLimits>,
-    ) -> Outcome<HeardSession> {
-        let configuration = self.completed(configuration).try_into()?;
-        let (remote, session) = (runner.try_into()?, id(&session)?);
+    ) -> Result<SessionWithEvents> {
+        let configuration = self.with_defaults(configuration).try_into()?;
+        let (remote, session) = (runner.try_into()?, parse_id(&session)?);
         let limits = limits.map(Into::into).unwrap_or_default();
-        finish(async move {
+        uncancelled(async move {
             let attached =
                 core::DialogueSession::attach_subscribed(&remote, session, configuration, limits);
             let (session, events) = attached.await?;
-            Ok(HeardSession {
+            Ok(SessionWithEvents {
                 session: DialogueSession::new(session),
-                events: DialogueEventStream::of(events),
+                events: DialogueEventStream::new(events),
             })
         })
         .await
     }
 
-    /// The environment that the user's login shell makes, for hosts that were not started from one:
-    /// an app of a desktop has no `PATH` to speak of. The shell is asked once; one that gives no
-    /// answer leaves the host's own environment, and the answer says why.
+    /// Returns the environment of the user's login shell.
     ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
+    /// Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
+    /// incomplete. The shell runs once; later calls return the cached result. If the shell fails, the
+    /// result is the host's own environment and lists the failures.
     #[uniffi::method(default(query = None))]
     pub async fn login_environment(
         &self,
         query: Option<LoginShellQuery>,
-    ) -> Outcome<LoginEnvironmentView> {
-        wait(async move { Ok(login::ask(query.unwrap_or_default()).await) }).await
+    ) -> Result<LoginEnvironmentView> {
+        abortable(async move { Ok(login::capture(query.unwrap_or_default()).await) }).await
     }
 
-    /// Starts a shell, or any program for people, on a terminal, here or at a runner.
+    /// Starts a shell or another interactive program on a terminal, locally or at a runner.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Start`].
+    /// `Start` if the program or the runner cannot be started or reached.
     pub async fn start_shell(
         &self,
         mut configuration: ShellConfiguration,
-    ) -> Outcome<Arc<ShellSession>> {
+    ) -> Result<Arc<ShellSession>> {
         configuration.guard = configuration
             .guard
             .or_else(|| self.configuration.guard.clone());
-        finish(ShellSession::start(configuration)).await
+        uncancelled(ShellSession::start(configuration)).await
     }
 
-    /// Goes on with a shell that a runner has kept, as after the end of the host that started it.
-    /// Lines begin with the oldest output that the runner has. What the configuration says of the
-    /// start is not looked at: the program runs.
+    /// Attaches to a shell at a runner, for example after a restart of the host.
+    ///
+    /// `session` is the id that `ShellSession.terminal` or `RunnerClient.sessions` returns. Output
+    /// begins with the oldest bytes that the runner has kept. Settings of `configuration` that only
+    /// affect the start of a program are ignored.
     ///
     /// # Errors
     ///
-    /// As [`attach`](Self::attach).
+    /// As `attach`.
     pub async fn attach_shell(
         &self,
         runner: RunnerConfiguration,
         session: String,
         configuration: ShellConfiguration,
-    ) -> Outcome<Arc<ShellSession>> {
-        let (remote, session) = (runner.try_into()?, id(&session)?);
-        finish(async move {
+    ) -> Result<Arc<ShellSession>> {
+        let (remote, session) = (runner.try_into()?, parse_id(&session)?);
+        uncancelled(async move {
             let attached = core::ShellSession::attach(&remote, session, configuration.into());
             Ok(ShellSession::new(attached.await?))
         })
         .await
     }
 
-    /// A runner, to look at what it has and to end it.
+    /// Returns a client that lists and ends the sessions of a runner. Opens no connection yet.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Configuration`] for an address or a certificate that is none.
-    pub fn runner(&self, runner: RunnerConfiguration) -> Outcome<Arc<RunnerClient>> {
+    /// `Configuration` if the URL or a certificate digest is not valid.
+    pub fn runner(&self, runner: RunnerConfiguration) -> Result<Arc<RunnerClient>> {
         call(|| RunnerClient::new(runner))
     }
 
-    /// Starts a server for hooks.
+    /// Starts a server that receives the hooks of an agent.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Start`] and [`BowlineError::Configuration`].
-    pub async fn start_hooks(&self, configuration: HookConfiguration) -> Outcome<Arc<HookServer>> {
-        finish(async move {
+    /// `Start` if no port can be opened; `Configuration` if the configuration is not valid.
+    pub async fn start_hooks(&self, configuration: HookConfiguration) -> Result<Arc<HookServer>> {
+        uncancelled(async move {
             let server = core::HookServer::start(configuration.try_into()?).await?;
             Ok(HookServer::new(server))
         })
         .await
     }
 
-    /// Starts an executor, in a terminal of the host's or, without one, of the library's.
+    /// Starts an executor that runs agent commands in `terminal`, or in a terminal of the library if
+    /// it is absent.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Start`] and [`BowlineError::Configuration`].
+    /// `Start` if the hook server cannot be started; `Configuration` if the configuration is not
+    /// valid.
     #[uniffi::method(default(terminal = None))]
     pub async fn start_executor(
         &self,
         configuration: ExecutorConfiguration,
         terminal: Option<Arc<dyn HostTerminal>>,
-    ) -> Outcome<Arc<TerminalExecutor>> {
+    ) -> Result<Arc<TerminalExecutor>> {
         let agent = self.configuration.program.clone();
-        finish(TerminalExecutor::start(configuration, agent, terminal)).await
+        uncancelled(TerminalExecutor::start(configuration, agent, terminal)).await
     }
 
-    /// Opens a session manager with its list.
+    /// Opens a session manager and reads its list of sessions.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Busy`] when another host has the list, [`BowlineError::Io`].
+    /// `Busy` if another process has opened the list; `Io` if it cannot be read.
     pub async fn open_manager(
         &self,
         configuration: ManagerConfiguration,
-    ) -> Outcome<Arc<SessionManager>> {
+    ) -> Result<Arc<SessionManager>> {
         let EngineConfiguration { program, guard } = self.configuration.clone();
-        finish(async move { SessionManager::open(configuration, program, guard) }).await
+        uncancelled(async move { SessionManager::open(configuration, program, guard) }).await
     }
 
-    /// Opens a recorded stream, `.jsonl`, gzip too.
+    /// Opens a recorded stream at `path`: JSON lines or a journal, optionally gzip-compressed.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::NotFound`] and [`BowlineError::Io`].
-    pub async fn open_recording(&self, path: String) -> Outcome<Arc<Recording>> {
-        finish(async move { Recording::open(path) }).await
+    /// `NotFound` if the file does not exist; `Io` if it cannot be read.
+    pub async fn open_recording(&self, path: String) -> Result<Arc<Recording>> {
+        uncancelled(async move { Recording::open(path) }).await
     }
 
-    /// The terminals of this process that live, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn terminals(&self) -> Outcome<Vec<TerminalEntry>> {
+    /// Returns the running terminals of this process, oldest first.
+    pub fn terminals(&self) -> Result<Vec<TerminalEntry>> {
         call(|| {
-            Ok(TerminalRegistry::shared()
-                .list()
-                .into_iter()
-                .map(Into::into)
-                .collect())
+            let terminals = TerminalRegistry::shared().list().into_iter();
+            Ok(terminals.map(Into::into).collect())
         })
     }
 
-    /// How terminals of this process ended, the oldest first; the last 256 of them.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn tombstones(&self) -> Outcome<Vec<TombstoneEntry>> {
+    /// Returns how the last 256 terminals of this process ended, oldest first.
+    pub fn tombstones(&self) -> Result<Vec<TombstoneEntry>> {
         call(|| {
-            let all = TerminalRegistry::shared().tombstones().into_iter();
-            Ok(all.map(Into::into).collect())
+            let tombstones = TerminalRegistry::shared().tombstones().into_iter();
+            Ok(tombstones.map(Into::into).collect())
         })
     }
 
-    /// What all sessions of this process have done since it began.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn metrics(&self) -> Outcome<MetricsView> {
+    /// Returns totals over all sessions since the process started.
+    pub fn metrics(&self) -> Result<MetricsView> {
         call(|| Ok(TerminalRegistry::shared().metrics().into()))
     }
 
-    /// The permission requests of all sessions that wait for an answer.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn open_permissions(&self) -> Outcome<Vec<SessionPermission>> {
+    /// Returns the open permission requests of all sessions.
+    pub fn open_permissions(&self) -> Result<Vec<SessionPermission>> {
         call(|| {
             let open = TerminalRegistry::shared().open_permissions().into_iter();
             Ok(open.map(Into::into).collect())
         })
     }
 
-    /// Answers a permission request of any session.
+    /// Answers a permission request of the session with the id `session`.
+    ///
+    /// `answered_by` names the person or program that decided; it appears in the permission record.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`] when there is no such session, and as
-    /// [`DialogueSession::respond`].
-    #[uniffi::method(default(by = None))]
+    /// `Ended` if no such session is running; otherwise as `DialogueSession.respond`.
+    #[uniffi::method(default(answered_by = None))]
     pub async fn respond(
         &self,
         session: String,
         request_id: String,
         answer: PermissionAnswer,
-        by: Option<String>,
-    ) -> Outcome<()> {
-        finish(async move {
+        answered_by: Option<String>,
+    ) -> Result<()> {
+        uncancelled(async move {
             let registry = TerminalRegistry::shared();
-            let all = registry.list().into_iter();
-            let found = all.map(|it| it.id).find(|it| it.to_string() == session);
-            let id = found.ok_or_else(|| BowlineError::Ended {
-                reason: format!("answer {request_id}: no session {session} lives, list them"),
+            let mut ids = registry.list().into_iter().map(|it| it.id);
+            let id = ids.find(|it| it.to_string() == session);
+            let id = id.ok_or_else(|| BowlineError::Ended {
+                reason: format!(
+                    "answer {request_id}: no session {session} is running; call terminals() for a list"
+                ),
             })?;
             Ok(registry
-                .answer_permission(id, &request_id, answer, by)
+                .answer_permission(id, &request_id, answer, answered_by)
                 .await?)
         })
         .await
     }
 }
 
-fn id(text: &str) -> Outcome<core::SessionId> {
-    text.parse().map_err(|_| BowlineError::Configuration {
-        reason: format!("attach {text:?}: it is no session id, give the one of the list"),
-    })
-}
-
 impl Engine {
-    fn completed(&self, mut configuration: DialogueConfiguration) -> DialogueConfiguration {
+    fn with_defaults(&self, mut configuration: DialogueConfiguration) -> DialogueConfiguration {
         let EngineConfiguration { program, guard } = self.configuration.clone();
         configuration.program = configuration.program.or(program);
         configuration.guard = configuration.guard.or(guard);
         configuration
     }
+}
+
+fn parse_id(text: &str) -> Result<core::SessionId> {
+    text.parse().map_err(|_| BowlineError::Configuration {
+        reason: format!(
+            "attach to {text:?}: not a session id; take one from RunnerClient.sessions()"
+        ),
+    })
 }

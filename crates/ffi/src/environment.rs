@@ -1,21 +1,23 @@
-//! What processes are started with and ended by.
+//! Environment, termination and terminal settings of processes.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::core;
+use crate::mirror::mirror_into;
 
-/// The environment of a process: the host's own, with changes. The variables of an outer agent are
-/// taken out.
+/// Changes to the environment that a process inherits from the host.
+///
+/// Variables that an enclosing agent sets for its tools are always removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, uniffi::Record)]
 pub struct EnvironmentChanges {
-    /// Begin with nothing instead of the host's variables.
+    /// Whether to start from an empty environment instead of the host's.
     #[uniffi(default = false)]
     pub is_empty: bool,
     /// Variables to set.
     #[uniffi(default)]
     pub set: HashMap<String, String>,
-    /// Variables to take away.
+    /// Variables to remove.
     #[uniffi(default)]
     pub remove: Vec<String>,
 }
@@ -37,62 +39,55 @@ impl From<EnvironmentChanges> for core::Environment {
     }
 }
 
-/// How hard a process is ended, step by step. A step of zero is left out.
+/// How a process and its descendants are terminated: end of input, SIGINT, SIGTERM, SIGKILL.
+///
+/// Each step waits for its grace period, in milliseconds, before the next one. A step of 0 is skipped.
 #[derive(Clone, Copy, Debug, uniffi::Record)]
-pub struct EndLadder {
-    /// After the end of its input, in milliseconds.
+pub struct TerminationPolicy {
+    /// The time after the end of input.
     #[uniffi(default = 2000)]
     pub eof_grace_ms: u64,
-    /// After SIGINT, if there is to be one, in milliseconds.
+    /// The time after SIGINT; absent to send no SIGINT.
     #[uniffi(default = None)]
-    pub interrupt_ms: Option<u64>,
-    /// After SIGTERM, in milliseconds.
+    pub interrupt_grace_ms: Option<u64>,
+    /// The time after SIGTERM.
     #[uniffi(default = 2000)]
     pub term_grace_ms: u64,
-    /// How long SIGKILL is repeated until nothing is left, in milliseconds.
+    /// How long SIGKILL is repeated until no process is left.
     #[uniffi(default = 2000)]
-    pub kill_ms: u64,
+    pub kill_timeout_ms: u64,
 }
 
-impl From<EndLadder> for core::Ladder {
-    fn from(ladder: EndLadder) -> Self {
+impl From<TerminationPolicy> for core::Ladder {
+    fn from(policy: TerminationPolicy) -> Self {
         Self {
-            eof_grace: Duration::from_millis(ladder.eof_grace_ms),
-            interrupt: ladder.interrupt_ms.map(Duration::from_millis),
-            term_grace: Duration::from_millis(ladder.term_grace_ms),
-            kill: Duration::from_millis(ladder.kill_ms),
+            eof_grace: Duration::from_millis(policy.eof_grace_ms),
+            interrupt: policy.interrupt_grace_ms.map(Duration::from_millis),
+            term_grace: Duration::from_millis(policy.term_grace_ms),
+            kill: Duration::from_millis(policy.kill_timeout_ms),
         }
     }
 }
 
-/// How tightly a session's processes are held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
-pub enum ContainmentLevel {
-    /// By their parentage, their process group and a variable that they inherit.
-    Group,
-    /// By a guard, which every orphan of theirs falls to.
-    Subreaper,
-    /// By a control group of the kernel.
-    Cgroup,
-}
-
-impl From<ContainmentLevel> for core::Containment {
-    fn from(level: ContainmentLevel) -> Self {
-        match level {
-            ContainmentLevel::Group => Self::Group,
-            ContainmentLevel::Subreaper => Self::Subreaper,
-            ContainmentLevel::Cgroup => Self::Cgroup,
-        }
+mirror_into! {
+    /// How the processes of a session are contained.
+    ContainmentLevel = core::Containment {
+        /// By parentage, process group and an inherited environment variable.
+        Group,
+        /// By a guard process that adopts orphaned descendants.
+        Subreaper,
+        /// By a control group of the kernel.
+        Cgroup,
     }
 }
 
-/// A terminal's size, in characters.
+/// The size of a terminal, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct TerminalSize {
-    /// Rows of text.
+    /// The number of rows.
     #[uniffi(default = 24)]
     pub rows: u16,
-    /// Columns of text.
+    /// The number of columns.
     #[uniffi(default = 80)]
     pub columns: u16,
 }
@@ -103,41 +98,26 @@ impl From<TerminalSize> for core::WindowSize {
     }
 }
 
-/// A signal for a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
-pub enum SignalKind {
-    /// SIGHUP: the terminal is gone.
-    Hangup,
-    /// SIGINT: what ^C sends.
-    Interrupt,
-    /// SIGQUIT.
-    Quit,
-    /// SIGTERM: please end.
-    Terminate,
-    /// SIGKILL: end.
-    Kill,
-    /// SIGSTOP: stand still.
-    Stop,
-    /// SIGCONT: go on.
-    Continue,
-    /// SIGUSR1.
-    User1,
-    /// SIGUSR2.
-    User2,
-}
-
-impl From<SignalKind> for core::Signal {
-    fn from(kind: SignalKind) -> Self {
-        match kind {
-            SignalKind::Hangup => Self::Hangup,
-            SignalKind::Interrupt => Self::Interrupt,
-            SignalKind::Quit => Self::Quit,
-            SignalKind::Terminate => Self::Terminate,
-            SignalKind::Kill => Self::Kill,
-            SignalKind::Stop => Self::Stop,
-            SignalKind::Continue => Self::Continue,
-            SignalKind::User1 => Self::User1,
-            SignalKind::User2 => Self::User2,
-        }
+mirror_into! {
+    /// A signal.
+    SignalKind = core::Signal {
+        /// SIGHUP.
+        Hangup,
+        /// SIGINT, as sent by Ctrl-C.
+        Interrupt,
+        /// SIGQUIT.
+        Quit,
+        /// SIGTERM.
+        Terminate,
+        /// SIGKILL.
+        Kill,
+        /// SIGSTOP.
+        Stop,
+        /// SIGCONT.
+        Continue,
+        /// SIGUSR1.
+        User1,
+        /// SIGUSR2.
+        User2,
     }
 }

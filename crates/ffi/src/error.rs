@@ -1,102 +1,106 @@
-//! The one error of this surface.
+//! The one error type of the exported API.
 
 use std::io;
 
 use crate::core;
 
-/// Why something that was asked for did not happen. The kind is for programs, `reason` for people:
-/// a lowercase fragment that reads after "failed to" and says what to do next.
+/// The error that every call of the library throws.
+///
+/// The case is for programs, `reason` is for people. `reason` is a lowercase fragment that reads after
+/// "failed to" and ends with what to do next.
+///
+/// Any call may throw `Internal`. Other cases are listed with the calls that throw them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, uniffi::Error)]
 #[non_exhaustive]
 pub enum BowlineError {
-    /// The agent, shell or server could not be started. Nothing is left behind.
+    /// An agent, shell or server could not be started or reached. No process is left behind.
     #[error("{reason}")]
     Start {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
-    /// A configuration contradicts itself or names what is not there.
+    /// A configuration contradicts itself or names something that does not exist.
     #[error("{reason}")]
     Configuration {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
-    /// The session is over.
+    /// The session, server or executor has ended.
     #[error("{reason}")]
     Ended {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
-    /// There is no such session, permission request, task or file.
+    /// The named session, permission request, task or file does not exist.
     #[error("{reason}")]
     NotFound {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
-    /// The agent refused.
+    /// The agent or the runner refused the request.
     #[error("{reason}")]
     Refused {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
-    /// There was no answer in time.
+    /// No answer arrived in time.
     #[error("{reason}")]
     NoAnswer {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
-    /// Somebody else was first, or what was answered is not asked any more.
+    /// The request was already answered, cancelled or expired.
     #[error("{reason}")]
     TooLate {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
-    /// An argument cannot be used.
+    /// An argument is not valid.
     #[error("{reason}")]
     Invalid {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
-    /// Something is in use, or as many sessions run as may.
+    /// A resource is in use, or the session limit is reached.
     #[error("{reason}")]
     Busy {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
-    /// A conversation cannot be gone on with. None was begun.
+    /// A conversation could not be resumed. No new one was started.
     #[error("{reason}")]
     Resume {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
     /// A file could not be read or written.
     #[error("{reason}")]
     Io {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
-    /// The host gave the call up.
+    /// The caller cancelled the call.
     #[error("{reason}")]
     Cancelled {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
     /// A callback of the host failed.
     #[error("{reason}")]
     Host {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
-    /// A fault of this library: a panic, in its own words.
+    /// The library failed: a panic, with its message.
     #[error("{reason}")]
     Internal {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
 }
 
-/// What exports give.
-pub(crate) type Outcome<T> = Result<T, BowlineError>;
+/// The result of an exported call.
+pub(crate) type Result<T, E = BowlineError> = std::result::Result<T, E>;
 
 impl BowlineError {
     pub(crate) fn invalid(reason: impl Into<String>) -> Self {
@@ -105,8 +109,14 @@ impl BowlineError {
         }
     }
 
-    pub(crate) fn io(what: &str, path: &str, error: &io::Error) -> Self {
-        let reason = format!("{what} {path}: {error}, check the path and its permissions");
+    pub(crate) fn cancelled() -> Self {
+        Self::Cancelled {
+            reason: "complete the call: it was cancelled; call again to continue".to_owned(),
+        }
+    }
+
+    pub(crate) fn io(action: &str, path: &str, error: &io::Error) -> Self {
+        let reason = format!("{action} {path}: {error}; check the path and its permissions");
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound { reason },
             _ => Self::Io { reason },
@@ -117,7 +127,10 @@ impl BowlineError {
 impl From<uniffi::UnexpectedUniFFICallbackError> for BowlineError {
     fn from(error: uniffi::UnexpectedUniFFICallbackError) -> Self {
         Self::Host {
-            reason: format!("call the host: {}, let callbacks not throw", error.reason),
+            reason: format!(
+                "call the host: the callback threw {}; throw only BowlineError from callbacks",
+                error.reason
+            ),
         }
     }
 }
@@ -130,22 +143,6 @@ impl From<core::StartError> for BowlineError {
             core::StartError::Resume(_) => Self::Resume { reason },
             core::StartError::Record { .. } => Self::Io { reason },
             _ => Self::Start { reason },
-        }
-    }
-}
-
-impl From<core::SpawnError> for BowlineError {
-    fn from(error: core::SpawnError) -> Self {
-        Self::Start {
-            reason: error.to_string(),
-        }
-    }
-}
-
-impl From<core::RemoteError> for BowlineError {
-    fn from(error: core::RemoteError) -> Self {
-        Self::Start {
-            reason: error.to_string(),
         }
     }
 }
@@ -221,22 +218,6 @@ impl From<core::ExecutorError> for BowlineError {
     }
 }
 
-impl From<core::SignalError> for BowlineError {
-    fn from(error: core::SignalError) -> Self {
-        Self::Ended {
-            reason: error.to_string(),
-        }
-    }
-}
-
-impl From<core::RetryError> for BowlineError {
-    fn from(error: core::RetryError) -> Self {
-        Self::Invalid {
-            reason: error.to_string(),
-        }
-    }
-}
-
 impl From<core::OlderError> for BowlineError {
     fn from(error: core::OlderError) -> Self {
         let reason = error.to_string();
@@ -247,10 +228,23 @@ impl From<core::OlderError> for BowlineError {
     }
 }
 
-impl From<core::NotAnId> for BowlineError {
-    fn from(error: core::NotAnId) -> Self {
-        Self::Invalid {
-            reason: error.to_string(),
-        }
-    }
+/// Maps an error of the core to one case, with its text as the reason.
+macro_rules! map_error {
+    ($($error:ident => $case:ident),* $(,)?) => {
+        $(impl From<core::$error> for BowlineError {
+            fn from(error: core::$error) -> Self {
+                Self::$case {
+                    reason: error.to_string(),
+                }
+            }
+        })*
+    };
+}
+
+map_error! {
+    SpawnError => Start,
+    RemoteError => Start,
+    SignalError => Ended,
+    RetryError => Invalid,
+    NotAnId => Invalid,
 }

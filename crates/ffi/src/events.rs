@@ -1,49 +1,49 @@
-//! What happens in a dialogue, event by event.
+//! Events of a dialogue session.
 
 use std::sync::Arc;
 
+use crate::change::TurnOutcome;
 use crate::core;
-
-use crate::change::Outcome;
-use crate::feed::{Events, event_stream};
+use crate::event_stream::{EventSource, event_stream};
 use crate::mirror::mirror;
 use crate::outcome::millis;
 use crate::permission::PermissionRecord;
 use crate::prompt::ReceiptState;
 
 event_stream! {
-    /// What happens in a dialogue, from the moment on that it was asked for. The transcript is the
-    /// record; events are for those who act on what happens.
+    /// A stream of a session's events.
+    ///
+    /// Use events to react to what happens; use the transcript to show it.
     DialogueEventStream;
-    /// Events in their order.
-    DialogueEventBatch { /// The events.
-        HeardDialogueEvent };
-    Source
+    /// Consecutive events of a session.
+    DialogueEventBatch { /// The events in order.
+        DialogueEventItem };
+    DialogueEventSource
 }
 
-pub(crate) struct Source(core::DialogueEvents);
+pub(crate) struct DialogueEventSource(core::DialogueEvents);
 
-impl From<core::DialogueEvents> for Source {
+impl From<core::DialogueEvents> for DialogueEventSource {
     fn from(events: core::DialogueEvents) -> Self {
         Self(events)
     }
 }
 
-impl Events for Source {
-    type Event = HeardDialogueEvent;
+impl EventSource for DialogueEventSource {
+    type Event = DialogueEventItem;
 
-    async fn next(&mut self) -> Option<HeardDialogueEvent> {
+    async fn next(&mut self) -> Option<DialogueEventItem> {
         self.0.next().await.map(Into::into)
     }
 }
 
-/// How much of what a reader has not taken yet is kept for him.
+/// How many unread events are kept for a slow reader. The oldest are dropped first.
 #[derive(Clone, Copy, Debug, uniffi::Record)]
 pub struct EventLimits {
-    /// Events.
+    /// The maximum number of events.
     #[uniffi(default = 1024)]
     pub events: u64,
-    /// Bytes of their texts.
+    /// The maximum size of their texts, in bytes.
     #[uniffi(default = 4194304)]
     pub bytes: u64,
 }
@@ -57,81 +57,81 @@ impl From<EventLimits> for core::EventLimits {
     }
 }
 
-/// What a reader hears.
+/// An element of an event stream.
 #[derive(Clone, Debug, uniffi::Enum)]
-#[expect(clippy::large_enum_variant, reason = "it is lowered at once")]
-pub enum HeardDialogueEvent {
+#[expect(clippy::large_enum_variant, reason = "values cross the FFI at once")]
+pub enum DialogueEventItem {
     /// An event.
     Event {
         /// The event.
         event: DialogueEvent,
     },
-    /// So many events were dropped here, the oldest ones, because they were not taken in time.
+    /// Events were dropped here because the reader was too slow.
     Lagged {
-        /// How many.
+        /// The number of dropped events.
         missed: u64,
     },
 }
 
-/// Something that happened in a dialogue.
+/// An event of a dialogue session.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct DialogueEvent {
     /// The session's id.
     pub session: String,
-    /// The tool calls around it, the outermost first; empty on the main thread.
+    /// The ids of the enclosing tool calls, outermost first; empty on the main thread.
     pub path: Vec<String>,
-    /// Where its line begins in the agent's output, in bytes; absent for what no line says.
+    /// The byte offset of the event's line in the agent's output; absent for events without a line.
     pub offset: Option<u64>,
-    /// What the session is busy with.
+    /// The phase that the session is in.
     pub phase: WorkPhase,
     /// What happened.
     pub kind: DialogueEventKind,
 }
 
 mirror! {
-    /// What a session is busy with, as far as waiting goes.
+    /// The phase of a session, as the watchdog distinguishes them.
     WorkPhase = core::WorkPhase, else Idle {
-        /// Nothing was asked.
+        /// No prompt is open.
         Idle,
-        /// Something was asked of an agent that has said nothing yet.
+        /// A prompt was sent, and the agent has not written anything yet.
         Starting,
         /// The model works.
         Model,
-        /// A tool of the main thread runs, or a sub-agent.
+        /// A tool of the main thread or a sub-agent runs.
         Tool,
         /// Only background tasks run.
         Background,
-        /// Somebody is asked for a permission.
+        /// A permission request is open.
         Permission,
-        /// The last turn is over and the agent was asked to end.
+        /// The last turn has ended, and the agent was asked to exit.
         PostResult,
-        /// The agent has closed its output and lives.
+        /// The agent has closed its output and is still running.
         Draining,
     }
 }
 
 mirror! {
-    /// What a sign of life was.
+    /// The kind of a session's last activity.
     ActivitySource = core::ActivitySource, else Event {
         /// The session was started.
         Start,
-        /// The host asked, answered or sent something.
+        /// The host sent a prompt, an answer or a request.
         Host,
         /// The agent wrote a valid line.
         Event,
-        /// The processes were at work, or the agent answered the watchdog.
+        /// The watchdog's probe found active processes or received an answer.
         Inquiry,
     }
 }
 
-/// The last sign of life of a session.
+/// The last activity of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct LastActivity {
-    /// What it was.
+    /// The kind of activity.
     pub source: ActivitySource,
-    /// What the session is busy with now.
+    /// The current phase.
     pub phase: WorkPhase,
-    /// How long ago it was, in milliseconds.
+    /// The time since the activity, in milliseconds.
     pub age_ms: u64,
 }
 
@@ -145,164 +145,164 @@ impl From<core::LastActivity> for LastActivity {
     }
 }
 
-/// What happened in a dialogue.
+/// What happened in a dialogue session.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum DialogueEventKind {
-    /// A piece of a message that is being written.
+    /// The model wrote a piece of a message.
     Delta {
         /// The piece.
         text: String,
-        /// Whether it is of the reasoning.
+        /// Whether the piece belongs to the reasoning.
         is_thinking: bool,
     },
-    /// The agent said something.
+    /// The model completed a text block.
     Text {
-        /// What.
+        /// The text.
         text: String,
     },
-    /// The agent reasoned; empty when it does not show it.
+    /// The model completed a reasoning block. Empty if the agent does not include reasoning.
     Thinking {
         /// The reasoning.
         text: String,
     },
-    /// The agent calls a tool.
+    /// The model called a tool.
     ToolUse {
-        /// Names the call.
+        /// The call's id.
         id: String,
-        /// The tool.
+        /// The tool's name.
         name: String,
-        /// The arguments, a JSON object.
+        /// The arguments as a JSON object.
         input: String,
     },
-    /// A tool gave something back.
+    /// A tool call returned.
     ToolResult {
-        /// The call.
+        /// The call's id.
         id: String,
         /// Whether the tool failed.
         is_error: bool,
-        /// Its text, with placeholders for everything else.
+        /// The text, with placeholders for content that is not text.
         text: String,
     },
-    /// The agent asks for a permission.
+    /// The agent requested a permission.
     PermissionRequest {
         /// The request.
         record: PermissionRecord,
     },
-    /// A permission request is open no more; its state says why.
+    /// A permission request was closed. Its state tells why.
     PermissionEnded {
         /// The request.
         record: PermissionRecord,
     },
-    /// A prompt came one step further.
+    /// The state of a prompt changed.
     Receipt {
-        /// The prompt.
+        /// The prompt's uuid.
         uuid: String,
-        /// How far it is.
+        /// The new state.
         state: ReceiptState,
     },
-    /// A turn has ended. More turns may come.
+    /// A turn ended.
     TurnEnd {
-        /// `success`, `error_during_execution`, …
+        /// The agent's result subtype, such as `success` or `error_during_execution`.
         subtype: String,
-        /// How it ended.
-        outcome: Outcome,
-        /// Whether it failed.
+        /// How the turn ended.
+        outcome: TurnOutcome,
+        /// Whether the turn failed.
         is_error: bool,
         /// The final text.
         text: Option<String>,
-        /// Cost of the session so far, in US dollars.
+        /// The cost of the session so far, in US dollars.
         cost_usd: f64,
     },
-    /// A line is no event. The lines behind it are read all the same.
+    /// A line could not be parsed. Later lines are not affected.
     ParseError {
-        /// What is wrong with it.
+        /// What is wrong with the line.
         text: String,
     },
-    /// A part of the output is missing, in bytes.
+    /// A part of the agent's output is missing.
     Gap {
-        /// First missing byte.
+        /// The offset of the first missing byte.
         from: u64,
-        /// First byte behind the gap.
+        /// The offset after the last missing byte.
         to: u64,
     },
-    /// A line of the agent's standard error.
+    /// The agent wrote a line to standard error.
     StderrLine {
         /// The line.
         text: String,
     },
-    /// The agent is silent for too long, so that its life is looked for.
+    /// The agent was silent for too long, and the watchdog probes it.
     Inquiry {
-        /// The silence.
+        /// The evidence.
         silence: SilenceView,
     },
-    /// The inquiry found life.
+    /// The watchdog's probe found activity.
     StillAlive {
-        /// The silence.
+        /// The evidence.
         silence: SilenceView,
     },
-    /// The agent is ended for its silence.
+    /// The watchdog terminates the agent.
     SessionTimeout {
-        /// The silence.
+        /// The evidence.
         silence: SilenceView,
     },
-    /// The link to the agent's machine changed.
+    /// The connection to the agent's machine changed.
     Connection {
-        /// How it stands.
+        /// The new state.
         state: ConnectionView,
     },
-    /// The session is over, and nothing follows.
+    /// The session ended. This is the last event.
     SessionEnd {
-        /// Whether the host asked for it.
+        /// Whether the host ended the session.
         is_expected: bool,
-        /// How it ended, in words.
+        /// A description of the end.
         reason: String,
     },
-    /// Something that this version does not know.
+    /// An event of a kind that this version does not know.
     Other {
-        /// In the library's own words.
+        /// A description of the event.
         text: String,
     },
 }
 
-/// A silence that was too long, with the evidence.
+/// A silence of the agent, with the evidence that the watchdog collected.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct SilenceView {
-    /// What the session is busy with.
+    /// The phase that the session is in.
     pub phase: WorkPhase,
-    /// How long nothing was heard, in milliseconds.
+    /// The duration of the silence, in milliseconds.
     pub silent_ms: u64,
-    /// Processes that are alive; absent where it is not known.
+    /// The number of running processes; absent if unknown.
     pub processes: Option<u64>,
-    /// Time on a processor during the inquiry, in milliseconds; absent where it is not known.
+    /// The CPU time used during the probe, in milliseconds; absent if unknown.
     pub cpu_ms: Option<u64>,
-    /// The tools that are open, by name.
+    /// The names of the open tools.
     pub open_tools: Vec<String>,
-    /// All of it in words.
+    /// A description of the above.
     pub text: String,
 }
 
-/// How the link to the agent's machine stands.
+/// The connection to the machine that the agent runs on. A local agent is always connected.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum ConnectionView {
-    /// The link is up.
+    /// The connection is up.
     Connected,
-    /// The link is down and being made again.
+    /// The connection was lost and is being restored.
     Reconnecting {
-        /// 1 for the first try.
+        /// The number of the attempt, from 1.
         attempt: u32,
     },
-    /// The link is up again; the streams go on where they stopped.
+    /// The connection was restored, and the streams continue where they stopped.
     Reconnected {
-        /// Output offset from which the streams went on.
+        /// The output offset at which the streams continue.
         from: u64,
-        /// Bytes of output that were lost in between.
+        /// The number of output bytes that were lost.
         gap: u64,
     },
-    /// The link is given up.
+    /// The connection could not be restored.
     Failed {
-        /// Why, and what to do next.
+        /// What failed and what to do next.
         reason: String,
-        /// Whether another try can succeed.
+        /// Whether `retry` can succeed.
         can_retry: bool,
     },
 }
@@ -335,12 +335,12 @@ impl From<&core::Silence> for SilenceView {
     }
 }
 
-impl From<core::Heard> for HeardDialogueEvent {
-    fn from(heard: core::Heard) -> Self {
-        match heard {
+impl From<core::Heard> for DialogueEventItem {
+    fn from(item: core::Heard) -> Self {
+        match item {
             core::Heard::Lagged(missed) => Self::Lagged { missed },
             core::Heard::Event(event) => {
-                // Subscribers share an event; one that is alone need not copy it.
+                // Subscribers share events; the last one to take it avoids a copy.
                 let event = Arc::unwrap_or_clone(event);
                 Self::Event {
                     event: DialogueEvent {

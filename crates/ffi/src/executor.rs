@@ -1,136 +1,137 @@
-//! Runs the agent in a terminal that somebody sees.
+//! Runs agent commands in a visible terminal.
 
-mod host;
+mod host_terminal;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::core;
 use bytes::Bytes;
 
-use crate::cancellation::{Cancellation, unless};
-use crate::counters::Kind;
+use crate::cancellation::{Cancellation, cancellable};
+use crate::configuration::Conversation;
+use crate::core;
+use crate::counters::ObjectKind;
 use crate::environment::{EnvironmentChanges, TerminalSize};
-use crate::error::{BowlineError, Outcome};
+use crate::error::{BowlineError, Result};
 use crate::hooks::{
     HookConfiguration, HookQuestionStream, HookReply, HookReport, HookStream, OpenQuestions,
 };
 use crate::mirror::mirror;
 use crate::options::AgentOptions;
 use crate::outcome::millis;
-use crate::runtime::{Held, call, finish, wait};
+use crate::runtime::{Tracked, abortable, call, uncancelled};
 
-pub use host::{HostTerminal, HostTerminalCommand, TerminalOutput};
+pub use host_terminal::{HostTerminal, HostTerminalCommand, TerminalOutput};
 
-use host::Bridge;
+use host_terminal::HostTerminalBridge;
 
-/// What an executor is made from.
+/// The configuration of a terminal executor.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct ExecutorConfiguration {
     /// The host's name for the session.
     pub session: String,
-    /// The agent: commands of any other program are refused. The engine's when absent.
+    /// The agent; commands with another program are refused. The engine's when absent.
     #[uniffi(default = None)]
     pub agent: Option<String>,
-    /// Changes of the environment that a terminal of our own starts with.
+    /// Changes to the inherited environment, for a terminal of the library.
     #[uniffi(default = None)]
     pub environment: Option<EnvironmentChanges>,
-    /// The conversation that the session is about, if it has one.
+    /// The id of the conversation to continue.
     #[uniffi(default = None)]
     pub conversation: Option<String>,
-    /// The hooks. `SessionStart` and `SessionEnd` are always among them.
+    /// The hooks. `SessionStart` and `SessionEnd` are always included.
     #[uniffi(default = None)]
     pub hooks: Option<HookConfiguration>,
-    /// How long a command may run, in milliseconds; 0 for ever. A day when absent.
+    /// How long a command may run, in milliseconds; 0 for no limit, a day when absent.
     #[uniffi(default = None)]
-    pub longest_run_ms: Option<u64>,
-    /// How long the process may take to exit after its session has ended, in milliseconds.
+    pub max_run_ms: Option<u64>,
+    /// How long the process may take to exit after its session ended, in milliseconds.
     #[uniffi(default = 10000)]
     pub exit_grace_ms: u64,
-    /// How long the news of the session's end may take after the exit, in milliseconds.
+    /// How long the `SessionEnd` hook may take after the exit, in milliseconds.
     #[uniffi(default = 2000)]
     pub hook_grace_ms: u64,
-    /// How long a terminal may take to end a command that is given up, in milliseconds.
+    /// How long a terminal may take to end a cancelled command, in milliseconds.
     #[uniffi(default = 10000)]
     pub end_grace_ms: u64,
-    /// The size of a terminal of our own.
+    /// The size of a terminal of the library.
     #[uniffi(default = None)]
     pub size: Option<TerminalSize>,
 }
 
-/// One command for the agent.
+/// A command of the agent.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct ExecutorCommand {
-    /// The host's name for this interaction: up to 128 letters, digits, dashes, dots, underscores.
+    /// The host's name for the interaction: up to 128 letters, digits, `-`, `.` and `_`.
     pub interaction: String,
-    /// What the agent is asked. It travels in a file without a name, never in an argument.
+    /// The prompt. It is passed in an unlinked file, never in an argument.
     #[uniffi(default = None)]
     pub prompt: Option<String>,
-    /// The agent, as a name or a path; the configuration's when absent. Empty: there is nothing to
-    /// do.
+    /// The agent's path or name; the configuration's when absent. An empty string runs nothing.
     #[uniffi(default = None)]
     pub program: Option<String>,
-    /// The agent prints one answer, in the place of a person sitting in front of it.
+    /// Whether the agent prints one answer and exits, instead of running interactively.
     #[uniffi(default = false)]
     pub is_print: bool,
-    /// Which conversation it is about; the session's own when absent.
+    /// The conversation to open; the session's when absent.
     #[uniffi(default = None)]
-    pub conversation: Option<crate::Conversation>,
-    /// What the agent is told besides.
+    pub conversation: Option<Conversation>,
+    /// Further options of the agent.
     #[uniffi(default = None)]
     pub options: Option<AgentOptions>,
     /// The agent's working directory.
     #[uniffi(default = None)]
     pub cwd: Option<String>,
-    /// Variables of the host's own: they may be secrets.
+    /// Further variables to set. They may be secrets.
     #[uniffi(default)]
     pub variables: HashMap<String, String>,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct CommandOutcome {
-    /// What the terminal showed, as lines.
+    /// The terminal's output as lines.
     pub stdout: String,
-    /// What was written apart from it.
+    /// Output that the terminal kept apart.
     pub stderr: String,
-    /// The exit code; none where the terminal does not know.
+    /// The exit code; absent if the terminal does not know it.
     pub exit_code: Option<i32>,
-    /// From the start to the last piece of evidence, in milliseconds.
+    /// The time from the start to the last evidence of the end, in milliseconds.
     pub duration_ms: u64,
-    /// What shows that it has ended, and what is missing.
+    /// What shows that the command ended.
     pub evidence: EvidenceKind,
-    /// The reason that the agent gave for the session's end.
+    /// The agent's reason for the end of its session.
     pub session_end: Option<String>,
-    /// The conversation to resume.
+    /// The id of the conversation to resume.
     pub conversation: Option<String>,
 }
 
 mirror! {
-    /// What shows that a command has ended, and what is missing.
+    /// What shows that a command ended.
     EvidenceKind = core::Evidence {
-        /// There was nothing to do.
+        /// Nothing was run.
         Nothing,
-        /// The process has exited and its session has ended.
+        /// The process exited and the `SessionEnd` hook arrived.
         Complete,
-        /// The process has exited; the end of its session was not told.
+        /// The process exited; no `SessionEnd` hook arrived in time.
         NoSessionEnd,
-        /// The session has ended; the process did not exit in time, and was ended.
+        /// The `SessionEnd` hook arrived; the process did not exit in time and was killed.
         NoExit,
-        /// The longest time has passed with neither, and the process was ended.
+        /// The maximum run time passed and the process was killed.
         Neither,
     }
 }
 
-/// Runs the agent in a terminal that somebody sees, for one session.
+/// Runs commands of an agent, one after another, in a terminal that the user can see.
 #[derive(uniffi::Object)]
 pub struct TerminalExecutor {
-    executor: Held<Arc<core::TerminalExecutor>>,
+    executor: Tracked<Arc<core::TerminalExecutor>>,
     agent: String,
+    /// The library's terminal, with the session's name.
     pty: Option<(String, Arc<core::PtyTerminal>)>,
-    bridge: Option<Arc<Bridge>>,
-    open: OpenQuestions,
+    bridge: Option<Arc<HostTerminalBridge>>,
+    questions: OpenQuestions,
 }
 
 impl std::fmt::Debug for TerminalExecutor {
@@ -144,7 +145,7 @@ impl TerminalExecutor {
         it: ExecutorConfiguration,
         agent: Option<String>,
         terminal: Option<Arc<dyn HostTerminal>>,
-    ) -> Outcome<Arc<Self>> {
+    ) -> Result<Arc<Self>> {
         let mut configuration = core::ExecutorConfiguration::new(it.session.clone());
         let agent = it.agent.or(agent).unwrap_or_else(|| "claude".to_owned());
         configuration.agent = agent.clone().into();
@@ -154,15 +155,14 @@ impl TerminalExecutor {
             Some(hooks) => hooks.try_into()?,
             None => core::HookConfiguration::default(),
         };
-        if let Some(longest) = it.longest_run_ms {
-            let longest = (longest > 0).then(|| Duration::from_millis(longest));
-            configuration.longest_run = longest;
+        if let Some(max_run) = it.max_run_ms {
+            configuration.longest_run = (max_run > 0).then(|| Duration::from_millis(max_run));
         }
         configuration.exit_grace = Duration::from_millis(it.exit_grace_ms);
         configuration.hook_grace = Duration::from_millis(it.hook_grace_ms);
         configuration.end_grace = Duration::from_millis(it.end_grace_ms);
         let size = it.size.map(Into::into).unwrap_or_default();
-        let bridge = terminal.map(Bridge::new);
+        let bridge = terminal.map(HostTerminalBridge::new);
         let (visible, pty): (Arc<dyn core::VisibleTerminal>, _) = match &bridge {
             Some(bridge) => (Arc::clone(bridge) as _, None),
             None => {
@@ -172,15 +172,15 @@ impl TerminalExecutor {
         };
         let executor = core::TerminalExecutor::start(configuration, visible).await?;
         Ok(Arc::new(Self {
-            executor: Held::new(Kind::Executor, Arc::new(executor)),
+            executor: Tracked::new(ObjectKind::Executor, Arc::new(executor)),
             agent,
             pty,
             bridge,
-            open: OpenQuestions::default(),
+            questions: OpenQuestions::default(),
         }))
     }
 
-    fn command(&self, it: ExecutorCommand) -> Outcome<core::ExecutorCommand> {
+    fn command(&self, it: ExecutorCommand) -> Result<core::ExecutorCommand> {
         let mut options: core::AgentOptions = it.options.unwrap_or_default().try_into()?;
         options.mode = if it.is_print {
             core::AgentMode::Print(core::PrintFormat::Text)
@@ -202,140 +202,135 @@ impl TerminalExecutor {
 
 fn cleaned_up() -> BowlineError {
     BowlineError::Ended {
-        reason: "hear of hooks: the executor was cleaned up, start another one".to_owned(),
+        reason: "receive hooks: the executor was cleaned up; start another one".to_owned(),
     }
 }
 
 #[uniffi::export]
 impl TerminalExecutor {
-    /// The newest conversation that the session is about.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn conversation(&self) -> Outcome<Option<String>> {
+    /// Returns the id of the session's current conversation.
+    pub fn conversation(&self) -> Result<Option<String>> {
         call(|| Ok(self.executor.conversation()))
     }
 
-    /// The hooks from now on.
+    /// Returns a stream of the hook events from now on.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`] after the clean-up.
-    pub fn hooks(&self) -> Outcome<Arc<HookStream>> {
+    /// `Ended` after `cleanup`.
+    pub fn hook_stream(&self) -> Result<Arc<HookStream>> {
         call(|| {
-            let hooks = self.executor.subscribe().map(HookStream::of);
+            let hooks = self.executor.subscribe().map(HookStream::new);
             hooks.ok_or_else(cleaned_up)
         })
     }
 
-    /// The questions of the hooks' gate, once: there is one who decides.
+    /// Returns the stream of the hooks that wait for a decision of the host. It can be taken once.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`] after the
-    /// clean-up.
-    pub fn questions(&self) -> Outcome<Arc<HookQuestionStream>> {
+    /// `Busy` if the stream was taken before; `Ended` after `cleanup`.
+    pub fn question_stream(&self) -> Result<Arc<HookQuestionStream>> {
         call(|| {
             if self.executor.subscribe().is_none() {
                 return Err(cleaned_up());
             }
-            self.open.stream(self.executor.questions())
+            self.questions.stream(self.executor.questions())
         })
     }
 
-    /// Answers a question.
+    /// Answers a hook question.
     ///
     /// # Errors
     ///
-    /// As [`HookServer::answer`](crate::HookServer::answer).
-    pub fn answer(&self, question: u64, reply: HookReply) -> Outcome<()> {
-        call(|| self.open.answer(question, reply))
+    /// As `HookServer.answer`.
+    pub fn answer(&self, question: u64, reply: HookReply) -> Result<()> {
+        call(|| self.questions.answer(question, reply))
     }
 
-    /// Waits until a question does not wait any more, as
-    /// [`HookServer::withdrawn`](crate::HookServer::withdrawn).
+    /// Waits until a hook question is closed, like `HookServer.waitForWithdrawal`.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Cancelled`].
+    /// `Cancelled` if `cancellation` is cancelled.
     #[uniffi::method(default(cancellation = None))]
-    pub async fn withdrawn(
+    pub async fn wait_for_withdrawal(
         &self,
         question: u64,
         cancellation: Option<Arc<Cancellation>>,
-    ) -> Outcome<()> {
-        self.open.wait(question, cancellation).await
+    ) -> Result<()> {
+        self.questions.wait(question, cancellation).await
     }
 
-    /// Types bytes into the running command's terminal, if it is one of our own.
+    /// Types text into the running command's terminal, if it is a terminal of the library.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::NotFound`] when no command runs in one, or it has just ended.
-    pub async fn type_text(&self, text: String) -> Outcome<()> {
+    /// `NotFound` if no command is running in such a terminal.
+    pub async fn type_text(&self, text: String) -> Result<()> {
         let running = self
             .pty
             .as_ref()
             .and_then(|(session, pty)| pty.running(session));
         let terminal = running.ok_or_else(|| BowlineError::NotFound {
-            reason: "type: no command runs in a terminal of the library, execute one".to_owned(),
+            reason: "type text: no command is running in a terminal of the library; call execute \
+                     first"
+                .to_owned(),
         })?;
-        finish(async move {
-            terminal
-                .write(Bytes::from(text))
-                .await
-                .map_err(|error| BowlineError::NotFound {
-                    reason: error.to_string(),
-                })
+        uncancelled(async move {
+            let written = terminal.write(Bytes::from(text)).await;
+            written.map_err(|error| BowlineError::NotFound {
+                reason: error.to_string(),
+            })
         })
         .await
     }
 
-    /// Runs a command, and waits until its process has exited *and* its session has ended, each for
-    /// a bounded time. Commands run one after another. Giving it up ends the command.
+    /// Runs a command and waits until its process has exited *and* its session has ended, each for a
+    /// bounded time.
+    ///
+    /// Commands run one at a time, in the order of the calls. Cancelling the call ends the command.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Invalid`], [`BowlineError::Configuration`], [`BowlineError::Start`],
-    /// [`BowlineError::Host`], [`BowlineError::Ended`] after the clean-up, and
-    /// [`BowlineError::Cancelled`].
+    /// `Invalid` or `Configuration` if the command is not valid; `Start` if it cannot be started;
+    /// `Host` if the host's terminal fails; `Ended` after `cleanup`; `Cancelled` if `cancellation` is
+    /// cancelled.
     #[uniffi::method(default(cancellation = None))]
     pub async fn execute(
         &self,
         command: ExecutorCommand,
         cancellation: Option<Arc<Cancellation>>,
-    ) -> Outcome<CommandOutcome> {
+    ) -> Result<CommandOutcome> {
         let (executor, command) = (Arc::clone(&self.executor), self.command(command)?);
-        wait(unless(cancellation, async move {
+        abortable(cancellable(cancellation, async move {
             Ok(executor.execute(command).await?.into())
         }))
         .await
     }
 
-    /// Tells that a command in the host's terminal has ended.
+    /// Reports that a command in the host's terminal has ended.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::NotFound`] when there is no such run, or it was given up.
-    pub fn command_ended(&self, run: u64, output: TerminalOutput) -> Outcome<()> {
+    /// `NotFound` if there is no such run, or it was cancelled.
+    pub fn command_ended(&self, run: u64, output: TerminalOutput) -> Result<()> {
         call(|| {
-            let told = self.bridge.as_ref().is_some_and(|it| it.ended(run, output));
-            told.then_some(()).ok_or_else(|| BowlineError::NotFound {
-                reason: format!("end the run {run}: there is none, see what was started"),
-            })
+            let bridge = self.bridge.as_ref();
+            let is_known = bridge.is_some_and(|it| it.command_ended(run, output));
+            is_known
+                .then_some(())
+                .ok_or_else(|| BowlineError::NotFound {
+                    reason: format!("report the end of run {run}: no such run is open"),
+                })
         })
     }
 
-    /// Ends what is running, the terminal and the server for hooks, and waits until they are gone.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub async fn cleanup(&self) -> Outcome<HookReport> {
+    /// Ends the running command, the terminal and the hook server, and waits until they are gone.
+    pub async fn cleanup(&self) -> Result<HookReport> {
         let executor = Arc::clone(&self.executor);
-        self.open.clear();
-        finish(async move { Ok(executor.cleanup().await.hooks.into()) }).await
+        self.questions.clear();
+        uncancelled(async move { Ok(executor.cleanup().await.hooks.into()) }).await
     }
 }
 

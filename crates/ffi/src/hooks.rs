@@ -1,20 +1,21 @@
-//! The agent's hooks: told, and answered.
+//! Receives the agent's hooks and answers them.
 
 mod configuration;
 mod question;
 mod reply;
-mod settings;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use crate::core;
+use parking_lot::Mutex;
+use serde_json::Value;
 
 use crate::cancellation::Cancellation;
-use crate::counters::Kind;
-use crate::error::{BowlineError, Outcome};
-use crate::feed::{Events, event_stream};
-use crate::runtime::{Held, call, finish};
+use crate::core;
+use crate::counters::ObjectKind;
+use crate::error::{BowlineError, Result};
+use crate::event_stream::{EventSource, event_stream};
+use crate::runtime::{Tracked, call, uncancelled};
 
 pub use configuration::{
     HookBackend, HookConfiguration, HookGate, HookHelper, HookLimits, HookRoute, HookVariables,
@@ -23,34 +24,33 @@ pub use configuration::{
 pub(crate) use question::OpenQuestions;
 pub use question::{HookQuestion, HookQuestionBatch, HookQuestionStream};
 pub use reply::{HookReply, ToolVerdict};
-pub use settings::merge_settings;
 
-/// One event, as a hook brought it. What the agent left out is absent.
+/// An event that a hook delivered. Fields are absent if the agent did not send them.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct HookEvent {
-    /// The event's place in the order of arrival, from 0.
+    /// The number of the event in the order of arrival, from 0.
     pub sequence: u64,
-    /// The interaction whose settings the hook was in.
+    /// The interaction whose settings contain the hook.
     pub interaction: String,
     /// The agent's name for the event, such as `PreToolUse`.
     pub kind: String,
-    /// The agent's session.
+    /// The agent's session id.
     pub session_id: Option<String>,
-    /// The session's main transcript, which lags.
+    /// The path of the agent's transcript. The file is written with a delay.
     pub transcript_path: Option<String>,
     /// The agent's working directory.
     pub cwd: Option<String>,
-    /// The prompt that is being answered.
+    /// The id of the prompt that is being answered.
     pub prompt_id: Option<String>,
     /// The permission mode.
     pub permission_mode: Option<String>,
-    /// The sub-agent that it happened in.
+    /// The id of the sub-agent that the event is about.
     pub agent_id: Option<String>,
-    /// The sub-agent's kind.
+    /// The type of the sub-agent.
     pub agent_type: Option<String>,
-    /// How hard the model thinks.
+    /// The reasoning effort of the model.
     pub effort: Option<String>,
-    /// The event as the agent wrote it: a JSON object with every member, known or not.
+    /// The complete event as a JSON object.
     pub json: String,
 }
 
@@ -73,77 +73,79 @@ impl From<&core::HookEvent> for HookEvent {
     }
 }
 
-/// What a reader of hooks is given.
+/// An element of a hook stream.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
-#[expect(clippy::large_enum_variant, reason = "it is lowered at once")]
-pub enum HookNews {
+#[expect(clippy::large_enum_variant, reason = "values cross the FFI at once")]
+pub enum HookEventItem {
     /// An event.
     Event {
         /// The event.
         event: HookEvent,
     },
-    /// The reader was too slow.
-    Missed {
-        /// How many events are gone.
-        events: u64,
+    /// Events were dropped here because the reader was too slow.
+    Lagged {
+        /// The number of dropped events.
+        missed: u64,
     },
 }
 
 event_stream! {
-    /// The events of a server from now on.
+    /// A stream of the events that a hook server receives.
     HookStream;
-    /// Events in the order of arrival.
-    HookBatch { /// The events.
-        HookNews };
-    News
+    /// Consecutive hook events, in the order of arrival.
+    HookBatch { /// The events in order.
+        HookEventItem };
+    HookEventSource
 }
 
-pub(crate) struct News(core::HookSubscription);
+pub(crate) struct HookEventSource(core::HookSubscription);
 
-impl From<core::HookSubscription> for News {
+impl From<core::HookSubscription> for HookEventSource {
     fn from(subscription: core::HookSubscription) -> Self {
         Self(subscription)
     }
 }
 
-impl Events for News {
-    type Event = HookNews;
+impl EventSource for HookEventSource {
+    type Event = HookEventItem;
 
-    async fn next(&mut self) -> Option<HookNews> {
-        Some(match self.0.next().await? {
-            core::HookNews::Missed(events) => HookNews::Missed { events },
-            core::HookNews::Event(event) => HookNews::Event {
-                event: (&*event).into(),
-            },
-            // What this version does not know is not told.
-            _ => HookNews::Missed { events: 0 },
-        })
+    async fn next(&mut self) -> Option<HookEventItem> {
+        loop {
+            return Some(match self.0.next().await? {
+                core::HookNews::Missed(missed) => HookEventItem::Lagged { missed },
+                core::HookNews::Event(event) => HookEventItem::Event {
+                    event: (&*event).into(),
+                },
+                // A kind that this version does not know.
+                _ => continue,
+            });
+        }
     }
 }
 
-/// What a server has done.
+/// Counts of a hook server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, uniffi::Record)]
 pub struct HookReport {
-    /// Events, each counted once.
+    /// Events, without repeated deliveries.
     pub events: u64,
-    /// Deliveries of events that had been brought before.
+    /// Repeated deliveries of events.
     pub duplicates: u64,
-    /// Requests that were turned away.
+    /// Requests that were refused.
     pub refused: u64,
-    /// Decisions that nobody made in time.
+    /// Questions that the host did not answer in time, so that the default answer was sent.
     pub defaults: u64,
-    /// What became of the events that were to be forwarded.
+    /// Counts of forwarded events, if a backend is configured.
     pub forward: Option<HookForwardReport>,
 }
 
-/// What became of events that were to be forwarded.
+/// Counts of the events that were to be forwarded to a backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, uniffi::Record)]
 pub struct HookForwardReport {
-    /// The backend took them.
+    /// Events that the backend accepted.
     pub delivered: u64,
-    /// It did not, however often they were offered.
+    /// Events that failed after all attempts.
     pub failed: u64,
-    /// They were never offered.
+    /// Events that were dropped because the queue was full or the server stopped.
     pub dropped: u64,
 }
 
@@ -163,11 +165,12 @@ impl From<core::HookReport> for HookReport {
     }
 }
 
-/// A server on loopback that the agent's hooks reach, for one session.
+/// A server on the loopback interface that receives the hooks of one session.
 #[derive(uniffi::Object)]
 pub struct HookServer {
-    server: Held<Mutex<Option<core::HookServer>>>,
-    open: OpenQuestions,
+    /// `None` after `stop`.
+    server: Tracked<Mutex<Option<core::HookServer>>>,
+    questions: OpenQuestions,
 }
 
 impl std::fmt::Debug for HookServer {
@@ -179,63 +182,59 @@ impl std::fmt::Debug for HookServer {
 impl HookServer {
     pub(crate) fn new(server: core::HookServer) -> Arc<Self> {
         Arc::new(Self {
-            server: Held::new(Kind::HookServer, Mutex::new(Some(server))),
-            open: OpenQuestions::default(),
+            server: Tracked::new(ObjectKind::HookServer, Mutex::new(Some(server))),
+            questions: OpenQuestions::default(),
         })
     }
 
-    fn with<T>(&self, read: impl FnOnce(&mut core::HookServer) -> Outcome<T>) -> Outcome<T> {
-        call(|| {
-            let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-            read(server.as_mut().ok_or_else(stopped)?)
-        })
+    fn with_server<T>(&self, body: impl FnOnce(&mut core::HookServer) -> Result<T>) -> Result<T> {
+        call(|| body(self.server.lock().as_mut().ok_or_else(stopped)?))
     }
 }
 
 fn stopped() -> BowlineError {
     BowlineError::Ended {
-        reason: "use the server for hooks: it was stopped, start another one".to_owned(),
+        reason: "use the hook server: it was stopped; start another one".to_owned(),
     }
 }
 
 #[uniffi::export]
 impl HookServer {
-    /// The address that events of an interaction are posted to. It holds no secret.
+    /// Returns the URL that events of an interaction are posted to. It contains no secret.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Invalid`] for an interaction that cannot stand in an address,
-    /// [`BowlineError::Ended`].
-    pub fn url(&self, interaction: String) -> Outcome<String> {
-        self.with(|it| Ok(it.url(&interaction)?))
+    /// `Invalid` if the interaction's name cannot be part of a URL; `Ended` after `stop`.
+    pub fn url(&self, interaction: String) -> Result<String> {
+        self.with_server(|it| Ok(it.url(&interaction)?))
     }
 
-    /// The token that must be shown there, as a bearer token: a secret.
+    /// Returns the bearer token for posting events. It is a secret.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`].
-    pub fn token(&self) -> Outcome<String> {
-        self.with(|it| Ok(it.token().expose().clone()))
+    /// `Ended` after `stop`.
+    pub fn token(&self) -> Result<String> {
+        self.with_server(|it| Ok(it.token().expose().clone()))
     }
 
-    /// The settings that make the agent tell its events, a JSON object for
-    /// [`AgentOptions::settings`](crate::AgentOptions). They hold no secret.
+    /// Returns settings that make the agent deliver its hooks, as a JSON object for
+    /// `AgentOptions.settings`. They contain no secret.
     ///
     /// # Errors
     ///
-    /// As [`url`](Self::url).
-    pub fn settings(&self, interaction: String) -> Outcome<String> {
-        self.with(|it| Ok(it.settings(&interaction)?.to_string()))
+    /// As `url`.
+    pub fn settings(&self, interaction: String) -> Result<String> {
+        self.with_server(|it| Ok(it.settings(&interaction)?.to_string()))
     }
 
-    /// The variables that the agent and its hooks need. They hold the token.
+    /// Returns the variables to set for the agent. They contain the token.
     ///
     /// # Errors
     ///
-    /// As [`url`](Self::url).
-    pub fn environment(&self, interaction: String) -> Outcome<HashMap<String, String>> {
-        self.with(|it| {
+    /// As `url`.
+    pub fn environment(&self, interaction: String) -> Result<HashMap<String, String>> {
+        self.with_server(|it| {
             let variables = it.environment(&interaction)?.into_iter();
             Ok(variables
                 .map(|(name, value)| (name, value.into_inner()))
@@ -243,72 +242,87 @@ impl HookServer {
         })
     }
 
-    /// The events from now on.
+    /// Returns a stream of the events from now on.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`].
-    pub fn events(&self) -> Outcome<Arc<HookStream>> {
-        self.with(|it| Ok(HookStream::of(it.subscribe())))
+    /// `Ended` after `stop`.
+    pub fn event_stream(&self) -> Result<Arc<HookStream>> {
+        self.with_server(|it| Ok(HookStream::new(it.subscribe())))
     }
 
-    /// The questions of the gate, once: there is one who decides.
+    /// Returns the stream of the hooks that wait for a decision of the host. It can be taken once.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`].
-    pub fn questions(&self) -> Outcome<Arc<HookQuestionStream>> {
-        self.with(|it| self.open.stream(it.questions()))
+    /// `Busy` if the stream was taken before; `Ended` after `stop`.
+    pub fn question_stream(&self) -> Result<Arc<HookQuestionStream>> {
+        self.with_server(|it| self.questions.stream(it.questions()))
     }
 
-    /// Answers a question.
+    /// Answers a question. `question` is `HookQuestion.id`.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::NotFound`] when there is none of that number or it was answered,
-    /// [`BowlineError::TooLate`], and [`BowlineError::Invalid`] for what is no answer to it; the
-    /// default of the gate is given then.
-    pub fn answer(&self, question: u64, reply: HookReply) -> Outcome<()> {
-        call(|| self.open.answer(question, reply))
+    /// `NotFound` if no such question is open; `TooLate` if its deadline has passed; `Invalid` if the
+    /// reply does not fit the event, in which case the agent receives the gate's default answer.
+    pub fn answer(&self, question: u64, reply: HookReply) -> Result<()> {
+        call(|| self.questions.answer(question, reply))
     }
 
-    /// Waits until a question does not wait any more: it was answered, its time has passed, or the
-    /// agent has gone away. A host that shows it takes it away then.
+    /// Waits until a question is closed: answered, past its deadline, or cancelled by the agent.
+    ///
+    /// A host that shows the question can then remove it.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Cancelled`].
+    /// `Cancelled` if `cancellation` is cancelled.
     #[uniffi::method(default(cancellation = None))]
-    pub async fn withdrawn(
+    pub async fn wait_for_withdrawal(
         &self,
         question: u64,
         cancellation: Option<Arc<Cancellation>>,
-    ) -> Outcome<()> {
-        self.open.wait(question, cancellation).await
+    ) -> Result<()> {
+        self.questions.wait(question, cancellation).await
     }
 
-    /// What the server has done so far.
+    /// Returns the counts so far.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`].
-    pub fn report(&self) -> Outcome<HookReport> {
-        self.with(|it| Ok(it.report().into()))
+    /// `Ended` after `stop`.
+    pub fn report(&self) -> Result<HookReport> {
+        self.with_server(|it| Ok(it.report().into()))
     }
 
-    /// Stops to listen, answers those who wait, forwards what is left, each for a bounded time.
+    /// Stops the server: closes its port, sends default answers to open questions and forwards queued
+    /// events, each for a bounded time. Returns the final counts.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`] when it was stopped before.
-    pub async fn stop(&self) -> Outcome<HookReport> {
-        let server = self
-            .server
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+    /// `Ended` if the server was stopped before.
+    pub async fn stop(&self) -> Result<HookReport> {
+        let server = self.server.lock().take();
         let server = server.ok_or_else(stopped)?;
-        self.open.clear();
-        finish(async move { Ok(server.stop().await.into()) }).await
+        self.questions.clear();
+        uncancelled(async move { Ok(server.stop().await.into()) }).await
     }
+}
+
+/// Adds hook settings, as returned by `HookServer.settings`, to other settings of the agent.
+///
+/// Hooks that `settings` has for the same event are kept and run first. Both arguments and the result
+/// are JSON objects.
+///
+/// # Errors
+///
+/// `Configuration` if an argument is not a JSON object or has hooks that the agent would not accept.
+#[uniffi::export]
+pub fn merge_settings(settings: String, hooks: String) -> Result<String> {
+    let parse = |text: &str| -> Result<Value> {
+        serde_json::from_str(text).map_err(|error| BowlineError::Configuration {
+            reason: format!("merge settings: {error}; pass JSON objects"),
+        })
+    };
+    call(|| Ok(core::merge_settings(&parse(&settings)?, &parse(&hooks)?)?.to_string()))
 }

@@ -1,21 +1,21 @@
-//! Bowline for Swift and Kotlin, by way of UniFFI.
+//! Bowline for Swift and Kotlin, exported with UniFFI.
 //!
-//! This crate has no behaviour of its own: it lends the lifecycle's sessions to hosts that are not
-//! written in Rust, in the shapes that cross a language border well.
+//! This crate has no logic of its own: it exports the sessions of the Rust API in types that UniFFI can
+//! represent.
 //!
-//! * Whatever streams is **pulled** in batches, by a cursor that takes nothing away: a reader that
-//!   was cancelled asks again with the cursor that it had, and nothing is lost or told twice.
-//! * Every export gives a [`BowlineError`] with a `reason`; a panic inside is one of them.
-//! * Work runs in a runtime of this crate. Waiting is given up when the caller's future is dropped,
-//!   and for callers whose language does not drop futures, by a [`Cancellation`].
-//! * Callbacks are few: log lines, and a terminal that the host shows. They are made from threads of
-//!   this crate, one after another, and under no lock.
+//! * Streams are **pulled** in batches by cursor. Reading does not consume, so a cancelled reader
+//!   continues from its last cursor without losing or repeating anything.
+//! * Every call fails with [`BowlineError`], which has a `reason`. A panic becomes its `Internal` case.
+//! * Calls run on a tokio runtime of this crate. Dropping the future of a waiting call ends it; for
+//!   languages that do not drop futures there is [`Cancellation`].
+//! * Callbacks are rare: log lines, tokens and terminals of the host. They run on threads of this crate
+//!   and no lock is held during a call.
 //!
-//! The generated sources and the surfaces that are written on top of them are in `bindings/`.
+//! The generated bindings and the hand-written Swift and Kotlin code are in `bindings/`.
 
 mod cancellation;
 mod change;
-mod changes;
+mod change_stream;
 mod configuration;
 mod core;
 mod counters;
@@ -23,9 +23,9 @@ mod diagnostics;
 mod engine;
 mod environment;
 mod error;
+mod event_stream;
 mod events;
 mod executor;
-mod feed;
 mod hooks;
 mod logging;
 mod login;
@@ -48,31 +48,33 @@ mod watchdog;
 pub use cancellation::Cancellation;
 pub use change::{
     BlockKind, CallState, Change, ChangeBatch, EntryErrorKind, EntryKind, MessageState, ModelUsage,
-    Outcome, PermissionState, PermissionView, Phase, SessionView, StatsView, SubagentView,
-    TaskState, TaskView, ToolCallView, ToolResultView, UnknownCount, UsageView,
+    PermissionState, PermissionView, Phase, SessionView, StatsView, SubagentView, TaskState,
+    TaskView, ToolCallView, ToolResultView, TurnOutcome, UnknownCount, UsageView,
 };
-pub use changes::ChangeStream;
+pub use change_stream::ChangeStream;
 pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio, TranscriptWindow};
-pub use counters::{LiveCounters, live_counters};
 pub use diagnostics::{
-    ContainmentView, PanicPlace, api_revision, force_panic, library_version, probe_containment,
+    ContainmentView, LiveCounters, PanicLocation, api_revision, force_panic, library_version,
+    live_counters, probe_containment,
 };
 pub use engine::{Engine, EngineConfiguration};
-pub use environment::{ContainmentLevel, EndLadder, EnvironmentChanges, SignalKind, TerminalSize};
+pub use environment::{
+    ContainmentLevel, EnvironmentChanges, SignalKind, TerminalSize, TerminationPolicy,
+};
 pub use error::BowlineError;
 pub use events::{
-    ActivitySource, ConnectionView, DialogueEvent, DialogueEventBatch, DialogueEventKind,
-    DialogueEventStream, EventLimits, HeardDialogueEvent, LastActivity, SilenceView, WorkPhase,
+    ActivitySource, ConnectionView, DialogueEvent, DialogueEventBatch, DialogueEventItem,
+    DialogueEventKind, DialogueEventStream, EventLimits, LastActivity, SilenceView, WorkPhase,
 };
 pub use executor::{
     CommandOutcome, EvidenceKind, ExecutorCommand, ExecutorConfiguration, HostTerminal,
     HostTerminalCommand, TerminalExecutor, TerminalOutput,
 };
 pub use hooks::{
-    HookBackend, HookBatch, HookConfiguration, HookEvent, HookForwardReport, HookGate, HookHelper,
-    HookLimits, HookNews, HookQuestion, HookQuestionBatch, HookQuestionStream, HookReply,
-    HookReport, HookRoute, HookServer, HookStream, HookVariables, ToolVerdict, common_hook_kinds,
-    merge_settings,
+    HookBackend, HookBatch, HookConfiguration, HookEvent, HookEventItem, HookForwardReport,
+    HookGate, HookHelper, HookLimits, HookQuestion, HookQuestionBatch, HookQuestionStream,
+    HookReply, HookReport, HookRoute, HookServer, HookStream, HookVariables, ToolVerdict,
+    common_hook_kinds, merge_settings,
 };
 pub use logging::{LogLevel, LogLine, LogSink, set_logging};
 pub use login::{LoginEnvironmentView, LoginShellQuery, LoginSource};
@@ -84,24 +86,25 @@ pub use options::{
     AgentDocument, AgentOptions, AgentText, Effort, PermissionPrompts, SettingSource,
     SkipPermissions, Thinking,
 };
-pub use outcome::{Ended, ExitView, StderrView, TerminationView};
+pub use outcome::{DialogueEnd, ExitView, StderrView, TerminationView};
 pub use permission::{
     PermissionAnswer, PermissionKind, PermissionRecord, Question, QuestionAnswer, QuestionOption,
     RequestState,
 };
 pub use prompt::{
-    InterruptScope, Interrupted, Priority, Prompt, PromptPart, Receipt, ReceiptState, SourceData,
+    InterruptReport, InterruptScope, Priority, Prompt, PromptPart, Receipt, ReceiptState,
+    SourceData,
 };
 pub use recording::Recording;
 pub use registry::{MetricsView, SessionPermission, TerminalEntry, TombstoneEntry};
 pub use remote::{ClientIdentity, RunnerConfiguration, TokenProvider};
 pub use runner::{RunnerClient, RunnerSession, RunnerSessionState};
-pub use session::{DialogueSession, HeardSession};
+pub use session::{DialogueSession, SessionWithEvents};
 pub use shell::{
     SessionEvent, SessionEventBatch, SessionEventStream, SessionState, ShellConfiguration,
     ShellProgram, ShellSession, Submission, SubmissionOutcome, SubmitOptions,
 };
 pub use snapshot::{SnapshotPage, TranscriptSnapshot};
-pub use watchdog::{SilenceLimit, WatchdogConfiguration};
+pub use watchdog::{SilenceLimit, WatchdogPolicy};
 
 uniffi::setup_scaffolding!();

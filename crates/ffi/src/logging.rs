@@ -1,117 +1,115 @@
-//! The library's log lines, handed to the host.
+//! Delivers the library's log events to the host.
 
 use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
+use tracing::span::{Attributes, Id};
 use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::registry::{LookupSpan, Registry};
 
-use crate::error::{BowlineError, Outcome};
+use crate::error::{BowlineError, Result};
 use crate::runtime::call;
 
-/// Lines that may wait for the host; one more and it is dropped and counted.
-const QUEUE: usize = 1024;
+/// Log lines that are queued for the host. Further ones are dropped and counted.
+const QUEUE_CAPACITY: usize = 1024;
 
-/// How much is told.
+/// The severity of a log line. Each level includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, uniffi::Enum)]
 pub enum LogLevel {
-    /// Nothing.
+    /// Disables logging.
     Off,
-    /// What failed.
+    /// Failures.
     Error,
-    /// What may be wrong, too.
+    /// Possible problems.
     Warn,
-    /// What happens, too.
+    /// Normal operation.
     Info,
-    /// What helps to find faults, too.
+    /// Details for debugging.
     Debug,
-    /// Everything.
+    /// All details.
     Trace,
 }
 
-/// One log line.
+/// A log line.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct LogLine {
-    /// How grave it is.
+    /// The severity.
     pub level: LogLevel,
-    /// The part of the library that says it.
+    /// The module that logged the line.
     pub target: String,
-    /// What it says, with its values.
+    /// The id of the session that the line is about, if it is about one.
+    pub session: Option<String>,
+    /// The message and its values.
     pub text: String,
-    /// Lines that were dropped before this one, because the host was too slow.
+    /// The number of lines that were dropped before this one because the host was too slow.
     pub dropped: u64,
 }
 
-/// Takes log lines. They come from one thread, in order; what it throws is ignored.
+/// A receiver of log lines.
 #[uniffi::export(foreign)]
 pub trait LogSink: Send + Sync {
-    /// Takes the next line.
+    /// Receives the next line. The library calls it from one thread of its own, in order.
     ///
     /// # Errors
     ///
-    /// The host could not take it.
+    /// Errors that it throws are ignored.
     fn log(&self, line: LogLine) -> Result<(), BowlineError>;
 }
 
 static LEVEL: AtomicU8 = AtomicU8::new(LogLevel::Off as u8);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 static SINK: Mutex<Option<Arc<dyn LogSink>>> = Mutex::new(None);
-static LINES: OnceLock<Option<SyncSender<LogLine>>> = OnceLock::new();
+static QUEUE: OnceLock<Option<SyncSender<LogLine>>> = OnceLock::new();
 
-/// Hands log lines of this level and graver ones to `sink`, in the place of the one before; without
-/// one, nothing is told any more.
+/// Delivers log lines up to `level` to `sink`, which replaces the previous one. Without a sink,
+/// logging stops.
 ///
 /// # Errors
 ///
-/// [`BowlineError::Busy`] when the process has a log of its own for this library, as a host in Rust
-/// may.
+/// `Busy` if the process has installed another `tracing` subscriber, as a host in Rust may.
 #[uniffi::export(default(sink = None))]
-pub fn set_logging(level: LogLevel, sink: Option<Arc<dyn LogSink>>) -> Outcome<()> {
+pub fn set_logging(level: LogLevel, sink: Option<Arc<dyn LogSink>>) -> Result<()> {
     call(|| {
-        if sink.is_some() && LINES.get_or_init(install).is_none() {
+        if sink.is_some() && QUEUE.get_or_init(install).is_none() {
             return Err(BowlineError::Busy {
-                reason: "log: the process has a log of its own for it, use that one".to_owned(),
+                reason: "install the log sink: the process has a tracing subscriber; use that one"
+                    .to_owned(),
             });
         }
         let level = if sink.is_some() { level } else { LogLevel::Off };
-        let before = {
-            let mut current = SINK.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *current, sink)
-        };
-        // Letting go of it calls the host, which is done under no lock.
-        drop(before);
+        let previous = std::mem::replace(&mut *SINK.lock(), sink);
+        // Dropping it calls the host, so the lock must not be held.
+        drop(previous);
         LEVEL.store(level as u8, Ordering::Relaxed);
         tracing::callsite::rebuild_interest_cache();
         Ok(())
     })
 }
 
-/// Begins to listen; none when somebody else does.
+/// Installs the subscriber and starts the delivery thread. Returns `None` if there is a subscriber.
 fn install() -> Option<SyncSender<LogLine>> {
-    let (lines, queue) = sync_channel(QUEUE);
+    let (sender, receiver) = sync_channel(QUEUE_CAPACITY);
     let thread = std::thread::Builder::new().name("bowline-log".to_owned());
-    thread.spawn(move || deliver(&queue)).ok()?;
-    tracing::subscriber::set_global_default(Listener).ok()?;
-    Some(lines)
+    thread.spawn(move || deliver(&receiver)).ok()?;
+    tracing::subscriber::set_global_default(Registry::default().with(SinkLayer)).ok()?;
+    Some(sender)
 }
 
-fn deliver(queue: &Receiver<LogLine>) {
-    while let Ok(mut line) = queue.recv() {
+fn deliver(receiver: &Receiver<LogLine>) {
+    while let Ok(mut line) = receiver.recv() {
         line.dropped = DROPPED.swap(0, Ordering::Relaxed);
-        // Cloned, so that the host is called under no lock.
-        let sink = SINK.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // Cloned, so that the host is called without a lock.
+        let sink = SINK.lock().clone();
         if let Some(sink) = sink {
-            // A host that cannot take a log line has nowhere to be told so.
             let _ = sink.log(line);
         }
     }
 }
-
-/// Hears events and no spans.
-struct Listener;
 
 const fn level(level: Level) -> LogLevel {
     match level {
@@ -123,53 +121,124 @@ const fn level(level: Level) -> LogLevel {
     }
 }
 
-impl Subscriber for Listener {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && level(*metadata.level()) as u8 <= LEVEL.load(Ordering::Relaxed)
-    }
+/// Sends events to the queue, with the session of the spans around them.
+struct SinkLayer;
 
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
+/// The session that a span belongs to.
+struct SpanSession(String);
 
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        let mut text = Text::default();
-        event.record(&mut text);
-        let line = LogLine {
-            level: level(*event.metadata().level()),
-            target: event.metadata().target().to_owned(),
-            text: text.message + &text.values,
-            dropped: 0,
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SinkLayer {
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        let limit = LEVEL.load(Ordering::Relaxed);
+        // The session's span is needed at every level: lines inside it take their session from it.
+        let limit = if metadata.is_span() && limit > 0 {
+            limit.max(LogLevel::Info as u8)
+        } else {
+            limit
         };
-        let lines = LINES.get().and_then(Option::as_ref);
-        if lines.is_some_and(|lines| lines.try_send(line).is_err()) {
-            DROPPED.fetch_add(1, Ordering::Relaxed);
+        level(*metadata.level()) as u8 <= limit
+    }
+
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut fields = EventFields::default();
+        attributes.record(&mut fields);
+        if attributes.metadata().name() == "session" {
+            fields.session = fields.session.or(fields.id);
+        }
+        if let (Some(span), Some(session)) = (context.span(id), fields.session) {
+            span.extensions_mut().insert(SpanSession(session));
         }
     }
 
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut fields = EventFields::default();
+        event.record(&mut fields);
+        let session = fields.session.or_else(|| {
+            let mut spans = context.event_scope(event)?;
+            spans.find_map(|span| Some(span.extensions().get::<SpanSession>()?.0.clone()))
+        });
+        let line = LogLine {
+            level: level(*event.metadata().level()),
+            target: event.metadata().target().to_owned(),
+            session,
+            text: fields.message + &fields.values,
+            dropped: 0,
+        };
+        let queue = QUEUE.get().and_then(Option::as_ref);
+        if queue.is_some_and(|queue| queue.try_send(line).is_err()) {
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
-/// An event as one line: the message, then its values.
+/// The fields of an event or span: the message, the other values as text, and the session.
 #[derive(Default)]
-struct Text {
+struct EventFields {
     message: String,
     values: String,
+    session: Option<String>,
+    id: Option<String>,
 }
 
-impl Visit for Text {
+impl Visit for EventFields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        // Writing to a string cannot fail.
-        let _ = if field.name() == "message" {
-            write!(self.message, "{value:?}")
-        } else {
-            write!(self.values, " {}={value:?}", field.name())
-        };
+        match field.name() {
+            // Writing to a string cannot fail.
+            "message" => drop(write!(self.message, "{value:?}")),
+            "session" | "session.id" => self.session = Some(format!("{value:?}")),
+            name => {
+                if name == "id" {
+                    self.id = Some(format!("{value:?}"));
+                }
+                let _ = write!(self.values, " {name}={value:?}");
+            }
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "session" | "session.id" => self.session = Some(value.to_owned()),
+            _ => self.record_debug(field, &value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_carries_session_of_enclosing_span() {
+        struct Sink(std::sync::mpsc::Sender<LogLine>);
+
+        impl LogSink for Sink {
+            fn log(&self, line: LogLine) -> Result<(), BowlineError> {
+                // The receiver is gone after the test.
+                let _ = self.0.send(line);
+                Ok(())
+            }
+        }
+
+        let (lines, received) = std::sync::mpsc::channel();
+        set_logging(LogLevel::Error, Some(Arc::new(Sink(lines)))).expect("no other subscriber");
+        let span = tracing::info_span!("session", id = %"s1");
+        span.in_scope(|| {
+            tracing::debug_span!("tool").in_scope(|| tracing::error!(code = 3, "in a span"));
+        });
+        tracing::error!(session = %"s2", "in a field");
+        tracing::error!("elsewhere");
+        set_logging(LogLevel::Off, None).expect("no fault");
+        tracing::error!("not logged");
+        let lines = received.into_iter().take(3);
+        let lines: Vec<_> = lines.map(|it| (it.session, it.text)).collect();
+        let expected = [
+            (Some("s1"), "in a span code=3"),
+            (Some("s2"), "in a field"),
+            (None, "elsewhere"),
+        ];
+        assert_eq!(
+            lines,
+            expected.map(|(session, text)| (session.map(str::to_owned), text.to_owned()))
+        );
     }
 }

@@ -1,82 +1,83 @@
-//! The environment that the user's own shell makes, for hosts that were not started from one.
+//! The environment of the user's login shell.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::core;
-
 use crate::environment::EnvironmentChanges;
 use crate::mirror::mirror;
+use crate::outcome::millis;
 
-/// Which shell is asked, and how.
+/// Which shell to query and how.
 #[derive(Clone, Debug, Default, uniffi::Record)]
 pub struct LoginShellQuery {
-    /// The shell, by its full path; the user's own when absent.
+    /// The shell's absolute path; the user's login shell when absent.
     #[uniffi(default = None)]
     pub shell: Option<String>,
-    /// How long it may take, in milliseconds; 8,000 when absent.
+    /// How long the shell may take, in milliseconds; 8,000 when absent.
     #[uniffi(default = None)]
-    pub patience_ms: Option<u64>,
-    /// Ask it in any case: an answer that was had before does not count.
+    pub timeout_ms: Option<u64>,
+    /// Whether to run the shell even if there is a cached result.
     #[uniffi(default = false)]
-    pub is_fresh: bool,
+    pub ignores_cache: bool,
 }
 
 mirror! {
-    /// Which way of asking was answered.
+    /// How an environment was obtained.
     LoginSource = core::LoginSource {
-        /// The shell, as a login and interactively.
+        /// From an interactive login shell.
         Interactive,
-        /// The shell, as a login.
+        /// From a login shell that is not interactive.
         Login,
-        /// None: the host's own environment.
+        /// From the host's own environment, since the shell failed.
         Inherited,
     }
 }
 
-/// An environment, and where it is from.
+/// The environment of a login shell and where it comes from.
 #[derive(Clone, PartialEq, Eq, uniffi::Record)]
 pub struct LoginEnvironmentView {
-    /// For a configuration: these variables and no other.
-    pub changes: EnvironmentChanges,
-    /// The shell that was asked.
+    /// The environment, for a configuration: exactly the shell's variables.
+    pub environment: EnvironmentChanges,
+    /// The shell that was run.
     pub shell: String,
-    /// Which way of asking was answered.
+    /// How the environment was obtained.
     pub source: LoginSource,
-    /// What came of the ways that were tried before, in their order.
+    /// Why earlier attempts failed, in order.
     pub failures: Vec<String>,
-    /// The files that the shell read at its start, as far as its kind tells and they exist.
-    pub files: Vec<String>,
+    /// The startup files that a shell of this kind reads and that exist.
+    pub startup_files: Vec<String>,
     /// How long it took, in milliseconds.
-    pub took_ms: u64,
+    pub duration_ms: u64,
 }
 
-/// Names only: values may be secrets.
+/// Prints the names of the variables only, since values may be secrets.
 impl std::fmt::Debug for LoginEnvironmentView {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let variables: Vec<_> = self.environment.set.keys().collect();
         f.debug_struct("LoginEnvironmentView")
-            .field("variables", &self.changes.set.keys().collect::<Vec<_>>())
+            .field("variables", &variables)
             .field("shell", &self.shell)
             .field("source", &self.source)
             .finish_non_exhaustive()
     }
 }
 
-pub(crate) async fn ask(query: LoginShellQuery) -> LoginEnvironmentView {
+pub(crate) async fn capture(query: LoginShellQuery) -> LoginEnvironmentView {
     let mut shell = core::LoginShell::of_user();
     if let Some(path) = query.shell {
         shell.shell = path.into();
     }
-    if let Some(patience) = query.patience_ms {
-        shell.patience = Duration::from_millis(patience);
+    if let Some(timeout) = query.timeout_ms {
+        shell.patience = Duration::from_millis(timeout);
     }
-    let answer = if query.is_fresh {
+    let environment = if query.ignores_cache {
         shell.capture().await
     } else {
         shell.environment().await
     };
-    answer.into()
+    environment.into()
 }
 
 impl From<core::LoginEnvironment> for LoginEnvironmentView {
@@ -87,7 +88,7 @@ impl From<core::LoginEnvironment> for LoginEnvironmentView {
         let set: HashMap<_, _> = variables.map(|(name, it)| (text(name), text(it))).collect();
         let provenance = it.provenance;
         Self {
-            changes: EnvironmentChanges {
+            environment: EnvironmentChanges {
                 is_empty: true,
                 set,
                 remove: Vec::new(),
@@ -99,8 +100,8 @@ impl From<core::LoginEnvironment> for LoginEnvironmentView {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
-            files: provenance.files.into_iter().map(path).collect(),
-            took_ms: u64::try_from(provenance.took.as_millis()).unwrap_or(u64::MAX),
+            startup_files: provenance.files.into_iter().map(path).collect(),
+            duration_ms: millis(provenance.took),
         }
     }
 }

@@ -1,38 +1,37 @@
-//! Many sessions of both kinds.
+//! Manages many sessions of both kinds.
 
 use std::sync::Arc;
 
-use crate::core;
-
 use crate::configuration::{DialogueConfiguration, size};
-use crate::counters::Kind;
-use crate::error::Outcome;
+use crate::core;
+use crate::counters::ObjectKind;
+use crate::error::Result;
 use crate::mirror::mirror;
 use crate::outcome::TerminationView;
 use crate::prompt::Receipt;
-use crate::runtime::{Held, call, finish};
+use crate::runtime::{Tracked, call, uncancelled};
 use crate::session::DialogueSession;
 use crate::shell::{
     SessionEventStream, SessionState, ShellConfiguration, ShellSession, Submission,
 };
 
-/// What a session manager is made from.
+/// The configuration of a session manager.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct ManagerConfiguration {
-    /// Where the list is kept. One host at a time.
-    pub state_folder: String,
-    /// Most living sessions at once.
+    /// The directory of the session list. One process at a time can open it.
+    pub state_directory: String,
+    /// The maximum number of running sessions.
     #[uniffi(default = 64)]
     pub max_sessions: u64,
-    /// Ended sessions that stay in the list.
+    /// How many ended sessions stay in the list.
     #[uniffi(default = 200)]
     pub keep_ended: u64,
-    /// Where the leases of conversations are kept; in the state folder when absent.
+    /// The directory of the conversation leases; within the state directory when absent.
     #[uniffi(default = None)]
-    pub lease_folder: Option<String>,
-    /// The agent's own folder; its usual one when absent.
+    pub lease_directory: Option<String>,
+    /// The agent's configuration directory; the agent's default when absent.
     #[uniffi(default = None)]
-    pub agent_folder: Option<String>,
+    pub agent_directory: Option<String>,
 }
 
 impl From<ManagerConfiguration> for core::ManagerConfiguration {
@@ -40,119 +39,119 @@ impl From<ManagerConfiguration> for core::ManagerConfiguration {
         Self {
             max_sessions: size(it.max_sessions),
             keep_ended: size(it.keep_ended),
-            lease_folder: it.lease_folder.map(Into::into),
-            agent_folder: it.agent_folder.map(Into::into),
-            ..Self::new(it.state_folder)
+            lease_folder: it.lease_directory.map(Into::into),
+            agent_folder: it.agent_directory.map(Into::into),
+            ..Self::new(it.state_directory)
         }
     }
 }
 
 mirror! {
-    /// What kind a session is.
+    /// The kind of a session.
     SessionKind = core::SessionKind, else Shell {
-        /// A program on a terminal, told as lines.
+        /// A program on a terminal, read as lines.
         Shell,
-        /// An agent that speaks its protocol, told as a transcript.
+        /// An agent that speaks stream-json, read as a transcript.
         Dialogue,
     }
 }
 
-/// What is known of one session.
+/// A session in a manager's list.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct ManagedSession {
-    /// Its name, over restarts of the host.
+    /// The session's id, which does not change when the host restarts.
     pub id: String,
-    /// What kind it is.
+    /// The kind of session.
     pub kind: SessionKind,
-    /// The host's word for it.
+    /// The host's label for the session.
     pub label: String,
-    /// Its working directory.
+    /// The working directory.
     pub cwd: String,
-    /// When it was made, in milliseconds since 1970.
+    /// When the session was created, in milliseconds since 1970.
     pub created_ms: u64,
-    /// What it is doing.
+    /// The session's state.
     pub state: SessionState,
-    /// The process id of its program, while it lives.
+    /// The process id of the program while it runs.
     pub pid: Option<u32>,
-    /// The agent's ids for its conversations, oldest first.
+    /// The ids of the agent's conversations, oldest first.
     pub conversations: Vec<String>,
-    /// How it ended, if it has.
+    /// How the session ended, if it has.
     pub end: Option<ManagedEnd>,
-    /// Whether it has ended and has a conversation to go on with.
+    /// Whether the session has ended and has a conversation to resume.
     pub is_resumable: bool,
 }
 
-/// How a session ended.
+/// How a managed session ended.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct ManagedEnd {
-    /// When it was seen, in milliseconds since 1970.
+    /// When the end was observed, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Its exit code.
+    /// The exit code.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the program.
     pub signal: Option<i32>,
-    /// Why.
+    /// Why the session ended.
     pub reason: EndReasonKind,
 }
 
-/// Why a session ended.
+/// Why a managed session ended.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum EndReasonKind {
-    /// Its program ended by itself.
+    /// The program exited.
     Exited,
-    /// The host killed it.
+    /// The host called `kill`.
     Killed,
-    /// The host shut down.
+    /// The host called `cleanup` or `shutdown`.
     Shutdown,
-    /// The host died without shutting down; nobody saw the end.
+    /// The host died before the session ended.
     HostLost,
-    /// The agent went on elsewhere than it was asked to, and was terminated for it.
+    /// The agent continued another conversation than the one to resume and was terminated.
     NotResumed {
-        /// In words.
+        /// What the agent did instead.
         text: String,
     },
 }
 
-/// What became of a prompt, by the kind of its session.
+/// The result of a prompt, by the kind of session.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum ManagerPrompt {
-    /// It was typed into a shell, or refused.
+    /// The prompt was typed into a shell.
     Shell {
-        /// What became of it.
+        /// The result.
         submission: Submission,
     },
-    /// It was sent to a dialogue.
+    /// The prompt was sent to an agent.
     Dialogue {
-        /// What becomes of it.
+        /// The prompt's receipt.
         receipt: Arc<Receipt>,
     },
 }
 
-/// What is left of a session that was killed.
+/// A session that was killed.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct KilledSession {
-    /// The session as it was at its end.
-    pub info: ManagedSession,
-    /// What was killed; absent if it had ended in an earlier run of the host.
+    /// The session's last state.
+    pub session: ManagedSession,
+    /// What was terminated; absent if the session had ended before this run of the host.
     pub report: Option<TerminationView>,
 }
 
 /// A session that was ended together with others.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct SessionReport {
-    /// The session.
+    /// The session's id.
     pub id: String,
-    /// What was killed, and whether anything survived.
+    /// What was terminated.
     pub report: TerminationView,
 }
 
-/// What became of the sessions of a host that shut down.
+/// The result of a shutdown.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct ShutdownReport {
-    /// Each session that was alive.
+    /// The sessions that were running.
     pub sessions: Vec<SessionReport>,
-    /// Why the list on disk does not say so, if it does not.
-    pub list_failed: Option<String>,
+    /// Why the list could not be written to disk, if so.
+    pub list_error: Option<String>,
 }
 
 impl From<core::SessionInfo> for ManagedSession {
@@ -190,17 +189,17 @@ impl From<core::EndReason> for EndReasonKind {
 }
 
 fn reports(all: Vec<(core::ManagedId, core::TerminationReport)>) -> Vec<SessionReport> {
-    let one = |(id, report): (core::ManagedId, core::TerminationReport)| SessionReport {
+    let report = |(id, report): (core::ManagedId, core::TerminationReport)| SessionReport {
         id: id.to_string(),
         report: report.into(),
     };
-    all.into_iter().map(one).collect()
+    all.into_iter().map(report).collect()
 }
 
-/// Many sessions of both kinds, by name: listed, typed into, ended, and remembered over restarts.
+/// Manages many sessions of both kinds in a list that survives restarts of the host.
 #[derive(uniffi::Object)]
 pub struct SessionManager {
-    manager: Held<core::SessionManager>,
+    manager: Tracked<core::SessionManager>,
     guard: Option<String>,
     program: Option<String>,
 }
@@ -216,19 +215,19 @@ impl SessionManager {
         configuration: ManagerConfiguration,
         program: Option<String>,
         guard: Option<String>,
-    ) -> Outcome<Arc<Self>> {
+    ) -> Result<Arc<Self>> {
         let manager = core::SessionManager::open(configuration.into())?;
         Ok(Arc::new(Self {
-            manager: Held::new(Kind::Manager, manager),
+            manager: Tracked::new(ObjectKind::Manager, manager),
             guard,
             program,
         }))
     }
 
-    fn dialogue_of(
+    fn with_defaults(
         &self,
         mut configuration: DialogueConfiguration,
-    ) -> Outcome<core::DialogueConfiguration> {
+    ) -> Result<core::DialogueConfiguration> {
         configuration.program = configuration.program.or_else(|| self.program.clone());
         configuration.guard = configuration.guard.or_else(|| self.guard.clone());
         configuration.try_into()
@@ -237,128 +236,115 @@ impl SessionManager {
 
 #[uniffi::export]
 impl SessionManager {
-    /// What was wrong with the list when it was opened.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn warnings(&self) -> Outcome<Vec<String>> {
+    /// Returns the problems that were found in the list when it was opened.
+    pub fn warnings(&self) -> Result<Vec<String>> {
         call(|| {
-            Ok(self
-                .manager
-                .warnings()
-                .iter()
-                .map(ToString::to_string)
-                .collect())
+            let warnings = self.manager.warnings().iter();
+            Ok(warnings.map(ToString::to_string).collect())
         })
     }
 
-    /// Makes a shell session, here or at a runner.
+    /// Starts a shell session, locally or at a runner, and adds it to the list.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Busy`](crate::BowlineError::Busy) when as many run as may,
-    /// [`BowlineError::Start`](crate::BowlineError::Start).
+    /// `Busy` if the session limit is reached; `Start` if the program or the runner cannot be started
+    /// or reached; `Ended` after `shutdown`.
     pub async fn create_shell(
         &self,
         mut configuration: ShellConfiguration,
         label: String,
-    ) -> Outcome<ManagedSession> {
+    ) -> Result<ManagedSession> {
         let manager = self.manager.clone();
         configuration.guard = configuration.guard.or_else(|| self.guard.clone());
-        finish(async move {
+        uncancelled(async move {
             let runner = configuration.runner.take();
-            let made = match runner {
+            let created = match runner {
                 None => manager.create_shell(configuration.into(), label).await?,
                 Some(runner) => {
                     let remote = runner.try_into()?;
-                    let made = manager.create_shell_at(&remote, configuration.into(), label);
-                    made.await?
+                    let created = manager.create_shell_at(&remote, configuration.into(), label);
+                    created.await?
                 }
             };
-            Ok(made.into())
+            Ok(created.into())
         })
         .await
     }
 
-    /// Makes a dialogue.
+    /// Starts an agent and adds its session to the list.
     ///
     /// # Errors
     ///
-    /// As [`create_shell`](Self::create_shell), and
-    /// [`BowlineError::Resume`](crate::BowlineError::Resume).
+    /// As `createShell`, and as `Engine.start`.
     pub async fn create_dialogue(
         &self,
         configuration: DialogueConfiguration,
         label: String,
-    ) -> Outcome<ManagedSession> {
+    ) -> Result<ManagedSession> {
         let manager = self.manager.clone();
-        let configuration = self.dialogue_of(configuration)?;
-        finish(async move { Ok(manager.create_dialogue(configuration, label).await?.into()) }).await
+        let configuration = self.with_defaults(configuration)?;
+        uncancelled(async move { Ok(manager.create_dialogue(configuration, label).await?.into()) })
+            .await
     }
 
-    /// Goes on with the last conversation of a session that has ended, in its directory and under
-    /// its name.
+    /// Resumes the last conversation of an ended session under the same id and in the same directory.
     ///
     /// # Errors
     ///
-    /// As [`create_dialogue`](Self::create_dialogue). No conversation was begun.
+    /// As `createDialogue`. If the call fails, no new conversation was started.
     pub async fn resume(
         &self,
         id: String,
         configuration: DialogueConfiguration,
-    ) -> Outcome<ManagedSession> {
+    ) -> Result<ManagedSession> {
         let manager = self.manager.clone();
-        let (id, configuration) = (id.parse()?, self.dialogue_of(configuration)?);
-        finish(async move { Ok(manager.resume(id, configuration).await?.into()) }).await
+        let (id, configuration) = (id.parse()?, self.with_defaults(configuration)?);
+        uncancelled(async move { Ok(manager.resume(id, configuration).await?.into()) }).await
     }
 
-    /// One session, as it is now.
+    /// Returns the current state of a session, or nothing if it is not in the list.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Invalid`](crate::BowlineError::Invalid) when the id is none.
-    pub fn session(&self, id: String) -> Outcome<Option<ManagedSession>> {
+    /// `Invalid` if the id is not valid.
+    pub fn session(&self, id: String) -> Result<Option<ManagedSession>> {
         call(|| Ok(self.manager.get(id.parse()?).map(Into::into)))
     }
 
-    /// Every session, oldest first, as they are now.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn sessions(&self) -> Outcome<Vec<ManagedSession>> {
+    /// Returns the current state of all sessions, oldest first.
+    pub fn sessions(&self) -> Result<Vec<ManagedSession>> {
         call(|| Ok(self.manager.list().into_iter().map(Into::into).collect()))
     }
 
-    /// The handle of a shell of this run.
+    /// Returns the handle of a shell session.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::NotFound`](crate::BowlineError::NotFound),
-    /// [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a dialogue,
-    /// [`BowlineError::Ended`](crate::BowlineError::Ended) in an earlier run.
-    pub fn shell(&self, id: String) -> Outcome<Arc<ShellSession>> {
+    /// `NotFound` if the session is not in the list; `Invalid` if it is a dialogue; `Ended` if it was
+    /// started by an earlier run of the host.
+    pub fn shell(&self, id: String) -> Result<Arc<ShellSession>> {
         call(|| Ok(ShellSession::new(self.manager.shell(id.parse()?)?)))
     }
 
-    /// The handle of a dialogue of this run.
+    /// Returns the handle of a dialogue session.
     ///
     /// # Errors
     ///
-    /// As [`shell`](Self::shell).
-    pub fn dialogue(&self, id: String) -> Outcome<Arc<DialogueSession>> {
+    /// `NotFound` if the session is not in the list; `Invalid` if it is a shell; `Ended` if it was
+    /// started by an earlier run of the host.
+    pub fn dialogue(&self, id: String) -> Result<Arc<DialogueSession>> {
         call(|| Ok(DialogueSession::new(self.manager.dialogue(id.parse()?)?)))
     }
 
-    /// Sends a prompt to a session: typed and submitted in a shell, as a message in a dialogue.
+    /// Sends a prompt to a session: types and submits it in a shell, or sends it to an agent.
     ///
     /// # Errors
     ///
-    /// As [`shell`](Self::shell), and what the dialogue says against it.
-    pub async fn send_prompt(&self, id: String, prompt: String) -> Outcome<ManagerPrompt> {
+    /// As `shell`, and as `DialogueSession.send`.
+    pub async fn send_prompt(&self, id: String, prompt: String) -> Result<ManagerPrompt> {
         let (manager, id) = (self.manager.clone(), id.parse()?);
-        finish(async move {
+        uncancelled(async move {
             Ok(match manager.send_prompt(id, &prompt).await? {
                 core::PromptOutcome::Shell(submission) => ManagerPrompt::Shell {
                     submission: submission.into(),
@@ -371,73 +357,62 @@ impl SessionManager {
         .await
     }
 
-    /// Gives a session another label.
+    /// Changes the label of a session.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::NotFound`](crate::BowlineError::NotFound).
-    pub fn set_label(&self, id: String, label: String) -> Outcome<()> {
+    /// `NotFound` if the session is not in the list.
+    pub fn set_label(&self, id: String, label: String) -> Result<()> {
         call(|| Ok(self.manager.set_label(id.parse()?, label)?))
     }
 
-    /// Ends a session with all that it started, and takes it off the list.
+    /// Terminates a session and its descendants, and removes it from the list.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::NotFound`](crate::BowlineError::NotFound).
-    pub async fn kill(&self, id: String) -> Outcome<KilledSession> {
+    /// `NotFound` if the session is not in the list.
+    pub async fn kill(&self, id: String) -> Result<KilledSession> {
         let (manager, id) = (self.manager.clone(), id.parse()?);
-        finish(async move {
+        uncancelled(async move {
             let killed = manager.kill(id).await?;
             Ok(KilledSession {
-                info: killed.info.into(),
+                session: killed.info.into(),
                 report: killed.report.map(Into::into),
             })
         })
         .await
     }
 
-    /// What all sessions tell from now on, those to come included.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn events(&self) -> Outcome<Arc<SessionEventStream>> {
-        call(|| Ok(SessionEventStream::of(self.manager.subscribe())))
+    /// Returns a stream of the events of all sessions from now on, including sessions that are
+    /// created later.
+    pub fn event_stream(&self) -> Result<Arc<SessionEventStream>> {
+        call(|| Ok(SessionEventStream::new(self.manager.subscribe())))
     }
 
-    /// Waits until the list as it is now is on disk.
+    /// Waits until the current list is written to disk.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Io`](crate::BowlineError::Io).
-    pub async fn flush(&self) -> Outcome<()> {
+    /// `Io` if it cannot be written.
+    pub async fn flush(&self) -> Result<()> {
         let manager = self.manager.clone();
-        finish(async move { Ok(manager.flush().await?) }).await
+        uncancelled(async move { Ok(manager.flush().await?) }).await
     }
 
-    /// Ends every session, all at once, and keeps them in the list. New ones may be made.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub async fn cleanup(&self) -> Outcome<Vec<SessionReport>> {
+    /// Terminates all sessions at once and keeps them in the list. New ones can be created.
+    pub async fn cleanup(&self) -> Result<Vec<SessionReport>> {
         let manager = self.manager.clone();
-        finish(async move { Ok(reports(manager.cleanup().await)) }).await
+        uncancelled(async move { Ok(reports(manager.cleanup().await)) }).await
     }
 
-    /// Makes no more sessions, ends every one, and waits until the list on disk says so.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub async fn shutdown(&self) -> Outcome<ShutdownReport> {
+    /// Terminates all sessions, writes the list to disk and refuses new sessions from then on.
+    pub async fn shutdown(&self) -> Result<ShutdownReport> {
         let manager = self.manager.clone();
-        finish(async move {
+        uncancelled(async move {
             let report = manager.shutdown().await;
             Ok(ShutdownReport {
                 sessions: reports(report.sessions),
-                list_failed: report.list_failed,
+                list_error: report.list_failed,
             })
         })
         .await

@@ -1,7 +1,7 @@
-//! Enums without members that stand for ones of the lifecycle.
+//! Macros for exported enums without fields that have a counterpart in the core.
 
-/// Declares an enum for the hosts and how the lifecycle's own becomes it. An enum that may grow
-/// names the variant that stands for what this version does not know.
+/// Declares an enum and its conversion from the core's. Unknown variants of a core enum that may grow
+/// become the variant after `else`.
 macro_rules! mirror {
     (
         $(#[$doc:meta])*
@@ -27,4 +27,28 @@ macro_rules! mirror {
     };
 }
 
-pub(crate) use mirror;
+/// Declares an enum and its conversion into the core's.
+macro_rules! mirror_into {
+    (
+        $(#[$doc:meta])*
+        $name:ident = $core:path {
+            $( $(#[$variant_doc:meta])* $variant:ident, )*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+        pub enum $name {
+            $( $(#[$variant_doc])* $variant, )*
+        }
+
+        impl From<$name> for $core {
+            fn from(value: $name) -> Self {
+                match value {
+                    $( $name::$variant => Self::$variant, )*
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use {mirror, mirror_into};

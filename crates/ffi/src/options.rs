@@ -1,180 +1,180 @@
-//! What a host can ask of the agent beside what every dialogue needs.
+//! Options of the agent's command line.
 
 use std::sync::Arc;
 
 use crate::core;
+use crate::error::{BowlineError, Result};
+use crate::mirror::mirror_into;
 
-use crate::error::{BowlineError, Outcome};
-
-/// Typed options of the agent's command line. The default leaves every choice to the agent.
+/// Options of the agent's command line. By default every choice is left to the agent.
 #[derive(Clone, Debug, Default, uniffi::Record)]
 pub struct AgentOptions {
-    /// The id of the copy, a fresh UUID, where the conversation is a fork.
+    /// The id of the copy when a conversation is forked: a new UUID.
     #[uniffi(default = None)]
     pub fork_as: Option<String>,
-    /// Resume only up to this message, by its uuid.
+    /// The uuid of the last message to resume. Later ones are dropped.
     #[uniffi(default = None)]
     pub resume_at: Option<String>,
-    /// With `resume_at`: the uuid of the prompt whose turn is dropped; the agent checks it.
+    /// With `resume_at`: the uuid of the prompt whose turn is dropped, which the agent verifies.
     #[uniffi(default = None)]
     pub drop_turn: Option<String>,
-    /// Write nothing about the conversation to disk.
+    /// Whether the agent does not store the conversation.
     #[uniffi(default = false)]
     pub without_persistence: bool,
-    /// Repeat on the output what is written to disk.
+    /// Whether the agent also writes to its output what it stores.
     #[uniffi(default = false)]
     pub mirror: bool,
     /// The model.
     #[uniffi(default = None)]
     pub model: Option<String>,
-    /// Models for when that one is busy, in order.
+    /// Models to use when that one is overloaded, in order.
     #[uniffi(default)]
     pub fallback_models: Vec<String>,
-    /// How hard the model thinks.
+    /// The reasoning effort.
     #[uniffi(default = None)]
     pub effort: Option<Effort>,
-    /// Whether it thinks.
+    /// Whether the model reasons before it answers.
     #[uniffi(default = None)]
     pub thinking: Option<Thinking>,
-    /// The most tokens that it thinks.
+    /// The maximum number of reasoning tokens.
     #[uniffi(default = None)]
     pub max_thinking_tokens: Option<u32>,
     /// The permission mode.
     #[uniffi(default = None)]
     pub permission_mode: Option<String>,
-    /// How far permissions may be left out.
+    /// Whether permission checks can be skipped.
     #[uniffi(default = None)]
     pub skip_permissions: Option<SkipPermissions>,
-    /// Who is asked: `stdio` for the host, or a tool of an MCP server.
+    /// Where permission requests are sent: `stdio` for the host, or a tool of an MCP server.
     #[uniffi(default = None)]
     pub permission_prompt_tool: Option<String>,
-    /// Whether anybody is asked.
+    /// Whether permission requests are sent at all.
     #[uniffi(default = None)]
     pub permission_prompts: Option<PermissionPrompts>,
-    /// Tools that need no permission, as the agent's rules spell them (`Bash(git:*)`).
+    /// Tools that need no permission, as rules of the agent such as `Bash(git:*)`.
     #[uniffi(default)]
     pub allowed_tools: Vec<String>,
-    /// Tools that may not be used.
+    /// Tools that are not available.
     #[uniffi(default)]
     pub disallowed_tools: Vec<String>,
-    /// The built-in tools that there are; none for the default set, an empty list for no tool.
+    /// The built-in tools that are available; the agent's default when absent, none if empty.
     #[uniffi(default = None)]
     pub tools: Option<Vec<String>>,
-    /// MCP servers.
+    /// Configurations of MCP servers.
     #[uniffi(default)]
     pub mcp_configs: Vec<AgentDocument>,
-    /// Use no other MCP servers than these.
+    /// Whether only the MCP servers in `mcp_configs` are used.
     #[uniffi(default = false)]
     pub strict_mcp_config: bool,
-    /// More settings.
+    /// Additional settings.
     #[uniffi(default = None)]
     pub settings: Option<AgentDocument>,
-    /// The places that settings are read from; an empty list reads none.
+    /// The places that settings are read from; none if empty.
     #[uniffi(default = None)]
     pub setting_sources: Option<Vec<SettingSource>>,
-    /// The embedder's policy.
+    /// Policy settings of the embedding program.
     #[uniffi(default = None)]
     pub managed_settings: Option<AgentDocument>,
-    /// Where the project's settings are, if not in the working directory.
+    /// The directory of the project's settings; the working directory when absent.
     #[uniffi(default = None)]
     pub project_config_root: Option<String>,
-    /// In place of the agent's system prompt.
+    /// Replaces the agent's system prompt.
     #[uniffi(default = None)]
     pub system_prompt: Option<AgentText>,
-    /// Behind the agent's system prompt. A resumed conversation keeps the one it was begun with.
+    /// Appended to the agent's system prompt. A resumed conversation keeps its original one.
     #[uniffi(default = None)]
     pub append_system_prompt: Option<AgentText>,
-    /// Behind the system prompt of sub-agents.
+    /// Appended to the system prompt of sub-agents.
     #[uniffi(default = None)]
     pub append_subagent_system_prompt: Option<String>,
-    /// Whether the system prompt is recorded once and kept; the agent does unless told not to.
+    /// Whether the system prompt is stored with the conversation; the agent's default is true.
     #[uniffi(default = None)]
     pub system_prompt_snapshot: Option<bool>,
-    /// Tell what differs from machine to machine in the first message.
+    /// Whether details of the machine are sent in the first message instead of the system prompt.
     #[uniffi(default = false)]
     pub without_dynamic_prompt: bool,
-    /// More folders that the agent may use.
+    /// Additional directories that the agent may use.
     #[uniffi(default)]
     pub add_dirs: Vec<String>,
-    /// Most turns of the model in answer to one prompt.
+    /// The maximum number of model requests for one prompt.
     #[uniffi(default = None)]
     pub max_turns: Option<u32>,
-    /// Tokens for one task.
+    /// The token budget of one task.
     #[uniffi(default = None)]
     pub task_budget: Option<u64>,
-    /// Most US dollars since the agent's start.
+    /// The maximum cost since the agent's start, in US dollars.
     #[uniffi(default = None)]
     pub max_budget_usd: Option<f64>,
     /// The JSON schema of the answer.
     #[uniffi(default = None)]
     pub json_schema: Option<String>,
-    /// The agent definition for this session.
+    /// The agent definition of the session.
     #[uniffi(default = None)]
     pub agent: Option<String>,
-    /// More agent definitions.
+    /// Additional agent definitions.
     #[uniffi(default = None)]
     pub agents: Option<AgentDocument>,
-    /// Folders or archives of plugins.
+    /// Plugins: directories or archives.
     #[uniffi(default)]
     pub plugin_dirs: Vec<String>,
-    /// The same, without their MCP servers.
+    /// Plugins whose MCP servers are not started.
     #[uniffi(default)]
     pub plugin_dirs_without_mcp: Vec<String>,
-    /// Archives of plugins, by URL.
+    /// URLs of plugin archives.
     #[uniffi(default)]
     pub plugin_urls: Vec<String>,
-    /// No hooks, plugins, MCP discovery or memory files; an API key only.
+    /// Whether to run without hooks, plugins, MCP discovery and memory files, with an API key only.
     #[uniffi(default = false)]
     pub bare: bool,
-    /// Nothing that is customised.
+    /// Whether to run without any customisation.
     #[uniffi(default = false)]
     pub safe_mode: bool,
-    /// No tools that run commands, and no settings of user or project.
+    /// Whether to run without tools that run commands and without user and project settings.
     #[uniffi(default = false)]
     pub restricted: bool,
-    /// Debug messages of these categories; an empty text for all.
+    /// The categories of debug messages to write; all if empty.
     #[uniffi(default = None)]
     pub debug: Option<String>,
     /// The file for debug messages.
     #[uniffi(default = None)]
     pub debug_file: Option<String>,
-    /// The session's name for people.
+    /// The display name of the session.
     #[uniffi(default = None)]
     pub name: Option<String>,
-    /// A git worktree for this session, by name.
+    /// The name of a git worktree to create for the session.
     #[uniffi(default = None)]
     pub worktree: Option<String>,
-    /// No skills and no slash commands.
+    /// Whether skills and slash commands are disabled.
     #[uniffi(default = false)]
     pub without_slash_commands: bool,
-    /// Beta headers of the API.
+    /// Beta headers for the API.
     #[uniffi(default)]
     pub betas: Vec<String>,
-    /// Files to fetch at the start, as `id:relative-path`.
+    /// Files to download at the start, as `id:relative-path`.
     #[uniffi(default)]
     pub files: Vec<String>,
-    /// Stream each message as it is written.
+    /// Whether messages are streamed while the model writes them.
     #[uniffi(default = false)]
     pub partial_messages: bool,
-    /// Repeat the host's messages on the output.
+    /// Whether the agent echoes the host's messages.
     #[uniffi(default = false)]
     pub replay_user_messages: bool,
-    /// Pass on what sub-agents say.
+    /// Whether the text of sub-agents is included in the output.
     #[uniffi(default = false)]
     pub forward_subagent_text: bool,
-    /// Tell of every hook on the output.
+    /// Whether hook executions are included in the output.
     #[uniffi(default = false)]
     pub hook_events: bool,
-    /// Suggest the next prompt after each turn.
+    /// Whether the agent suggests a next prompt after each turn.
     #[uniffi(default = None)]
     pub prompt_suggestions: Option<bool>,
-    /// Do nothing before the host has said `initialize`.
+    /// Whether the agent waits for the `initialize` request.
     #[uniffi(default = false)]
     pub await_initialize: bool,
-    /// Arguments in front of all others, as they are.
+    /// Arguments before all others.
     #[uniffi(default)]
     pub leading_args: Vec<String>,
-    /// Arguments behind all others but the prompt, as they are.
+    /// Arguments after all others except the prompt.
     #[uniffi(default)]
     pub trailing_args: Vec<String>,
 }
@@ -182,17 +182,17 @@ pub struct AgentOptions {
 /// A JSON document for the agent.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum AgentDocument {
-    /// JSON in the argument itself, which every user of the machine can read.
+    /// JSON in an argument, which every user of the machine can read.
     Json {
         /// The document.
         json: String,
     },
-    /// A file of the host's.
+    /// A file of the host.
     File {
-        /// Its path.
+        /// The path.
         path: String,
     },
-    /// A document that nobody else can open: for secrets.
+    /// JSON in a temporary file that other users cannot read: for secrets.
     Private {
         /// The document.
         json: String,
@@ -202,94 +202,78 @@ pub enum AgentDocument {
 /// A text for the agent.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum AgentText {
-    /// In the argument itself.
+    /// Text in an argument, which every user of the machine can read.
     Inline {
         /// The text.
         text: String,
     },
-    /// A file of the host's.
+    /// A file of the host.
     File {
-        /// Its path.
+        /// The path.
         path: String,
     },
 }
 
-/// How hard the model thinks.
-#[derive(Clone, Copy, Debug, uniffi::Enum)]
-pub enum Effort {
-    /// `low`.
-    Low,
-    /// `medium`.
-    Medium,
-    /// `high`.
-    High,
-    /// `xhigh`.
-    ExtraHigh,
-    /// `max`.
-    Max,
+mirror_into! {
+    /// The reasoning effort of the model.
+    Effort = core::Effort {
+        /// `low`.
+        Low,
+        /// `medium`.
+        Medium,
+        /// `high`.
+        High,
+        /// `xhigh`.
+        ExtraHigh,
+        /// `max`.
+        Max,
+    }
 }
 
-/// Whether the model thinks.
-#[derive(Clone, Copy, Debug, uniffi::Enum)]
-pub enum Thinking {
-    /// `enabled`.
-    Enabled,
-    /// `adaptive`.
-    Adaptive,
-    /// `disabled`.
-    Disabled,
+mirror_into! {
+    /// Whether the model reasons before it answers.
+    Thinking = core::Thinking {
+        /// `enabled`.
+        Enabled,
+        /// `adaptive`.
+        Adaptive,
+        /// `disabled`.
+        Disabled,
+    }
 }
 
-/// How far permissions may be left out.
-#[derive(Clone, Copy, Debug, uniffi::Enum)]
-pub enum SkipPermissions {
-    /// Not at all.
-    Never,
-    /// The host may switch to it later.
-    Allowed,
-    /// From the start. The agent refuses it to root.
-    Now,
+mirror_into! {
+    /// Whether permission checks can be skipped.
+    SkipPermissions = core::SkipPermissions {
+        /// They cannot.
+        Never,
+        /// The host may switch to that mode later.
+        Allowed,
+        /// They are skipped from the start. The agent refuses this as root.
+        Now,
+    }
 }
 
-/// Who answers when the agent must ask.
-#[derive(Clone, Copy, Debug, uniffi::Enum)]
-pub enum PermissionPrompts {
-    /// The host, or the permission tool.
-    Host,
-    /// Nobody: what would ask is denied.
-    Nobody,
+mirror_into! {
+    /// Where permission requests go.
+    PermissionPrompts = core::PermissionPrompts {
+        /// To the host, or to the permission tool.
+        Host,
+        /// Nowhere: whatever needs permission is denied.
+        Nobody,
+    }
 }
 
-/// A place that the agent reads settings from.
-#[derive(Clone, Copy, Debug, uniffi::Enum)]
-pub enum SettingSource {
-    /// The user's.
-    User,
-    /// The project's.
-    Project,
-    /// The project's on this machine.
-    Local,
-}
-
-/// Enums whose variants have the same names on both sides.
-macro_rules! same {
-    ($($name:ident { $($variant:ident),* })*) => {
-        $(impl From<$name> for core::$name {
-            fn from(value: $name) -> Self {
-                match value {
-                    $($name::$variant => Self::$variant,)*
-                }
-            }
-        })*
-    };
-}
-
-same! {
-    Effort { Low, Medium, High, ExtraHigh, Max }
-    Thinking { Enabled, Adaptive, Disabled }
-    SkipPermissions { Never, Allowed, Now }
-    PermissionPrompts { Host, Nobody }
-    SettingSource { User, Project, Local }
+mirror_into! {
+    /// A place that the agent reads settings from.
+    SettingSource = core::SettingSource {
+        /// The user's settings.
+        User,
+        /// The project's settings.
+        Project,
+        /// The project's settings on this machine.
+        Local,
+    }
 }
 
 impl From<AgentText> for core::AgentText {
@@ -301,36 +285,34 @@ impl From<AgentText> for core::AgentText {
     }
 }
 
-fn document(document: Option<AgentDocument>) -> Outcome<Option<core::AgentDocument>> {
-    let Some(document) = document else {
-        return Ok(None);
-    };
-    Ok(Some(match document {
-        AgentDocument::Json { json } => core::AgentDocument::Json(json),
-        AgentDocument::File { path } => core::AgentDocument::File(path.into()),
-        AgentDocument::Private { json } => {
-            let file = core::PrivateFile::new(json.as_bytes());
-            let file = file.map_err(|error| BowlineError::Io {
-                reason: format!("write a private document: {error}, check the temporary folder"),
-            })?;
-            core::AgentDocument::Private(Arc::new(file))
-        }
-    }))
+impl TryFrom<AgentDocument> for core::AgentDocument {
+    type Error = BowlineError;
+
+    fn try_from(document: AgentDocument) -> Result<Self> {
+        Ok(match document {
+            AgentDocument::Json { json } => Self::Json(json),
+            AgentDocument::File { path } => Self::File(path.into()),
+            AgentDocument::Private { json } => {
+                let file = core::PrivateFile::new(json.as_bytes());
+                let file = file.map_err(|error| BowlineError::Io {
+                    reason: format!(
+                        "write a temporary file: {error}; check the temporary directory"
+                    ),
+                })?;
+                Self::Private(Arc::new(file))
+            }
+        })
+    }
 }
 
-fn documents(all: Vec<AgentDocument>) -> Outcome<Vec<core::AgentDocument>> {
-    let each = all.into_iter().map(|it| document(Some(it)));
-    Ok(each
-        .collect::<Outcome<Vec<_>>>()?
-        .into_iter()
-        .flatten()
-        .collect())
+fn document(document: Option<AgentDocument>) -> Result<Option<core::AgentDocument>> {
+    document.map(TryInto::try_into).transpose()
 }
 
 impl TryFrom<AgentOptions> for core::AgentOptions {
     type Error = BowlineError;
 
-    fn try_from(it: AgentOptions) -> Outcome<Self> {
+    fn try_from(it: AgentOptions) -> Result<Self> {
         Ok(Self {
             fork_as: it.fork_as,
             resume_at: it.resume_at,
@@ -349,7 +331,11 @@ impl TryFrom<AgentOptions> for core::AgentOptions {
             allowed_tools: it.allowed_tools,
             disallowed_tools: it.disallowed_tools,
             tools: it.tools,
-            mcp_configs: documents(it.mcp_configs)?,
+            mcp_configs: it
+                .mcp_configs
+                .into_iter()
+                .map(TryInto::try_into)
+                .collect::<Result<_>>()?,
             strict_mcp_config: it.strict_mcp_config,
             settings: document(it.settings)?,
             setting_sources: it

@@ -1,59 +1,59 @@
-//! How sessions end.
+//! How processes and sessions end.
 
 use crate::core;
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct ExitView {
-    /// Its exit code, if it ended by itself.
+    /// The exit code, if the process exited by itself.
     pub code: Option<i32>,
-    /// The signal that ended it, as the platform counts them.
+    /// The number of the signal that ended the process.
     pub signal: Option<i32>,
-    /// Whether it was killed because memory had run out, as far as the system tells.
+    /// Whether the kernel killed the process for lack of memory, as far as known.
     pub is_out_of_memory: bool,
-    /// Whether its streams came to their own end, so that nothing can be missing.
+    /// Whether all output was read to its end.
     pub is_drained: bool,
 }
 
-/// What was killed, and whether anything survived.
+/// The result of terminating a process and its descendants.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct TerminationView {
-    /// Processes that were killed.
+    /// The ids of the processes that were killed.
     pub killed: Vec<u32>,
-    /// Processes that were still there in the end.
+    /// The ids of the processes that could not be killed.
     pub survivors: Vec<u32>,
-    /// How tightly the processes were held: `group`, `subreaper` or `cgroup`.
+    /// The process containment: `group`, `subreaper` or `cgroup`.
     pub level: String,
-    /// How long it took, in milliseconds.
-    pub took_ms: u64,
+    /// How long the termination took, in milliseconds.
+    pub duration_ms: u64,
 }
 
-/// What an agent wrote to standard error.
+/// The standard error output of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct StderrView {
-    /// The text; where bytes are missing, a line says how many.
+    /// The text. A line in it gives the number of bytes that were dropped at that point.
     pub text: String,
-    /// Bytes that the agent wrote.
+    /// The number of bytes that the agent wrote.
     pub written: u64,
-    /// Bytes of these that were not kept.
+    /// How many of them were dropped.
     pub dropped: u64,
 }
 
-/// How a dialogue ended.
+/// How a dialogue session ended.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
-pub struct Ended {
+pub struct DialogueEnd {
     /// How the agent's process ended.
     pub exit: ExitView,
-    /// Whether the host had asked for it.
+    /// Whether the host ended the session.
     pub is_expected: bool,
-    /// The end in words.
+    /// A description of the end.
     pub reason: String,
-    /// What was killed, and whether anything survived.
+    /// What was terminated.
     pub report: TerminationView,
-    /// What the agent wrote to standard error.
+    /// The agent's standard error output.
     pub stderr: StderrView,
-    /// Why the recording is not whole, if one was asked for and it is not.
-    pub recording_failed: Option<String>,
+    /// Why the recording is incomplete, if it is.
+    pub recording_error: Option<String>,
 }
 
 pub(crate) const fn code_and_signal(status: core::ExitStatus) -> (Option<i32>, Option<i32>) {
@@ -64,6 +64,7 @@ pub(crate) const fn code_and_signal(status: core::ExitStatus) -> (Option<i32>, O
     }
 }
 
+/// Converts a duration to milliseconds, saturating.
 pub(crate) fn millis(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -84,26 +85,26 @@ impl From<core::TerminationReport> for TerminationView {
     fn from(report: core::TerminationReport) -> Self {
         Self {
             level: report.level.to_string(),
-            took_ms: millis(report.took),
+            duration_ms: millis(report.took),
             killed: report.killed,
             survivors: report.survivors,
         }
     }
 }
 
-impl From<core::Ended> for Ended {
-    fn from(ended: core::Ended) -> Self {
+impl From<core::Ended> for DialogueEnd {
+    fn from(end: core::Ended) -> Self {
         Self {
-            exit: ended.exit.into(),
-            is_expected: ended.expected,
-            reason: ended.reason,
-            report: ended.report.into(),
+            exit: end.exit.into(),
+            is_expected: end.expected,
+            reason: end.reason,
+            report: end.report.into(),
             stderr: StderrView {
-                text: ended.stderr.text,
-                written: ended.stderr.written,
-                dropped: ended.stderr.dropped,
+                text: end.stderr.text,
+                written: end.stderr.written,
+                dropped: end.stderr.dropped,
             },
-            recording_failed: ended.recording_failed,
+            recording_error: end.recording_failed,
         }
     }
 }

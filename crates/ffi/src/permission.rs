@@ -1,130 +1,129 @@
 //! Permission requests and their answers.
 
 use crate::core;
-
 use crate::mirror::mirror;
 
-/// A permission request and what became of it.
+/// A permission request and its answer.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct PermissionRecord {
-    /// Names the request; the agent chose it.
+    /// The request's id, chosen by the agent.
     pub request_id: String,
-    /// The call that it is about.
+    /// The id of the tool call that needs permission.
     pub tool_use_id: Option<String>,
-    /// The tool.
+    /// The tool's name.
     pub tool_name: String,
-    /// The sub-agent that asks; absent on the main thread.
+    /// The id of the sub-agent that sent the request; absent on the main thread.
     pub agent_id: Option<String>,
-    /// What kind of answer is wanted.
+    /// The kind of answer that the request expects.
     pub kind: PermissionKind,
-    /// The tool's arguments, a JSON object. Empty once the request is closed.
+    /// The tool's arguments as a JSON object. Empty once the request is closed.
     pub input: String,
-    /// Rules that would make the request needless, a JSON array.
+    /// Rules that would make the request unnecessary, a JSON array.
     pub suggestions: Option<String>,
-    /// When it was asked, in milliseconds since 1970.
+    /// When the request arrived, in milliseconds since 1970.
     pub asked_at_ms: u64,
-    /// What became of it.
+    /// The state of the request.
     pub state: RequestState,
-    /// Who answered, if he gave a name.
+    /// The name of the person or program that answered, if given.
     pub answered_by: Option<String>,
-    /// Whether the answer was yes.
+    /// Whether the tool was allowed; absent without an answer.
     pub is_allowed: Option<bool>,
 }
 
 mirror! {
-    /// What became of a permission request.
+    /// The state of a permission request.
     RequestState = core::RequestState, else Orphaned {
-        /// It waits for an answer.
+        /// The request waits for an answer.
         Open,
         /// The host answered.
         Answered,
-        /// The agent took it back.
+        /// The agent cancelled the request.
         Withdrawn,
-        /// Nobody answered in time, or its turn was given up.
+        /// The request timed out, or its turn was interrupted.
         Expired,
-        /// The agent ended before an answer.
+        /// The agent exited before an answer.
         Orphaned,
     }
 }
 
-/// What kind of answer a request wants.
+/// The kind of answer that a permission request expects.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum PermissionKind {
-    /// May a tool run?
+    /// Whether a tool may run.
     Tool,
-    /// Questions to the user.
+    /// Answers to questions.
     Questions {
         /// The questions.
         questions: Vec<Question>,
     },
-    /// A plan that wants approval.
+    /// Approval of a plan.
     Plan {
         /// The plan, in Markdown.
         plan: String,
     },
 }
 
-/// One question to the user.
+/// A question to the user.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct Question {
-    /// What is asked. Answers name it by this text.
+    /// The question's text, which also identifies it in `QuestionAnswer`.
     pub question: String,
-    /// The question in a word or two.
+    /// A heading of a word or two.
     pub header: String,
-    /// What can be chosen; words of one's own are an answer too.
+    /// The options. Free text is also a valid answer.
     pub options: Vec<QuestionOption>,
-    /// Whether several options can be chosen; their labels are joined by a comma and a space.
+    /// Whether several options can be chosen. Their labels are joined by a comma and a space.
     pub is_multi_select: bool,
 }
 
-/// One option of a question.
+/// An option of a question.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct QuestionOption {
-    /// The answer.
+    /// The label, which is the answer.
     pub label: String,
-    /// What it means.
+    /// An explanation of the option.
     pub description: String,
 }
 
-/// The answer to one question.
+/// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct QuestionAnswer {
     /// The question's text.
     pub question: String,
-    /// What was chosen.
+    /// The chosen label, or free text.
     pub answer: String,
 }
 
 /// An answer to a permission request.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum PermissionAnswer {
-    /// The tool may run.
+    /// Allows the tool.
     Allow {
-        /// Other arguments than the model's, a JSON object; the model's own when absent.
+        /// Replaces the tool's arguments, a JSON object; the model's own when absent.
         updated_input: Option<String>,
-        /// Rules to remember, a JSON array.
+        /// Permission rules to remember, a JSON array.
         updated_permissions: Option<String>,
     },
-    /// The tool may not run.
+    /// Denies the tool.
     Deny {
-        /// What the model is told.
+        /// The reason, for the model.
         reason: String,
-        /// End the turn as well.
+        /// Whether to end the turn as well.
         interrupt: bool,
     },
-    /// The answers to questions.
+    /// Answers questions.
     Answers {
-        /// One for each question.
+        /// One answer for each question.
         answers: Vec<QuestionAnswer>,
     },
-    /// The plan is to be carried out.
+    /// Approves a plan.
     ApprovePlan {
-        /// The permission mode that holds from then on; the agent's own choice when absent.
+        /// The permission mode from then on; the agent's choice when absent.
         mode: Option<String>,
     },
-    /// The plan is to be made again.
+    /// Rejects a plan.
     RejectPlan {
-        /// What is wrong with it; the model is told.
+        /// The feedback, for the model.
         feedback: String,
     },
 }

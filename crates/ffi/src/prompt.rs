@@ -1,29 +1,29 @@
-//! Prompts, what becomes of them, and interrupts.
+//! Prompts, their receipts, and interrupts.
 
 use std::sync::Arc;
 
+use crate::cancellation::{Cancellation, cancellable};
 use crate::core;
+use crate::counters::ObjectKind;
+use crate::error::Result;
+use crate::mirror::{mirror, mirror_into};
+use crate::runtime::{Tracked, abortable, call};
 
-use crate::cancellation::{Cancellation, unless};
-use crate::counters::Kind;
-use crate::error::Outcome;
-use crate::runtime::{Held, call, wait};
-
-/// What the user says.
+/// A prompt.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct Prompt {
-    /// Its parts, in order.
+    /// The parts of the prompt, in order.
     pub parts: Vec<PromptPart>,
-    /// Names it; a fresh UUID when absent.
+    /// The prompt's UUID; a new one when absent.
     #[uniffi(default = None)]
     pub uuid: Option<String>,
-    /// When the agent should take it up.
+    /// When the agent handles the prompt.
     #[uniffi(default = None)]
     pub priority: Option<Priority>,
-    /// Take a leading slash for a text and not for a command.
+    /// Whether a leading slash is text and not a command.
     #[uniffi(default = false)]
     pub is_verbatim: bool,
-    /// Add it to the conversation without an answer.
+    /// Whether to add the prompt to the conversation without an answer.
     #[uniffi(default = false)]
     pub is_append_only: bool,
 }
@@ -31,112 +31,114 @@ pub struct Prompt {
 /// A part of a prompt.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum PromptPart {
-    /// A text.
+    /// Text.
     Text {
         /// The text.
         text: String,
     },
     /// An image.
     Image {
-        /// Where it is.
+        /// The image's data.
         source: SourceData,
     },
     /// A document.
     Document {
-        /// Where it is.
+        /// The document's data.
         source: SourceData,
-        /// Its title.
+        /// The document's title.
         title: Option<String>,
     },
 }
 
-/// Where an image or a document is.
+/// The data of an image or a document.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum SourceData {
-    /// Here, in base 64.
+    /// Inline bytes.
     Base64 {
-        /// Such as `image/png`.
+        /// The media type, such as `image/png`.
         media_type: String,
-        /// The bytes in base 64.
+        /// The bytes in Base64.
         data: String,
     },
-    /// Here, as a text.
+    /// Inline text.
     Text {
         /// The text.
         text: String,
     },
-    /// At an address that the API fetches.
+    /// A URL that the API fetches.
     Url {
-        /// The address.
+        /// The URL.
         url: String,
     },
 }
 
-/// When the agent should take up a prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
-pub enum Priority {
-    /// At once: the running turn is pre-empted.
-    Now,
-    /// Next.
-    Next,
-    /// Behind what waits already.
-    Later,
+mirror_into! {
+    /// When the agent handles a prompt.
+    Priority = core::Priority {
+        /// At once, interrupting the current turn.
+        Now,
+        /// Before other waiting prompts.
+        Next,
+        /// After other waiting prompts.
+        Later,
+    }
 }
 
-/// How far a prompt has come. It only moves forward.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
-pub enum ReceiptState {
-    /// The session has taken it.
-    Accepted,
-    /// The kernel has taken its line.
-    Written,
-    /// The agent has repeated it: it is in the conversation.
-    Echoed,
-    /// A turn about it runs.
-    Started,
-    /// A turn about it has ended; the result says how.
-    Answered,
-    /// It was answered together with a later one.
-    Merged,
-    /// The agent knows its uuid from an earlier run: it repeats the prompt and does not answer it.
-    Duplicate,
-    /// The agent gave it up unanswered.
-    Cancelled,
-    /// The process ended before the agent said what became of it.
-    Unknown,
+mirror! {
+    /// The state of a prompt. It only moves forward.
+    ReceiptState = core::ReceiptState, else Unknown {
+        /// The session has queued the prompt.
+        Accepted,
+        /// The prompt was written to the agent's input.
+        Written,
+        /// The agent has echoed the prompt: it is part of the conversation.
+        Echoed,
+        /// A turn about the prompt is running.
+        Started,
+        /// A turn about the prompt has ended.
+        Answered,
+        /// The prompt was answered together with a later one.
+        Merged,
+        /// The agent knows the prompt's UUID from an earlier run and does not answer it again.
+        Duplicate,
+        /// The agent cancelled the prompt.
+        Cancelled,
+        /// The process ended before the prompt's state was known.
+        Unknown,
+    }
 }
 
-/// How much an interrupt stops.
+/// What an interrupt stops.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum InterruptScope {
-    /// The running turn. Prompts that wait run right after it.
+    /// The current turn. Waiting prompts are handled next.
     Turn,
-    /// The running turn and the prompts that wait.
+    /// The current turn and the waiting prompts.
     TurnAndQueued,
-    /// The running turn, and the background tasks that are open then.
+    /// The current turn and the background tasks that are open.
     TurnAndTasks,
-    /// One task. The turn goes on.
+    /// One background task. The turn continues.
     OneTask {
-        /// Its `task_id`.
+        /// The task's `task_id`.
         task_id: String,
     },
 }
 
-/// What an interrupt has stopped.
+/// What an interrupt stopped.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
-pub struct Interrupted {
-    /// Prompts that wait still, by uuid.
+pub struct InterruptReport {
+    /// The UUIDs of the prompts that still wait.
     pub still_queued: Vec<String>,
-    /// Prompts that were given up, by uuid.
+    /// The UUIDs of the prompts that were cancelled.
     pub cancelled: Vec<String>,
-    /// Tasks that were asked to end, by id.
+    /// The ids of the tasks that were asked to stop.
     pub tasks: Vec<String>,
 }
 
-/// What becomes of one prompt.
+/// Tracks the state of one prompt.
 #[derive(uniffi::Object)]
 pub struct Receipt {
-    receipt: Held<core::Receipt>,
+    receipt: Tracked<core::Receipt>,
 }
 
 impl std::fmt::Debug for Receipt {
@@ -150,65 +152,39 @@ impl std::fmt::Debug for Receipt {
 impl Receipt {
     pub(crate) fn new(receipt: core::Receipt) -> Arc<Self> {
         Arc::new(Self {
-            receipt: Held::new(Kind::Receipt, receipt),
+            receipt: Tracked::new(ObjectKind::Receipt, receipt),
         })
     }
 }
 
 #[uniffi::export]
 impl Receipt {
-    /// The prompt's uuid.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn uuid(&self) -> Outcome<String> {
+    /// Returns the prompt's UUID.
+    pub fn uuid(&self) -> Result<String> {
         call(|| Ok(self.receipt.uuid().to_owned()))
     }
 
-    /// How far the prompt has come.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn state(&self) -> Outcome<ReceiptState> {
+    /// Returns the prompt's current state.
+    pub fn state(&self) -> Result<ReceiptState> {
         call(|| Ok(self.receipt.state().into()))
     }
 
-    /// Waits until the prompt has come at least this far, or will not come further; gives where it
-    /// stands.
+    /// Waits until the prompt reaches `state` or its final state, and returns the state it is in.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Cancelled`](crate::BowlineError::Cancelled).
+    /// `Cancelled` if `cancellation` is cancelled. The prompt is not affected.
     #[uniffi::method(default(cancellation = None))]
-    pub async fn reached(
+    pub async fn wait_for(
         &self,
         state: ReceiptState,
         cancellation: Option<Arc<Cancellation>>,
-    ) -> Outcome<ReceiptState> {
+    ) -> Result<ReceiptState> {
         let mut receipt = core::Receipt::clone(&self.receipt);
-        wait(unless(cancellation, async move {
+        abortable(cancellable(cancellation, async move {
             Ok(receipt.reached(state.into()).await.into())
         }))
         .await
-    }
-}
-
-impl From<core::ReceiptState> for ReceiptState {
-    fn from(state: core::ReceiptState) -> Self {
-        use core::ReceiptState as Core;
-        match state {
-            Core::Accepted => Self::Accepted,
-            Core::Written => Self::Written,
-            Core::Echoed => Self::Echoed,
-            Core::Started => Self::Started,
-            Core::Answered => Self::Answered,
-            Core::Merged => Self::Merged,
-            Core::Duplicate => Self::Duplicate,
-            Core::Cancelled => Self::Cancelled,
-            _ => Self::Unknown,
-        }
     }
 }
 
@@ -239,7 +215,7 @@ impl From<InterruptScope> for core::InterruptScope {
     }
 }
 
-impl From<core::Interrupted> for Interrupted {
+impl From<core::Interrupted> for InterruptReport {
     fn from(it: core::Interrupted) -> Self {
         Self {
             still_queued: it.still_queued,
@@ -254,11 +230,7 @@ impl From<Prompt> for core::Prompt {
         Self {
             parts: prompt.parts.into_iter().map(Into::into).collect(),
             uuid: prompt.uuid,
-            priority: prompt.priority.map(|priority| match priority {
-                Priority::Now => core::Priority::Now,
-                Priority::Next => core::Priority::Next,
-                Priority::Later => core::Priority::Later,
-            }),
+            priority: prompt.priority.map(Into::into),
             verbatim: prompt.is_verbatim,
             append_only: prompt.is_append_only,
         }

@@ -1,55 +1,53 @@
-//! Every terminal of this process that holds an agent or a shell.
+//! The terminals and totals of this process.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::core;
-
 use crate::events::ConnectionView;
 use crate::outcome::{code_and_signal, millis};
 use crate::permission::PermissionRecord;
 
-/// A terminal that lives.
+/// A running terminal of this process.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct TerminalEntry {
-    /// Names it, in every list and every event.
+    /// The terminal's id. For a dialogue this is the session's id.
     pub id: String,
-    /// What it is for: `agent-dialogue`, `shell` or `executor`.
+    /// The terminal's purpose: `agent-dialogue`, `shell` or `executor`.
     pub tag: String,
-    /// The child's process id on its own machine.
+    /// The process id on the machine that the process runs on.
     pub pid: Option<u32>,
-    /// How tightly its processes are held: `group`, `subreaper` or `cgroup`; absent for a terminal of
-    /// the host's own.
+    /// The process containment: `group`, `subreaper` or `cgroup`; absent for a terminal of the host.
     pub containment: Option<String>,
-    /// When it was started, in milliseconds since 1970.
+    /// When the terminal was started, in milliseconds since 1970.
     pub started_ms: u64,
-    /// How the link to the child's machine stands.
+    /// The connection to the machine that the process runs on.
     pub connection: ConnectionView,
 }
 
-/// How a terminal ended.
+/// How a terminal of this process ended.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct TombstoneEntry {
-    /// Its name.
+    /// The terminal's id.
     pub id: String,
-    /// What it was for.
+    /// The terminal's purpose.
     pub tag: String,
-    /// The child's process id on its own machine; it may name another process by now.
+    /// The process id, which the system may have reused since.
     pub pid: Option<u32>,
-    /// When it was started, in milliseconds since 1970.
+    /// When the terminal was started, in milliseconds since 1970.
     pub started_ms: u64,
-    /// When it ended, in milliseconds since 1970.
+    /// When the terminal ended, in milliseconds since 1970.
     pub ended_ms: u64,
-    /// The child's exit code.
+    /// The exit code.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the process.
     pub signal: Option<i32>,
-    /// Whether the host had asked for it.
+    /// Whether the host ended the terminal.
     pub is_expected: bool,
-    /// The end in words.
+    /// A description of the end.
     pub reason: String,
 }
 
-/// A permission request and the session that asks.
+/// A permission request and its session.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct SessionPermission {
     /// The session's id.
@@ -58,50 +56,50 @@ pub struct SessionPermission {
     pub record: PermissionRecord,
 }
 
-/// What all sessions of this process have done since it began.
+/// Totals over all sessions since the process started.
 #[derive(Clone, Copy, Debug, PartialEq, uniffi::Record)]
 pub struct MetricsView {
-    /// Terminals that live.
+    /// Running terminals.
     pub terminals: u64,
-    /// Dialogues among them.
+    /// Running terminals that are dialogues.
     pub dialogues: u64,
-    /// Permission requests that wait for an answer.
+    /// Open permission requests.
     pub open_permissions: u64,
     /// Terminals that were started.
     pub started: u64,
-    /// Terminals that have ended.
+    /// Terminals that ended.
     pub ended: u64,
     /// Terminals that ended without being asked to.
     pub unexpected_ends: u64,
-    /// Dialogues that were started to go on with a conversation.
+    /// Dialogues that resumed a conversation.
     pub restarts: u64,
-    /// Turns of dialogues that have ended.
+    /// Turns that ended.
     pub turns: u64,
-    /// Tokens sent to models.
+    /// Input tokens.
     pub input_tokens: u64,
-    /// Tokens received from models.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Tokens read from models' caches.
+    /// Tokens read from prompt caches.
     pub cache_read_tokens: u64,
-    /// Tokens written to models' caches.
+    /// Tokens written to prompt caches.
     pub cache_creation_tokens: u64,
-    /// Cost in US dollars, as the agents tell it.
+    /// The cost in US dollars, as reported by the agents.
     pub cost_usd: f64,
     /// Bytes of the agents' output.
     pub output_bytes: u64,
     /// Bytes of the agents' standard error.
     pub error_bytes: u64,
-    /// Permission requests that were asked.
+    /// Permission requests.
     pub permissions: u64,
-    /// Events that subscribers were too slow for.
+    /// Events that were dropped because a subscriber was too slow.
     pub lagged: u64,
-    /// Times that a watchdog has looked for life.
+    /// Probes of the watchdogs.
     pub inquiries: u64,
-    /// Agents that a watchdog has ended.
+    /// Agents that a watchdog terminated.
     pub timeouts: u64,
 }
 
-fn since_1970(time: SystemTime) -> u64 {
+fn unix_millis(time: SystemTime) -> u64 {
     millis(time.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
@@ -113,7 +111,7 @@ impl From<core::RegisteredTerminal> for TerminalEntry {
             tag: it.tag.to_string(),
             pid: it.pid,
             containment: it.containment.map(|it| it.to_string()),
-            started_ms: since_1970(it.started),
+            started_ms: unix_millis(it.started),
         }
     }
 }
@@ -125,8 +123,8 @@ impl From<core::Tombstone> for TombstoneEntry {
             id: it.id.to_string(),
             tag: it.tag.to_string(),
             pid: it.pid,
-            started_ms: since_1970(it.started),
-            ended_ms: since_1970(it.ended),
+            started_ms: unix_millis(it.started),
+            ended_ms: unix_millis(it.ended),
             code,
             signal,
             is_expected: it.expected,

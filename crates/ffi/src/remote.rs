@@ -1,59 +1,56 @@
-//! Agents at a runner, on this machine or another one.
+//! The address and credentials of a runner.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::core;
-use crate::core::{CredentialsProvider, NoToken, Token};
+use crate::core::{self, CredentialsProvider, NoToken, Token};
+use crate::error::{BowlineError, Result};
 
-use crate::error::{BowlineError, Outcome};
-
-/// A runner, and how to get to it. Holds no connection.
+/// The address of a runner, the credentials for it and how to connect. Opens no connection.
 #[derive(Clone, uniffi::Record)]
 pub struct RunnerConfiguration {
-    /// Where it is: `http://`, `https://` or `unix:`, without a token.
+    /// The runner's URL: `http://`, `https://` or `unix:`.
     pub url: String,
-    /// What it lets us in for; none is needed for a socket that knows its callers.
+    /// The token. Not needed for a Unix socket of the same user.
     #[uniffi(default = None)]
     pub token: Option<String>,
-    /// A file with the token, read anew for each connection; `token` counts before it.
+    /// A file that contains the token, read for each connection. Ignored if `token` is set.
     #[uniffi(default = None)]
     pub token_file: Option<String>,
-    /// Gives tokens for each connection; it counts before the other two.
+    /// Provides a token for each connection. Takes precedence over `token` and `token_file`.
     #[uniffi(default = None)]
-    pub tokens: Option<Arc<dyn TokenProvider>>,
-    /// The SHA-256 of each certificate in DER that the runner may show, in hexadecimal digits; when
-    /// absent, it needs one for its name from an authority that browsers trust.
+    pub token_provider: Option<Arc<dyn TokenProvider>>,
+    /// The SHA-256 digests, in hexadecimal digits, of the DER certificates to accept; when absent, the
+    /// certificate must be valid for the host name and issued by a public authority.
     #[uniffi(default = None)]
     pub certificates: Option<Vec<String>>,
-    /// How we prove who we are, to a runner that lets nobody in without a certificate.
+    /// The client certificate, for a runner that requires one.
     #[uniffi(default = None)]
     pub identity: Option<ClientIdentity>,
-    /// Reach another machine without TLS: for networks that are encrypted themselves.
+    /// Whether to connect to another machine without TLS, for networks that are encrypted themselves.
     #[uniffi(default = false)]
-    pub is_unprotected: bool,
-    /// How long a lost link is tried for before it is given up, in milliseconds; ten minutes when
-    /// absent.
+    pub allow_clear_text: bool,
+    /// How long to retry after a lost connection, in milliseconds; ten minutes when absent.
     #[uniffi(default = None)]
-    pub patience_ms: Option<u64>,
-    /// Who we are, for people who look at the runner's list.
+    pub reconnect_timeout_ms: Option<u64>,
+    /// The name of this client in the runner's list.
     #[uniffi(default = None)]
-    pub client: Option<String>,
+    pub client_name: Option<String>,
 }
 
-/// How we prove who we are (mutual TLS). Both files are read for each connection, so that a renewed
-/// certificate is shown from then on.
+/// A client certificate for mutual TLS. Both files are read for each connection, so that a renewed
+/// certificate is used from then on.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct ClientIdentity {
-    /// A file with our certificate, and with those between it and the authority that the runner
-    /// knows, in PEM.
+    /// The path of a PEM file with the certificate, followed by intermediate certificates.
     pub certificate: String,
-    /// A file with the private key of the first one, in PEM.
+    /// The path of a PEM file with the certificate's private key.
     pub key: String,
 }
 
-/// Nothing of the credentials.
+/// Does not print the credentials.
 impl fmt::Debug for RunnerConfiguration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunnerConfiguration")
@@ -62,37 +59,40 @@ impl fmt::Debug for RunnerConfiguration {
     }
 }
 
-/// Gives tokens. The calls come from threads of the library that may wait.
+/// Provides tokens for connections to a runner.
+///
+/// The library calls it from its own threads, where it may block.
 #[uniffi::export(foreign)]
 pub trait TokenProvider: Send + Sync {
-    /// The token to use now; `None` where none is needed. `was_refused` tells that the runner has
-    /// just refused the last one: a provider that can get another one does, and one that cannot
-    /// gives it again.
+    /// Returns the token for the next connection, or nothing if none is needed.
+    ///
+    /// `was_refused` is true if the runner has just refused the previous token. Return a new one if
+    /// possible, and the same one otherwise.
     ///
     /// # Errors
     ///
-    /// There is none to be had.
+    /// Throw if no token is available. The connection then fails.
     fn token(&self, was_refused: bool) -> Result<Option<String>, BowlineError>;
 }
 
-struct Provider(Arc<dyn TokenProvider>);
+/// Adapts a provider of the host to the core.
+struct HostTokens(Arc<dyn TokenProvider>);
 
-impl fmt::Debug for Provider {
+impl fmt::Debug for HostTokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Provider").finish_non_exhaustive()
+        f.debug_struct("HostTokens").finish_non_exhaustive()
     }
 }
 
-type Asked<'a> =
-    std::pin::Pin<Box<dyn Future<Output = Result<Option<Token>, NoToken>> + Send + 'a>>;
+type TokenFuture<'a> = Pin<Box<dyn Future<Output = Result<Option<Token>, NoToken>> + Send + 'a>>;
 
-impl CredentialsProvider for Provider {
-    fn token<'a>(&'a self, refused: Option<&'a Token>) -> Asked<'a> {
-        let (tokens, was_refused) = (Arc::clone(&self.0), refused.is_some());
+impl CredentialsProvider for HostTokens {
+    fn token<'a>(&'a self, refused: Option<&'a Token>) -> TokenFuture<'a> {
+        let (provider, was_refused) = (Arc::clone(&self.0), refused.is_some());
         Box::pin(async move {
-            let asked = tokio::task::spawn_blocking(move || tokens.token(was_refused)).await;
-            let asked = asked.map_err(|error| NoToken(error.to_string()))?;
-            let token = asked.map_err(|error| NoToken(error.to_string()))?;
+            let token = tokio::task::spawn_blocking(move || provider.token(was_refused)).await;
+            let token = token.map_err(|error| NoToken(error.to_string()))?;
+            let token = token.map_err(|error| NoToken(error.to_string()))?;
             Ok(token.map(Token::new))
         })
     }
@@ -101,7 +101,7 @@ impl CredentialsProvider for Provider {
 impl TryFrom<RunnerConfiguration> for core::Remote {
     type Error = BowlineError;
 
-    fn try_from(it: RunnerConfiguration) -> Outcome<Self> {
+    fn try_from(it: RunnerConfiguration) -> Result<Self> {
         let url = it
             .url
             .parse()
@@ -109,41 +109,42 @@ impl TryFrom<RunnerConfiguration> for core::Remote {
                 reason: error.to_string(),
             })?;
         let mut remote = Self::new(url);
-        if let Some(tokens) = it.tokens {
-            remote = remote.with_credentials(Provider(tokens));
+        if let Some(provider) = it.token_provider {
+            remote = remote.with_credentials(HostTokens(provider));
         } else if let Some(token) = it.token {
             remote = remote.with_credentials(Token::new(token));
         } else if let Some(file) = it.token_file {
             remote = remote.with_credentials(core::TokenFile(file.into()));
         }
         if let Some(certificates) = it.certificates {
-            let pins = certificates.iter().map(|it| pin(it));
-            remote.trust = core::Trust::Certificates(pins.collect::<Outcome<_>>()?);
-        } else if it.is_unprotected {
+            let pins = certificates.iter().map(|it| parse_digest(it));
+            remote.trust = core::Trust::Certificates(pins.collect::<Result<_>>()?);
+        } else if it.allow_clear_text {
             remote.trust = core::Trust::Unprotected;
         }
         remote.identity = it.identity.map(|it| core::Identity {
             certificate: it.certificate.into(),
             key: it.key.into(),
         });
-        if let Some(patience) = it.patience_ms {
-            remote.patience = Duration::from_millis(patience);
+        if let Some(timeout) = it.reconnect_timeout_ms {
+            remote.patience = Duration::from_millis(timeout);
         }
-        if let Some(client) = it.client {
-            remote.client = client;
+        if let Some(name) = it.client_name {
+            remote.client = name;
         }
         Ok(remote)
     }
 }
 
-/// The bytes of a SHA-256 in hexadecimal digits.
-fn pin(digits: &str) -> Outcome<[u8; 32]> {
-    let digits: Vec<u32> = digits.chars().filter_map(|it| it.to_digit(16)).collect();
+/// Parses a SHA-256 digest of 64 hexadecimal digits. Other characters, such as colons, are skipped.
+fn parse_digest(text: &str) -> Result<[u8; 32]> {
+    let digits: Vec<u32> = text.chars().filter_map(|it| it.to_digit(16)).collect();
     let bytes: Vec<u8> = digits
         .chunks_exact(2)
         .map(|pair| (pair[0] * 16 + pair[1]) as u8)
         .collect();
     bytes.try_into().map_err(|_| BowlineError::Configuration {
-        reason: "pin a certificate: give the 64 hexadecimal digits of its SHA-256".to_owned(),
+        reason: "parse a certificate digest: pass the 64 hexadecimal digits of its SHA-256"
+            .to_owned(),
     })
 }

@@ -1,63 +1,62 @@
-//! What a runner has, beside the sessions that a host is attached to.
+//! A client for the session list of a runner.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::core;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::error::{BowlineError, Outcome};
+use crate::core;
+use crate::error::{BowlineError, Result};
 use crate::manager::SessionKind;
 use crate::remote::RunnerConfiguration;
-use crate::runtime::finish;
+use crate::runtime::uncancelled;
 
-/// A session that a runner keeps.
+/// A session at a runner.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct RunnerSession {
-    /// Its name for programs: what [`Engine::attach`](crate::Engine::attach) and
-    /// [`Engine::attach_shell`](crate::Engine::attach_shell) ask for.
+    /// The session's id, for `Engine.attach` and `Engine.attachShell`.
     pub id: String,
-    /// Its name for people.
+    /// The session's display name.
     pub name: Option<String>,
-    /// What kind it is.
+    /// The kind of session.
     pub kind: SessionKind,
-    /// What was started.
+    /// The program.
     pub program: String,
-    /// Where, if somebody said.
+    /// The working directory, if one was set.
     pub cwd: Option<String>,
-    /// Whatever a host wants to find it by.
+    /// Labels that the host set.
     pub labels: HashMap<String, String>,
-    /// How far it has come.
+    /// The session's state.
     pub state: RunnerSessionState,
-    /// The child's process on the runner's machine, while it runs.
+    /// The process id on the runner's machine while the program runs.
     pub pid: Option<u32>,
-    /// When it was started, in milliseconds since 1970.
+    /// When the session was started, in milliseconds since 1970.
     pub started_ms: u64,
-    /// When it ended, in milliseconds since 1970.
+    /// When the session ended, in milliseconds since 1970.
     pub ended_ms: Option<u64>,
-    /// Its exit code.
+    /// The exit code.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the program.
     pub signal: Option<i32>,
-    /// Whether it was killed because memory had run out.
+    /// Whether the program was killed for lack of memory.
     pub is_out_of_memory: bool,
-    /// All that the runner says of it, a JSON object.
+    /// The runner's complete description of the session, a JSON object.
     pub json: String,
 }
 
-/// How far a session at a runner has come.
+/// The state of a session at a runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum RunnerSessionState {
-    /// It runs.
+    /// The program is running.
     Running,
-    /// It has ended.
+    /// The program has exited.
     Exited,
-    /// What kept it was killed, and everything of it with it.
+    /// The session's process was killed, and its descendants with it.
     Lost,
 }
 
-/// A runner: what it has, and what it is to end. Holds no connection.
+/// Lists and ends the sessions of a runner. Each call uses its own connection.
 #[derive(uniffi::Object)]
 pub struct RunnerClient {
     remote: core::Remote,
@@ -72,102 +71,103 @@ impl std::fmt::Debug for RunnerClient {
 }
 
 impl RunnerClient {
-    pub(crate) fn new(configuration: RunnerConfiguration) -> Outcome<Arc<Self>> {
+    pub(crate) fn new(configuration: RunnerConfiguration) -> Result<Arc<Self>> {
         let remote = configuration.try_into()?;
         Ok(Arc::new(Self { remote }))
     }
 
-    async fn ask(&self, method: &'static str, path: String) -> Outcome<Bytes> {
+    async fn request(&self, method: &'static str, path: String) -> Result<Bytes> {
         let remote = self.remote.clone();
-        finish(async move {
+        uncancelled(async move {
             let (status, body) = remote.ask(method, &path, Bytes::new()).await?;
             match status {
                 200..300 => Ok(body),
-                _ => Err(refused(status, &body)),
+                _ => Err(status_error(status, &body)),
             }
         })
         .await
     }
 
-    async fn ask_json(&self, method: &'static str, path: String) -> Outcome<Value> {
-        let body = self.ask(method, path).await?;
-        serde_json::from_slice(&body).map_err(|error| unfit(&error.to_string()))
+    async fn get_json(&self, path: String) -> Result<Value> {
+        let body = self.request("GET", path).await?;
+        serde_json::from_slice(&body).map_err(|error| format_error(&error.to_string()))
     }
 }
 
 #[uniffi::export]
 impl RunnerClient {
-    /// All sessions, the oldest first.
+    /// Returns all sessions, oldest first.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Start`] when the runner cannot be reached or does not let this host in,
-    /// [`BowlineError::Refused`].
-    pub async fn sessions(&self) -> Outcome<Vec<RunnerSession>> {
-        let mut answer = self.ask_json("GET", "/api/sessions".to_owned()).await?;
+    /// `Start` if the runner cannot be reached or rejects the token; `Refused` if it refuses the
+    /// request.
+    pub async fn sessions(&self) -> Result<Vec<RunnerSession>> {
+        let mut answer = self.get_json("/api/sessions".to_owned()).await?;
         let Value::Array(sessions) = answer["sessions"].take() else {
-            return Err(unfit("there is no list in it"));
+            return Err(format_error("the session list is missing"));
         };
-        sessions.iter().map(RunnerSession::of).collect()
+        sessions.iter().map(RunnerSession::parse).collect()
     }
 
-    /// One session.
+    /// Returns one session.
     ///
     /// # Errors
     ///
-    /// As [`sessions`](Self::sessions), and [`BowlineError::NotFound`].
-    pub async fn session(&self, id: String) -> Outcome<RunnerSession> {
-        let path = format!("/api/sessions/{}", plain(&id)?);
-        RunnerSession::of(&self.ask_json("GET", path).await?)
+    /// As `sessions`; `NotFound` if there is no such session; `Configuration` if the id is not valid.
+    pub async fn session(&self, id: String) -> Result<RunnerSession> {
+        let path = format!("/api/sessions/{}", parse_id(&id)?);
+        RunnerSession::parse(&self.get_json(path).await?)
     }
 
-    /// Ends a session and everything that came of it, whoever is attached, and takes it off the
+    /// Terminates a session and its descendants, and removes it from the list.
+    ///
+    /// The session ends even if other clients are attached to it. With `is_forced` the program is
+    /// killed without being asked to exit. With `keeps_log` the session and its output stay in the
     /// list.
     ///
     /// # Errors
     ///
-    /// As [`session`](Self::session).
-    ///
-    /// `is_forced` does not ask it first; `keeps_log` leaves it in the list, with all that it said.
+    /// As `session`.
     #[uniffi::method(default(is_forced = false, keeps_log = false))]
-    pub async fn end(&self, id: String, is_forced: bool, keeps_log: bool) -> Outcome<()> {
-        let id = plain(&id)?;
+    pub async fn end(&self, id: String, is_forced: bool, keeps_log: bool) -> Result<()> {
+        let id = parse_id(&id)?;
         let path = format!("/api/sessions/{id}?force={is_forced}&keep={keeps_log}");
-        self.ask("DELETE", path).await.map(drop)
+        self.request("DELETE", path).await.map(drop)
     }
 
-    /// What a session has written, from an offset on: 1 MiB at the most, and nothing when there is no
-    /// more. What is missing for good is passed over; [`session`](Self::session) tells in its JSON
-    /// what there is.
+    /// Returns up to 1 MiB of a session's output from byte offset `from` on; empty at its end.
+    ///
+    /// Output that is no longer kept is skipped. The session's JSON gives the range that is kept.
     ///
     /// # Errors
     ///
-    /// As [`session`](Self::session).
+    /// As `session`.
     #[uniffi::method(default(from = 0))]
-    pub async fn log(&self, id: String, from: u64) -> Outcome<Vec<u8>> {
-        let path = format!("/api/sessions/{}/log?from={from}", plain(&id)?);
-        Ok(self.ask("GET", path).await?.into())
+    pub async fn log(&self, id: String, from: u64) -> Result<Vec<u8>> {
+        let path = format!("/api/sessions/{}/log?from={from}", parse_id(&id)?);
+        Ok(self.request("GET", path).await?.into())
     }
 
-    /// The transcript of a dialogue as far as it has come, as JSON, without attaching to it.
+    /// Returns the current transcript of a dialogue as JSON, without attaching to it.
     ///
     /// # Errors
     ///
-    /// As [`session`](Self::session).
-    pub async fn transcript(&self, id: String) -> Outcome<String> {
-        let path = format!("/api/sessions/{}/transcript", plain(&id)?);
-        let body = self.ask("GET", path).await?;
-        String::from_utf8(body.into()).map_err(|error| unfit(&error.to_string()))
+    /// As `session`.
+    pub async fn transcript(&self, id: String) -> Result<String> {
+        let path = format!("/api/sessions/{}/transcript", parse_id(&id)?);
+        let body = self.request("GET", path).await?;
+        String::from_utf8(body.into()).map_err(|error| format_error(&error.to_string()))
     }
 }
 
 impl RunnerSession {
-    fn of(it: &Value) -> Outcome<Self> {
+    fn parse(it: &Value) -> Result<Self> {
         let text = |name: &str| it[name].as_str().map(str::to_owned);
         let number = |name: &str| it["exit"][name].as_i64().and_then(|it| it.try_into().ok());
         let labels = it["labels"].as_object().into_iter().flatten();
         Ok(Self {
-            id: text("id").ok_or_else(|| unfit("a session has no id"))?,
+            id: text("id").ok_or_else(|| format_error("a session has no id"))?,
             name: text("name"),
             kind: match it["kind"].as_str() {
                 Some("dialogue") => SessionKind::Dialogue,
@@ -194,19 +194,21 @@ impl RunnerSession {
     }
 }
 
-/// An id that can stand in an address.
-fn plain(id: &str) -> Outcome<core::SessionId> {
+fn parse_id(id: &str) -> Result<core::SessionId> {
     id.parse().map_err(|_| BowlineError::Configuration {
-        reason: format!("name the session {id:?}: it is no session id, give the one of the list"),
+        reason: format!("find session {id:?}: not a session id; take one from sessions()"),
     })
 }
 
-fn refused(status: u16, body: &[u8]) -> BowlineError {
+/// Converts an answer with an error status. Its body is a problem document (RFC 9457) with a remedy.
+fn status_error(status: u16, body: &[u8]) -> BowlineError {
     let problem: Value = serde_json::from_slice(body).unwrap_or_default();
-    let said = |name: &str| problem[name].as_str();
-    let reason = match (said("detail"), said("next")) {
-        (Some(detail), Some(next)) => format!("ask the runner: {detail}, {next}"),
-        _ => format!("ask the runner: its status is {status}, use one of this version"),
+    let member = |name: &str| problem[name].as_str();
+    let reason = match (member("detail"), member("next")) {
+        (Some(detail), Some(next)) => format!("query the runner: {detail}; {next}"),
+        _ => format!(
+            "query the runner: it answered with status {status}; check that it has this version"
+        ),
     };
     match status {
         401 | 403 => BowlineError::Start { reason },
@@ -215,8 +217,8 @@ fn refused(status: u16, body: &[u8]) -> BowlineError {
     }
 }
 
-fn unfit(what: &str) -> BowlineError {
+fn format_error(detail: &str) -> BowlineError {
     BowlineError::Refused {
-        reason: format!("understand the runner: {what}, use one of this version"),
+        reason: format!("parse the runner's answer: {detail}; check that it has this version"),
     }
 }

@@ -1,118 +1,120 @@
-//! Where the work runs, and how calls from outside get there and back.
+//! The tokio runtime of this crate, and how exported calls run on it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinHandle};
 
-use crate::counters::{Kind, Live};
-use crate::error::{BowlineError, Outcome};
+use crate::core;
+use crate::counters::{CountGuard, ObjectKind};
+use crate::error::{BowlineError, Result};
 
-/// Threads that run tasks: sessions wait nearly all the time, and a host has threads of its own.
-const WORKERS: usize = 2;
+/// Worker threads. Sessions are mostly idle, and the host has threads of its own.
+const WORKER_THREADS: usize = 2;
 
 static RUNTIME: LazyLock<Result<Runtime, String>> = LazyLock::new(|| {
     let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(WORKERS).thread_name("bowline");
+    builder
+        .worker_threads(WORKER_THREADS)
+        .thread_name("bowline");
     builder.enable_all();
-    let built = crate::core::check_threads(WORKERS).and_then(|()| builder.build());
-    built.map_err(|it| it.to_string())
+    let built = core::check_threads(WORKER_THREADS).and_then(|()| builder.build());
+    built.map_err(|error| error.to_string())
 });
 
-pub(crate) fn runtime() -> Outcome<&'static Runtime> {
+fn runtime() -> Result<&'static Runtime> {
     RUNTIME.as_ref().map_err(|error| BowlineError::Internal {
-        reason: format!("start the runtime: {error}, check the limit of threads"),
+        reason: format!("start the runtime: {error}; raise the thread limit of this process"),
     })
 }
 
-/// Runs a short call on the caller's thread, with the runtime at hand.
-pub(crate) fn call<T>(body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-    let _entered = runtime()?.enter();
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(&*panic)))
+/// Runs `body` on the calling thread inside the runtime's context. A panic becomes an error.
+pub(crate) fn call<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
+    let _context = runtime()?.enter();
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panic_error(&*panic)))
 }
 
-/// Waits for something in the runtime. When the caller gives up, the waiting ends.
-pub(crate) async fn wait<T, F>(future: F) -> Outcome<T>
+/// Runs `future` on the runtime. Dropping the returned future aborts it.
+pub(crate) async fn abortable<T, F>(future: F) -> Result<T>
 where
     T: Send + 'static,
-    F: Future<Output = Outcome<T>> + Send + 'static,
+    F: Future<Output = Result<T>> + Send + 'static,
 {
-    let (task, outcome) = spawn(future)?;
+    let (task, output) = spawn(future)?;
     let mut task = AbortOnDrop(task);
-    let done = (&mut task.0).await;
-    outcome.after(done)
+    let joined = (&mut task.0).await;
+    output.take(joined)
 }
 
-/// Does something in the runtime, to its end, whether the caller waits for it or not.
-pub(crate) async fn finish<T, F>(future: F) -> Outcome<T>
+/// Runs `future` on the runtime to completion, even if the returned future is dropped.
+pub(crate) async fn uncancelled<T, F>(future: F) -> Result<T>
 where
     T: Send + 'static,
-    F: Future<Output = Outcome<T>> + Send + 'static,
+    F: Future<Output = Result<T>> + Send + 'static,
 {
-    let (task, outcome) = spawn(future)?;
-    let done = task.await;
-    outcome.after(done)
+    let (task, output) = spawn(future)?;
+    let joined = task.await;
+    output.take(joined)
 }
 
-/// Blocks a thread of the host's.
+/// Blocks the calling thread until `future` completes.
 ///
 /// # Errors
 ///
-/// The thread is one of the runtime's own, as in a callback: others would wait for it.
-pub(crate) fn block<T, F>(future: F) -> Outcome<T>
+/// `Invalid` on a thread of the runtime, such as in a callback: blocking it could deadlock.
+pub(crate) fn block_on<T, F>(future: F) -> Result<T>
 where
     T: Send + 'static,
-    F: Future<Output = Outcome<T>> + Send + 'static,
+    F: Future<Output = Result<T>> + Send + 'static,
 {
     if Handle::try_current().is_ok() {
         return Err(BowlineError::invalid(
-            "wait: this is a thread of the library, wait in one of your own",
+            "block a thread of the library: call this from a thread of your own",
         ));
     }
     let runtime = runtime()?;
     let body = || runtime.block_on(counted(future));
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(&*panic)))
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panic_error(&*panic)))
 }
 
-/// Where a task leaves what came of it. All tasks are of one type, since the machinery around a
-/// task is made anew for each type, and there are as many as exports.
-struct Left<T>(Arc<Mutex<Option<T>>>);
+/// The output of a spawned future. It does not pass through the `JoinHandle`, so that all tasks have
+/// one type: tokio instantiates its task code for each future type, and there is one per export.
+struct TaskOutput<T>(oneshot::Receiver<Result<T>>);
 
-impl<T> Left<Outcome<T>> {
-    fn after(self, done: Result<(), JoinError>) -> Outcome<T> {
-        done.map_err(lost)?;
-        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        left.take().unwrap_or_else(|| {
+impl<T> TaskOutput<T> {
+    fn take(mut self, joined: Result<(), JoinError>) -> Result<T> {
+        joined.map_err(join_error)?;
+        self.0.try_recv().unwrap_or_else(|_| {
             Err(BowlineError::Internal {
-                reason: "go on: a task left nothing, please report it".to_owned(),
+                reason: "complete the call: its task returned nothing; please report this"
+                    .to_owned(),
             })
         })
     }
 }
 
-fn spawn<T, F>(future: F) -> Outcome<(JoinHandle<()>, Left<Outcome<T>>)>
+fn spawn<T, F>(future: F) -> Result<(JoinHandle<()>, TaskOutput<T>)>
 where
     T: Send + 'static,
-    F: Future<Output = Outcome<T>> + Send + 'static,
+    F: Future<Output = Result<T>> + Send + 'static,
 {
-    let left = Arc::new(Mutex::new(None));
-    let leave = Arc::clone(&left);
+    let (sender, output) = oneshot::channel();
     let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
-        let outcome = counted(future).await;
-        *leave.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        // The receiver is gone if the caller was cancelled.
+        let _ = sender.send(counted(future).await);
     });
-    Ok((runtime()?.spawn(task), Left(left)))
+    Ok((runtime()?.spawn(task), TaskOutput(output)))
 }
 
 async fn counted<F: Future>(future: F) -> F::Output {
-    let _live = Live::new(Kind::Call);
+    let _guard = CountGuard::new(ObjectKind::Call);
     future.await
 }
 
-/// A task that does not outlive whoever waits for it.
 struct AbortOnDrop(JoinHandle<()>);
 
 impl Drop for AbortOnDrop {
@@ -121,52 +123,61 @@ impl Drop for AbortOnDrop {
     }
 }
 
-fn lost(error: JoinError) -> BowlineError {
-    match error.try_into_panic() {
-        Ok(panic) => panicked(&*panic),
-        Err(_) => BowlineError::Cancelled {
-            reason: "wait: the call was given up, ask again".to_owned(),
-        },
+/// Runs `body` on tokio's blocking pool. A panic is propagated to the caller.
+pub(crate) async fn blocking<T: Send + 'static>(
+    body: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    match tokio::task::spawn_blocking(body).await {
+        Ok(output) => output,
+        Err(error) => Err(join_error(error)),
     }
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> BowlineError {
+fn join_error(error: JoinError) -> BowlineError {
+    match error.try_into_panic() {
+        Ok(panic) => panic_error(&*panic),
+        Err(_) => BowlineError::cancelled(),
+    }
+}
+
+fn panic_error(panic: &(dyn Any + Send)) -> BowlineError {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     BowlineError::Internal {
         reason: format!(
-            "go on: a fault in the library, {}, please report it",
-            text.unwrap_or("without a word")
+            "complete the call: the library panicked: {}; please report this",
+            text.unwrap_or("no message")
         ),
     }
 }
 
-/// A value whose drop may start work in the runtime, and that is counted while it lives.
-pub(crate) struct Held<T> {
+/// A value behind an exported handle. It is counted while it is alive and dropped inside the
+/// runtime's context, since its destructor may spawn tasks.
+pub(crate) struct Tracked<T> {
     value: Option<T>,
-    _live: Live,
+    _guard: CountGuard,
 }
 
-impl<T> Held<T> {
-    pub(crate) fn new(kind: Kind, value: T) -> Self {
+impl<T> Tracked<T> {
+    pub(crate) fn new(kind: ObjectKind, value: T) -> Self {
         Self {
             value: Some(value),
-            _live: Live::new(kind),
+            _guard: CountGuard::new(kind),
         }
     }
 }
 
-impl<T> std::ops::Deref for Held<T> {
+impl<T> std::ops::Deref for Tracked<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.value.as_ref().expect("only drop takes it")
+        self.value.as_ref().expect("only drop takes the value")
     }
 }
 
-impl<T> Drop for Held<T> {
+impl<T> Drop for Tracked<T> {
     fn drop(&mut self) {
-        let _entered = runtime().map(Runtime::enter);
+        let _context = runtime().map(Runtime::enter);
         self.value = None;
     }
 }

@@ -1,36 +1,37 @@
-//! Dialogues.
+//! Dialogue sessions.
 
 use std::sync::Arc;
 
-use crate::core::{self, HostRequest, TerminalRegistry};
-
-use crate::cancellation::{Cancellation, unless};
+use crate::cancellation::{Cancellation, cancellable};
 use crate::change::Phase;
-use crate::changes::{ChangeStream, Source};
-use crate::counters::Kind;
+use crate::change_stream::{ChangeSource, ChangeStream};
+use crate::core::{self, HostRequest, TerminalRegistry};
+use crate::counters::ObjectKind;
 use crate::environment::SignalKind;
-use crate::error::{BowlineError, Outcome};
+use crate::error::{BowlineError, Result};
 use crate::events::{ConnectionView, DialogueEventStream, EventLimits, LastActivity};
-use crate::outcome::Ended;
+use crate::outcome::DialogueEnd;
 use crate::permission::{PermissionAnswer, PermissionRecord};
-use crate::prompt::{InterruptScope, Interrupted, Prompt, Receipt};
-use crate::runtime::{Held, call, finish, wait};
-use crate::snapshot::{SnapshotPage, TranscriptSnapshot, older_page};
+use crate::prompt::{InterruptReport, InterruptScope, Prompt, Receipt};
+use crate::runtime::{Tracked, abortable, call, uncancelled};
+use crate::snapshot::{SnapshotPage, TranscriptSnapshot};
 
-/// A dialogue and a stream that hears of everything from its beginning.
+/// A dialogue session and a stream of all of its events.
 #[derive(Clone, Debug, uniffi::Record)]
-pub struct HeardSession {
-    /// The dialogue.
+pub struct SessionWithEvents {
+    /// The session.
     pub session: Arc<DialogueSession>,
-    /// What happens in it.
+    /// The events since the agent's start.
     pub events: Arc<DialogueEventStream>,
 }
 
-/// A dialogue: an agent's process and its conversation as one thing. When the last handle is gone,
-/// streams among them, it is terminated.
+/// A session with an agent: its process and its conversation.
+///
+/// The session is terminated when its last handle is released. Change streams count as handles, event
+/// streams do not.
 #[derive(uniffi::Object)]
 pub struct DialogueSession {
-    session: Held<core::DialogueSession>,
+    session: Tracked<core::DialogueSession>,
 }
 
 impl std::fmt::Debug for DialogueSession {
@@ -42,7 +43,7 @@ impl std::fmt::Debug for DialogueSession {
 impl DialogueSession {
     pub(crate) fn new(session: core::DialogueSession) -> Arc<Self> {
         Arc::new(Self {
-            session: Held::new(Kind::Session, session),
+            session: Tracked::new(ObjectKind::Session, session),
         })
     }
 
@@ -53,103 +54,69 @@ impl DialogueSession {
 
 #[uniffi::export]
 impl DialogueSession {
-    /// The session's id, as lists and events have it.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn id(&self) -> Outcome<String> {
+    /// Returns the session's id.
+    pub fn id(&self) -> Result<String> {
         call(|| Ok(self.session.id().to_string()))
     }
 
-    /// The agent's process id.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn pid(&self) -> Outcome<Option<u32>> {
+    /// Returns the agent's process id on the machine it runs on.
+    pub fn pid(&self) -> Result<Option<u32>> {
         call(|| Ok(self.session.pid()))
     }
 
-    /// Whether the session has ended.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn has_ended(&self) -> Outcome<bool> {
+    /// Returns whether the session has ended.
+    pub fn has_ended(&self) -> Result<bool> {
         call(|| Ok(self.session.has_ended()))
     }
 
-    /// What the session is doing.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub async fn phase(&self) -> Outcome<Phase> {
+    /// Returns the session's phase.
+    pub async fn phase(&self) -> Result<Phase> {
         let session = self.core();
-        wait(async move { Ok(session.inspect(|it| it.status().phase).await.into()) }).await
+        abortable(async move { Ok(session.inspect(|it| it.status().phase).await.into()) }).await
     }
 
-    /// The last sign of life: a line of the agent, or something that the host has said to it.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub async fn last_activity(&self) -> Outcome<LastActivity> {
+    /// Returns the last activity of the session: output of the agent or input of the host.
+    pub async fn last_activity(&self) -> Result<LastActivity> {
         let session = self.core();
-        wait(async move { Ok(session.last_activity().await.into()) }).await
+        abortable(async move { Ok(session.last_activity().await.into()) }).await
     }
 
-    /// How the link to the agent's machine stands.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn connection(&self) -> Outcome<ConnectionView> {
+    /// Returns the state of the connection to the agent's machine.
+    pub fn connection(&self) -> Result<ConnectionView> {
         call(|| Ok(self.session.connection().borrow().clone().into()))
     }
 
-    /// Tries once more to reach the agent's machine after the link was given up.
+    /// Tries again to restore a connection that has failed.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Invalid`] when the link is not given up, or no retry mends it.
-    pub fn retry(&self) -> Outcome<()> {
+    /// `Invalid` if the connection has not failed, or cannot be restored.
+    pub fn retry(&self) -> Result<()> {
         call(|| Ok(self.session.retry()?))
     }
 
-    /// The changes of the transcript from the beginning on.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn changes(&self) -> Outcome<Arc<ChangeStream>> {
-        call(|| Ok(ChangeStream::new(Source::Session(self.core()))))
+    /// Returns a stream of the transcript's changes from the beginning.
+    pub fn change_stream(&self) -> Result<Arc<ChangeStream>> {
+        call(|| Ok(ChangeStream::new(ChangeSource::Session(self.core()))))
     }
 
-    /// What happens in the session from now on, event by event.
+    /// Returns a stream of the session's events from now on.
     ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
+    /// For all events since the start use `Engine.startWithEvents`.
     #[uniffi::method(default(limits = None))]
-    pub fn events(&self, limits: Option<EventLimits>) -> Outcome<Arc<DialogueEventStream>> {
+    pub fn event_stream(&self, limits: Option<EventLimits>) -> Result<Arc<DialogueEventStream>> {
         call(|| {
             let limits = limits.map(Into::into).unwrap_or_default();
-            Ok(DialogueEventStream::of(self.session.subscribe(limits)))
+            Ok(DialogueEventStream::new(self.session.subscribe(limits)))
         })
     }
 
-    /// The transcript as it stands now.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub async fn snapshot(&self) -> Outcome<Arc<TranscriptSnapshot>> {
+    /// Returns the current transcript. It shares its text with the session and is cheap.
+    pub async fn snapshot(&self) -> Result<Arc<TranscriptSnapshot>> {
         let session = self.core();
-        wait(async move {
+        abortable(async move {
             let snapshot = session.inspect(|transcript| {
-                // What comes behind it has a cursor of its own.
+                // Changes after the snapshot get a cursor of their own.
                 transcript.seal();
                 transcript.snapshot()
             });
@@ -158,63 +125,65 @@ impl DialogueSession {
         .await
     }
 
-    /// Entries that the session's window has given up, read again from its recording: the newest
-    /// ones that stand before the entry `before`, of all threads; the newest of all without it.
-    /// `None` when nothing older was given up. They are as they were, but that their times are 0. The
-    /// calls come behind all entries, maybe on another page than the messages that made them; what was
-    /// open when its neighbours went is in the window as well, under the same number.
+    /// Reads entries that were dropped from the transcript's window from the session's recording.
+    ///
+    /// Returns the newest dropped entries of all threads before the number `entry`, or the newest of
+    /// all if it is absent; nothing if no earlier entry was dropped. Times are 0. Tool calls follow
+    /// all entries and may be on another page than the message that made them. Items that were still
+    /// open when their neighbours were dropped are in the window as well, with the same number.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Invalid`] when the session has no recording (`record`),
-    /// [`BowlineError::Io`] when it is not whole.
-    #[uniffi::method(default(before = None))]
-    pub async fn older(&self, before: Option<u32>) -> Outcome<Option<SnapshotPage>> {
+    /// `Invalid` if the session is not recorded; `Io` if the recording is incomplete.
+    #[uniffi::method(default(entry = None))]
+    pub async fn entries_before(&self, entry: Option<u32>) -> Result<Option<SnapshotPage>> {
         let session = self.core();
-        wait(async move { Ok(session.older(before).await?.map(|page| older_page(&page))) }).await
+        abortable(async move {
+            let page = session.older(entry).await?;
+            Ok(page.map(|page| SnapshotPage::of_recording(&page)))
+        })
+        .await
     }
 
-    /// Sends a prompt. Prompts that are sent while a turn runs wait their turn.
+    /// Sends a prompt. A prompt that is sent during a turn waits for its end.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`], and [`BowlineError::Invalid`] for an empty prompt or a uuid that
-    /// was used before.
-    pub async fn send(&self, prompt: Prompt) -> Outcome<Arc<Receipt>> {
+    /// `Ended` if the session has ended; `Invalid` if the prompt is empty or its UUID was used before.
+    pub async fn send(&self, prompt: Prompt) -> Result<Arc<Receipt>> {
         let session = self.core();
-        finish(async move { Ok(Receipt::new(session.send(prompt.into()).await?)) }).await
+        uncancelled(async move { Ok(Receipt::new(session.send(prompt.into()).await?)) }).await
     }
 
-    /// The permission requests of the session: those that are open, and the newest of the others.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn permissions(&self) -> Outcome<Vec<PermissionRecord>> {
+    /// Returns the session's open permission requests and the newest closed ones.
+    pub fn permissions(&self) -> Result<Vec<PermissionRecord>> {
         call(|| {
             let id = self.session.id();
             let all = TerminalRegistry::shared().permissions().into_iter();
-            let ours = all.filter(|it| it.session == id);
-            Ok(ours.map(|it| (&*it.record).into()).collect())
+            let of_session = all.filter(|it| it.session == id);
+            Ok(of_session.map(|it| (&*it.record).into()).collect())
         })
     }
 
-    /// Answers a permission request. The first answer counts; the same once more is no error.
+    /// Answers a permission request.
+    ///
+    /// The first answer wins; repeating it is not an error. `answered_by` names the person or program
+    /// that decided.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`], [`BowlineError::NotFound`], [`BowlineError::TooLate`], and
-    /// [`BowlineError::Invalid`] for an answer that does not fit the request.
-    #[uniffi::method(default(by = None))]
+    /// `Ended` if the session has ended; `NotFound` if there is no such request; `TooLate` if it has
+    /// another answer or is closed; `Invalid` if the answer does not fit the request.
+    #[uniffi::method(default(answered_by = None))]
     pub async fn respond(
         &self,
         request_id: String,
         answer: PermissionAnswer,
-        by: Option<String>,
-    ) -> Outcome<()> {
+        answered_by: Option<String>,
+    ) -> Result<()> {
         let session = self.core();
-        finish(async move {
-            match by {
+        uncancelled(async move {
+            match answered_by {
                 Some(by) => session.answer_permission_as(by, request_id, answer).await?,
                 None => session.answer_permission(request_id, answer).await?,
             }
@@ -223,55 +192,58 @@ impl DialogueSession {
         .await
     }
 
-    /// Stops as much as `scope` says; the running turn without it.
+    /// Interrupts what `scope` names; the current turn if it is absent.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`], [`BowlineError::Refused`] and [`BowlineError::NoAnswer`].
+    /// `Ended` if the session has ended; `Refused` if the agent refuses; `NoAnswer` if it does not
+    /// answer in time.
     #[uniffi::method(default(scope = None))]
-    pub async fn interrupt(&self, scope: Option<InterruptScope>) -> Outcome<Interrupted> {
+    pub async fn interrupt(&self, scope: Option<InterruptScope>) -> Result<InterruptReport> {
         let session = self.core();
-        finish(async move {
+        uncancelled(async move {
             let scope = scope.map(Into::into).unwrap_or_default();
             Ok(session.interrupt_scope(scope).await?.into())
         })
         .await
     }
 
-    /// Changes the model for the calls that follow; none for the agent's default.
+    /// Sets the model for later requests; the agent's default if absent.
     ///
     /// # Errors
     ///
-    /// As [`interrupt`](Self::interrupt).
-    pub async fn set_model(&self, model: Option<String>) -> Outcome<()> {
+    /// As `interrupt`.
+    pub async fn set_model(&self, model: Option<String>) -> Result<()> {
         let session = self.core();
-        finish(async move { Ok(session.set_model(model).await?) }).await
+        uncancelled(async move { Ok(session.set_model(model).await?) }).await
     }
 
-    /// Changes the permission mode.
+    /// Sets the permission mode.
     ///
     /// # Errors
     ///
-    /// As [`interrupt`](Self::interrupt).
-    pub async fn set_permission_mode(&self, mode: String) -> Outcome<()> {
+    /// As `interrupt`.
+    pub async fn set_permission_mode(&self, mode: String) -> Result<()> {
         let session = self.core();
-        finish(async move { Ok(session.set_permission_mode(mode).await?) }).await
+        uncancelled(async move { Ok(session.set_permission_mode(mode).await?) }).await
     }
 
-    /// Sends any control request of the agent's protocol, with its other members as a JSON object,
-    /// and gives the answer, a JSON value.
+    /// Sends a control request of the agent's protocol and returns the answer as a JSON value.
+    ///
+    /// `fields` are the members of the request besides its subtype, a JSON object.
     ///
     /// # Errors
     ///
-    /// As [`interrupt`](Self::interrupt), and [`BowlineError::Invalid`] when `fields` is no JSON
-    /// object.
+    /// As `interrupt`; `Invalid` if `fields` is not a JSON object.
     #[uniffi::method(default(fields = None))]
-    pub async fn request(&self, subtype: String, fields: Option<String>) -> Outcome<String> {
+    pub async fn request(&self, subtype: String, fields: Option<String>) -> Result<String> {
         let session = self.core();
-        finish(async move {
+        uncancelled(async move {
             let fields = serde_json::from_str(fields.as_deref().unwrap_or("{}"));
             let fields = fields.map_err(|error| {
-                BowlineError::invalid(format!("request {subtype}: {error}, give a JSON object"))
+                BowlineError::invalid(format!(
+                    "parse the fields of {subtype}: {error}; pass a JSON object"
+                ))
             })?;
             Ok(session
                 .request(HostRequest::Other { subtype, fields })
@@ -280,81 +252,77 @@ impl DialogueSession {
         .await
     }
 
-    /// Keeps prompts back from now on, and returns when the agent has answered those that it has.
+    /// Holds back further prompts and waits until the agent has answered those that it has.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`] and [`BowlineError::Cancelled`].
+    /// `Ended` if the session has ended; `Cancelled` if `cancellation` is cancelled. The session stays
+    /// paused then.
     #[uniffi::method(default(cancellation = None))]
-    pub async fn pause(&self, cancellation: Option<Arc<Cancellation>>) -> Outcome<()> {
+    pub async fn pause(&self, cancellation: Option<Arc<Cancellation>>) -> Result<()> {
         let session = self.core();
-        wait(unless(
-            cancellation,
-            async move { Ok(session.pause().await?) },
-        ))
+        abortable(cancellable(cancellation, async move {
+            Ok(session.pause().await?)
+        }))
         .await
     }
 
-    /// Ends a [`pause`](Self::pause): what was kept back is sent, in its order.
+    /// Ends a pause: prompts that were held back are sent in order.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`].
-    pub async fn unpause(&self) -> Outcome<()> {
+    /// `Ended` if the session has ended.
+    pub async fn unpause(&self) -> Result<()> {
         let session = self.core();
-        finish(async move { Ok(session.unpause().await?) }).await
+        uncancelled(async move { Ok(session.unpause().await?) }).await
     }
 
-    /// Sends a signal to the agent. What follows from it is up to the agent.
+    /// Sends a signal to the agent's process.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`].
-    pub fn signal(&self, signal: SignalKind) -> Outcome<()> {
+    /// `Ended` if the process has ended.
+    pub fn signal(&self, signal: SignalKind) -> Result<()> {
         call(|| Ok(self.session.signal(signal.into())?))
     }
 
-    /// Ends the session in order: open prompts are answered first, then the agent is asked to exit.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub async fn end(&self) -> Outcome<Ended> {
+    /// Ends the session gracefully: waits for open prompts to be answered, then asks the agent to
+    /// exit.
+    pub async fn end(&self) -> Result<DialogueEnd> {
         let session = self.core();
-        finish(async move { Ok(session.end().await.into()) }).await
+        uncancelled(async move { Ok(session.end().await.into()) }).await
     }
 
-    /// Ends the session now: the agent and every process that came of it. Any number of callers get
-    /// the same answer, when nothing of the session is left.
+    /// Terminates the agent and all of its descendants, and waits until they are gone.
     ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub async fn terminate(&self) -> Outcome<Ended> {
+    /// May be called more than once. All callers get the same result.
+    pub async fn terminate(&self) -> Result<DialogueEnd> {
         let session = self.core();
-        finish(async move { Ok(session.terminate().await.into()) }).await
+        uncancelled(async move { Ok(session.terminate().await.into()) }).await
     }
 
-    /// Lets go of a dialogue that a runner keeps: the agent goes on, and this session ends.
+    /// Detaches from a session at a runner: this handle ends, the agent keeps running.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`], and [`BowlineError::Invalid`] when the agent is a child of this
-    /// process and has no other keeper.
-    pub async fn detach(&self) -> Outcome<Ended> {
+    /// `Ended` if the session has ended; `Invalid` if the agent is a child process of the host.
+    pub async fn detach(&self) -> Result<DialogueEnd> {
         let session = self.core();
-        finish(async move { Ok(session.detach().await?.into()) }).await
+        uncancelled(async move { Ok(session.detach().await?.into()) }).await
     }
 
-    /// Waits for the end of the session, whoever brings it about.
+    /// Waits for the end of the session. Does not end it.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Cancelled`].
+    /// `Cancelled` if `cancellation` is cancelled. The session continues.
     #[uniffi::method(default(cancellation = None))]
-    pub async fn ended(&self, cancellation: Option<Arc<Cancellation>>) -> Outcome<Ended> {
+    pub async fn wait_for_end(
+        &self,
+        cancellation: Option<Arc<Cancellation>>,
+    ) -> Result<DialogueEnd> {
         let session = self.core();
-        wait(unless(cancellation, async move {
+        abortable(cancellable(cancellation, async move {
             Ok(session.ended().await.into())
         }))
         .await

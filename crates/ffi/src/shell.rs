@@ -1,4 +1,4 @@
-//! Shells, and any program for people on a terminal.
+//! Shells and other interactive programs on a terminal.
 
 mod configuration;
 mod events;
@@ -6,25 +6,26 @@ mod submission;
 
 use std::sync::Arc;
 
+use crate::cancellation::{Cancellation, cancellable};
 use crate::core;
-
-use crate::cancellation::{Cancellation, unless};
-use crate::counters::Kind;
+use crate::counters::ObjectKind;
 use crate::environment::{SignalKind, TerminalSize};
-use crate::error::{BowlineError, Outcome};
+use crate::error::{BowlineError, Result};
 use crate::events::ConnectionView;
 use crate::outcome::{ExitView, TerminationView};
-use crate::runtime::{Held, call, finish, wait};
+use crate::runtime::{Tracked, abortable, call, uncancelled};
 
 pub use configuration::{ShellConfiguration, ShellProgram};
 pub use events::{SessionEvent, SessionEventBatch, SessionEventStream, SessionState};
 pub use submission::{Submission, SubmissionOutcome, SubmitOptions};
 
-/// A login shell, or any program for people, on a terminal, told as lines. When the last handle is
-/// gone, the program is killed with all that it started; one at a runner lives on.
+/// A login shell or another interactive program on a terminal, read as lines.
+///
+/// When the last handle is released, a local program is killed with its descendants. A program at a
+/// runner keeps running.
 #[derive(uniffi::Object)]
 pub struct ShellSession {
-    shell: Held<core::ShellSession>,
+    shell: Tracked<core::ShellSession>,
 }
 
 impl std::fmt::Debug for ShellSession {
@@ -34,7 +35,7 @@ impl std::fmt::Debug for ShellSession {
 }
 
 impl ShellSession {
-    pub(crate) async fn start(mut configuration: ShellConfiguration) -> Outcome<Arc<Self>> {
+    pub(crate) async fn start(mut configuration: ShellConfiguration) -> Result<Arc<Self>> {
         let runner = configuration.runner.take();
         Ok(Self::new(match runner {
             None => core::ShellSession::start(configuration.into())?,
@@ -47,106 +48,74 @@ impl ShellSession {
 
     pub(crate) fn new(shell: core::ShellSession) -> Arc<Self> {
         Arc::new(Self {
-            shell: Held::new(Kind::Shell, shell),
+            shell: Tracked::new(ObjectKind::Shell, shell),
         })
     }
 }
 
 #[uniffi::export]
 impl ShellSession {
-    /// This session's name.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn id(&self) -> Outcome<String> {
+    /// Returns the session's id.
+    pub fn id(&self) -> Result<String> {
         call(|| Ok(self.shell.id().to_string()))
     }
 
-    /// The name of its terminal, as the registry and a runner have it: what
-    /// [`Engine::attach_shell`](crate::Engine::attach_shell) asks for.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn terminal(&self) -> Outcome<String> {
+    /// Returns the id of the session's terminal, which `Engine.attachShell` and `Engine.terminals`
+    /// use.
+    pub fn terminal(&self) -> Result<String> {
         call(|| Ok(self.shell.terminal().to_string()))
     }
 
-    /// Whether the runner is reached. A terminal of this machine always is.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn connection(&self) -> Outcome<ConnectionView> {
+    /// Returns the state of the connection to the runner. A local shell is always connected.
+    pub fn connection(&self) -> Result<ConnectionView> {
         call(|| Ok(self.shell.connection().borrow().clone().into()))
     }
 
-    /// Tries again to reach a runner that was given up.
+    /// Tries again to restore a connection that has failed.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Invalid`] when nothing was given up, or it is gone for good.
-    pub fn retry(&self) -> Outcome<()> {
+    /// `Invalid` if the connection has not failed, or cannot be restored.
+    pub fn retry(&self) -> Result<()> {
         call(|| Ok(self.shell.retry()?))
     }
 
-    /// Lets go of a shell that a runner keeps: the program goes on, and this session ends for all of
-    /// its handles.
+    /// Detaches from a shell at a runner: the session ends for all of its handles, the program keeps
+    /// running.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Invalid`] when the program is a child of this process.
-    pub async fn detach(&self) -> Outcome<()> {
+    /// `Invalid` if the program is a child process of the host.
+    pub async fn detach(&self) -> Result<()> {
         let shell = self.shell.clone();
-        finish(async move { Ok(shell.detach().await?) }).await
+        uncancelled(async move { Ok(shell.detach().await?) }).await
     }
 
-    /// The program's process id.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn pid(&self) -> Outcome<Option<u32>> {
+    /// Returns the program's process id on the machine it runs on.
+    pub fn pid(&self) -> Result<Option<u32>> {
         call(|| Ok(self.shell.pid()))
     }
 
-    /// What the session is doing.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn state(&self) -> Outcome<SessionState> {
+    /// Returns the session's state.
+    pub fn state(&self) -> Result<SessionState> {
         call(|| Ok(self.shell.state().into()))
     }
 
-    /// The line that the program has begun and not ended: a prompt, as a rule.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn partial_line(&self) -> Outcome<String> {
+    /// Returns the last line if it has no line ending yet, usually the shell's prompt.
+    pub fn partial_line(&self) -> Result<String> {
         call(|| Ok(self.shell.partial_line()))
     }
 
-    /// Output so far, in bytes.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn output_bytes(&self) -> Outcome<u64> {
+    /// Returns the number of output bytes so far.
+    pub fn output_bytes(&self) -> Result<u64> {
         call(|| Ok(self.shell.output_bytes()))
     }
 
-    /// What the session tells, from the oldest line kept or from now on.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
+    /// Returns a stream of the session's events, from the oldest line that is kept or from now on.
     #[uniffi::method(default(from_start = true))]
-    pub fn events(&self, from_start: bool) -> Outcome<Arc<SessionEventStream>> {
+    pub fn event_stream(&self, from_start: bool) -> Result<Arc<SessionEventStream>> {
         call(|| {
-            Ok(SessionEventStream::of(if from_start {
+            Ok(SessionEventStream::new(if from_start {
                 self.shell.subscribe_from_start()
             } else {
                 self.shell.subscribe()
@@ -154,24 +123,23 @@ impl ShellSession {
         })
     }
 
-    /// Types a text as it is, as keys: a prompt with a newline, or escape sequences.
+    /// Writes text to the terminal as typed input. It may contain newlines and escape sequences.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Invalid`] if the terminal would cut a line, [`BowlineError::Ended`] after
-    /// the end.
-    pub async fn type_text(&self, text: String) -> Outcome<()> {
+    /// `Invalid` if the terminal would truncate a line; `Ended` if the program has ended.
+    pub async fn type_text(&self, text: String) -> Result<()> {
         self.type_bytes(text.into_bytes()).await
     }
 
-    /// Types bytes as they are.
+    /// Writes bytes to the terminal as typed input.
     ///
     /// # Errors
     ///
-    /// As [`type_text`](Self::type_text).
-    pub async fn type_bytes(&self, bytes: Vec<u8>) -> Outcome<()> {
+    /// As `typeText`.
+    pub async fn type_bytes(&self, bytes: Vec<u8>) -> Result<()> {
         let shell = self.shell.clone();
-        finish(async move {
+        uncancelled(async move {
             shell.write(bytes).await.map_err(|error| {
                 let reason = error.to_string();
                 if shell.state() == core::SessionState::Terminated {
@@ -184,20 +152,17 @@ impl ShellSession {
         .await
     }
 
-    /// Types a prompt into whatever is in the foreground and presses Enter. Nothing is ever cut
-    /// without a word.
+    /// Pastes a prompt into the program in the foreground and presses Enter.
     ///
-    /// # Errors
-    ///
-    /// Only a fault of the library: a refusal is an outcome.
+    /// The result tells whether the program read it. Text is never truncated silently.
     #[uniffi::method(default(options = None))]
     pub async fn submit(
         &self,
         prompt: String,
         options: Option<SubmitOptions>,
-    ) -> Outcome<Submission> {
+    ) -> Result<Submission> {
         let shell = self.shell.clone();
-        finish(async move {
+        uncancelled(async move {
             let options = options.map(Into::into).unwrap_or_default();
             Ok(shell.submit(prompt, options).await.into())
         })
@@ -208,14 +173,13 @@ impl ShellSession {
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`].
-    pub fn resize(&self, size: TerminalSize) -> Outcome<()> {
+    /// `Ended` if the program has ended.
+    pub fn resize(&self, size: TerminalSize) -> Result<()> {
         call(|| {
-            self.shell
-                .resize(size.into())
-                .map_err(|error| BowlineError::Ended {
-                    reason: error.to_string(),
-                })
+            let resized = self.shell.resize(size.into());
+            resized.map_err(|error| BowlineError::Ended {
+                reason: error.to_string(),
+            })
         })
     }
 
@@ -223,40 +187,32 @@ impl ShellSession {
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Ended`].
-    pub fn signal(&self, signal: SignalKind) -> Outcome<()> {
+    /// `Ended` if the program has ended.
+    pub fn signal(&self, signal: SignalKind) -> Result<()> {
         call(|| Ok(self.shell.signal(signal.into())?))
     }
 
-    /// Ends the program and all that it started, at once.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub async fn kill(&self) -> Outcome<TerminationView> {
+    /// Kills the program and its descendants at once.
+    pub async fn kill(&self) -> Result<TerminationView> {
         let shell = self.shell.clone();
-        finish(async move { Ok(shell.kill().await.into()) }).await
+        uncancelled(async move { Ok(shell.kill().await.into()) }).await
     }
 
-    /// Ends the program and all that it started, step by step.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub async fn terminate(&self) -> Outcome<TerminationView> {
+    /// Terminates the program and its descendants as the configuration's `termination` describes.
+    pub async fn terminate(&self) -> Result<TerminationView> {
         let shell = self.shell.clone();
-        finish(async move { Ok(shell.terminate().await.into()) }).await
+        uncancelled(async move { Ok(shell.terminate().await.into()) }).await
     }
 
-    /// Waits for the program's end.
+    /// Waits for the program's exit. Does not end it.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::Cancelled`].
+    /// `Cancelled` if `cancellation` is cancelled. The program keeps running.
     #[uniffi::method(default(cancellation = None))]
-    pub async fn exited(&self, cancellation: Option<Arc<Cancellation>>) -> Outcome<ExitView> {
+    pub async fn wait_for_exit(&self, cancellation: Option<Arc<Cancellation>>) -> Result<ExitView> {
         let shell = self.shell.clone();
-        wait(unless(cancellation, async move {
+        abortable(cancellable(cancellation, async move {
             Ok(shell.exited().await.into())
         }))
         .await

@@ -1,138 +1,124 @@
-//! A transcript as it stood at one moment, for hosts that page through it.
+//! A transcript at one moment, read page by page.
 
 use std::sync::Arc;
 
-use crate::core::reducer::{BlockKind, Entry, EntryKind, Page, Snapshot, Thread, ToolCall};
-
 use crate::change::{self, Change};
-use crate::counters::Kind;
-use crate::error::{BowlineError, Outcome};
-use crate::runtime::{Held, call};
+use crate::core::reducer::{BlockKind, Entry, EntryKind, Page, Snapshot, Thread, ToolCall};
+use crate::counters::ObjectKind;
+use crate::error::{BowlineError, Result};
+use crate::runtime::{Tracked, call};
 
-/// A transcript as it stood at one moment. It never changes and costs next to nothing: it shares
-/// its text with the session.
-#[derive(Debug, uniffi::Object)]
+/// A transcript at one moment. It never changes and shares its text with the session.
+#[derive(uniffi::Object)]
 pub struct TranscriptSnapshot {
-    snapshot: HeldSnapshot,
+    snapshot: Tracked<Snapshot>,
 }
 
-type HeldSnapshot = Held<Snapshot>;
-
-impl std::fmt::Debug for HeldSnapshot {
+impl std::fmt::Debug for TranscriptSnapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Debug::fmt(&**self, f)
+        std::fmt::Debug::fmt(&*self.snapshot, f)
     }
 }
 
-/// Some entries of one thread with their blocks and tool calls.
+/// Consecutive entries with their blocks and tool calls.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct SnapshotPage {
-    /// The entries in order, each followed by its blocks and the calls that these name.
+    /// The changes that add the entries, in order, each followed by its blocks and their tool calls.
     pub changes: Vec<Change>,
-    /// Whether there are older entries.
+    /// Whether there are earlier entries.
     pub has_older: bool,
-    /// The oldest entry of the page, to ask for what is before it.
-    pub first: Option<u32>,
+    /// The number of the page's first entry, to read the page before it.
+    pub first_entry: Option<u32>,
 }
 
 impl TranscriptSnapshot {
     pub(crate) fn new(snapshot: Snapshot) -> Arc<Self> {
         Arc::new(Self {
-            snapshot: Held::new(Kind::Snapshot, snapshot),
+            snapshot: Tracked::new(ObjectKind::Snapshot, snapshot),
         })
     }
 }
 
 #[uniffi::export]
 impl TranscriptSnapshot {
-    /// The transcript as one line of JSON, schema 1.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn json(&self) -> Outcome<String> {
+    /// Returns the transcript as one line of JSON, schema 1.
+    pub fn json(&self) -> Result<String> {
         call(|| Ok(self.snapshot.to_json()))
     }
 
-    /// The cursor to read on with: what changed since is behind it.
-    ///
-    /// # Errors
-    ///
-    /// Only a fault of the library.
-    pub fn cursor(&self) -> Outcome<u64> {
+    /// Returns the cursor from which to read later changes.
+    pub fn cursor(&self) -> Result<u64> {
         call(|| Ok(self.snapshot.revision().number()))
     }
 
-    /// How many entries a thread has: the main one, or that of the sub-agent of a tool call.
+    /// Returns the number of entries of the main thread, or of the sub-agent that the tool call
+    /// `thread` started.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::NotFound`] when there is no such sub-agent.
-    pub fn entry_count(&self, thread: Option<String>) -> Outcome<u64> {
+    /// `NotFound` if there is no such sub-agent.
+    pub fn entry_count(&self, thread: Option<String>) -> Result<u64> {
         call(|| Ok(self.thread(thread.as_deref())?.entries().count() as u64))
     }
 
-    /// The last `most` entries of a thread that stand before the entry `before`; the newest ones
-    /// without it.
+    /// Returns the last `max_count` entries of a thread before the entry `before`, or the newest ones
+    /// if it is absent.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::NotFound`] when there is no such sub-agent.
-    #[uniffi::method(default(thread = None, before = None, most = 50))]
+    /// `NotFound` if there is no such sub-agent.
+    #[uniffi::method(default(thread = None, before = None, max_count = 50))]
     pub fn page(
         &self,
         thread: Option<String>,
         before: Option<u32>,
-        most: u32,
-    ) -> Outcome<SnapshotPage> {
+        max_count: u32,
+    ) -> Result<SnapshotPage> {
         call(|| {
             let entries = self.thread(thread.as_deref())?.entries().rev();
             let is_before = |entry: &Entry<'_>| before.is_none_or(|it| entry.id().number() < it);
             let mut entries = entries.filter(is_before);
-            let mut page: Vec<_> = entries.by_ref().take(most as usize).collect();
+            let mut page: Vec<_> = entries.by_ref().take(max_count as usize).collect();
             page.reverse();
+            let call = |id: &str| self.snapshot.tool_call(id);
             Ok(SnapshotPage {
-                changes: page.iter().flat_map(|it| self.lower(*it)).collect(),
+                changes: page.iter().flat_map(|it| changes(*it, call)).collect(),
                 has_older: entries.next().is_some(),
-                first: page.first().map(|it| it.id().number()),
+                first_entry: page.first().map(|it| it.id().number()),
             })
         })
     }
 
-    /// A tool call with what it gave back, whatever thread it is in.
+    /// Returns a tool call of any thread as the change that adds it.
     ///
     /// # Errors
     ///
-    /// [`BowlineError::NotFound`].
-    pub fn tool_call(&self, tool_use_id: String) -> Outcome<Change> {
+    /// `NotFound` if there is no such call.
+    pub fn tool_call(&self, tool_use_id: String) -> Result<Change> {
         call(|| {
             let found = self.snapshot.tool_call(&tool_use_id).map(change::call);
             found.ok_or_else(|| BowlineError::NotFound {
-                reason: format!("find the tool call {tool_use_id}: there is none, check its id"),
+                reason: format!("find tool call {tool_use_id}: no such call; check its id"),
             })
         })
     }
 }
 
 impl TranscriptSnapshot {
-    fn thread(&self, call: Option<&str>) -> Outcome<Thread<'_>> {
+    fn thread(&self, call: Option<&str>) -> Result<Thread<'_>> {
         let Some(id) = call else {
             return Ok(self.snapshot.main());
         };
         let call = self.snapshot.tool_call(id);
         call.and_then(|it| it.subagent())
             .ok_or_else(|| BowlineError::NotFound {
-                reason: format!("find the sub-agent of {id}: there is none, check the call's id"),
+                reason: format!("find the sub-agent of tool call {id}: it has none; check the id"),
             })
-    }
-
-    fn lower(&self, entry: Entry<'_>) -> Vec<Change> {
-        lower(entry, |id| self.snapshot.tool_call(id))
     }
 }
 
-/// An entry with its blocks, and the calls that these name.
-fn lower<'a>(entry: Entry<'a>, call: impl Fn(&str) -> Option<ToolCall<'a>>) -> Vec<Change> {
+/// Returns the changes that add an entry, its blocks and the tool calls that these name.
+fn changes<'a>(entry: Entry<'a>, call: impl Fn(&str) -> Option<ToolCall<'a>>) -> Vec<Change> {
     let mut changes = vec![change::entry(entry)];
     if let EntryKind::Assistant { blocks, .. } = entry.kind() {
         for block in blocks.iter() {
@@ -145,15 +131,17 @@ fn lower<'a>(entry: Entry<'a>, call: impl Fn(&str) -> Option<ToolCall<'a>>) -> V
     changes
 }
 
-/// A page of what was given up. The first stretch that was begins with the first entry.
-pub(crate) fn older_page(page: &Page) -> SnapshotPage {
-    let first = page.entries().next().map(|it| it.id().number());
-    let entries = page.entries().flat_map(|it| lower(it, |_| None));
-    // A call may be on another page than the message that made it.
-    let calls = page.tool_calls().map(change::call);
-    SnapshotPage {
-        changes: entries.chain(calls).collect(),
-        has_older: first.is_some_and(|first| first > 0),
-        first,
+impl SnapshotPage {
+    /// Converts a page that was read from a recording. Entry 0 is the first of all.
+    pub(crate) fn of_recording(page: &Page) -> Self {
+        let first_entry = page.entries().next().map(|it| it.id().number());
+        let entries = page.entries().flat_map(|it| changes(it, |_| None));
+        // A call can be on another page than the message that made it.
+        let calls = page.tool_calls().map(change::call);
+        Self {
+            changes: entries.chain(calls).collect(),
+            has_older: first_entry.is_some_and(|first| first > 0),
+            first_entry,
+        }
     }
 }

@@ -1,51 +1,54 @@
-//! What is done about an agent that is silent.
+//! Watchdog settings for silent agents.
 
 use std::time::Duration;
 
 use crate::core;
 
-/// How long a phase may be silent.
+/// How long an agent may be silent in one phase.
 #[derive(Clone, Copy, Debug, uniffi::Record)]
 pub struct SilenceLimit {
-    /// Then an inquiry begins, in milliseconds.
+    /// Silence in milliseconds after which the agent is probed.
     pub silence_ms: u64,
-    /// Then the agent is killed although its processes live, in milliseconds; absent, never.
+    /// Silence in milliseconds after which the agent is killed even if its processes are active;
+    /// absent for no limit.
     #[uniffi(default = None)]
-    pub at_most_ms: Option<u64>,
+    pub max_silence_ms: Option<u64>,
 }
 
-/// What is done about an agent that is silent.
+/// What happens when an agent writes nothing for a long time.
+///
+/// A phase in which the agent waits for a permission answer never counts as silence.
 #[derive(Clone, Copy, Debug, uniffi::Enum)]
-pub enum WatchdogConfiguration {
-    /// The limits that the lifecycle has by itself: nobody who shows any sign of life is killed.
+pub enum WatchdogPolicy {
+    /// The default limits. An agent whose processes show any activity is not killed.
     Standard,
-    /// Nothing is looked at.
-    Never,
-    /// A look each 10 s, and the end for an agent that has been silent for so long, whatever it is
-    /// doing. A person who is being asked does not count.
-    KillAfter {
-        /// How long, in milliseconds.
-        silence_ms: u64,
+    /// No watchdog.
+    Disabled,
+    /// Kills an agent that is silent for a fixed time in any phase. Checked every 10 s.
+    FixedTimeout {
+        /// The time in milliseconds.
+        timeout_ms: u64,
     },
-    /// Limits by phase; absent, for ever.
+    /// Limits by phase. A phase without a limit may be silent for ever.
     Phases {
-        /// Time between two looks, in milliseconds.
-        check_ms: u64,
-        /// How long an inquiry lasts, in milliseconds; absent, a silent agent is killed unasked.
-        inquiry_ms: Option<u64>,
-        /// How long an open permission request waits before it is denied, in milliseconds.
-        permission_ms: Option<u64>,
-        /// Something was asked of an agent that has said nothing yet.
+        /// The time between two checks, in milliseconds.
+        check_interval_ms: u64,
+        /// How long the processes are observed for activity, in milliseconds; absent to kill a silent
+        /// agent at once.
+        probe_ms: Option<u64>,
+        /// How long a permission request may be open before it is denied, in milliseconds.
+        permission_timeout_ms: Option<u64>,
+        /// The limit while the agent has not written anything in answer to the first prompt.
         starting: Option<SilenceLimit>,
-        /// The model works.
+        /// The limit while the model works.
         model: Option<SilenceLimit>,
-        /// A tool runs.
+        /// The limit while a tool runs.
         tool: Option<SilenceLimit>,
-        /// Only background tasks run.
+        /// The limit while only background tasks run.
         background: Option<SilenceLimit>,
-        /// The agent was asked to end.
+        /// The limit after the agent was asked to exit.
         post_result: Option<SilenceLimit>,
-        /// How long an agent may live with its output closed, in milliseconds.
+        /// How long an agent may run after it closed its output, in milliseconds.
         draining_ms: Option<u64>,
     },
 }
@@ -54,22 +57,23 @@ impl From<SilenceLimit> for core::SilenceLimit {
     fn from(limit: SilenceLimit) -> Self {
         Self {
             silence: Duration::from_millis(limit.silence_ms),
-            at_most: limit.at_most_ms.map(Duration::from_millis),
+            at_most: limit.max_silence_ms.map(Duration::from_millis),
         }
     }
 }
 
-impl From<WatchdogConfiguration> for core::WatchdogConfiguration {
-    fn from(watchdog: WatchdogConfiguration) -> Self {
-        use WatchdogConfiguration as W;
-        match watchdog {
-            W::Standard => Self::default(),
-            W::Never => Self::never(),
-            W::KillAfter { silence_ms } => Self::seed_001(Duration::from_millis(silence_ms)),
-            W::Phases {
-                check_ms,
-                inquiry_ms,
-                permission_ms,
+impl From<WatchdogPolicy> for core::WatchdogConfiguration {
+    fn from(policy: WatchdogPolicy) -> Self {
+        match policy {
+            WatchdogPolicy::Standard => Self::default(),
+            WatchdogPolicy::Disabled => Self::never(),
+            WatchdogPolicy::FixedTimeout { timeout_ms } => {
+                Self::seed_001(Duration::from_millis(timeout_ms))
+            }
+            WatchdogPolicy::Phases {
+                check_interval_ms,
+                probe_ms,
+                permission_timeout_ms,
                 starting,
                 model,
                 tool,
@@ -77,9 +81,9 @@ impl From<WatchdogConfiguration> for core::WatchdogConfiguration {
                 post_result,
                 draining_ms,
             } => Self {
-                check: Duration::from_millis(check_ms),
-                inquiry: inquiry_ms.map(Duration::from_millis),
-                permission: permission_ms.map(Duration::from_millis),
+                check: Duration::from_millis(check_interval_ms),
+                inquiry: probe_ms.map(Duration::from_millis),
+                permission: permission_timeout_ms.map(Duration::from_millis),
                 limits: core::PhaseLimits {
                     starting: starting.map(Into::into),
                     model: model.map(Into::into),

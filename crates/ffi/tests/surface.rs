@@ -1,11 +1,11 @@
-//! The surface as a host meets it, without the languages: recordings, cursors, faults.
+//! The exported API called from Rust: recordings, cursors, errors.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_ffi::{
-    BowlineError, Change, DialogueConfiguration, Engine, PanicPlace, force_panic, live_counters,
+    BowlineError, Change, DialogueConfiguration, Engine, PanicLocation, force_panic, live_counters,
 };
 use bowline_lifecycle::jsonl::Framer;
 use bowline_lifecycle::reducer::{End, Meta, Transcript};
@@ -20,6 +20,7 @@ fn engine() -> Arc<Engine> {
     Engine::new(None)
 }
 
+/// Folds a fixture with the parser and the reducer alone.
 fn folded(name: &str) -> String {
     let bytes = std::fs::read(fixture(name)).expect("the fixture is there");
     let mut framer = Framer::default();
@@ -44,7 +45,7 @@ fn configuration() -> DialogueConfiguration {
         options: None,
         environment: None,
         cwd: None,
-        agent_folder: None,
+        agent_directory: None,
         stdio: None,
         conversation: None,
         model: None,
@@ -59,39 +60,39 @@ fn configuration() -> DialogueConfiguration {
         control_timeout_ms: 60000,
         end_grace_ms: 30000,
         watchdog: None,
-        ladder: None,
+        termination: None,
         guard: None,
         record: None,
     }
 }
 
 #[tokio::test]
-async fn a_recording_gives_the_transcript_that_its_lines_give() {
+async fn recording_gives_transcript_of_its_lines() {
     for name in ["plain.jsonl", "sub_par_fg_partial.jsonl", "interrupt.jsonl"] {
         let path = fixture(name).to_string_lossy().into_owned();
-        let recording = engine().open_recording(path).await.expect("it is there");
-        let snapshot = recording.snapshot().await.expect("it can be read");
+        let recording = engine().open_recording(path).await.expect("it exists");
+        let snapshot = recording.snapshot().await.expect("it is readable");
         assert_eq!(snapshot.json().expect("no fault"), folded(name), "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_cursor_takes_nothing_away() {
+async fn reading_by_cursor_does_not_consume() {
     let path = fixture("partial.jsonl").to_string_lossy().into_owned();
-    let recording = engine().open_recording(path).await.expect("it is there");
-    let stream = recording.changes().expect("no fault");
+    let recording = engine().open_recording(path).await.expect("it exists");
+    let stream = recording.change_stream().expect("no fault");
     let mut cursor = 0;
     let mut batches = 0;
-    while let Some(batch) = stream.next(cursor, 1, 0).await.expect("it can be read") {
+    while let Some(batch) = stream.next(cursor, 1, 0).await.expect("it is readable") {
         assert_eq!(batch.is_reset, cursor == 0);
         assert_eq!(batch.changes.len(), 1);
         assert!(batch.cursor > cursor);
         cursor = batch.cursor;
         batches += 1;
     }
-    assert!(batches > 100, "each line by itself, {batches}");
-    let again = stream.next(0, 10_000, 0).await.expect("it can be read");
-    let again = again.expect("all of it");
+    assert!(batches > 100, "one batch for each line, {batches}");
+    let again = stream.next(0, 10_000, 0).await.expect("it is readable");
+    let again = again.expect("the whole transcript");
     assert_eq!((again.cursor, again.is_reset), (cursor, true));
     assert!(again.changes.len() < batches, "coalesced");
     assert!(matches!(
@@ -105,26 +106,26 @@ async fn a_cursor_takes_nothing_away() {
 }
 
 #[tokio::test]
-async fn a_fault_inside_is_an_error() {
-    for place in [PanicPlace::Call, PanicPlace::Task] {
-        let Err(BowlineError::Internal { reason }) = force_panic(place).await else {
-            panic!("{place:?} did not fail");
+async fn panic_becomes_internal_error() {
+    for location in [PanicLocation::CallerThread, PanicLocation::RuntimeTask] {
+        let Err(BowlineError::Internal { reason }) = force_panic(location).await else {
+            panic!("{location:?} did not fail");
         };
         assert!(reason.contains("forced by the host"), "{reason}");
     }
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_what_could_not_be_started() {
+async fn failed_start_leaves_nothing_behind() {
     let error = engine().start(configuration()).await.expect_err("no agent");
     assert!(matches!(error, BowlineError::Start { .. }), "{error}");
     let missing = engine().open_recording("no-such-file".to_owned()).await;
     assert!(matches!(missing, Err(BowlineError::NotFound { .. })));
-    let calm = async {
+    let released = async {
         while live_counters().expect("no fault").sessions > 0 {
             tokio::task::yield_now().await;
         }
     };
-    let calm = tokio::time::timeout(Duration::from_secs(5), calm).await;
-    calm.expect("no session is left");
+    let released = tokio::time::timeout(Duration::from_secs(60), released).await;
+    released.expect("no session is left");
 }

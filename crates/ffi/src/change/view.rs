@@ -1,17 +1,16 @@
-//! What changes hold.
+//! The values that changes carry.
 
 use crate::core::reducer;
-
 use crate::mirror::mirror;
 
-/// The session's conversation, model and mode.
+/// The conversation, model and permission mode of a session.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct SessionView {
-    /// The agent's session that is in force; `/clear` replaces it.
+    /// The id of the agent's current conversation. `/clear` begins a new one.
     pub session_id: Option<String>,
-    /// Every session of the agent, in order.
+    /// The ids of all conversations of the session, oldest first.
     pub conversations: Vec<String>,
-    /// The model in force.
+    /// The current model.
     pub model: Option<String>,
     /// The working directory.
     pub cwd: Option<String>,
@@ -22,323 +21,323 @@ pub struct SessionView {
 }
 
 mirror! {
-    /// What a session is doing. It is derived from evidence and never set.
+    /// The activity of a session. It is derived from the agent's output and process state.
     Phase = reducer::Phase {
-        /// The agent has given no sign of life yet.
+        /// The agent has written nothing yet.
         Starting,
-        /// Nothing is open.
+        /// No turn, tool or task is open.
         Idle,
-        /// A turn, a tool or a task is open.
+        /// A turn, tool or task is open.
         Running,
-        /// The agent waits for an answer to a permission request.
+        /// The agent waits for the answer to a permission request.
         AwaitingPermission,
-        /// The process is gone, or the recording is over.
+        /// The process has exited, or the recording is complete.
         Ended,
     }
 }
 
 mirror! {
-    /// Where a message stands.
+    /// The state of an assistant message.
     MessageState = reducer::MessageState {
-        /// It grows.
+        /// The message is being written.
         Streaming,
-        /// It is whole.
+        /// The message is complete.
         Complete,
-        /// It was cut, by an interrupt or by the end of the stream.
+        /// The message was cut off by an interrupt or by the end of the stream.
         Aborted,
     }
 }
 
 mirror! {
     /// How a turn ended.
-    Outcome = reducer::Outcome {
+    TurnOutcome = reducer::Outcome {
         /// The agent finished.
         Completed,
-        /// It was interrupted.
+        /// The turn was interrupted.
         Cancelled,
-        /// It failed.
+        /// The turn failed.
         Failed,
-        /// A hook put a tool call off.
+        /// A hook deferred a tool call.
         Suspended,
     }
 }
 
 mirror! {
-    /// What became of a tool call.
+    /// The state of a tool call.
     CallState = reducer::CallState {
-        /// Its input is still being written.
+        /// The model is writing the input.
         Pending,
-        /// The agent asks whether it may run.
+        /// The agent waits for permission to run the tool.
         AwaitingPermission,
-        /// It runs.
+        /// The tool is running.
         Running,
-        /// It gave a result.
+        /// The tool returned a result.
         Succeeded,
-        /// It gave an error.
+        /// The tool returned an error.
         Failed,
-        /// An interrupt ended it.
+        /// An interrupt ended the call.
         Interrupted,
-        /// Its result will not come.
+        /// The stream ended before the result.
         Lost,
     }
 }
 
 mirror! {
-    /// What became of a permission request.
+    /// The state of a permission request in the transcript.
     PermissionState = reducer::PermissionState {
-        /// Nobody has answered yet.
+        /// The request waits for an answer.
         Open,
         /// The host allowed it.
         Allowed,
         /// The host denied it.
         Denied,
-        /// Somebody answered; the answer is not in the stream.
+        /// The request was answered, but the stream does not contain the answer.
         Answered,
-        /// The agent took it back.
+        /// The agent cancelled the request.
         Withdrawn,
-        /// The stream ended, or the turn was interrupted, before an answer.
+        /// The stream ended or the turn was interrupted before an answer.
         Expired,
-        /// The stream ended before an answer, and the call was never announced.
+        /// The stream ended before an answer, and the tool call was never announced.
         Orphaned,
     }
 }
 
 mirror! {
-    /// What became of a task.
+    /// The state of a background task.
     TaskState = reducer::TaskState {
-        /// It waits to run.
+        /// The task waits to run.
         Pending,
-        /// It runs.
+        /// The task is running.
         Running,
-        /// It finished.
+        /// The task finished.
         Completed,
-        /// It failed.
+        /// The task failed.
         Failed,
-        /// Somebody stopped it.
+        /// The task was stopped.
         Killed,
-        /// It rests, and may run on.
+        /// The task is paused and can continue.
         Paused,
-        /// Its end was not told.
+        /// The stream ended before the task did.
         Lost,
     }
 }
 
 mirror! {
-    /// What an error entry is about.
+    /// The kind of an error entry.
     EntryErrorKind = reducer::ErrorKind {
-        /// A line is not an event.
+        /// A line could not be parsed.
         Parse,
         /// The input ended inside a line.
         Truncated,
-        /// The process ended without being asked to.
+        /// The process exited without being asked to.
         UnexpectedExit,
         /// A lost connection could not be restored.
         ReconnectFailed,
-        /// The agent was silent for too long.
+        /// The agent was silent for longer than the watchdog allows.
         SessionTimeout,
-        /// A part of the stream is missing; the text says which.
+        /// A part of the stream is missing. The text names the byte range.
         Gap,
     }
 }
 
-/// What an entry says.
+/// The content of a transcript entry.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum EntryKind {
     /// A prompt.
     User {
-        /// The uuid of the line, or of the host's prompt.
+        /// The uuid of the line or of the host's prompt.
         uuid: Option<String>,
-        /// What was said.
+        /// The prompt's text.
         text: String,
-        /// The agent echoed it.
+        /// Whether the agent echoed the prompt.
         is_replay: bool,
-        /// The agent wrote it itself.
+        /// Whether the agent generated the prompt.
         is_synthetic: bool,
     },
-    /// A message of the model; its blocks come as changes of their own.
+    /// A message of the model. Its blocks are separate changes.
     Assistant {
         /// The API's `message.id`.
         message_id: String,
         /// The model.
         model: Option<String>,
-        /// Where it stands.
+        /// The state of the message.
         state: MessageState,
     },
     /// The end of a turn.
     Result {
-        /// `success`, `error_during_execution`, …
+        /// The agent's result subtype, such as `success` or `error_during_execution`.
         subtype: String,
-        /// Whether the turn failed; independent of `subtype`.
+        /// Whether the turn failed. Independent of `subtype`.
         is_error: bool,
-        /// How it ended.
-        outcome: Outcome,
-        /// The final text, or what went wrong.
+        /// How the turn ended.
+        outcome: TurnOutcome,
+        /// The final text or the error message.
         text: Option<String>,
-        /// What started the turn, when the host did not.
+        /// What started the turn, if not a prompt of the host.
         origin: Option<String>,
-        /// Round trips to the model.
+        /// The number of requests to the model.
         num_turns: u64,
-        /// Wall time in milliseconds.
+        /// The wall-clock time of the turn in milliseconds.
         duration_ms: u64,
     },
-    /// Something to know beside the conversation.
+    /// An informational message outside the conversation.
     Notice {
-        /// The type or system subtype of its line.
+        /// The type, or the system subtype, of the line.
         notice: String,
-        /// What to know.
+        /// The message.
         text: String,
     },
-    /// Something went wrong with the stream.
+    /// An error of the stream or the process.
     Error {
-        /// What it is about.
+        /// The kind of error.
         kind: EntryErrorKind,
-        /// What went wrong.
+        /// The message.
         text: String,
     },
 }
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum BlockKind {
-    /// Something said.
+    /// Text of the model.
     Text {
-        /// The text, as far as it has come.
+        /// The text so far.
         text: String,
     },
-    /// Reasoning; empty when the agent does not show it.
+    /// Reasoning of the model. Empty if the agent does not include it.
     Thinking {
-        /// The text, as far as it has come.
+        /// The text so far.
         text: String,
     },
-    /// Reasoning that nobody may read.
+    /// Encrypted reasoning.
     RedactedThinking,
-    /// A call of a tool.
+    /// A tool call.
     ToolCall {
         /// The `tool_use` id.
         id: String,
     },
     /// A block of another type.
     Other {
-        /// The block as it was written, a JSON value.
+        /// The block as a JSON value.
         json: String,
     },
 }
 
-/// A tool call and what became of it.
+/// A tool call and its result.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct ToolCallView {
     /// The `tool_use` id.
     pub id: String,
-    /// The tool.
+    /// The tool's name.
     pub name: String,
-    /// The arguments, a JSON value; absent while the model writes them.
+    /// The arguments as a JSON value; absent while the model writes them.
     pub input: Option<String>,
-    /// What became of it.
+    /// The state of the call.
     pub state: CallState,
-    /// What it gave back.
+    /// The result, once there is one.
     pub result: Option<ToolResultView>,
-    /// The sub-agent that it started.
+    /// The sub-agent that the call started.
     pub subagent: Option<SubagentView>,
 }
 
-/// What a tool gave back.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct ToolResultView {
     /// Whether the tool failed.
     pub is_error: bool,
-    /// Its text, with placeholders for everything else.
+    /// The text, with placeholders for content that is not text.
     pub text: String,
 }
 
-/// A sub-agent; what it says comes as entries of its thread.
+/// A sub-agent. Its messages are entries of its own thread.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct SubagentView {
-    /// Its id, the `task_id` of its task.
+    /// The sub-agent's id, which is the `task_id` of its task.
     pub agent_id: Option<String>,
-    /// Its kind, such as `general-purpose`.
+    /// The sub-agent's type, such as `general-purpose`.
     pub agent_type: Option<String>,
 }
 
-/// Background work that the agent announced.
+/// A background task of the agent.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct TaskView {
-    /// Its `task_id`.
+    /// The task's `task_id`.
     pub id: String,
-    /// Its type: `local_bash`, `local_agent`, …
+    /// The task's type, such as `local_bash` or `local_agent`.
     pub kind: Option<String>,
-    /// What became of it.
+    /// The state of the task.
     pub state: TaskState,
-    /// What it is for.
+    /// The task's description.
     pub description: String,
-    /// The call that started it.
+    /// The tool call that started the task.
     pub tool_use_id: Option<String>,
 }
 
-/// A permission request.
+/// A permission request in the transcript.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct PermissionView {
-    /// Names the request in the host's answer.
+    /// The id to answer the request with.
     pub request_id: String,
-    /// The call.
+    /// The tool call that needs permission.
     pub tool_use_id: Option<String>,
-    /// The tool.
+    /// The tool's name.
     pub tool_name: String,
-    /// What became of it.
+    /// The state of the request.
     pub state: PermissionState,
-    /// While it is open, the arguments that the tool would run with, a JSON object.
+    /// The tool's arguments as a JSON object; absent once the request is closed.
     pub input: Option<String>,
 }
 
-/// What was used, over all conversations of the session.
+/// Token usage and cost of all conversations of the session.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct UsageView {
-    /// Cost in US dollars.
+    /// The cost in US dollars.
     pub cost_usd: f64,
-    /// The same as the shortest decimal number that means it, for types that count money exactly.
+    /// The cost as a decimal number, for types that represent money exactly.
     pub cost_decimal: String,
     /// Tokens by model.
     pub models: Vec<ModelUsage>,
 }
 
-/// What one model has used, in tokens.
+/// The token usage of one model.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct ModelUsage {
     /// The model.
     pub model: String,
-    /// Tokens sent.
+    /// Input tokens.
     pub input_tokens: u64,
-    /// Tokens received.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Tokens read from the cache.
+    /// Tokens read from the prompt cache.
     pub cache_read_tokens: u64,
-    /// Tokens written to the cache.
+    /// Tokens written to the prompt cache.
     pub cache_creation_tokens: u64,
 }
 
-/// What was counted.
+/// Counts of the agent's output.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct StatsView {
-    /// Bytes of the lines, each with its LF.
+    /// Bytes of all lines including their line feeds.
     pub bytes: u64,
-    /// Lines, the blank ones left out.
+    /// Lines that are not blank.
     pub lines: u64,
     /// Lines that are events.
     pub events: u64,
-    /// Events that came before.
+    /// Events that were received before.
     pub duplicates: u64,
-    /// Lines that are not events.
+    /// Lines that could not be parsed.
     pub parse_errors: u64,
-    /// Lines of a type that this version does not know.
+    /// Lines of types that this version does not know.
     pub unknown: Vec<UnknownCount>,
     /// Whether the input ended inside a line.
     pub is_truncated: bool,
 }
 
-/// Lines of one type that this version does not know.
+/// The number of lines of one unknown type.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct UnknownCount {
-    /// The `type/subtype`.
+    /// The type as `type/subtype`.
     pub name: String,
-    /// How many.
+    /// The number of lines.
     pub count: u64,
 }

@@ -1,56 +1,55 @@
-//! What a server for hooks is made from.
+//! The configuration of a hook server.
 
 use std::time::Duration;
 
-use crate::core::{self, HookKind};
-
 use super::HookReply;
 use crate::configuration::size;
-use crate::error::{BowlineError, Outcome};
+use crate::core::{self, HookKind};
+use crate::error::{BowlineError, Result};
 
-/// What a server for hooks is made from. The default tells of the common events over HTTP, decides
+/// The configuration of a hook server. By default it receives the common events over HTTP, decides
 /// nothing and forwards nothing.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct HookConfiguration {
-    /// The events that the agent is to tell, by its own names; the common ones when absent.
+    /// The events to receive, by the agent's names; the common ones when absent.
     #[uniffi(default = None)]
     pub kinds: Option<Vec<String>>,
-    /// How it tells them; over HTTP when absent.
+    /// How the agent delivers events; over HTTP when absent.
     #[uniffi(default = None)]
     pub route: Option<HookRoute>,
-    /// The program for events that the agent does not post; without one these are left out.
+    /// The helper program for events that the agent cannot post itself. Without one they are not
+    /// received.
     #[uniffi(default = None)]
     pub helper: Option<HookHelper>,
     /// The events that wait for the host's decision.
     #[uniffi(default = None)]
     pub gate: Option<HookGate>,
-    /// What the variables are called that the agent and its hooks find.
+    /// The names of the variables for the agent and its hooks.
     #[uniffi(default = None)]
     pub variables: Option<HookVariables>,
-    /// Where events are forwarded to.
+    /// The backend that events are forwarded to.
     #[uniffi(default = None)]
     pub backend: Option<HookBackend>,
-    /// What a client may take.
+    /// Limits for clients.
     #[uniffi(default = None)]
     pub limits: Option<HookLimits>,
 }
 
-/// How the agent tells events.
+/// How the agent delivers events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum HookRoute {
-    /// It posts them itself.
+    /// The agent posts them.
     Http,
-    /// It runs the helper for each.
+    /// The agent runs the helper for each event.
     Helper,
 }
 
-/// The program that carries an event from the agent to the server: `bowline hook`.
+/// The program that delivers an event from the agent to the server, usually `bowline hook`.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct HookHelper {
     /// The program's path.
     pub program: String,
-    /// Its arguments in front of the server's address and the token variable's name; `hook` when
-    /// absent.
+    /// Arguments before the server's URL and the name of the token variable; `hook` when absent.
     #[uniffi(default = None)]
     pub args: Option<Vec<String>>,
 }
@@ -62,84 +61,85 @@ pub struct HookGate {
     pub kinds: Vec<String>,
     /// How long the host may take, in milliseconds.
     pub deadline_ms: u64,
-    /// The answer when it takes longer, or nobody reads the questions.
+    /// The answer after the deadline, or if the question stream is not read.
     pub fallback: HookReply,
 }
 
-/// What the variables are called that the agent and its hooks find. One without a name is not set.
+/// The names of the environment variables for the agent and its hooks. A variable without a name is
+/// not set.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct HookVariables {
-    /// The address that an event is posted to.
+    /// The variable for the URL that events are posted to.
     #[uniffi(default = Some("BOWLINE_HOOK_URL"))]
     pub url: Option<String>,
-    /// The token that must be shown there.
+    /// The variable for the bearer token.
     #[uniffi(default = "BOWLINE_HOOK_TOKEN")]
     pub token: String,
-    /// The backend's address.
+    /// The variable for the backend's URL.
     #[uniffi(default = None)]
     pub api_url: Option<String>,
-    /// The backend's token.
+    /// The variable for the backend's token.
     #[uniffi(default = None)]
     pub api_token: Option<String>,
-    /// The backend's name for the session.
+    /// The variable for the backend's session id.
     #[uniffi(default = None)]
     pub session_id: Option<String>,
 }
 
-/// Where events are forwarded to.
+/// A backend that hook events are forwarded to.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct HookBackend {
-    /// The address, `http://` only in this version.
+    /// The backend's `http://` URL.
     pub url: String,
-    /// The backend's name for the session.
+    /// The backend's session id.
     pub session_id: String,
-    /// Shown as a bearer token.
+    /// The bearer token.
     #[uniffi(default = None)]
     pub token: Option<String>,
-    /// Send events and token to another machine in clear text.
+    /// Whether events and token may be sent to another machine without encryption.
     #[uniffi(default = false)]
     pub allow_clear_text: bool,
-    /// How often an event is offered: the first time and again.
+    /// The maximum number of attempts for an event.
     #[uniffi(default = 5)]
     pub attempts: u32,
-    /// The pause before the second time, in milliseconds; it doubles from then on.
+    /// The time before the second attempt, in milliseconds. It doubles with each attempt.
     #[uniffi(default = 500)]
     pub backoff_ms: u64,
-    /// How long one try may take, in milliseconds.
+    /// The timeout of one attempt, in milliseconds.
     #[uniffi(default = 10000)]
     pub timeout_ms: u64,
-    /// Events that may wait.
+    /// The maximum number of queued events.
     #[uniffi(default = 1024)]
     pub queue: u64,
-    /// How long waiting events are still sent when the server is stopped, in milliseconds.
+    /// How long queued events are still sent when the server stops, in milliseconds.
     #[uniffi(default = 5000)]
     pub flush_ms: u64,
 }
 
-/// What a client may take.
+/// Limits for clients of a hook server.
 #[derive(Clone, Copy, Debug, uniffi::Record)]
 pub struct HookLimits {
-    /// Bytes of an event.
+    /// The maximum size of an event, in bytes.
     #[uniffi(default = 16777216)]
     pub body_bytes: u64,
-    /// Bytes of all headers.
+    /// The maximum size of all headers, in bytes.
     #[uniffi(default = 16384)]
     pub header_bytes: u64,
-    /// How long the headers may take, in milliseconds.
+    /// The timeout for the headers, in milliseconds.
     #[uniffi(default = 5000)]
     pub header_ms: u64,
-    /// How long the event may take, in milliseconds.
+    /// The timeout for the event, in milliseconds.
     #[uniffi(default = 30000)]
     pub body_ms: u64,
-    /// How long the answer may take to be read, in milliseconds.
+    /// The timeout for sending the answer, in milliseconds.
     #[uniffi(default = 10000)]
     pub answer_ms: u64,
-    /// Clients at a time; more wait.
+    /// The maximum number of connections. Further ones wait.
     #[uniffi(default = 64)]
     pub connections: u64,
 }
 
-/// The events that a server tells of when a configuration names none.
+/// Returns the events that a hook server receives by default.
 #[uniffi::export]
 #[must_use]
 pub fn common_hook_kinds() -> Vec<String> {
@@ -156,7 +156,7 @@ fn kinds(names: Vec<String>) -> Vec<HookKind> {
 impl TryFrom<HookConfiguration> for core::HookConfiguration {
     type Error = BowlineError;
 
-    fn try_from(it: HookConfiguration) -> Outcome<Self> {
+    fn try_from(it: HookConfiguration) -> Result<Self> {
         let plain = Self::default();
         Ok(Self {
             kinds: it.kinds.map_or(plain.kinds, kinds),
@@ -182,7 +182,7 @@ impl TryFrom<HookConfiguration> for core::HookConfiguration {
 impl TryFrom<HookGate> for core::HookGate {
     type Error = BowlineError;
 
-    fn try_from(gate: HookGate) -> Outcome<Self> {
+    fn try_from(gate: HookGate) -> Result<Self> {
         Ok(Self {
             kinds: kinds(gate.kinds),
             deadline: Duration::from_millis(gate.deadline_ms),

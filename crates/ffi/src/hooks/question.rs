@@ -1,149 +1,148 @@
-//! Events that wait for the host's decision.
+//! Hook events that wait for the host's decision.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use crate::core;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::{HookEvent, HookReply};
-use crate::cancellation::{Cancellation, unless};
-use crate::error::{BowlineError, Outcome};
-use crate::feed::{Events, event_stream};
+use crate::cancellation::{Cancellation, cancellable};
+use crate::core;
+use crate::error::{BowlineError, Result};
+use crate::event_stream::{EventSource, event_stream};
 use crate::outcome::millis;
-use crate::runtime::wait;
+use crate::runtime::abortable;
 
-/// An event that waits for the host's decision.
+/// A hook event that waits for the host's decision.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct HookQuestion {
-    /// Names the question in the answer.
-    pub question: u64,
-    /// What is about to happen.
+    /// The number to answer the question with.
+    pub id: u64,
+    /// The event.
     pub event: HookEvent,
-    /// How long there was to answer when it was asked, in milliseconds.
+    /// The time to answer when the question arrived, in milliseconds.
     pub remaining_ms: u64,
 }
 
 event_stream! {
-    /// The questions of a gate, in the order in which they were asked.
+    /// A stream of the hook events that wait for the host's decision.
     HookQuestionStream;
-    /// Questions in their order.
-    HookQuestionBatch { /// The questions.
+    /// Consecutive questions.
+    HookQuestionBatch { /// The questions in order.
         HookQuestion };
-    Questions
+    QuestionSource
 }
 
-/// Questions as they are asked.
-pub(crate) struct Questions {
+/// Registers questions as open while the host reads them.
+pub(crate) struct QuestionSource {
     questions: core::HookQuestions,
     open: OpenQuestions,
 }
 
-impl Events for Questions {
+impl EventSource for QuestionSource {
     type Event = HookQuestion;
 
     async fn next(&mut self) -> Option<HookQuestion> {
         let question = self.questions.next().await?;
-        let told = HookQuestion {
-            question: question.event().sequence,
+        let event = HookQuestion {
+            id: question.event().sequence,
             event: question.event().into(),
             remaining_ms: millis(question.remaining()),
         };
-        self.open.add(told.question, question);
-        Some(told)
+        self.open.add(event.id, question);
+        Some(event)
     }
 }
 
-/// Questions without an answer, by their number.
+/// The open questions by number.
 #[derive(Clone, Default)]
 pub(crate) struct OpenQuestions {
     open: Arc<Mutex<HashMap<u64, core::HookQuestion>>>,
-    answers: watch::Sender<()>,
+    /// Notified when `open` or its waiters change.
+    changed: watch::Sender<()>,
 }
 
-/// A question wakes the last of those who wait for it. Whoever goes, woken or given up, lets the
-/// others look.
-struct WakeOthers<'a>(&'a watch::Sender<()>);
+/// Notifies the other waiters when one of them leaves. A question stores one waker only: without
+/// this, the others would not be polled again.
+struct NotifyOnDrop<'a>(&'a watch::Sender<()>);
 
-impl Drop for WakeOthers<'_> {
+impl Drop for NotifyOnDrop<'_> {
     fn drop(&mut self) {
         self.0.send_replace(());
     }
 }
 
 impl OpenQuestions {
-    /// The questions of a gate as a stream, if nobody has them yet.
+    /// Returns the stream of `questions`. Fails with `Busy` if they are `None`: taken before.
     pub(crate) fn stream(
         &self,
         questions: Option<core::HookQuestions>,
-    ) -> Outcome<Arc<HookQuestionStream>> {
+    ) -> Result<Arc<HookQuestionStream>> {
         let questions = questions.ok_or_else(|| BowlineError::Busy {
-            reason: "take the questions: somebody has them, read from his stream".to_owned(),
+            reason: "open the question stream: it was taken before; read from that one".to_owned(),
         })?;
         let open = self.clone();
-        Ok(HookQuestionStream::of(Questions { questions, open }))
+        Ok(HookQuestionStream::new(QuestionSource { questions, open }))
     }
 
-    pub(crate) fn answer(&self, question: u64, reply: HookReply) -> Outcome<()> {
+    pub(crate) fn answer(&self, id: u64, reply: HookReply) -> Result<()> {
         let reply = reply.try_into()?;
-        let asked = self.lock().remove(&question);
-        let asked = asked.ok_or_else(|| BowlineError::NotFound {
-            reason: format!("answer {question}: no such question waits, look for the newest"),
+        let question = self.open.lock().remove(&id);
+        let question = question.ok_or_else(|| BowlineError::NotFound {
+            reason: format!("answer question {id}: it is not open; read the question stream"),
         })?;
-        self.answers.send_replace(());
-        Ok(asked.answer(reply)?)
+        self.changed.send_replace(());
+        Ok(question.answer(reply)?)
     }
 
-    /// Waits until a question does not wait any more.
+    /// Waits until a question is closed.
     pub(crate) async fn wait(
         &self,
-        question: u64,
+        id: u64,
         cancellation: Option<Arc<Cancellation>>,
-    ) -> Outcome<()> {
+    ) -> Result<()> {
         let open = self.clone();
-        wait(unless(cancellation, async move {
-            open.withdrawn(question).await;
+        abortable(cancellable(cancellation, async move {
+            open.closed(id).await;
             Ok(())
         }))
         .await
     }
 
-    async fn withdrawn(&self, question: u64) {
-        let mut answers = self.answers.subscribe();
-        let _others = WakeOthers(&self.answers);
+    async fn closed(&self, id: u64) {
+        let mut changed = self.changed.subscribe();
+        let _notify = NotifyOnDrop(&self.changed);
         loop {
             tokio::select! {
-                () = poll_fn(|cx| self.poll_withdrawn(question, cx)) => return,
-                _ = answers.changed() => {}
+                () = poll_fn(|cx| self.poll_closed(id, cx)) => return,
+                _ = changed.changed() => {}
             }
         }
     }
 
     pub(crate) fn clear(&self) {
-        self.lock().clear();
-        self.answers.send_replace(());
+        self.open.lock().clear();
+        self.changed.send_replace(());
     }
 
-    fn add(&self, number: u64, question: core::HookQuestion) {
-        // Nobody can answer these any more.
-        self.lock().retain(|_, it| !it.remaining().is_zero());
-        self.lock().insert(number, question);
-        self.answers.send_replace(());
+    fn add(&self, id: u64, question: core::HookQuestion) {
+        let mut open = self.open.lock();
+        open.retain(|_, it| !it.remaining().is_zero());
+        open.insert(id, question);
+        drop(open);
+        self.changed.send_replace(());
     }
 
-    fn poll_withdrawn(&self, question: u64, cx: &mut Context<'_>) -> Poll<()> {
-        let mut open = self.lock();
-        let Some(asked) = open.get_mut(&question) else {
+    fn poll_closed(&self, id: u64, cx: &mut Context<'_>) -> Poll<()> {
+        let mut open = self.open.lock();
+        let Some(question) = open.get_mut(&id) else {
             return Poll::Ready(());
         };
-        // Who is to be woken is kept with the question.
-        pin!(asked.withdrawn()).poll(cx)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, core::HookQuestion>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        // The waker is stored in the question, so the future need not outlive this poll.
+        pin!(question.withdrawn()).poll(cx)
     }
 }

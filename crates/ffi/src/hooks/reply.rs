@@ -1,107 +1,110 @@
-//! What a host answers to an event.
+//! The host's answers to hook events.
 
-use crate::core;
 use serde_json::Value;
 
-use crate::error::{BowlineError, Outcome};
+use crate::core;
+use crate::error::{BowlineError, Result};
+use crate::mirror::mirror_into;
 
-/// What a host answers to an event.
+/// The host's answer to a hook event.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum HookReply {
-    /// Nothing: all goes on as without a hook.
+    /// No decision: the agent continues as without the hook.
     Nothing,
-    /// To `PreToolUse`: what becomes of the tool.
+    /// Decides about a tool call, for `PreToolUse`.
     Tool {
-        /// The verdict.
+        /// The decision.
         verdict: ToolVerdict,
-        /// Why, for the model or the user.
+        /// The reason, for the model or the user.
         reason: Option<String>,
-        /// Another input for the tool, a JSON object.
+        /// Replaces the tool's input, a JSON object.
         updated_input: Option<String>,
-        /// What the model is told besides.
+        /// Additional context for the model.
         context: Option<String>,
     },
-    /// To `PermissionRequest`: yes, in the user's place.
+    /// Allows the tool in place of the user, for `PermissionRequest`.
     AllowPermission {
-        /// Another input for the tool, a JSON object.
+        /// Replaces the tool's input, a JSON object.
         updated_input: Option<String>,
-        /// Rules to remember, a JSON array.
+        /// Permission rules to remember, a JSON array.
         updated_permissions: Option<String>,
     },
-    /// To `PermissionRequest`: no, in the user's place.
+    /// Denies the tool in place of the user, for `PermissionRequest`.
     DenyPermission {
-        /// Why, for the model.
+        /// The reason, for the model.
         reason: Option<String>,
-        /// End the turn as well.
+        /// Whether to end the turn as well.
         interrupt: bool,
     },
-    /// Refuses what can be refused.
+    /// Blocks the action, for events that can be blocked.
     Block {
-        /// Why, for the model.
+        /// The reason, for the model.
         reason: String,
     },
-    /// Tells the model something.
+    /// Adds context for the model.
     Context {
-        /// What.
+        /// The context.
         text: String,
     },
-    /// Ends the turn. Tools that have started still run.
+    /// Ends the turn. Tools that are running are not stopped.
     Halt {
-        /// Why, for the user.
+        /// The reason, for the user.
         reason: String,
     },
-    /// To `WorktreeCreate`: the folder that the host has made. Without it the agent's tool fails.
+    /// Names the worktree that the host created, for `WorktreeCreate`. Without this answer the
+    /// agent's tool fails.
     Worktree {
-        /// Its absolute path.
+        /// The absolute path of the worktree.
         path: String,
     },
-    /// To `SessionStart`, `CwdChanged` and `FileChanged`: the files whose changes the agent is to
-    /// tell as `FileChanged`, from now on and in place of those that were answered before.
+    /// Sets the files that the agent watches for `FileChanged`, replacing those set before. For
+    /// `SessionStart`, `CwdChanged` and `FileChanged`.
     Watch {
-        /// Their absolute paths.
+        /// The absolute paths of the files.
         paths: Vec<String>,
     },
-    /// To `PermissionDenied`: the model may try again.
+    /// Lets the model try again, for `PermissionDenied`.
     Retry,
-    /// To `Elicitation` and `ElicitationResult`: this is the answer in the user's place.
+    /// Submits a form in place of the user, for `Elicitation` and `ElicitationResult`.
     AcceptForm {
-        /// A JSON object.
+        /// The form's content, a JSON object.
         content: String,
     },
-    /// To `Elicitation` and `ElicitationResult`: the user does not want to say.
+    /// Declines a form in place of the user, for `Elicitation` and `ElicitationResult`.
     DeclineForm,
-    /// To `Elicitation` and `ElicitationResult`: the question was put away.
+    /// Cancels a form in place of the user, for `Elicitation` and `ElicitationResult`.
     CancelForm,
     /// Any other answer.
     Raw {
-        /// A JSON object as the agent takes it.
+        /// The answer in the agent's format, a JSON object.
         json: String,
     },
 }
 
-/// What becomes of a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
-pub enum ToolVerdict {
-    /// It runs, and nobody is asked.
-    Allow,
-    /// It does not run.
-    Deny,
-    /// The user is asked.
-    Ask,
-    /// The turn stops here, to be resumed: the hook is asked again then.
-    Defer,
+mirror_into! {
+    /// A decision about a tool call.
+    ToolVerdict = core::ToolVerdict {
+        /// Runs the tool without asking the user.
+        Allow,
+        /// Does not run the tool.
+        Deny,
+        /// Asks the user.
+        Ask,
+        /// Ends the turn at this point. When it is resumed, the hook is called again.
+        Defer,
+    }
 }
 
-fn json(what: &str, text: &str) -> Outcome<Value> {
+fn json(what: &str, text: &str) -> Result<Value> {
     serde_json::from_str(text)
-        .map_err(|error| BowlineError::invalid(format!("answer with {what}: {error}, give JSON")))
+        .map_err(|error| BowlineError::invalid(format!("parse {what}: {error}; pass JSON")))
 }
 
 impl TryFrom<HookReply> for core::HookReply {
     type Error = BowlineError;
 
-    fn try_from(reply: HookReply) -> Outcome<Self> {
-        let input = |text: Option<String>| text.map(|it| json("an input", &it)).transpose();
+    fn try_from(reply: HookReply) -> Result<Self> {
+        let input = |text: Option<String>| text.map(|it| json("the input", &it)).transpose();
         Ok(match reply {
             HookReply::Nothing => Self::Nothing,
             HookReply::Tool {
@@ -135,32 +138,21 @@ impl TryFrom<HookReply> for core::HookReply {
             HookReply::Watch { paths } => Self::Watch(paths.into_iter().map(Into::into).collect()),
             HookReply::Retry => Self::Retry,
             HookReply::AcceptForm { content } => {
-                Self::Form(core::FormAnswer::Accept(json("a form", &content)?))
+                Self::Form(core::FormAnswer::Accept(json("the form", &content)?))
             }
             HookReply::DeclineForm => Self::Form(core::FormAnswer::Decline),
             HookReply::CancelForm => Self::Form(core::FormAnswer::Cancel),
-            HookReply::Raw { json: text } => Self::Raw(json("JSON", &text)?),
+            HookReply::Raw { json: text } => Self::Raw(json("the answer", &text)?),
         })
     }
 }
 
-fn rules(text: Option<String>) -> Outcome<Vec<Value>> {
-    match text.map(|it| json("rules", &it)).transpose()? {
+fn rules(text: Option<String>) -> Result<Vec<Value>> {
+    match text.map(|it| json("the rules", &it)).transpose()? {
         None => Ok(Vec::new()),
         Some(Value::Array(rules)) => Ok(rules),
         Some(_) => Err(BowlineError::invalid(
-            "answer with rules: give a JSON array",
+            "parse the rules: not a JSON array; pass one",
         )),
-    }
-}
-
-impl From<ToolVerdict> for core::ToolVerdict {
-    fn from(verdict: ToolVerdict) -> Self {
-        match verdict {
-            ToolVerdict::Allow => Self::Allow,
-            ToolVerdict::Deny => Self::Deny,
-            ToolVerdict::Ask => Self::Ask,
-            ToolVerdict::Defer => Self::Defer,
-        }
     }
 }

@@ -1,71 +1,69 @@
-//! What a shell is made from.
+//! The configuration of a shell session.
 
 use std::time::Duration;
 
-use crate::core;
-
 use crate::configuration::size;
-use crate::environment::{ContainmentLevel, EndLadder, EnvironmentChanges, TerminalSize};
+use crate::core;
+use crate::environment::{ContainmentLevel, EnvironmentChanges, TerminalSize, TerminationPolicy};
 use crate::remote::RunnerConfiguration;
 
-/// What a shell session is made from.
+/// The configuration of a shell session.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct ShellConfiguration {
-    /// The program's working directory; it must exist.
+    /// The program's working directory, which must exist.
     pub cwd: String,
-    /// The runner that the program runs at; this machine when absent. At a runner it outlives this
-    /// host, and what is said here of directories, environment and shells is about its machine.
+    /// The runner to start the program at; a child process of the host when absent. At a runner the
+    /// program outlives the host, and paths and variables are those of the runner's machine.
     #[uniffi(default = None)]
     pub runner: Option<RunnerConfiguration>,
-    /// What is run; the user's login shell when absent.
+    /// The program; the user's login shell when absent.
     #[uniffi(default = None)]
     pub program: Option<ShellProgram>,
-    /// Changes of the host's environment for the program.
+    /// Changes to the inherited environment.
     #[uniffi(default = None)]
     pub environment: Option<EnvironmentChanges>,
     /// The terminal's size; 24 rows of 80 columns when absent.
     #[uniffi(default = None)]
     pub size: Option<TerminalSize>,
-    /// How long the output must be quiet for the session to be idle, in milliseconds.
+    /// How long the program must write nothing for the session to be idle, in milliseconds.
     #[uniffi(default = 1000)]
     pub idle_after_ms: u64,
-    /// Longest line that is handed over, in characters.
+    /// The maximum length of a line, in characters. Longer ones are split.
     #[uniffi(default = 65536)]
     pub max_line: u64,
-    /// Lines that are kept for readers.
+    /// The maximum number of lines that are kept for readers.
     #[uniffi(default = 1000)]
     pub history_lines: u64,
-    /// Bytes of lines that are kept for readers.
+    /// The maximum size of the lines that are kept for readers, in bytes.
     #[uniffi(default = 262144)]
     pub history_bytes: u64,
-    /// How hard the session is ended.
+    /// How the program is terminated.
     #[uniffi(default = None)]
-    pub ladder: Option<EndLadder>,
-    /// The tightest hold to be used on the session's processes; the tightest that there is when
-    /// absent.
+    pub termination: Option<TerminationPolicy>,
+    /// The strongest process containment to use; the strongest that is available when absent.
     #[uniffi(default = None)]
     pub containment: Option<ContainmentLevel>,
-    /// A program that ends the session's processes if the host is killed: `bowline`, as a path. The
+    /// The path of `bowline`, run as a guard that terminates the program if the host is killed; the
     /// engine's when absent.
     #[uniffi(default = None)]
     pub guard: Option<String>,
 }
 
-/// What a shell session runs.
+/// The program of a shell session.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum ShellProgram {
-    /// The login shell of the user, with `-l`.
+    /// The user's login shell, with `-l`.
     Login,
-    /// A shell of the host's choice, with `-l`.
+    /// A given shell, with `-l`.
     LoginWith {
-        /// Its path.
+        /// The shell's path.
         shell: String,
     },
-    /// A program and its arguments.
+    /// A given command.
     Command {
-        /// The program.
+        /// The program's path or name.
         program: String,
-        /// Its arguments.
+        /// The arguments.
         args: Vec<String>,
     },
 }
@@ -88,7 +86,7 @@ impl From<ShellConfiguration> for core::ShellConfiguration {
             max_line: size(it.max_line),
             history_lines: size(it.history_lines),
             history_bytes: size(it.history_bytes),
-            ladder: it.ladder.map(Into::into).unwrap_or_default(),
+            ladder: it.termination.map(Into::into).unwrap_or_default(),
             containment: it.containment.map(Into::into),
             guard: it.guard.map(Into::into),
             ..Self::new(it.cwd)

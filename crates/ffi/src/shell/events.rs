@@ -1,72 +1,71 @@
-//! What a shell tells, or all sessions of a manager.
+//! Events of shells, and of all sessions of a manager.
 
 use crate::core;
-
-use crate::feed::{Events, event_stream};
+use crate::event_stream::{EventSource, event_stream};
 use crate::mirror::mirror;
 
 mirror! {
-    /// What a session is doing. Nobody sets it: it follows from what is seen.
+    /// The state of a session. It is derived from its output and input.
     SessionState = core::SessionState, else Active {
-        /// Its program runs, and neither has said a word nor been sent one.
+        /// The program was started; there was no output or input yet.
         Creating,
-        /// It works.
+        /// The program is busy.
         Active,
-        /// It waits for somebody to type.
+        /// The program waits for input.
         Idle,
-        /// Its program has ended.
+        /// The program has ended.
         Terminated,
     }
 }
 
-/// Something that a session tells.
+/// An event of a session.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum SessionEvent {
-    /// A line of a shell session.
+    /// A shell session wrote a line.
     Output {
-        /// The session.
+        /// The session's id.
         session: String,
-        /// The line without its end, with its colours.
+        /// The line without its line ending, with color escape sequences.
         line: String,
     },
-    /// Output was overwritten before lines were made of it.
+    /// Output was lost before it was split into lines.
     Gap {
-        /// The session.
+        /// The session's id.
         session: String,
-        /// How many bytes are missing here.
+        /// The number of lost bytes.
         bytes: u64,
     },
-    /// This reader was too slow.
+    /// Lines were dropped here because the reader was too slow.
     Lagged {
-        /// The session.
+        /// The session's id.
         session: String,
-        /// How many lines it has missed here.
+        /// The number of dropped lines.
         lines: u64,
     },
-    /// Sessions came and went before this reader looked.
+    /// Sessions were created and removed before the reader learned of them.
     Missed {
-        /// How many.
+        /// The number of sessions.
         sessions: u64,
     },
-    /// The session is in another state.
+    /// The session's state changed.
     State {
-        /// The session.
+        /// The session's id.
         session: String,
-        /// The state now.
+        /// The new state.
         state: SessionState,
     },
-    /// The session has ended. The last event.
+    /// The session's program ended. This is the session's last event.
     Exit {
-        /// The session.
+        /// The session's id.
         session: String,
-        /// Its exit code.
+        /// The exit code.
         code: Option<i32>,
-        /// The signal that ended it.
+        /// The signal that ended the program.
         signal: Option<i32>,
     },
-    /// Something that this version does not know.
+    /// An event of a kind that this version does not know.
     Other {
-        /// In the library's own words.
+        /// A description of the event.
         text: String,
     },
 }
@@ -105,38 +104,38 @@ impl From<core::SessionEvent> for SessionEvent {
 }
 
 event_stream! {
-    /// What a shell tells, or all sessions of a manager.
+    /// A stream of the events of a shell, or of all sessions of a manager.
     SessionEventStream;
-    /// Events in their order.
-    SessionEventBatch { /// The events.
+    /// Consecutive session events.
+    SessionEventBatch { /// The events in order.
         SessionEvent };
-    Source
+    SessionEventSource
 }
 
-pub(crate) enum Source {
-    One(core::SessionEvents),
-    All(core::ManagerEvents),
+pub(crate) enum SessionEventSource {
+    Shell(core::SessionEvents),
+    Manager(core::ManagerEvents),
 }
 
-impl From<core::SessionEvents> for Source {
+impl From<core::SessionEvents> for SessionEventSource {
     fn from(events: core::SessionEvents) -> Self {
-        Self::One(events)
+        Self::Shell(events)
     }
 }
 
-impl From<core::ManagerEvents> for Source {
+impl From<core::ManagerEvents> for SessionEventSource {
     fn from(events: core::ManagerEvents) -> Self {
-        Self::All(events)
+        Self::Manager(events)
     }
 }
 
-impl Events for Source {
+impl EventSource for SessionEventSource {
     type Event = SessionEvent;
 
     async fn next(&mut self) -> Option<SessionEvent> {
         let event = match self {
-            Self::One(events) => events.next().await,
-            Self::All(events) => events.next().await,
+            Self::Shell(events) => events.next().await,
+            Self::Manager(events) => events.next().await,
         };
         event.map(Into::into)
     }

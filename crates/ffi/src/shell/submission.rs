@@ -1,25 +1,25 @@
-//! How a prompt is typed into a program, and what became of it.
+//! Prompts that are typed into a program, and the result.
 
 use std::time::Duration;
 
 use crate::core;
 
-/// How a prompt is submitted to a program on a terminal.
+/// How a prompt is typed into a program on a terminal.
 #[derive(Clone, Copy, Debug, uniffi::Record)]
 pub struct SubmitOptions {
-    /// Refuse a prompt with control characters instead of leaving them out.
+    /// Whether to refuse a prompt with control characters instead of removing them.
     #[uniffi(default = false)]
     pub refuse_controls: bool,
-    /// How long the program may take to ask for bracketed paste, in milliseconds.
+    /// How long the program may take to enable bracketed paste, in milliseconds.
     #[uniffi(default = 5000)]
     pub ready_within_ms: u64,
-    /// How long the output must be quiet between the text and the Enter, in milliseconds.
+    /// How long the output must be unchanged between the text and Enter, in milliseconds.
     #[uniffi(default = 150)]
     pub settle_ms: u64,
-    /// How long the program may go without reading, in milliseconds.
+    /// How long the program may go without reading its input, in milliseconds.
     #[uniffi(default = 10000)]
     pub read_within_ms: u64,
-    /// How long to look for evidence that the Enter was read, in milliseconds.
+    /// How long to wait for evidence that Enter was read, in milliseconds.
     #[uniffi(default = 2000)]
     pub verify_within_ms: u64,
 }
@@ -36,27 +36,27 @@ impl From<SubmitOptions> for core::SubmitOptions {
     }
 }
 
-/// What became of a prompt that was typed.
+/// The result of submitting a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct Submission {
-    /// What became of it.
+    /// Whether the prompt was submitted.
     pub outcome: SubmissionOutcome,
-    /// Characters that were left out, marks of a paste among them.
-    pub left_out: u64,
-    /// Bytes that were typed.
-    pub typed: u64,
+    /// The number of control characters and paste markers that were removed from the prompt.
+    pub removed: u64,
+    /// The number of bytes that were typed.
+    pub typed_bytes: u64,
 }
 
-/// What became of a prompt that was submitted.
+/// Whether a prompt was submitted.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum SubmissionOutcome {
-    /// All of it and the Enter were read by the program, and output came after the Enter.
+    /// The program read the prompt and Enter, and wrote output after that.
     Submitted,
-    /// All of it and the Enter were typed, and there is no sign that the program has read them.
+    /// The prompt and Enter were typed. There is no evidence that the program read them.
     TypedUnverified,
-    /// It was not submitted, or not to its end.
+    /// The prompt was not typed, or not completely.
     Refused {
-        /// Why, and what to do.
+        /// What failed and what to do next.
         reason: String,
     },
 }
@@ -71,8 +71,8 @@ impl From<core::Submission> for Submission {
                 },
                 _ => SubmissionOutcome::TypedUnverified,
             },
-            left_out: it.stripped.paste_marks + it.stripped.controls,
-            typed: it.typed,
+            removed: it.stripped.paste_marks + it.stripped.controls,
+            typed_bytes: it.typed,
         }
     }
 }

@@ -1,73 +1,77 @@
-//! A terminal of the host's: a tab of an editor, a pane, a window.
+//! Terminals that the host shows: a tab of an editor, a pane, a window.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use crate::core::{self, TerminalError, TerminalFuture, TerminalRun};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use crate::core::{self, TerminalError, TerminalFuture, TerminalRun};
 use crate::error::BowlineError;
 
-/// A terminal that the host shows. The calls come from threads of the library that may wait.
+/// A terminal that the host shows. Implement it to run commands in the host's own user interface.
+///
+/// The library calls the methods from its own threads, where they may block.
 #[uniffi::export(foreign)]
 pub trait HostTerminal: Send + Sync {
-    /// Starts a command, and returns without waiting for its end, which
-    /// [`TerminalExecutor::command_ended`](crate::TerminalExecutor::command_ended) tells.
+    /// Starts a command and returns without waiting for its end.
+    ///
+    /// Call `TerminalExecutor.commandEnded` with the command's run number once it has ended.
     ///
     /// # Errors
     ///
-    /// The command could not be started.
+    /// Throw if the command cannot be started. `TerminalExecutor.execute` then throws `Host`.
     fn start_command(&self, command: HostTerminalCommand) -> Result<(), BowlineError>;
 
-    /// Ends a command now. Its end is told as well, or not at all.
+    /// Ends a command that was cancelled. Reporting its end is optional.
     ///
     /// # Errors
     ///
-    /// It could not be ended.
+    /// Throw if the command cannot be ended.
     fn end_command(&self, run: u64) -> Result<(), BowlineError>;
 
-    /// Ends what is left of a session.
+    /// Closes the terminal of a session and ends what still runs in it.
     ///
     /// # Errors
     ///
-    /// It could not be ended.
+    /// Throw if this fails. The error is logged.
     fn cleanup(&self, session: String) -> Result<(), BowlineError>;
 }
 
-/// What a terminal of the host's runs.
+/// A command for a terminal of the host.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct HostTerminalCommand {
-    /// Names the run when its end is told.
+    /// The number of the run, for `commandEnded`.
     pub run: u64,
-    /// The host's name for the session: commands of one session may share a terminal.
+    /// The host's name for the session. Commands of one session may share a terminal.
     pub session: String,
     /// The host's name for the interaction.
     pub interaction: String,
-    /// The agent.
+    /// The agent's path or name.
     pub program: String,
-    /// Its arguments.
+    /// The arguments.
     pub args: Vec<String>,
-    /// The line to type into a terminal with a POSIX shell: `cat FILE | claude …`. None if it cannot
-    /// be typed.
+    /// The command as a line for a POSIX shell, such as `cat FILE | claude …`; absent if it cannot be
+    /// written as one.
     pub line: Option<String>,
-    /// The variables to set. They hold secrets: set them, do not write them into a line.
+    /// The variables to set. They contain secrets: pass them in the environment, not in the line.
     pub variables: HashMap<String, String>,
     /// The working directory.
     pub cwd: Option<String>,
-    /// The file that is the agent's standard input. It can be read until the run has ended.
+    /// The file to use as standard input. It is readable until the run has ended.
     pub input: Option<String>,
 }
 
-/// What a command wrote, and how its process ended.
+/// The output and exit code of a command in a terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, uniffi::Record)]
 pub struct TerminalOutput {
-    /// What the terminal showed.
+    /// The terminal's output.
     #[uniffi(default = "")]
     pub stdout: String,
-    /// What was written apart from it.
+    /// Output that the terminal kept apart.
     #[uniffi(default = "")]
     pub stderr: String,
-    /// The exit code, if the terminal knows it.
+    /// The exit code, if known.
     #[uniffi(default = None)]
     pub exit_code: Option<i32>,
 }
@@ -82,29 +86,25 @@ impl From<TerminalOutput> for core::TerminalOutput {
     }
 }
 
-/// The library's side of a host's terminal.
-pub(super) struct Bridge {
+/// Runs the executor's commands in a host terminal.
+pub(super) struct HostTerminalBridge {
     terminal: Arc<dyn HostTerminal>,
-    runs: Arc<Mutex<Runs>>,
+    runs: Arc<Mutex<OpenRuns>>,
 }
 
 #[derive(Default)]
-struct Runs {
+struct OpenRuns {
     last: u64,
-    open: HashMap<u64, oneshot::Sender<TerminalOutput>>,
+    senders: HashMap<u64, oneshot::Sender<TerminalOutput>>,
 }
 
-impl std::fmt::Debug for Bridge {
+impl std::fmt::Debug for HostTerminalBridge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Bridge").finish_non_exhaustive()
+        f.debug_struct("HostTerminalBridge").finish_non_exhaustive()
     }
 }
 
-fn locked(runs: &Mutex<Runs>) -> MutexGuard<'_, Runs> {
-    runs.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Bridge {
+impl HostTerminalBridge {
     pub(super) fn new(terminal: Arc<dyn HostTerminal>) -> Arc<Self> {
         Arc::new(Self {
             terminal,
@@ -112,18 +112,18 @@ impl Bridge {
         })
     }
 
-    /// Whether the run was waited for.
-    pub(super) fn ended(&self, run: u64, output: TerminalOutput) -> bool {
-        let waiting = locked(&self.runs).open.remove(&run);
-        waiting.is_some_and(|waiting| waiting.send(output).is_ok())
+    /// Completes a run. Returns false if it is not open.
+    pub(super) fn command_ended(&self, run: u64, output: TerminalOutput) -> bool {
+        let sender = self.runs.lock().senders.remove(&run);
+        sender.is_some_and(|sender| sender.send(output).is_ok())
     }
 
     fn open(&self) -> HostRun {
         let (sender, output) = oneshot::channel();
-        let mut runs = locked(&self.runs);
+        let mut runs = self.runs.lock();
         runs.last += 1;
         let run = runs.last;
-        runs.open.insert(run, sender);
+        runs.senders.insert(run, sender);
         HostRun {
             run,
             has_started: false,
@@ -134,7 +134,7 @@ impl Bridge {
     }
 }
 
-fn lower(run: u64, command: core::TerminalCommand) -> HostTerminalCommand {
+fn host_command(run: u64, command: core::TerminalCommand) -> HostTerminalCommand {
     let text = |it: &std::ffi::OsStr| it.to_string_lossy().into_owned();
     let path = |it: std::path::PathBuf| it.to_string_lossy().into_owned();
     HostTerminalCommand {
@@ -154,27 +154,28 @@ fn lower(run: u64, command: core::TerminalCommand) -> HostTerminalCommand {
     }
 }
 
-/// Calls the host on a thread that may wait, under no lock.
-async fn ask<T: Send + 'static>(
+/// Calls the host on the blocking pool. No lock may be held across this.
+async fn call_host<T: Send + 'static>(
     body: impl FnOnce() -> Result<T, BowlineError> + Send + 'static,
 ) -> Result<T, TerminalError> {
-    let answer = tokio::task::spawn_blocking(body).await;
-    match answer {
-        Ok(answer) => answer.map_err(|error| TerminalError::Host(error.to_string())),
+    let result = tokio::task::spawn_blocking(body).await;
+    match result {
+        Ok(result) => result.map_err(|error| TerminalError::Host(error.to_string())),
         Err(error) => Err(TerminalError::Host(error.to_string())),
     }
 }
 
-impl core::VisibleTerminal for Bridge {
+impl core::VisibleTerminal for HostTerminalBridge {
     fn start(
         &self,
         command: core::TerminalCommand,
     ) -> TerminalFuture<'_, Result<Box<dyn TerminalRun>, TerminalError>> {
         Box::pin(async move {
             let run = self.open();
-            let command = lower(run.run, command);
-            // The call has the run: one that is given up meanwhile is ended behind its start.
-            let run = ask(move || run.start(command)).await?;
+            let command = host_command(run.run, command);
+            // The closure owns the run: if the call is cancelled meanwhile, it is ended after its
+            // start.
+            let run = call_host(move || run.start(command)).await?;
             let run: Box<dyn TerminalRun> = Box::new(run);
             Ok(run)
         })
@@ -183,21 +184,21 @@ impl core::VisibleTerminal for Bridge {
     fn cleanup<'a>(&'a self, session: &'a str) -> TerminalFuture<'a, ()> {
         let (terminal, session) = (Arc::clone(&self.terminal), session.to_owned());
         Box::pin(async move {
-            if let Err(error) = ask(move || terminal.cleanup(session)).await {
-                tracing::warn!(%error, "the host's terminal did not clean up");
+            if let Err(error) = call_host(move || terminal.cleanup(session)).await {
+                tracing::warn!(%error, "host terminal failed to clean up");
             }
         })
     }
 }
 
-/// A command in the host's terminal.
+/// A command in the host's terminal. Dropping it ends the command.
 struct HostRun {
     run: u64,
-    /// Whether the host has it: there is nothing to end before that.
+    /// Whether `start_command` returned. Before that there is nothing to end.
     has_started: bool,
     output: Option<oneshot::Receiver<TerminalOutput>>,
     terminal: Arc<dyn HostTerminal>,
-    runs: Arc<Mutex<Runs>>,
+    runs: Arc<Mutex<OpenRuns>>,
 }
 
 impl HostRun {
@@ -211,19 +212,19 @@ impl HostRun {
 impl TerminalRun for HostRun {
     fn ended(&mut self) -> TerminalFuture<'_, Result<core::TerminalOutput, TerminalError>> {
         Box::pin(async {
-            let gone = || TerminalError::Host("the executor is gone".to_owned());
-            let output = self.output.as_mut().ok_or_else(gone)?;
-            let told = output.await.map_err(|_| gone())?;
+            let gone = || TerminalError::Host("the executor was dropped".to_owned());
+            let receiver = self.output.as_mut().ok_or_else(gone)?;
+            let output = receiver.await.map_err(|_| gone())?;
             self.output = None;
-            Ok(told.into())
+            Ok(output.into())
         })
     }
 
     fn end(mut self: Box<Self>) -> TerminalFuture<'static, core::TerminalOutput> {
         Box::pin(async move {
             let (terminal, run) = (Arc::clone(&self.terminal), self.run);
-            let asked = ask(move || terminal.end_command(run)).await;
-            match (asked, self.output.take()) {
+            let ended = call_host(move || terminal.end_command(run)).await;
+            match (ended, self.output.take()) {
                 (Ok(()), Some(output)) => output.await.map(Into::into).unwrap_or_default(),
                 _ => core::TerminalOutput::default(),
             }
@@ -233,10 +234,12 @@ impl TerminalRun for HostRun {
 
 impl Drop for HostRun {
     fn drop(&mut self) {
-        let was_open = locked(&self.runs).open.remove(&self.run).is_some() && self.has_started;
+        let was_open = self.runs.lock().senders.remove(&self.run).is_some();
         let (terminal, run) = (Arc::clone(&self.terminal), self.run);
-        if let (true, Ok(runtime)) = (was_open, tokio::runtime::Handle::try_current()) {
-            // What the host says to it nobody waits for.
+        if was_open
+            && self.has_started
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
             runtime.spawn_blocking(move || drop(terminal.end_command(run)));
         }
     }
@@ -248,31 +251,31 @@ mod tests {
 
     use super::*;
 
-    /// A terminal that tells its calls, and starts when it may.
-    struct Slow {
+    /// A terminal that reports its calls and whose `start_command` waits for the test.
+    struct SlowTerminal {
         calls: tokio::sync::mpsc::UnboundedSender<String>,
-        may_start: Mutex<mpsc::Receiver<Result<(), BowlineError>>>,
+        start_result: Mutex<mpsc::Receiver<Result<(), BowlineError>>>,
     }
 
-    impl Slow {
-        fn told(&self, call: String) {
-            self.calls.send(call).expect("the test listens");
+    impl SlowTerminal {
+        fn report(&self, call: String) {
+            self.calls.send(call).expect("the test receives calls");
         }
     }
 
-    impl HostTerminal for Slow {
+    impl HostTerminal for SlowTerminal {
         fn start_command(&self, command: HostTerminalCommand) -> Result<(), BowlineError> {
-            self.told(format!("start {}", command.run));
-            let may_start = self.may_start.lock().expect("nobody has panicked");
-            may_start.recv().expect("the test says")?;
-            let input = command.input.expect("a prompt is in a file");
-            let input = std::fs::read_to_string(input).expect("the file is there");
-            self.told(format!("started with {input}"));
+            self.report(format!("start {}", command.run));
+            let start_result = self.start_result.lock();
+            start_result.recv().expect("the test sends a result")?;
+            let input = command.input.expect("the prompt is in a file");
+            let input = std::fs::read_to_string(input).expect("the file exists");
+            self.report(format!("started with {input}"));
             Ok(())
         }
 
         fn end_command(&self, run: u64) -> Result<(), BowlineError> {
-            self.told(format!("end {run}"));
+            self.report(format!("end {run}"));
             Ok(())
         }
 
@@ -281,13 +284,14 @@ mod tests {
         }
     }
 
-    /// The calls of the host when a command is given up while it starts, which ends like this.
-    async fn given_up(start: Result<(), BowlineError>) -> Vec<String> {
-        let (calls, mut told) = tokio::sync::mpsc::unbounded_channel();
-        let (go, may_start) = mpsc::channel();
-        let bridge = Bridge::new(Arc::new(Slow {
+    /// Cancels a command during its start, which then ends with `start_result`. Returns the calls
+    /// that the terminal received.
+    async fn calls_of_cancelled_start(start_result: Result<(), BowlineError>) -> Vec<String> {
+        let (calls, mut received) = tokio::sync::mpsc::unbounded_channel();
+        let (finish_start, result) = mpsc::channel();
+        let bridge = HostTerminalBridge::new(Arc::new(SlowTerminal {
             calls,
-            may_start: Mutex::new(may_start),
+            start_result: Mutex::new(result),
         }));
         let configuration = core::ExecutorConfiguration::new("s");
         let executor = core::TerminalExecutor::start(configuration, Arc::clone(&bridge) as _);
@@ -297,28 +301,28 @@ mod tests {
             let command = core::ExecutorCommand::new("i", "ahoy");
             async move { executor.execute(command).await }
         });
-        let mut calls = vec![told.recv().await.expect("it starts")];
+        let mut calls = vec![received.recv().await.expect("the command starts")];
         running.abort();
         assert!(running.await.is_err_and(|error| error.is_cancelled()));
-        go.send(start).expect("the terminal waits");
+        finish_start.send(start_result).expect("the start waits");
         executor.cleanup().await;
-        assert!(!bridge.ended(1, TerminalOutput::default()), "it is closed");
+        assert!(!bridge.command_ended(1, TerminalOutput::default()));
         drop((executor, bridge));
-        while let Some(call) = told.recv().await {
+        while let Some(call) = received.recv().await {
             calls.push(call);
         }
         calls
     }
 
     #[tokio::test]
-    async fn a_command_that_is_given_up_while_it_starts_is_ended_behind_that() {
-        let calls = given_up(Ok(())).await;
+    async fn command_cancelled_during_start_is_ended() {
+        let calls = calls_of_cancelled_start(Ok(())).await;
         assert_eq!(calls, ["start 1", "started with ahoy", "end 1"]);
     }
 
     #[tokio::test]
-    async fn a_command_that_was_given_up_and_did_not_start_is_not_ended() {
+    async fn cancelled_command_that_failed_to_start_is_not_ended() {
         let refused = BowlineError::invalid("start: there is no pane");
-        assert_eq!(given_up(Err(refused)).await, ["start 1"]);
+        assert_eq!(calls_of_cancelled_start(Err(refused)).await, ["start 1"]);
     }
 }

@@ -1,38 +1,37 @@
-//! From the reducer's views, which borrow a transcript, to values of their own.
-
-use crate::core::reducer::{self, Changes, Cursor, Raw, Transcript};
+//! Converts the reducer's views, which borrow from a transcript, to owned values.
 
 use super::view::{
     BlockKind, EntryKind, ModelUsage, PermissionView, SessionView, StatsView, SubagentView,
     TaskView, ToolCallView, ToolResultView, UnknownCount, UsageView,
 };
 use super::{Change, ChangeBatch};
+use crate::core::reducer::{self, Cursor, Raw, Transcript};
 
-/// At most `most` changes behind `cursor`; none when there are none.
-pub(crate) fn batch(transcript: &mut Transcript, cursor: u64, most: u32) -> Option<ChangeBatch> {
-    let changes = transcript.changes_up_to(Cursor::from_number(cursor), most as usize);
+/// Returns at most `max_count` changes after `cursor`, or `None` if there are none.
+pub(crate) fn batch(
+    transcript: &mut Transcript,
+    cursor: u64,
+    max_count: u32,
+) -> Option<ChangeBatch> {
+    let changes = transcript.changes_up_to(Cursor::from_number(cursor), max_count as usize);
     if changes.is_empty() {
         return None;
     }
+    let transcript = changes.transcript();
     Some(ChangeBatch {
         cursor: changes.cursor().revision().number(),
         is_reset: changes.is_reset() || cursor == 0,
-        changes: lower(&changes),
+        changes: changes
+            .iter()
+            .filter_map(|it| change(transcript, it))
+            .collect(),
     })
 }
 
-fn lower(changes: &Changes<'_>) -> Vec<Change> {
-    let transcript = changes.transcript();
-    changes
-        .iter()
-        .filter_map(|it| one(transcript, it))
-        .collect()
-}
-
-fn one(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change> {
+fn change(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change> {
     use reducer::Change as From;
     Some(match change {
-        // The batch says so.
+        // `ChangeBatch::is_reset` represents it.
         From::Reset => return None,
         From::Session { session } => Change::Session {
             value: session_view(session),
@@ -100,7 +99,7 @@ fn one(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change> {
     })
 }
 
-/// An entry as the change that brings it.
+/// Returns the change that adds `entry`.
 pub(crate) fn entry(entry: reducer::Entry<'_>) -> Change {
     Change::Entry {
         entry: entry.id().number(),
@@ -110,7 +109,7 @@ pub(crate) fn entry(entry: reducer::Entry<'_>) -> Change {
     }
 }
 
-/// A block as the change that brings it.
+/// Returns the change that adds `block`.
 pub(crate) fn block(block: reducer::Block<'_>) -> Change {
     Change::Block {
         block: block.id().number(),
@@ -119,7 +118,7 @@ pub(crate) fn block(block: reducer::Block<'_>) -> Change {
     }
 }
 
-/// A call as the change that brings it.
+/// Returns the change that adds `call`.
 pub(crate) fn call(call: reducer::ToolCall<'_>) -> Change {
     Change::ToolCall {
         call: call.call_id().number(),
@@ -132,9 +131,9 @@ fn owned(text: Option<&str>) -> Option<String> {
     text.map(str::to_owned)
 }
 
-/// The value as it stands in the transcript's JSON.
+/// Returns the value as in the transcript's JSON.
 fn json(raw: Raw<'_>) -> String {
-    serde_json::to_string(&raw).expect("what was read as JSON can be written as such")
+    serde_json::to_string(&raw).expect("a raw value was parsed from JSON")
 }
 
 fn session_view(session: reducer::Session<'_>) -> SessionView {
@@ -265,7 +264,7 @@ fn usage_view(usage: reducer::Usage<'_>) -> UsageView {
     });
     UsageView {
         cost_usd,
-        cost_decimal: serde_json::to_string(&cost_usd).expect("a number is always JSON"),
+        cost_decimal: serde_json::to_string(&cost_usd).expect("a number is valid JSON"),
         models: models.collect(),
     }
 }

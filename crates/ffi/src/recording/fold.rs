@@ -1,0 +1,120 @@
+//! Folds a recording into a transcript as far as its readers need.
+
+use std::io;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::file::{RecordedPart, RecordingFile};
+use crate::change::{ChangeBatch, batch};
+use crate::core::jsonl::Framer;
+use crate::core::reducer::{End, HostEvent, Meta, Snapshot, Transcript};
+use crate::error::{BowlineError, Result};
+use crate::runtime::blocking;
+
+/// A recording has no arrival times.
+const NO_TIME: Meta = Meta { at_ms: 0 };
+
+/// A recording and the transcript of the part that was read.
+pub(crate) struct RecordingFold {
+    path: String,
+    state: Mutex<FoldState>,
+}
+
+struct FoldState {
+    /// `None` after the end of the file.
+    file: Option<RecordingFile>,
+    framer: Framer,
+    transcript: Transcript,
+}
+
+impl RecordingFold {
+    pub(super) fn open(path: String) -> Result<Self> {
+        let file =
+            RecordingFile::open(&path).map_err(|error| BowlineError::io("read", &path, &error))?;
+        let state = FoldState {
+            file: Some(file),
+            framer: Framer::default(),
+            transcript: Transcript::new(),
+        };
+        Ok(Self {
+            path,
+            state: Mutex::new(state),
+        })
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns the changes after `cursor`. Reads on if `cursor` is at the end of what was read.
+    pub(crate) async fn next(
+        self: Arc<Self>,
+        cursor: u64,
+        max_count: u32,
+    ) -> Result<Option<ChangeBatch>> {
+        blocking(move || {
+            let mut state = self.state.lock();
+            if state.transcript.revision().number() <= cursor {
+                for _ in 0..max_count {
+                    if !self.fold_next(&mut state)? {
+                        break;
+                    }
+                }
+            }
+            loop {
+                let batch = batch(&mut state.transcript, cursor, max_count);
+                if batch.is_some() || !self.fold_next(&mut state)? {
+                    return Ok(batch);
+                }
+            }
+        })
+        .await
+    }
+
+    /// Reads the rest of the recording and returns its transcript.
+    pub(super) async fn complete(self: Arc<Self>) -> Result<Snapshot> {
+        blocking(move || {
+            let mut state = self.state.lock();
+            while self.fold_next(&mut state)? {}
+            Ok(state.transcript.snapshot())
+        })
+        .await
+    }
+
+    /// Folds the next part of the file. Returns false at the end.
+    fn fold_next(&self, state: &mut FoldState) -> Result<bool> {
+        let read_error = |error: io::Error| BowlineError::Io {
+            reason: format!(
+                "read {}: {error}; check that the file is complete",
+                self.path
+            ),
+        };
+        let Some(file) = &mut state.file else {
+            return Ok(false);
+        };
+        let part = file.next_part().map_err(read_error)?;
+        let is_end = matches!(part, RecordedPart::End);
+        match part {
+            RecordedPart::Bytes(bytes) => state.framer.push(bytes),
+            RecordedPart::Gap { from, to } => {
+                state.framer.skip_to(to);
+                let gap = HostEvent::Gap { from, to };
+                state.transcript.apply_host(gap, NO_TIME);
+            }
+            RecordedPart::End => {
+                state.framer.finish();
+                state.file = None;
+            }
+        }
+        while let Some(frame) = state.framer.next_frame() {
+            for item in frame.items() {
+                state.transcript.apply(&item, NO_TIME);
+            }
+        }
+        if is_end {
+            state.transcript.end(End::Recording, NO_TIME);
+        }
+        Ok(true)
+    }
+}
