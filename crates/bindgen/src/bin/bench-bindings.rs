@@ -1,6 +1,6 @@
-//! `cargo bench-bindings`: builds the library as it ships, tells its size, and lets the Swift package
-//! and the Kotlin library measure what crossing the border costs. The numbers are ratios and shares,
-//! since absolute times say more about the machine.
+//! `cargo bench-bindings`: builds the library in its release profile, prints its size, and runs the
+//! benchmarks of the Swift package and the Kotlin library. They report ratios and shares, which depend
+//! less on the machine than absolute times.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to be told when this fails.
+            // If this fails there is no way to report it.
             let _ = writeln!(std::io::stderr().lock(), "bench-bindings: {error}");
             ExitCode::FAILURE
         }
@@ -25,21 +25,21 @@ fn run() -> Result<(), Failure> {
     call(understudy.args(["build", "--quiet", "-p", "understudy"]))?;
     call(&mut Command::new("bindings/library.sh"))?;
     let target = std::env::current_dir()?.join("target");
-    let (folder, programs) = (target.join("small"), target.join("debug"));
+    let (library_directory, programs) = (target.join("small"), target.join("debug"));
     let library = format!(
         "{}bowline_ffi{}",
         std::env::consts::DLL_PREFIX,
         std::env::consts::DLL_SUFFIX
     );
-    let bytes = std::fs::metadata(folder.join(library))?.len();
+    let bytes = std::fs::metadata(library_directory.join(library))?.len();
     let size = format!("library: {:.2} MB, stripped", bytes as f64 / 1e6);
     writeln!(std::io::stdout().lock(), "{size}")?;
-    kotlin(&folder, &programs)?;
-    swift(&folder, &programs)
+    kotlin(&library_directory, &programs)?;
+    swift(&library_directory, &programs)
 }
 
-fn kotlin(folder: &Path, programs: &Path) -> Result<(), Failure> {
-    let target = format!("-Dcargo.target={}", folder.display());
+fn kotlin(library_directory: &Path, programs: &Path) -> Result<(), Failure> {
+    let target = format!("-Dcargo.target={}", library_directory.display());
     let programs = format!("-Dcargo.programs={}", programs.display());
     let mut kotlin = Command::new(".ci/kotlin");
     call(
@@ -49,9 +49,9 @@ fn kotlin(folder: &Path, programs: &Path) -> Result<(), Failure> {
     )
 }
 
-fn swift(folder: &Path, programs: &Path) -> Result<(), Failure> {
+fn swift(library_directory: &Path, programs: &Path) -> Result<(), Failure> {
     let mut swift = Command::new(".ci/swift");
-    swift.env("BOWLINE_LIBRARY_PATH", folder);
+    swift.env("BOWLINE_LIBRARY_PATH", library_directory);
     swift.args(["run", "--disable-sandbox", "-c", "release", "Bench"]);
     call(swift.arg(programs.join("understudy")))
 }

@@ -1,8 +1,8 @@
-//! `cargo bindings`: writes the sources that the Swift package and the Kotlin library are built on.
+//! `cargo bindings`: generates the sources of the Swift package and the Kotlin library.
 //!
-//! With `--check` it writes nothing, and fails when the sources in the repository are not those that
-//! the library would give. In both cases it fails when they changed and the revision of the surface
-//! did not: hosts compare the revision, since UniFFI's checksums do not see the members of records.
+//! With `--check` it writes nothing and fails if the generated sources in the repository are stale. In
+//! both cases it fails if they changed without a new `API_REVISION`: the bindings compare the revision
+//! at run time, since UniFFI's checksums do not cover the fields of records.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,22 +12,22 @@ use std::process::{Command, ExitCode};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Where each kind of source stands in the repository.
+/// Directories of the generated sources, relative to the repository.
 const SWIFT: &str = "bindings/swift/Sources/BowlineCore";
 const HEADER: &str = "bindings/swift/Sources/BowlineCoreFFI";
 const KOTLIN: &str = "bindings/kotlin/src/generated/kotlin";
 
-/// What the revision stood for when the sources were written last.
+/// The API revision and the hash of the sources that were generated for it.
 const LOCK: &str = "bindings/revision.lock";
 
-/// The file that holds the revision.
-const REVISION: &str = "crates/ffi/src/diagnostics.rs";
+/// The file that defines `API_REVISION`.
+const REVISION_SOURCE: &str = "crates/ffi/src/diagnostics.rs";
 
 fn main() -> ExitCode {
     match run(std::env::args().any(|arg| arg == "--check")) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to be told when this fails.
+            // If this fails there is no way to report it.
             let _ = writeln!(std::io::stderr().lock(), "bindings: {error}");
             ExitCode::FAILURE
         }
@@ -36,17 +36,18 @@ fn main() -> ExitCode {
 
 fn run(is_check: bool) -> Result<(), Failure> {
     let library = build()?;
-    let fresh = std::env::temp_dir().join(format!("bowline-bindings-{}", std::process::id()));
-    let outcome = generate(&library, &fresh).and_then(|()| {
-        let files = files(&fresh)?;
-        lock(&files, is_check)?;
-        files.iter().try_for_each(|file| place(file, is_check))
+    let output = std::env::temp_dir().join(format!("bowline-bindings-{}", std::process::id()));
+    let result = generate(&library, &output).and_then(|()| {
+        let files = files(&output)?;
+        check_revision(&files, is_check)?;
+        files.iter().try_for_each(|file| install(file, is_check))
     });
-    let _ = fs::remove_dir_all(&fresh);
-    outcome
+    let _ = fs::remove_dir_all(&output);
+    result
 }
 
-/// Builds the generators, and the library alone: together with them it would contain them.
+/// Builds the generators and the library separately. Built together, feature unification would link
+/// the generators into the library.
 fn build() -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     for package in ["bowline-bindgen", "bowline-ffi"] {
@@ -61,19 +62,19 @@ fn build() -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-fn generate(library: &Path, to: &Path) -> Result<(), Failure> {
+fn generate(library: &Path, output: &Path) -> Result<(), Failure> {
     let tool = |name: &str| -> Result<Command, Failure> {
         Ok(Command::new(std::env::current_exe()?.with_file_name(name)))
     };
     let config = ["--config", "uniffi.toml"].map(OsStr::new);
-    let swift = |kind: &str, folder: &str| -> Result<(), Failure> {
+    let swift = |kind: &str, directory: &str| -> Result<(), Failure> {
         let mut swift = tool("uniffi-bindgen-swift")?;
         call(
             swift
                 .arg(kind)
                 .args(config)
                 .arg(library)
-                .arg(to.join(folder)),
+                .arg(output.join(directory)),
         )
     };
     swift("--swift-sources", SWIFT)?;
@@ -84,7 +85,7 @@ fn generate(library: &Path, to: &Path) -> Result<(), Failure> {
         kotlin
             .args(config)
             .arg("--out-dir")
-            .arg(to.join(KOTLIN))
+            .arg(output.join(KOTLIN))
             .arg(library),
     )
 }
@@ -97,7 +98,7 @@ fn call(command: &mut Command) -> Result<(), Failure> {
     Err(format!("{} failed with {status}", command.get_program().display()).into())
 }
 
-/// A generated file: where it belongs, and what it holds.
+/// A generated file, with its path in the repository.
 struct Generated {
     path: PathBuf,
     text: String,
@@ -105,17 +106,17 @@ struct Generated {
 
 fn files(root: &Path) -> Result<Vec<Generated>, Failure> {
     let mut files = Vec::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory)? {
             let path = entry?.path();
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
                 continue;
             }
             files.push(Generated {
                 path: path.strip_prefix(root)?.to_owned(),
-                text: tidy(&fs::read_to_string(&path)?),
+                text: normalize(&fs::read_to_string(&path)?),
             });
         }
     }
@@ -123,34 +124,36 @@ fn files(root: &Path) -> Result<Vec<Generated>, Failure> {
     Ok(files)
 }
 
-/// Without spaces at the ends of lines, and with one newline at the end.
-fn tidy(text: &str) -> String {
+/// Removes trailing spaces and ends the text with one newline.
+fn normalize(text: &str) -> String {
     let lines: Vec<_> = text.lines().map(str::trim_end).collect();
     let text = lines.join("\n");
     format!("{}\n", text.trim_end())
 }
 
-/// Holds the sources to the revision that they were written under.
-fn lock(files: &[Generated], is_check: bool) -> Result<(), Failure> {
-    let source = fs::read_to_string(REVISION)?;
+/// Fails if the sources changed and the revision did not.
+fn check_revision(files: &[Generated], is_check: bool) -> Result<(), Failure> {
+    let source = fs::read_to_string(REVISION_SOURCE)?;
     let revision = source.split("API_REVISION: u32 = ").nth(1);
     let revision = revision.and_then(|it| it.split(';').next());
-    let revision = revision.ok_or_else(|| format!("no revision in {REVISION}"))?;
+    let revision =
+        revision.ok_or_else(|| format!("{REVISION_SOURCE} does not define API_REVISION"))?;
     let line = format!("{revision} {:016x}\n", hash(files));
-    let known = fs::read_to_string(LOCK).unwrap_or_default();
-    if known == line {
+    let locked = fs::read_to_string(LOCK).unwrap_or_default();
+    if locked == line {
         return Ok(());
     }
-    if known.split(' ').next() == Some(revision) {
-        return Err(format!("the surface has changed, raise API_REVISION in {REVISION}").into());
+    if locked.split(' ').next() == Some(revision) {
+        let reason = format!("the API changed; increment API_REVISION in {REVISION_SOURCE}");
+        return Err(reason.into());
     }
     if is_check {
-        return Err(format!("{LOCK} is of another revision, run `cargo bindings`").into());
+        return Err(format!("{LOCK} is stale; run cargo bindings and commit it").into());
     }
     Ok(fs::write(LOCK, line)?)
 }
 
-/// FNV-1a, 64 bits: it need not resist anybody.
+/// FNV-1a, 64 bits. It detects accidental changes only.
 fn hash(files: &[Generated]) -> u64 {
     let texts = files.iter().flat_map(|file| file.text.bytes());
     texts.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -158,17 +161,17 @@ fn hash(files: &[Generated]) -> u64 {
     })
 }
 
-fn place(file: &Generated, is_check: bool) -> Result<(), Failure> {
-    let known = fs::read_to_string(&file.path).unwrap_or_default();
-    if known == file.text {
+fn install(file: &Generated, is_check: bool) -> Result<(), Failure> {
+    let current = fs::read_to_string(&file.path).unwrap_or_default();
+    if current == file.text {
         return Ok(());
     }
     if is_check {
         let path = file.path.display();
-        return Err(format!("{path} is stale, run `cargo bindings` and commit it").into());
+        return Err(format!("{path} is stale; run cargo bindings and commit it").into());
     }
-    if let Some(folder) = file.path.parent() {
-        fs::create_dir_all(folder)?;
+    if let Some(directory) = file.path.parent() {
+        fs::create_dir_all(directory)?;
     }
     Ok(fs::write(&file.path, &file.text)?)
 }

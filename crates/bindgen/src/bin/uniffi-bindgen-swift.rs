@@ -1,4 +1,4 @@
-//! UniFFI's generator for Swift.
+//! UniFFI's Swift generator.
 
 fn main() {
     uniffi::uniffi_bindgen_swift();

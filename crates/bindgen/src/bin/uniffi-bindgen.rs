@@ -1,4 +1,4 @@
-//! UniFFI's generator for Kotlin.
+//! UniFFI's Kotlin generator.
 
 fn main() {
     uniffi::uniffi_bindgen_main();
