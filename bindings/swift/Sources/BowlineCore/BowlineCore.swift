@@ -640,25 +640,31 @@ fileprivate struct FfiConverterData: FfiConverterRustBuffer {
 
 
 /**
- * Gives up a call that waits. Swift's tasks do not tell a call that they were cancelled, so that
- * the Swift surface hands one of these to each call that may wait; Kotlin needs none.
+ * A token that cancels waiting calls.
+ *
+ * Cancelling a Swift task does not reach the call it awaits. The `Bowline` Swift module therefore
+ * passes one of these to each call that waits and cancels it together with the task. Kotlin drops the
+ * call when its coroutine is cancelled and does not need one.
  */
 public protocol CancellationProtocol: AnyObject, Sendable {
 
     /**
-     * Gives up every call that has it, now and later.
+     * Cancels every call that was given this token, now or later. They fail with `Cancelled`.
      */
     func cancel()
 
     /**
-     * Whether it was cancelled.
+     * Returns whether `cancel` was called.
      */
     func isCancelled()  -> Bool
 
 }
 /**
- * Gives up a call that waits. Swift's tasks do not tell a call that they were cancelled, so that
- * the Swift surface hands one of these to each call that may wait; Kotlin needs none.
+ * A token that cancels waiting calls.
+ *
+ * Cancelling a Swift task does not reach the call it awaits. The `Bowline` Swift module therefore
+ * passes one of these to each call that waits and cancels it together with the task. Kotlin drops the
+ * call when its coroutine is cancelled and does not need one.
  */
 open class Cancellation: CancellationProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -700,7 +706,7 @@ open class Cancellation: CancellationProtocol, @unchecked Sendable {
         return try! rustCall { uniffi_bowline_ffi_fn_clone_cancellation(self.handle, $0) }
     }
     /**
-     * One that nothing was cancelled with.
+     * Creates a token that is not cancelled.
      */
 public convenience init() {
     let handle =
@@ -725,7 +731,7 @@ public convenience init() {
 
 
     /**
-     * Gives up every call that has it, now and later.
+     * Cancels every call that was given this token, now or later. They fail with `Cancelled`.
      */
 open func cancel()  {try! rustCall() {
         uniffiCallStatus in
@@ -736,7 +742,7 @@ open func cancel()  {try! rustCall() {
 }
 
     /**
-     * Whether it was cancelled.
+     * Returns whether `cancel` was called.
      */
 open func isCancelled() -> Bool  {
     return try!  FfiConverterBool.lift(try! rustCall() {
@@ -798,42 +804,54 @@ public func FfiConverterTypeCancellation_lower(_ value: Cancellation) -> UInt64 
 
 
 /**
- * The changes of one transcript. Reading takes nothing away: the cursor of a batch acknowledges
- * it, and any number of streams read the same transcript.
+ * A reader of one transcript's changes.
+ *
+ * Reading does not consume: each call names the cursor to read from, and the same cursor can be read
+ * again. Any number of streams can read one transcript.
  */
 public protocol ChangeStreamProtocol: AnyObject, Sendable {
 
     /**
-     * Waits for changes behind `cursor`, 0 for the beginning, then for `linger_ms` more so that
-     * what comes in quick succession comes as one; gives at most `most` changes, but a reset whole.
-     * `None` when the stream was stopped, or is over and everything was read.
+     * Waits for changes after `cursor` and returns them as one batch.
+     *
+     * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
+     * After the first change the call waits `coalesce_for_ms` milliseconds more, so that changes in
+     * quick succession arrive as one. A batch has at most `max_count` changes, except that a reset
+     * is never split. Returns nothing once the stream was stopped, or the transcript has ended and
+     * was read completely.
+     *
+     * Cancel safe: no change is lost, since the cursor stays with the caller.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] for a `most` of 0, [`BowlineError::Io`] when a recording cannot be
-     * read on.
+     * `Invalid` if `max_count` is 0; `Io` if a recording cannot be read.
      */
-    func next(cursor: UInt64, most: UInt32, lingerMs: UInt32) async throws  -> ChangeBatch?
+    func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> ChangeBatch?
 
     /**
-     * As [`next`](Self::next), on a thread of the host's own, which costs a JVM the least.
+     * Waits for changes like `next`, but blocks the calling thread. This is the cheapest way to read
+     * on a JVM.
      *
      * # Errors
      *
-     * As [`next`](Self::next), [`BowlineError::NoAnswer`] when nothing came within `timeout_ms`,
-     * and [`BowlineError::Invalid`] in a callback.
+     * As `next`; `NoAnswer` if no change arrives within `timeout_ms` milliseconds; `Invalid` if
+     * called from a callback.
      */
-    func nextBlocking(cursor: UInt64, most: UInt32, lingerMs: UInt32, timeoutMs: UInt32) throws  -> ChangeBatch?
+    func nextBlocking(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32, timeoutMs: UInt32) throws  -> ChangeBatch?
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The session is not affected.
      */
     func stop()
 
 }
 /**
- * The changes of one transcript. Reading takes nothing away: the cursor of a batch acknowledges
- * it, and any number of streams read the same transcript.
+ * A reader of one transcript's changes.
+ *
+ * Reading does not consume: each call names the cursor to read from, and the same cursor can be read
+ * again. Any number of streams can read one transcript.
  */
 open class ChangeStream: ChangeStreamProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -889,21 +907,26 @@ open class ChangeStream: ChangeStreamProtocol, @unchecked Sendable {
 
 
     /**
-     * Waits for changes behind `cursor`, 0 for the beginning, then for `linger_ms` more so that
-     * what comes in quick succession comes as one; gives at most `most` changes, but a reset whole.
-     * `None` when the stream was stopped, or is over and everything was read.
+     * Waits for changes after `cursor` and returns them as one batch.
+     *
+     * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
+     * After the first change the call waits `coalesce_for_ms` milliseconds more, so that changes in
+     * quick succession arrive as one. A batch has at most `max_count` changes, except that a reset
+     * is never split. Returns nothing once the stream was stopped, or the transcript has ended and
+     * was read completely.
+     *
+     * Cancel safe: no change is lost, since the cursor stays with the caller.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] for a `most` of 0, [`BowlineError::Io`] when a recording cannot be
-     * read on.
+     * `Invalid` if `max_count` is 0; `Io` if a recording cannot be read.
      */
-open func next(cursor: UInt64, most: UInt32, lingerMs: UInt32)async throws  -> ChangeBatch?  {
+open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> ChangeBatch?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
                 uniffi_bowline_ffi_fn_method_changestream_next(
-                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(cursor),FfiConverterUInt32.lower(most),FfiConverterUInt32.lower(lingerMs)
+                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(cursor),FfiConverterUInt32.lower(maxCount),FfiConverterUInt32.lower(coalesceForMs)
                 )
             },
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
@@ -915,28 +938,31 @@ open func next(cursor: UInt64, most: UInt32, lingerMs: UInt32)async throws  -> C
 }
 
     /**
-     * As [`next`](Self::next), on a thread of the host's own, which costs a JVM the least.
+     * Waits for changes like `next`, but blocks the calling thread. This is the cheapest way to read
+     * on a JVM.
      *
      * # Errors
      *
-     * As [`next`](Self::next), [`BowlineError::NoAnswer`] when nothing came within `timeout_ms`,
-     * and [`BowlineError::Invalid`] in a callback.
+     * As `next`; `NoAnswer` if no change arrives within `timeout_ms` milliseconds; `Invalid` if
+     * called from a callback.
      */
-open func nextBlocking(cursor: UInt64, most: UInt32, lingerMs: UInt32, timeoutMs: UInt32)throws  -> ChangeBatch?  {
+open func nextBlocking(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32, timeoutMs: UInt32)throws  -> ChangeBatch?  {
     return try  FfiConverterOptionTypeChangeBatch.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
     uniffi_bowline_ffi_fn_method_changestream_next_blocking(
             self.uniffiCloneHandle(),
         FfiConverterUInt64.lower(cursor),
-        FfiConverterUInt32.lower(most),
-        FfiConverterUInt32.lower(lingerMs),
+        FfiConverterUInt32.lower(maxCount),
+        FfiConverterUInt32.lower(coalesceForMs),
         FfiConverterUInt32.lower(timeoutMs),uniffiCallStatus
     )
 })
 }
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The session is not affected.
      */
 open func stop()  {try! rustCall() {
         uniffiCallStatus in
@@ -997,31 +1023,41 @@ public func FfiConverterTypeChangeStream_lower(_ value: ChangeStream) -> UInt64 
 
 
 /**
- * What happens in a dialogue, from the moment on that it was asked for. The transcript is the
- * record; events are for those who act on what happens.
+ * A stream of a session's events.
+ *
+ * Use events to react to what happens; use the transcript to show it.
  */
 public protocol DialogueEventStreamProtocol: AnyObject, Sendable {
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
-    func next(cursor: UInt64, most: UInt32, lingerMs: UInt32) async throws  -> DialogueEventBatch?
+    func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> DialogueEventBatch?
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */
     func stop()
 
 }
 /**
- * What happens in a dialogue, from the moment on that it was asked for. The transcript is the
- * record; events are for those who act on what happens.
+ * A stream of a session's events.
+ *
+ * Use events to react to what happens; use the transcript to show it.
  */
 open class DialogueEventStream: DialogueEventStreamProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -1077,20 +1113,26 @@ open class DialogueEventStream: DialogueEventStreamProtocol, @unchecked Sendable
 
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
-open func next(cursor: UInt64, most: UInt32, lingerMs: UInt32)async throws  -> DialogueEventBatch?  {
+open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> DialogueEventBatch?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
                 uniffi_bowline_ffi_fn_method_dialogueeventstream_next(
-                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(cursor),FfiConverterUInt32.lower(most),FfiConverterUInt32.lower(lingerMs)
+                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(cursor),FfiConverterUInt32.lower(maxCount),FfiConverterUInt32.lower(coalesceForMs)
                 )
             },
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
@@ -1102,7 +1144,9 @@ open func next(cursor: UInt64, most: UInt32, lingerMs: UInt32)async throws  -> D
 }
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */
 open func stop()  {try! rustCall() {
         uniffiCallStatus in
@@ -1163,251 +1207,214 @@ public func FfiConverterTypeDialogueEventStream_lower(_ value: DialogueEventStre
 
 
 /**
- * A dialogue: an agent's process and its conversation as one thing. When the last handle is gone,
- * streams among them, it is terminated.
+ * A session with an agent: its process and its conversation.
+ *
+ * The session is terminated when its last handle is released. Change streams count as handles, event
+ * streams do not.
  */
 public protocol DialogueSessionProtocol: AnyObject, Sendable {
 
     /**
-     * The changes of the transcript from the beginning on.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the transcript's changes from the beginning.
      */
-    func changes() throws  -> ChangeStream
+    func changeStream() throws  -> ChangeStream
 
     /**
-     * How the link to the agent's machine stands.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the state of the connection to the agent's machine.
      */
     func connection() throws  -> ConnectionView
 
     /**
-     * Lets go of a dialogue that a runner keeps: the agent goes on, and this session ends.
+     * Detaches from a session at a runner: this handle ends, the agent keeps running.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], and [`BowlineError::Invalid`] when the agent is a child of this
-     * process and has no other keeper.
+     * `Ended` if the session has ended; `Invalid` if the agent is a child process of the host.
      */
-    func detach() async throws  -> Ended
+    func detach() async throws  -> DialogueEnd
 
     /**
-     * Ends the session in order: open prompts are answered first, then the agent is asked to exit.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Ends the session gracefully: waits for open prompts to be answered, then asks the agent to
+     * exit.
      */
-    func end() async throws  -> Ended
+    func end() async throws  -> DialogueEnd
 
     /**
-     * Waits for the end of the session, whoever brings it about.
+     * Reads entries that were dropped from the transcript's window from the session's recording.
+     *
+     * Returns the newest dropped entries of all threads before the number `entry`, or the newest of
+     * all if it is absent; nothing if no earlier entry was dropped. Times are 0. Tool calls follow
+     * all entries and may be on another page than the message that made them. Items that were still
+     * open when their neighbours were dropped are in the window as well, with the same number.
      *
      * # Errors
      *
-     * [`BowlineError::Cancelled`].
+     * `Invalid` if the session is not recorded; `Io` if the recording is incomplete.
      */
-    func ended(cancellation: Cancellation?) async throws  -> Ended
+    func entriesBefore(entry: UInt32?) async throws  -> SnapshotPage?
 
     /**
-     * What happens in the session from now on, event by event.
+     * Returns a stream of the session's events from now on.
      *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * For all events since the start use `Engine.startWithEvents`.
      */
-    func events(limits: EventLimits?) throws  -> DialogueEventStream
+    func eventStream(limits: EventLimits?) throws  -> DialogueEventStream
 
     /**
-     * Whether the session has ended.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns whether the session has ended.
      */
     func hasEnded() throws  -> Bool
 
     /**
-     * The session's id, as lists and events have it.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's id.
      */
     func id() throws  -> String
 
     /**
-     * Stops as much as `scope` says; the running turn without it.
+     * Interrupts what `scope` names; the current turn if it is absent.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], [`BowlineError::Refused`] and [`BowlineError::NoAnswer`].
+     * `Ended` if the session has ended; `Refused` if the agent refuses; `NoAnswer` if it does not
+     * answer in time.
      */
-    func interrupt(scope: InterruptScope?) async throws  -> Interrupted
+    func interrupt(scope: InterruptScope?) async throws  -> InterruptReport
 
     /**
-     * The last sign of life: a line of the agent, or something that the host has said to it.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the last activity of the session: output of the agent or input of the host.
      */
     func lastActivity() async throws  -> LastActivity
 
     /**
-     * Entries that the session's window has given up, read again from its recording: the newest
-     * ones that stand before the entry `before`, of all threads; the newest of all without it.
-     * `None` when nothing older was given up. They are as they were, but that their times are 0. The
-     * calls come behind all entries, maybe on another page than the messages that made them; what was
-     * open when its neighbours went is in the window as well, under the same number.
+     * Holds back further prompts and waits until the agent has answered those that it has.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when the session has no recording (`record`),
-     * [`BowlineError::Io`] when it is not whole.
-     */
-    func older(before: UInt32?) async throws  -> SnapshotPage?
-
-    /**
-     * Keeps prompts back from now on, and returns when the agent has answered those that it has.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Ended`] and [`BowlineError::Cancelled`].
+     * `Ended` if the session has ended; `Cancelled` if `cancellation` is cancelled. The session stays
+     * paused then.
      */
     func pause(cancellation: Cancellation?) async throws
 
     /**
-     * The permission requests of the session: those that are open, and the newest of the others.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's open permission requests and the newest closed ones.
      */
     func permissions() throws  -> [PermissionRecord]
 
     /**
-     * What the session is doing.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's phase.
      */
     func phase() async throws  -> Phase
 
     /**
-     * The agent's process id.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the agent's process id on the machine it runs on.
      */
     func pid() throws  -> UInt32?
 
     /**
-     * Sends any control request of the agent's protocol, with its other members as a JSON object,
-     * and gives the answer, a JSON value.
+     * Sends a control request of the agent's protocol and returns the answer as a JSON value.
+     *
+     * `fields` are the members of the request besides its subtype, a JSON object.
      *
      * # Errors
      *
-     * As [`interrupt`](Self::interrupt), and [`BowlineError::Invalid`] when `fields` is no JSON
-     * object.
+     * As `interrupt`; `Invalid` if `fields` is not a JSON object.
      */
     func request(subtype: String, fields: String?) async throws  -> String
 
     /**
-     * Answers a permission request. The first answer counts; the same once more is no error.
+     * Answers a permission request.
+     *
+     * The first answer wins; repeating it is not an error. `answered_by` names the person or program
+     * that decided.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], [`BowlineError::NotFound`], [`BowlineError::TooLate`], and
-     * [`BowlineError::Invalid`] for an answer that does not fit the request.
+     * `Ended` if the session has ended; `NotFound` if there is no such request; `TooLate` if it has
+     * another answer or is closed; `Invalid` if the answer does not fit the request.
      */
-    func respond(requestId: String, answer: PermissionAnswer, by: String?) async throws
+    func respond(requestId: String, answer: PermissionAnswer, answeredBy: String?) async throws
 
     /**
-     * Tries once more to reach the agent's machine after the link was given up.
+     * Tries again to restore a connection that has failed.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when the link is not given up, or no retry mends it.
+     * `Invalid` if the connection has not failed, or cannot be restored.
      */
     func retry() throws
 
     /**
-     * Sends a prompt. Prompts that are sent while a turn runs wait their turn.
+     * Sends a prompt. A prompt that is sent during a turn waits for its end.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], and [`BowlineError::Invalid`] for an empty prompt or a uuid that
-     * was used before.
+     * `Ended` if the session has ended; `Invalid` if the prompt is empty or its UUID was used before.
      */
     func send(prompt: Prompt) async throws  -> Receipt
 
     /**
-     * Changes the model for the calls that follow; none for the agent's default.
+     * Sets the model for later requests; the agent's default if absent.
      *
      * # Errors
      *
-     * As [`interrupt`](Self::interrupt).
+     * As `interrupt`.
      */
     func setModel(model: String?) async throws
 
     /**
-     * Changes the permission mode.
+     * Sets the permission mode.
      *
      * # Errors
      *
-     * As [`interrupt`](Self::interrupt).
+     * As `interrupt`.
      */
     func setPermissionMode(mode: String) async throws
 
     /**
-     * Sends a signal to the agent. What follows from it is up to the agent.
+     * Sends a signal to the agent's process.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the process has ended.
      */
     func signal(signal: SignalKind) throws
 
     /**
-     * The transcript as it stands now.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the current transcript. It shares its text with the session and is cheap.
      */
     func snapshot() async throws  -> TranscriptSnapshot
 
     /**
-     * Ends the session now: the agent and every process that came of it. Any number of callers get
-     * the same answer, when nothing of the session is left.
+     * Terminates the agent and all of its descendants, and waits until they are gone.
      *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * May be called more than once. All callers get the same result.
      */
-    func terminate() async throws  -> Ended
+    func terminate() async throws  -> DialogueEnd
 
     /**
-     * Ends a [`pause`](Self::pause): what was kept back is sent, in its order.
+     * Ends a pause: prompts that were held back are sent in order.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the session has ended.
      */
     func unpause() async throws
 
+    /**
+     * Waits for the end of the session. Does not end it.
+     *
+     * # Errors
+     *
+     * `Cancelled` if `cancellation` is cancelled. The session continues.
+     */
+    func waitForEnd(cancellation: Cancellation?) async throws  -> DialogueEnd
+
 }
 /**
- * A dialogue: an agent's process and its conversation as one thing. When the last handle is gone,
- * streams among them, it is terminated.
+ * A session with an agent: its process and its conversation.
+ *
+ * The session is terminated when its last handle is released. Change streams count as handles, event
+ * streams do not.
  */
 open class DialogueSession: DialogueSessionProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -1463,27 +1470,19 @@ open class DialogueSession: DialogueSessionProtocol, @unchecked Sendable {
 
 
     /**
-     * The changes of the transcript from the beginning on.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the transcript's changes from the beginning.
      */
-open func changes()throws  -> ChangeStream  {
+open func changeStream()throws  -> ChangeStream  {
     return try  FfiConverterTypeChangeStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
-    uniffi_bowline_ffi_fn_method_dialoguesession_changes(
+    uniffi_bowline_ffi_fn_method_dialoguesession_change_stream(
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
 }
 
     /**
-     * How the link to the agent's machine stands.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the state of the connection to the agent's machine.
      */
 open func connection()throws  -> ConnectionView  {
     return try  FfiConverterTypeConnectionView_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -1495,14 +1494,13 @@ open func connection()throws  -> ConnectionView  {
 }
 
     /**
-     * Lets go of a dialogue that a runner keeps: the agent goes on, and this session ends.
+     * Detaches from a session at a runner: this handle ends, the agent keeps running.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], and [`BowlineError::Invalid`] when the agent is a child of this
-     * process and has no other keeper.
+     * `Ended` if the session has ended; `Invalid` if the agent is a child process of the host.
      */
-open func detach()async throws  -> Ended  {
+open func detach()async throws  -> DialogueEnd  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1513,19 +1511,16 @@ open func detach()async throws  -> Ended  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterTypeEnded_lift,
+            liftFunc: FfiConverterTypeDialogueEnd_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
 
     /**
-     * Ends the session in order: open prompts are answered first, then the agent is asked to exit.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Ends the session gracefully: waits for open prompts to be answered, then asks the agent to
+     * exit.
      */
-open func end()async throws  -> Ended  {
+open func end()async throws  -> DialogueEnd  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1536,45 +1531,48 @@ open func end()async throws  -> Ended  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterTypeEnded_lift,
+            liftFunc: FfiConverterTypeDialogueEnd_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
 
     /**
-     * Waits for the end of the session, whoever brings it about.
+     * Reads entries that were dropped from the transcript's window from the session's recording.
+     *
+     * Returns the newest dropped entries of all threads before the number `entry`, or the newest of
+     * all if it is absent; nothing if no earlier entry was dropped. Times are 0. Tool calls follow
+     * all entries and may be on another page than the message that made them. Items that were still
+     * open when their neighbours were dropped are in the window as well, with the same number.
      *
      * # Errors
      *
-     * [`BowlineError::Cancelled`].
+     * `Invalid` if the session is not recorded; `Io` if the recording is incomplete.
      */
-open func ended(cancellation: Cancellation? = nil)async throws  -> Ended  {
+open func entriesBefore(entry: UInt32? = nil)async throws  -> SnapshotPage?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
-                uniffi_bowline_ffi_fn_method_dialoguesession_ended(
-                        self.uniffiCloneHandle(),FfiConverterOptionTypeCancellation.lower(cancellation)
+                uniffi_bowline_ffi_fn_method_dialoguesession_entries_before(
+                        self.uniffiCloneHandle(),FfiConverterOptionUInt32.lower(entry)
                 )
             },
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterTypeEnded_lift,
+            liftFunc: FfiConverterOptionTypeSnapshotPage.lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
 
     /**
-     * What happens in the session from now on, event by event.
+     * Returns a stream of the session's events from now on.
      *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * For all events since the start use `Engine.startWithEvents`.
      */
-open func events(limits: EventLimits? = nil)throws  -> DialogueEventStream  {
+open func eventStream(limits: EventLimits? = nil)throws  -> DialogueEventStream  {
     return try  FfiConverterTypeDialogueEventStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
-    uniffi_bowline_ffi_fn_method_dialoguesession_events(
+    uniffi_bowline_ffi_fn_method_dialoguesession_event_stream(
             self.uniffiCloneHandle(),
         FfiConverterOptionTypeEventLimits.lower(limits),uniffiCallStatus
     )
@@ -1582,11 +1580,7 @@ open func events(limits: EventLimits? = nil)throws  -> DialogueEventStream  {
 }
 
     /**
-     * Whether the session has ended.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns whether the session has ended.
      */
 open func hasEnded()throws  -> Bool  {
     return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -1598,11 +1592,7 @@ open func hasEnded()throws  -> Bool  {
 }
 
     /**
-     * The session's id, as lists and events have it.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's id.
      */
 open func id()throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -1614,13 +1604,14 @@ open func id()throws  -> String  {
 }
 
     /**
-     * Stops as much as `scope` says; the running turn without it.
+     * Interrupts what `scope` names; the current turn if it is absent.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], [`BowlineError::Refused`] and [`BowlineError::NoAnswer`].
+     * `Ended` if the session has ended; `Refused` if the agent refuses; `NoAnswer` if it does not
+     * answer in time.
      */
-open func interrupt(scope: InterruptScope? = nil)async throws  -> Interrupted  {
+open func interrupt(scope: InterruptScope? = nil)async throws  -> InterruptReport  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1631,17 +1622,13 @@ open func interrupt(scope: InterruptScope? = nil)async throws  -> Interrupted  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterTypeInterrupted_lift,
+            liftFunc: FfiConverterTypeInterruptReport_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
 
     /**
-     * The last sign of life: a line of the agent, or something that the host has said to it.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the last activity of the session: output of the agent or input of the host.
      */
 open func lastActivity()async throws  -> LastActivity  {
     return
@@ -1660,39 +1647,12 @@ open func lastActivity()async throws  -> LastActivity  {
 }
 
     /**
-     * Entries that the session's window has given up, read again from its recording: the newest
-     * ones that stand before the entry `before`, of all threads; the newest of all without it.
-     * `None` when nothing older was given up. They are as they were, but that their times are 0. The
-     * calls come behind all entries, maybe on another page than the messages that made them; what was
-     * open when its neighbours went is in the window as well, under the same number.
+     * Holds back further prompts and waits until the agent has answered those that it has.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when the session has no recording (`record`),
-     * [`BowlineError::Io`] when it is not whole.
-     */
-open func older(before: UInt32? = nil)async throws  -> SnapshotPage?  {
-    return
-        try  await uniffiRustCallAsync(
-            rustFutureFunc: {
-                uniffi_bowline_ffi_fn_method_dialoguesession_older(
-                        self.uniffiCloneHandle(),FfiConverterOptionUInt32.lower(before)
-                )
-            },
-            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
-            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
-            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterOptionTypeSnapshotPage.lift,
-            errorHandler: FfiConverterTypeBowlineError_lift
-        )
-}
-
-    /**
-     * Keeps prompts back from now on, and returns when the agent has answered those that it has.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Ended`] and [`BowlineError::Cancelled`].
+     * `Ended` if the session has ended; `Cancelled` if `cancellation` is cancelled. The session stays
+     * paused then.
      */
 open func pause(cancellation: Cancellation? = nil)async throws   {
     return
@@ -1711,11 +1671,7 @@ open func pause(cancellation: Cancellation? = nil)async throws   {
 }
 
     /**
-     * The permission requests of the session: those that are open, and the newest of the others.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's open permission requests and the newest closed ones.
      */
 open func permissions()throws  -> [PermissionRecord]  {
     return try  FfiConverterSequenceTypePermissionRecord.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -1727,11 +1683,7 @@ open func permissions()throws  -> [PermissionRecord]  {
 }
 
     /**
-     * What the session is doing.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's phase.
      */
 open func phase()async throws  -> Phase  {
     return
@@ -1750,11 +1702,7 @@ open func phase()async throws  -> Phase  {
 }
 
     /**
-     * The agent's process id.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the agent's process id on the machine it runs on.
      */
 open func pid()throws  -> UInt32?  {
     return try  FfiConverterOptionUInt32.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -1766,13 +1714,13 @@ open func pid()throws  -> UInt32?  {
 }
 
     /**
-     * Sends any control request of the agent's protocol, with its other members as a JSON object,
-     * and gives the answer, a JSON value.
+     * Sends a control request of the agent's protocol and returns the answer as a JSON value.
+     *
+     * `fields` are the members of the request besides its subtype, a JSON object.
      *
      * # Errors
      *
-     * As [`interrupt`](Self::interrupt), and [`BowlineError::Invalid`] when `fields` is no JSON
-     * object.
+     * As `interrupt`; `Invalid` if `fields` is not a JSON object.
      */
 open func request(subtype: String, fields: String? = nil)async throws  -> String  {
     return
@@ -1791,19 +1739,22 @@ open func request(subtype: String, fields: String? = nil)async throws  -> String
 }
 
     /**
-     * Answers a permission request. The first answer counts; the same once more is no error.
+     * Answers a permission request.
+     *
+     * The first answer wins; repeating it is not an error. `answered_by` names the person or program
+     * that decided.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], [`BowlineError::NotFound`], [`BowlineError::TooLate`], and
-     * [`BowlineError::Invalid`] for an answer that does not fit the request.
+     * `Ended` if the session has ended; `NotFound` if there is no such request; `TooLate` if it has
+     * another answer or is closed; `Invalid` if the answer does not fit the request.
      */
-open func respond(requestId: String, answer: PermissionAnswer, by: String? = nil)async throws   {
+open func respond(requestId: String, answer: PermissionAnswer, answeredBy: String? = nil)async throws   {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
                 uniffi_bowline_ffi_fn_method_dialoguesession_respond(
-                        self.uniffiCloneHandle(),FfiConverterString.lower(requestId),FfiConverterTypePermissionAnswer_lower(answer),FfiConverterOptionString.lower(by)
+                        self.uniffiCloneHandle(),FfiConverterString.lower(requestId),FfiConverterTypePermissionAnswer_lower(answer),FfiConverterOptionString.lower(answeredBy)
                 )
             },
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
@@ -1815,11 +1766,11 @@ open func respond(requestId: String, answer: PermissionAnswer, by: String? = nil
 }
 
     /**
-     * Tries once more to reach the agent's machine after the link was given up.
+     * Tries again to restore a connection that has failed.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when the link is not given up, or no retry mends it.
+     * `Invalid` if the connection has not failed, or cannot be restored.
      */
 open func retry()throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -1830,12 +1781,11 @@ open func retry()throws   {try rustCallWithError(FfiConverterTypeBowlineError_li
 }
 
     /**
-     * Sends a prompt. Prompts that are sent while a turn runs wait their turn.
+     * Sends a prompt. A prompt that is sent during a turn waits for its end.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], and [`BowlineError::Invalid`] for an empty prompt or a uuid that
-     * was used before.
+     * `Ended` if the session has ended; `Invalid` if the prompt is empty or its UUID was used before.
      */
 open func send(prompt: Prompt)async throws  -> Receipt  {
     return
@@ -1854,11 +1804,11 @@ open func send(prompt: Prompt)async throws  -> Receipt  {
 }
 
     /**
-     * Changes the model for the calls that follow; none for the agent's default.
+     * Sets the model for later requests; the agent's default if absent.
      *
      * # Errors
      *
-     * As [`interrupt`](Self::interrupt).
+     * As `interrupt`.
      */
 open func setModel(model: String?)async throws   {
     return
@@ -1877,11 +1827,11 @@ open func setModel(model: String?)async throws   {
 }
 
     /**
-     * Changes the permission mode.
+     * Sets the permission mode.
      *
      * # Errors
      *
-     * As [`interrupt`](Self::interrupt).
+     * As `interrupt`.
      */
 open func setPermissionMode(mode: String)async throws   {
     return
@@ -1900,11 +1850,11 @@ open func setPermissionMode(mode: String)async throws   {
 }
 
     /**
-     * Sends a signal to the agent. What follows from it is up to the agent.
+     * Sends a signal to the agent's process.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the process has ended.
      */
 open func signal(signal: SignalKind)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -1916,11 +1866,7 @@ open func signal(signal: SignalKind)throws   {try rustCallWithError(FfiConverter
 }
 
     /**
-     * The transcript as it stands now.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the current transcript. It shares its text with the session and is cheap.
      */
 open func snapshot()async throws  -> TranscriptSnapshot  {
     return
@@ -1939,14 +1885,11 @@ open func snapshot()async throws  -> TranscriptSnapshot  {
 }
 
     /**
-     * Ends the session now: the agent and every process that came of it. Any number of callers get
-     * the same answer, when nothing of the session is left.
+     * Terminates the agent and all of its descendants, and waits until they are gone.
      *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * May be called more than once. All callers get the same result.
      */
-open func terminate()async throws  -> Ended  {
+open func terminate()async throws  -> DialogueEnd  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1957,17 +1900,17 @@ open func terminate()async throws  -> Ended  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterTypeEnded_lift,
+            liftFunc: FfiConverterTypeDialogueEnd_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
 
     /**
-     * Ends a [`pause`](Self::pause): what was kept back is sent, in its order.
+     * Ends a pause: prompts that were held back are sent in order.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the session has ended.
      */
 open func unpause()async throws   {
     return
@@ -1981,6 +1924,29 @@ open func unpause()async throws   {
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
             liftFunc: { $0 },
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Waits for the end of the session. Does not end it.
+     *
+     * # Errors
+     *
+     * `Cancelled` if `cancellation` is cancelled. The session continues.
+     */
+open func waitForEnd(cancellation: Cancellation? = nil)async throws  -> DialogueEnd  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_dialoguesession_wait_for_end(
+                        self.uniffiCloneHandle(),FfiConverterOptionTypeCancellation.lower(cancellation)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeDialogueEnd_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
@@ -2036,177 +2002,171 @@ public func FfiConverterTypeDialogueSession_lower(_ value: DialogueSession) -> U
 
 
 /**
- * Makes sessions, and finds those of this process. It holds nothing alive.
+ * Starts sessions and lists those of this process.
+ *
+ * An engine holds defaults only. Releasing it ends no session.
  */
 public protocol EngineProtocol: AnyObject, Sendable {
 
     /**
-     * Goes on with a dialogue that a runner has kept, as after the end of the host that started it.
-     * What the agent has said since its start is folded first. What the configuration says of the
-     * start is not looked at: the agent runs.
+     * Attaches to a dialogue session at a runner, for example after a restart of the host.
+     *
+     * `session` is the id that `DialogueSession.id` or `RunnerClient.sessions` returns. The transcript
+     * contains everything since the agent's start. Settings of `configuration` that only affect the
+     * start of an agent are ignored.
      *
      * # Errors
      *
-     * [`BowlineError::Configuration`] for an address or an id that is none,
-     * [`BowlineError::Start`] when the runner cannot be reached, does not let this host in or does
-     * not have the session, and [`BowlineError::Io`].
+     * `Configuration` if the URL or the id is not valid; `Start` if the runner cannot be reached,
+     * rejects the token or does not have the session; `Io` if the recording cannot be created.
      */
     func attach(runner: RunnerConfiguration, session: String, configuration: DialogueConfiguration) async throws  -> DialogueSession
 
     /**
-     * As [`attach`](Self::attach), with a stream of events that hears of everything that the agent
-     * has said, from its start on.
+     * Attaches to a shell at a runner, for example after a restart of the host.
+     *
+     * `session` is the id that `ShellSession.terminal` or `RunnerClient.sessions` returns. Output
+     * begins with the oldest bytes that the runner has kept. Settings of `configuration` that only
+     * affect the start of a program are ignored.
      *
      * # Errors
      *
-     * As [`attach`](Self::attach).
-     */
-    func attachHeard(runner: RunnerConfiguration, session: String, configuration: DialogueConfiguration, limits: EventLimits?) async throws  -> HeardSession
-
-    /**
-     * Goes on with a shell that a runner has kept, as after the end of the host that started it.
-     * Lines begin with the oldest output that the runner has. What the configuration says of the
-     * start is not looked at: the program runs.
-     *
-     * # Errors
-     *
-     * As [`attach`](Self::attach).
+     * As `attach`.
      */
     func attachShell(runner: RunnerConfiguration, session: String, configuration: ShellConfiguration) async throws  -> ShellSession
 
     /**
-     * The environment that the user's login shell makes, for hosts that were not started from one:
-     * an app of a desktop has no `PATH` to speak of. The shell is asked once; one that gives no
-     * answer leaves the host's own environment, and the answer says why.
+     * Attaches like `attach`, with an event stream that has every event since the agent's start.
      *
      * # Errors
      *
-     * Only a fault of the library.
+     * As `attach`.
+     */
+    func attachWithEvents(runner: RunnerConfiguration, session: String, configuration: DialogueConfiguration, limits: EventLimits?) async throws  -> SessionWithEvents
+
+    /**
+     * Returns the environment of the user's login shell.
+     *
+     * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
+     * incomplete. The shell runs once; later calls return the cached result. If the shell fails, the
+     * result is the host's own environment and lists the failures.
      */
     func loginEnvironment(query: LoginShellQuery?) async throws  -> LoginEnvironmentView
 
     /**
-     * What all sessions of this process have done since it began.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns totals over all sessions since the process started.
      */
     func metrics() throws  -> MetricsView
 
     /**
-     * Opens a session manager with its list.
+     * Opens a session manager and reads its list of sessions.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`] when another host has the list, [`BowlineError::Io`].
+     * `Busy` if another process has opened the list; `Io` if it cannot be read.
      */
     func openManager(configuration: ManagerConfiguration) async throws  -> SessionManager
 
     /**
-     * The permission requests of all sessions that wait for an answer.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the open permission requests of all sessions.
      */
     func openPermissions() throws  -> [SessionPermission]
 
     /**
-     * Opens a recorded stream, `.jsonl`, gzip too.
+     * Opens a recorded stream at `path`: JSON lines or a journal, optionally gzip-compressed.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] and [`BowlineError::Io`].
+     * `NotFound` if the file does not exist; `Io` if it cannot be read.
      */
     func openRecording(path: String) async throws  -> Recording
 
     /**
-     * Answers a permission request of any session.
+     * Answers a permission request of the session with the id `session`.
+     *
+     * `answered_by` names the person or program that decided; it appears in the permission record.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`] when there is no such session, and as
-     * [`DialogueSession::respond`].
+     * `Ended` if no such session is running; otherwise as `DialogueSession.respond`.
      */
-    func respond(session: String, requestId: String, answer: PermissionAnswer, by: String?) async throws
+    func respond(session: String, requestId: String, answer: PermissionAnswer, answeredBy: String?) async throws
 
     /**
-     * A runner, to look at what it has and to end it.
+     * Returns a client that lists and ends the sessions of a runner. Opens no connection yet.
      *
      * # Errors
      *
-     * [`BowlineError::Configuration`] for an address or a certificate that is none.
+     * `Configuration` if the URL or a certificate digest is not valid.
      */
     func runner(runner: RunnerConfiguration) throws  -> RunnerClient
 
     /**
-     * Starts an agent. When an error comes back, nothing was started.
+     * Starts an agent.
+     *
+     * If the call fails or is cancelled, no process is left behind.
      *
      * # Errors
      *
-     * [`BowlineError::Start`], [`BowlineError::Configuration`] and [`BowlineError::Io`].
+     * `Start` if the agent or the runner cannot be started or reached; `Configuration` if the
+     * configuration is not valid; `Resume` if the conversation does not exist; `Io` if the recording
+     * cannot be created.
      */
     func start(configuration: DialogueConfiguration) async throws  -> DialogueSession
 
     /**
-     * Starts an executor, in a terminal of the host's or, without one, of the library's.
+     * Starts an executor that runs agent commands in `terminal`, or in a terminal of the library if
+     * it is absent.
      *
      * # Errors
      *
-     * [`BowlineError::Start`] and [`BowlineError::Configuration`].
+     * `Start` if the hook server cannot be started; `Configuration` if the configuration is not
+     * valid.
      */
     func startExecutor(configuration: ExecutorConfiguration, terminal: HostTerminal?) async throws  -> TerminalExecutor
 
     /**
-     * As [`start`](Self::start), with a stream of events that hears of everything from the
-     * beginning.
+     * Starts a server that receives the hooks of an agent.
      *
      * # Errors
      *
-     * As [`start`](Self::start).
-     */
-    func startHeard(configuration: DialogueConfiguration, limits: EventLimits?) async throws  -> HeardSession
-
-    /**
-     * Starts a server for hooks.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Start`] and [`BowlineError::Configuration`].
+     * `Start` if no port can be opened; `Configuration` if the configuration is not valid.
      */
     func startHooks(configuration: HookConfiguration) async throws  -> HookServer
 
     /**
-     * Starts a shell, or any program for people, on a terminal, here or at a runner.
+     * Starts a shell or another interactive program on a terminal, locally or at a runner.
      *
      * # Errors
      *
-     * [`BowlineError::Start`].
+     * `Start` if the program or the runner cannot be started or reached.
      */
     func startShell(configuration: ShellConfiguration) async throws  -> ShellSession
 
     /**
-     * The terminals of this process that live, the oldest first.
+     * Starts an agent like `start`, with an event stream that misses no event.
      *
      * # Errors
      *
-     * Only a fault of the library.
+     * As `start`.
+     */
+    func startWithEvents(configuration: DialogueConfiguration, limits: EventLimits?) async throws  -> SessionWithEvents
+
+    /**
+     * Returns the running terminals of this process, oldest first.
      */
     func terminals() throws  -> [TerminalEntry]
 
     /**
-     * How terminals of this process ended, the oldest first; the last 256 of them.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns how the last 256 terminals of this process ended, oldest first.
      */
     func tombstones() throws  -> [TombstoneEntry]
 
 }
 /**
- * Makes sessions, and finds those of this process. It holds nothing alive.
+ * Starts sessions and lists those of this process.
+ *
+ * An engine holds defaults only. Releasing it ends no session.
  */
 open class Engine: EngineProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -2248,7 +2208,7 @@ open class Engine: EngineProtocol, @unchecked Sendable {
         return try! rustCall { uniffi_bowline_ffi_fn_clone_engine(self.handle, $0) }
     }
     /**
-     * An engine with these defaults.
+     * Creates an engine with the given defaults.
      */
 public convenience init(configuration: EngineConfiguration? = nil) {
     let handle =
@@ -2274,15 +2234,16 @@ public convenience init(configuration: EngineConfiguration? = nil) {
 
 
     /**
-     * Goes on with a dialogue that a runner has kept, as after the end of the host that started it.
-     * What the agent has said since its start is folded first. What the configuration says of the
-     * start is not looked at: the agent runs.
+     * Attaches to a dialogue session at a runner, for example after a restart of the host.
+     *
+     * `session` is the id that `DialogueSession.id` or `RunnerClient.sessions` returns. The transcript
+     * contains everything since the agent's start. Settings of `configuration` that only affect the
+     * start of an agent are ignored.
      *
      * # Errors
      *
-     * [`BowlineError::Configuration`] for an address or an id that is none,
-     * [`BowlineError::Start`] when the runner cannot be reached, does not let this host in or does
-     * not have the session, and [`BowlineError::Io`].
+     * `Configuration` if the URL or the id is not valid; `Start` if the runner cannot be reached,
+     * rejects the token or does not have the session; `Io` if the recording cannot be created.
      */
 open func attach(runner: RunnerConfiguration, session: String, configuration: DialogueConfiguration)async throws  -> DialogueSession  {
     return
@@ -2301,37 +2262,15 @@ open func attach(runner: RunnerConfiguration, session: String, configuration: Di
 }
 
     /**
-     * As [`attach`](Self::attach), with a stream of events that hears of everything that the agent
-     * has said, from its start on.
+     * Attaches to a shell at a runner, for example after a restart of the host.
+     *
+     * `session` is the id that `ShellSession.terminal` or `RunnerClient.sessions` returns. Output
+     * begins with the oldest bytes that the runner has kept. Settings of `configuration` that only
+     * affect the start of a program are ignored.
      *
      * # Errors
      *
-     * As [`attach`](Self::attach).
-     */
-open func attachHeard(runner: RunnerConfiguration, session: String, configuration: DialogueConfiguration, limits: EventLimits? = nil)async throws  -> HeardSession  {
-    return
-        try  await uniffiRustCallAsync(
-            rustFutureFunc: {
-                uniffi_bowline_ffi_fn_method_engine_attach_heard(
-                        self.uniffiCloneHandle(),FfiConverterTypeRunnerConfiguration_lower(runner),FfiConverterString.lower(session),FfiConverterTypeDialogueConfiguration_lower(configuration),FfiConverterOptionTypeEventLimits.lower(limits)
-                )
-            },
-            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
-            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
-            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterTypeHeardSession_lift,
-            errorHandler: FfiConverterTypeBowlineError_lift
-        )
-}
-
-    /**
-     * Goes on with a shell that a runner has kept, as after the end of the host that started it.
-     * Lines begin with the oldest output that the runner has. What the configuration says of the
-     * start is not looked at: the program runs.
-     *
-     * # Errors
-     *
-     * As [`attach`](Self::attach).
+     * As `attach`.
      */
 open func attachShell(runner: RunnerConfiguration, session: String, configuration: ShellConfiguration)async throws  -> ShellSession  {
     return
@@ -2350,13 +2289,34 @@ open func attachShell(runner: RunnerConfiguration, session: String, configuratio
 }
 
     /**
-     * The environment that the user's login shell makes, for hosts that were not started from one:
-     * an app of a desktop has no `PATH` to speak of. The shell is asked once; one that gives no
-     * answer leaves the host's own environment, and the answer says why.
+     * Attaches like `attach`, with an event stream that has every event since the agent's start.
      *
      * # Errors
      *
-     * Only a fault of the library.
+     * As `attach`.
+     */
+open func attachWithEvents(runner: RunnerConfiguration, session: String, configuration: DialogueConfiguration, limits: EventLimits? = nil)async throws  -> SessionWithEvents  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_engine_attach_with_events(
+                        self.uniffiCloneHandle(),FfiConverterTypeRunnerConfiguration_lower(runner),FfiConverterString.lower(session),FfiConverterTypeDialogueConfiguration_lower(configuration),FfiConverterOptionTypeEventLimits.lower(limits)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeSessionWithEvents_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Returns the environment of the user's login shell.
+     *
+     * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
+     * incomplete. The shell runs once; later calls return the cached result. If the shell fails, the
+     * result is the host's own environment and lists the failures.
      */
 open func loginEnvironment(query: LoginShellQuery? = nil)async throws  -> LoginEnvironmentView  {
     return
@@ -2375,11 +2335,7 @@ open func loginEnvironment(query: LoginShellQuery? = nil)async throws  -> LoginE
 }
 
     /**
-     * What all sessions of this process have done since it began.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns totals over all sessions since the process started.
      */
 open func metrics()throws  -> MetricsView  {
     return try  FfiConverterTypeMetricsView_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -2391,11 +2347,11 @@ open func metrics()throws  -> MetricsView  {
 }
 
     /**
-     * Opens a session manager with its list.
+     * Opens a session manager and reads its list of sessions.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`] when another host has the list, [`BowlineError::Io`].
+     * `Busy` if another process has opened the list; `Io` if it cannot be read.
      */
 open func openManager(configuration: ManagerConfiguration)async throws  -> SessionManager  {
     return
@@ -2414,11 +2370,7 @@ open func openManager(configuration: ManagerConfiguration)async throws  -> Sessi
 }
 
     /**
-     * The permission requests of all sessions that wait for an answer.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the open permission requests of all sessions.
      */
 open func openPermissions()throws  -> [SessionPermission]  {
     return try  FfiConverterSequenceTypeSessionPermission.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -2430,11 +2382,11 @@ open func openPermissions()throws  -> [SessionPermission]  {
 }
 
     /**
-     * Opens a recorded stream, `.jsonl`, gzip too.
+     * Opens a recorded stream at `path`: JSON lines or a journal, optionally gzip-compressed.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] and [`BowlineError::Io`].
+     * `NotFound` if the file does not exist; `Io` if it cannot be read.
      */
 open func openRecording(path: String)async throws  -> Recording  {
     return
@@ -2453,19 +2405,20 @@ open func openRecording(path: String)async throws  -> Recording  {
 }
 
     /**
-     * Answers a permission request of any session.
+     * Answers a permission request of the session with the id `session`.
+     *
+     * `answered_by` names the person or program that decided; it appears in the permission record.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`] when there is no such session, and as
-     * [`DialogueSession::respond`].
+     * `Ended` if no such session is running; otherwise as `DialogueSession.respond`.
      */
-open func respond(session: String, requestId: String, answer: PermissionAnswer, by: String? = nil)async throws   {
+open func respond(session: String, requestId: String, answer: PermissionAnswer, answeredBy: String? = nil)async throws   {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
                 uniffi_bowline_ffi_fn_method_engine_respond(
-                        self.uniffiCloneHandle(),FfiConverterString.lower(session),FfiConverterString.lower(requestId),FfiConverterTypePermissionAnswer_lower(answer),FfiConverterOptionString.lower(by)
+                        self.uniffiCloneHandle(),FfiConverterString.lower(session),FfiConverterString.lower(requestId),FfiConverterTypePermissionAnswer_lower(answer),FfiConverterOptionString.lower(answeredBy)
                 )
             },
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
@@ -2477,11 +2430,11 @@ open func respond(session: String, requestId: String, answer: PermissionAnswer, 
 }
 
     /**
-     * A runner, to look at what it has and to end it.
+     * Returns a client that lists and ends the sessions of a runner. Opens no connection yet.
      *
      * # Errors
      *
-     * [`BowlineError::Configuration`] for an address or a certificate that is none.
+     * `Configuration` if the URL or a certificate digest is not valid.
      */
 open func runner(runner: RunnerConfiguration)throws  -> RunnerClient  {
     return try  FfiConverterTypeRunnerClient_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -2494,11 +2447,15 @@ open func runner(runner: RunnerConfiguration)throws  -> RunnerClient  {
 }
 
     /**
-     * Starts an agent. When an error comes back, nothing was started.
+     * Starts an agent.
+     *
+     * If the call fails or is cancelled, no process is left behind.
      *
      * # Errors
      *
-     * [`BowlineError::Start`], [`BowlineError::Configuration`] and [`BowlineError::Io`].
+     * `Start` if the agent or the runner cannot be started or reached; `Configuration` if the
+     * configuration is not valid; `Resume` if the conversation does not exist; `Io` if the recording
+     * cannot be created.
      */
 open func start(configuration: DialogueConfiguration)async throws  -> DialogueSession  {
     return
@@ -2517,11 +2474,13 @@ open func start(configuration: DialogueConfiguration)async throws  -> DialogueSe
 }
 
     /**
-     * Starts an executor, in a terminal of the host's or, without one, of the library's.
+     * Starts an executor that runs agent commands in `terminal`, or in a terminal of the library if
+     * it is absent.
      *
      * # Errors
      *
-     * [`BowlineError::Start`] and [`BowlineError::Configuration`].
+     * `Start` if the hook server cannot be started; `Configuration` if the configuration is not
+     * valid.
      */
 open func startExecutor(configuration: ExecutorConfiguration, terminal: HostTerminal? = nil)async throws  -> TerminalExecutor  {
     return
@@ -2540,35 +2499,11 @@ open func startExecutor(configuration: ExecutorConfiguration, terminal: HostTerm
 }
 
     /**
-     * As [`start`](Self::start), with a stream of events that hears of everything from the
-     * beginning.
+     * Starts a server that receives the hooks of an agent.
      *
      * # Errors
      *
-     * As [`start`](Self::start).
-     */
-open func startHeard(configuration: DialogueConfiguration, limits: EventLimits? = nil)async throws  -> HeardSession  {
-    return
-        try  await uniffiRustCallAsync(
-            rustFutureFunc: {
-                uniffi_bowline_ffi_fn_method_engine_start_heard(
-                        self.uniffiCloneHandle(),FfiConverterTypeDialogueConfiguration_lower(configuration),FfiConverterOptionTypeEventLimits.lower(limits)
-                )
-            },
-            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
-            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
-            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterTypeHeardSession_lift,
-            errorHandler: FfiConverterTypeBowlineError_lift
-        )
-}
-
-    /**
-     * Starts a server for hooks.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Start`] and [`BowlineError::Configuration`].
+     * `Start` if no port can be opened; `Configuration` if the configuration is not valid.
      */
 open func startHooks(configuration: HookConfiguration)async throws  -> HookServer  {
     return
@@ -2587,11 +2522,11 @@ open func startHooks(configuration: HookConfiguration)async throws  -> HookServe
 }
 
     /**
-     * Starts a shell, or any program for people, on a terminal, here or at a runner.
+     * Starts a shell or another interactive program on a terminal, locally or at a runner.
      *
      * # Errors
      *
-     * [`BowlineError::Start`].
+     * `Start` if the program or the runner cannot be started or reached.
      */
 open func startShell(configuration: ShellConfiguration)async throws  -> ShellSession  {
     return
@@ -2610,11 +2545,30 @@ open func startShell(configuration: ShellConfiguration)async throws  -> ShellSes
 }
 
     /**
-     * The terminals of this process that live, the oldest first.
+     * Starts an agent like `start`, with an event stream that misses no event.
      *
      * # Errors
      *
-     * Only a fault of the library.
+     * As `start`.
+     */
+open func startWithEvents(configuration: DialogueConfiguration, limits: EventLimits? = nil)async throws  -> SessionWithEvents  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_engine_start_with_events(
+                        self.uniffiCloneHandle(),FfiConverterTypeDialogueConfiguration_lower(configuration),FfiConverterOptionTypeEventLimits.lower(limits)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeSessionWithEvents_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Returns the running terminals of this process, oldest first.
      */
 open func terminals()throws  -> [TerminalEntry]  {
     return try  FfiConverterSequenceTypeTerminalEntry.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -2626,11 +2580,7 @@ open func terminals()throws  -> [TerminalEntry]  {
 }
 
     /**
-     * How terminals of this process ended, the oldest first; the last 256 of them.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns how the last 256 terminals of this process ended, oldest first.
      */
 open func tombstones()throws  -> [TombstoneEntry]  {
     return try  FfiConverterSequenceTypeTombstoneEntry.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -2692,29 +2642,37 @@ public func FfiConverterTypeEngine_lower(_ value: Engine) -> UInt64 {
 
 
 /**
- * The questions of a gate, in the order in which they were asked.
+ * A stream of the hook events that wait for the host's decision.
  */
 public protocol HookQuestionStreamProtocol: AnyObject, Sendable {
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
-    func next(cursor: UInt64, most: UInt32, lingerMs: UInt32) async throws  -> HookQuestionBatch?
+    func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> HookQuestionBatch?
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */
     func stop()
 
 }
 /**
- * The questions of a gate, in the order in which they were asked.
+ * A stream of the hook events that wait for the host's decision.
  */
 open class HookQuestionStream: HookQuestionStreamProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -2770,20 +2728,26 @@ open class HookQuestionStream: HookQuestionStreamProtocol, @unchecked Sendable {
 
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
-open func next(cursor: UInt64, most: UInt32, lingerMs: UInt32)async throws  -> HookQuestionBatch?  {
+open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> HookQuestionBatch?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
                 uniffi_bowline_ffi_fn_method_hookquestionstream_next(
-                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(cursor),FfiConverterUInt32.lower(most),FfiConverterUInt32.lower(lingerMs)
+                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(cursor),FfiConverterUInt32.lower(maxCount),FfiConverterUInt32.lower(coalesceForMs)
                 )
             },
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
@@ -2795,7 +2759,9 @@ open func next(cursor: UInt64, most: UInt32, lingerMs: UInt32)async throws  -> H
 }
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */
 open func stop()  {try! rustCall() {
         uniffiCallStatus in
@@ -2856,108 +2822,108 @@ public func FfiConverterTypeHookQuestionStream_lower(_ value: HookQuestionStream
 
 
 /**
- * A server on loopback that the agent's hooks reach, for one session.
+ * A server on the loopback interface that receives the hooks of one session.
  */
 public protocol HookServerProtocol: AnyObject, Sendable {
 
     /**
-     * Answers a question.
+     * Answers a question. `question` is `HookQuestion.id`.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is none of that number or it was answered,
-     * [`BowlineError::TooLate`], and [`BowlineError::Invalid`] for what is no answer to it; the
-     * default of the gate is given then.
+     * `NotFound` if no such question is open; `TooLate` if its deadline has passed; `Invalid` if the
+     * reply does not fit the event, in which case the agent receives the gate's default answer.
      */
     func answer(question: UInt64, reply: HookReply) throws
 
     /**
-     * The variables that the agent and its hooks need. They hold the token.
+     * Returns the variables to set for the agent. They contain the token.
      *
      * # Errors
      *
-     * As [`url`](Self::url).
+     * As `url`.
      */
     func environment(interaction: String) throws  -> [String: String]
 
     /**
-     * The events from now on.
+     * Returns a stream of the events from now on.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` after `stop`.
      */
-    func events() throws  -> HookStream
+    func eventStream() throws  -> HookStream
 
     /**
-     * The questions of the gate, once: there is one who decides.
+     * Returns the stream of the hooks that wait for a decision of the host. It can be taken once.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`].
+     * `Busy` if the stream was taken before; `Ended` after `stop`.
      */
-    func questions() throws  -> HookQuestionStream
+    func questionStream() throws  -> HookQuestionStream
 
     /**
-     * What the server has done so far.
+     * Returns the counts so far.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` after `stop`.
      */
     func report() throws  -> HookReport
 
     /**
-     * The settings that make the agent tell its events, a JSON object for
-     * [`AgentOptions::settings`](crate::AgentOptions). They hold no secret.
+     * Returns settings that make the agent deliver its hooks, as a JSON object for
+     * `AgentOptions.settings`. They contain no secret.
      *
      * # Errors
      *
-     * As [`url`](Self::url).
+     * As `url`.
      */
     func settings(interaction: String) throws  -> String
 
     /**
-     * Stops to listen, answers those who wait, forwards what is left, each for a bounded time.
+     * Stops the server: closes its port, sends default answers to open questions and forwards queued
+     * events, each for a bounded time. Returns the final counts.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`] when it was stopped before.
+     * `Ended` if the server was stopped before.
      */
     func stop() async throws  -> HookReport
 
     /**
-     * The token that must be shown there, as a bearer token: a secret.
+     * Returns the bearer token for posting events. It is a secret.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` after `stop`.
      */
     func token() throws  -> String
 
     /**
-     * The address that events of an interaction are posted to. It holds no secret.
+     * Returns the URL that events of an interaction are posted to. It contains no secret.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] for an interaction that cannot stand in an address,
-     * [`BowlineError::Ended`].
+     * `Invalid` if the interaction's name cannot be part of a URL; `Ended` after `stop`.
      */
     func url(interaction: String) throws  -> String
 
     /**
-     * Waits until a question does not wait any more: it was answered, its time has passed, or the
-     * agent has gone away. A host that shows it takes it away then.
+     * Waits until a question is closed: answered, past its deadline, or cancelled by the agent.
+     *
+     * A host that shows the question can then remove it.
      *
      * # Errors
      *
-     * [`BowlineError::Cancelled`].
+     * `Cancelled` if `cancellation` is cancelled.
      */
-    func withdrawn(question: UInt64, cancellation: Cancellation?) async throws
+    func waitForWithdrawal(question: UInt64, cancellation: Cancellation?) async throws
 
 }
 /**
- * A server on loopback that the agent's hooks reach, for one session.
+ * A server on the loopback interface that receives the hooks of one session.
  */
 open class HookServer: HookServerProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -3013,13 +2979,12 @@ open class HookServer: HookServerProtocol, @unchecked Sendable {
 
 
     /**
-     * Answers a question.
+     * Answers a question. `question` is `HookQuestion.id`.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is none of that number or it was answered,
-     * [`BowlineError::TooLate`], and [`BowlineError::Invalid`] for what is no answer to it; the
-     * default of the gate is given then.
+     * `NotFound` if no such question is open; `TooLate` if its deadline has passed; `Invalid` if the
+     * reply does not fit the event, in which case the agent receives the gate's default answer.
      */
 open func answer(question: UInt64, reply: HookReply)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -3032,11 +2997,11 @@ open func answer(question: UInt64, reply: HookReply)throws   {try rustCallWithEr
 }
 
     /**
-     * The variables that the agent and its hooks need. They hold the token.
+     * Returns the variables to set for the agent. They contain the token.
      *
      * # Errors
      *
-     * As [`url`](Self::url).
+     * As `url`.
      */
 open func environment(interaction: String)throws  -> [String: String]  {
     return try  FfiConverterDictionaryStringString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -3049,43 +3014,43 @@ open func environment(interaction: String)throws  -> [String: String]  {
 }
 
     /**
-     * The events from now on.
+     * Returns a stream of the events from now on.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` after `stop`.
      */
-open func events()throws  -> HookStream  {
+open func eventStream()throws  -> HookStream  {
     return try  FfiConverterTypeHookStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
-    uniffi_bowline_ffi_fn_method_hookserver_events(
+    uniffi_bowline_ffi_fn_method_hookserver_event_stream(
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
 }
 
     /**
-     * The questions of the gate, once: there is one who decides.
+     * Returns the stream of the hooks that wait for a decision of the host. It can be taken once.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`].
+     * `Busy` if the stream was taken before; `Ended` after `stop`.
      */
-open func questions()throws  -> HookQuestionStream  {
+open func questionStream()throws  -> HookQuestionStream  {
     return try  FfiConverterTypeHookQuestionStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
-    uniffi_bowline_ffi_fn_method_hookserver_questions(
+    uniffi_bowline_ffi_fn_method_hookserver_question_stream(
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
 }
 
     /**
-     * What the server has done so far.
+     * Returns the counts so far.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` after `stop`.
      */
 open func report()throws  -> HookReport  {
     return try  FfiConverterTypeHookReport_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -3097,12 +3062,12 @@ open func report()throws  -> HookReport  {
 }
 
     /**
-     * The settings that make the agent tell its events, a JSON object for
-     * [`AgentOptions::settings`](crate::AgentOptions). They hold no secret.
+     * Returns settings that make the agent deliver its hooks, as a JSON object for
+     * `AgentOptions.settings`. They contain no secret.
      *
      * # Errors
      *
-     * As [`url`](Self::url).
+     * As `url`.
      */
 open func settings(interaction: String)throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -3115,11 +3080,12 @@ open func settings(interaction: String)throws  -> String  {
 }
 
     /**
-     * Stops to listen, answers those who wait, forwards what is left, each for a bounded time.
+     * Stops the server: closes its port, sends default answers to open questions and forwards queued
+     * events, each for a bounded time. Returns the final counts.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`] when it was stopped before.
+     * `Ended` if the server was stopped before.
      */
 open func stop()async throws  -> HookReport  {
     return
@@ -3138,11 +3104,11 @@ open func stop()async throws  -> HookReport  {
 }
 
     /**
-     * The token that must be shown there, as a bearer token: a secret.
+     * Returns the bearer token for posting events. It is a secret.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` after `stop`.
      */
 open func token()throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -3154,12 +3120,11 @@ open func token()throws  -> String  {
 }
 
     /**
-     * The address that events of an interaction are posted to. It holds no secret.
+     * Returns the URL that events of an interaction are posted to. It contains no secret.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] for an interaction that cannot stand in an address,
-     * [`BowlineError::Ended`].
+     * `Invalid` if the interaction's name cannot be part of a URL; `Ended` after `stop`.
      */
 open func url(interaction: String)throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -3172,18 +3137,19 @@ open func url(interaction: String)throws  -> String  {
 }
 
     /**
-     * Waits until a question does not wait any more: it was answered, its time has passed, or the
-     * agent has gone away. A host that shows it takes it away then.
+     * Waits until a question is closed: answered, past its deadline, or cancelled by the agent.
+     *
+     * A host that shows the question can then remove it.
      *
      * # Errors
      *
-     * [`BowlineError::Cancelled`].
+     * `Cancelled` if `cancellation` is cancelled.
      */
-open func withdrawn(question: UInt64, cancellation: Cancellation? = nil)async throws   {
+open func waitForWithdrawal(question: UInt64, cancellation: Cancellation? = nil)async throws   {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
-                uniffi_bowline_ffi_fn_method_hookserver_withdrawn(
+                uniffi_bowline_ffi_fn_method_hookserver_wait_for_withdrawal(
                         self.uniffiCloneHandle(),FfiConverterUInt64.lower(question),FfiConverterOptionTypeCancellation.lower(cancellation)
                 )
             },
@@ -3246,29 +3212,37 @@ public func FfiConverterTypeHookServer_lower(_ value: HookServer) -> UInt64 {
 
 
 /**
- * The events of a server from now on.
+ * A stream of the events that a hook server receives.
  */
 public protocol HookStreamProtocol: AnyObject, Sendable {
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
-    func next(cursor: UInt64, most: UInt32, lingerMs: UInt32) async throws  -> HookBatch?
+    func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> HookBatch?
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */
     func stop()
 
 }
 /**
- * The events of a server from now on.
+ * A stream of the events that a hook server receives.
  */
 open class HookStream: HookStreamProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -3324,20 +3298,26 @@ open class HookStream: HookStreamProtocol, @unchecked Sendable {
 
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
-open func next(cursor: UInt64, most: UInt32, lingerMs: UInt32)async throws  -> HookBatch?  {
+open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> HookBatch?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
                 uniffi_bowline_ffi_fn_method_hookstream_next(
-                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(cursor),FfiConverterUInt32.lower(most),FfiConverterUInt32.lower(lingerMs)
+                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(cursor),FfiConverterUInt32.lower(maxCount),FfiConverterUInt32.lower(coalesceForMs)
                 )
             },
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
@@ -3349,7 +3329,9 @@ open func next(cursor: UInt64, most: UInt32, lingerMs: UInt32)async throws  -> H
 }
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */
 open func stop()  {try! rustCall() {
         uniffiCallStatus in
@@ -3410,41 +3392,46 @@ public func FfiConverterTypeHookStream_lower(_ value: HookStream) -> UInt64 {
 
 
 /**
- * A terminal that the host shows. The calls come from threads of the library that may wait.
+ * A terminal that the host shows. Implement it to run commands in the host's own user interface.
+ *
+ * The library calls the methods from its own threads, where they may block.
  */
 public protocol HostTerminal: AnyObject, Sendable {
 
     /**
-     * Starts a command, and returns without waiting for its end, which
-     * [`TerminalExecutor::command_ended`](crate::TerminalExecutor::command_ended) tells.
+     * Starts a command and returns without waiting for its end.
+     *
+     * Call `TerminalExecutor.commandEnded` with the command's run number once it has ended.
      *
      * # Errors
      *
-     * The command could not be started.
+     * Throw if the command cannot be started. `TerminalExecutor.execute` then throws `Host`.
      */
     func startCommand(command: HostTerminalCommand) throws
 
     /**
-     * Ends a command now. Its end is told as well, or not at all.
+     * Ends a command that was cancelled. Reporting its end is optional.
      *
      * # Errors
      *
-     * It could not be ended.
+     * Throw if the command cannot be ended.
      */
     func endCommand(run: UInt64) throws
 
     /**
-     * Ends what is left of a session.
+     * Closes the terminal of a session and ends what still runs in it.
      *
      * # Errors
      *
-     * It could not be ended.
+     * Throw if this fails. The error is logged.
      */
     func cleanup(session: String) throws
 
 }
 /**
- * A terminal that the host shows. The calls come from threads of the library that may wait.
+ * A terminal that the host shows. Implement it to run commands in the host's own user interface.
+ *
+ * The library calls the methods from its own threads, where they may block.
  */
 open class HostTerminalImpl: HostTerminal, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -3500,12 +3487,13 @@ open class HostTerminalImpl: HostTerminal, @unchecked Sendable {
 
 
     /**
-     * Starts a command, and returns without waiting for its end, which
-     * [`TerminalExecutor::command_ended`](crate::TerminalExecutor::command_ended) tells.
+     * Starts a command and returns without waiting for its end.
+     *
+     * Call `TerminalExecutor.commandEnded` with the command's run number once it has ended.
      *
      * # Errors
      *
-     * The command could not be started.
+     * Throw if the command cannot be started. `TerminalExecutor.execute` then throws `Host`.
      */
 open func startCommand(command: HostTerminalCommand)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -3517,11 +3505,11 @@ open func startCommand(command: HostTerminalCommand)throws   {try rustCallWithEr
 }
 
     /**
-     * Ends a command now. Its end is told as well, or not at all.
+     * Ends a command that was cancelled. Reporting its end is optional.
      *
      * # Errors
      *
-     * It could not be ended.
+     * Throw if the command cannot be ended.
      */
 open func endCommand(run: UInt64)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -3533,11 +3521,11 @@ open func endCommand(run: UInt64)throws   {try rustCallWithError(FfiConverterTyp
 }
 
     /**
-     * Ends what is left of a session.
+     * Closes the terminal of a session and ends what still runs in it.
      *
      * # Errors
      *
-     * It could not be ended.
+     * Throw if this fails. The error is logged.
      */
 open func cleanup(session: String)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -3731,22 +3719,22 @@ public func FfiConverterTypeHostTerminal_lower(_ value: HostTerminal) -> UInt64 
 
 
 /**
- * Takes log lines. They come from one thread, in order; what it throws is ignored.
+ * A receiver of log lines.
  */
 public protocol LogSink: AnyObject, Sendable {
 
     /**
-     * Takes the next line.
+     * Receives the next line. The library calls it from one thread of its own, in order.
      *
      * # Errors
      *
-     * The host could not take it.
+     * Errors that it throws are ignored.
      */
     func log(line: LogLine) throws
 
 }
 /**
- * Takes log lines. They come from one thread, in order; what it throws is ignored.
+ * A receiver of log lines.
  */
 open class LogSinkImpl: LogSink, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -3802,11 +3790,11 @@ open class LogSinkImpl: LogSink, @unchecked Sendable {
 
 
     /**
-     * Takes the next line.
+     * Receives the next line. The library calls it from one thread of its own, in order.
      *
      * # Errors
      *
-     * The host could not take it.
+     * Errors that it throws are ignored.
      */
 open func log(line: LogLine)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -3950,41 +3938,32 @@ public func FfiConverterTypeLogSink_lower(_ value: LogSink) -> UInt64 {
 
 
 /**
- * What becomes of one prompt.
+ * Tracks the state of one prompt.
  */
 public protocol ReceiptProtocol: AnyObject, Sendable {
 
     /**
-     * Waits until the prompt has come at least this far, or will not come further; gives where it
-     * stands.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Cancelled`](crate::BowlineError::Cancelled).
-     */
-    func reached(state: ReceiptState, cancellation: Cancellation?) async throws  -> ReceiptState
-
-    /**
-     * How far the prompt has come.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the prompt's current state.
      */
     func state() throws  -> ReceiptState
 
     /**
-     * The prompt's uuid.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the prompt's UUID.
      */
     func uuid() throws  -> String
 
+    /**
+     * Waits until the prompt reaches `state` or its final state, and returns the state it is in.
+     *
+     * # Errors
+     *
+     * `Cancelled` if `cancellation` is cancelled. The prompt is not affected.
+     */
+    func waitFor(state: ReceiptState, cancellation: Cancellation?) async throws  -> ReceiptState
+
 }
 /**
- * What becomes of one prompt.
+ * Tracks the state of one prompt.
  */
 open class Receipt: ReceiptProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -4040,35 +4019,7 @@ open class Receipt: ReceiptProtocol, @unchecked Sendable {
 
 
     /**
-     * Waits until the prompt has come at least this far, or will not come further; gives where it
-     * stands.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Cancelled`](crate::BowlineError::Cancelled).
-     */
-open func reached(state: ReceiptState, cancellation: Cancellation? = nil)async throws  -> ReceiptState  {
-    return
-        try  await uniffiRustCallAsync(
-            rustFutureFunc: {
-                uniffi_bowline_ffi_fn_method_receipt_reached(
-                        self.uniffiCloneHandle(),FfiConverterTypeReceiptState_lower(state),FfiConverterOptionTypeCancellation.lower(cancellation)
-                )
-            },
-            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
-            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
-            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterTypeReceiptState_lift,
-            errorHandler: FfiConverterTypeBowlineError_lift
-        )
-}
-
-    /**
-     * How far the prompt has come.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the prompt's current state.
      */
 open func state()throws  -> ReceiptState  {
     return try  FfiConverterTypeReceiptState_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -4080,11 +4031,7 @@ open func state()throws  -> ReceiptState  {
 }
 
     /**
-     * The prompt's uuid.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the prompt's UUID.
      */
 open func uuid()throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -4093,6 +4040,29 @@ open func uuid()throws  -> String  {
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
+}
+
+    /**
+     * Waits until the prompt reaches `state` or its final state, and returns the state it is in.
+     *
+     * # Errors
+     *
+     * `Cancelled` if `cancellation` is cancelled. The prompt is not affected.
+     */
+open func waitFor(state: ReceiptState, cancellation: Cancellation? = nil)async throws  -> ReceiptState  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_receipt_wait_for(
+                        self.uniffiCloneHandle(),FfiConverterTypeReceiptState_lower(state),FfiConverterOptionTypeCancellation.lower(cancellation)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeReceiptState_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
 }
 
 
@@ -4146,39 +4116,35 @@ public func FfiConverterTypeReceipt_lower(_ value: Receipt) -> UInt64 {
 
 
 /**
- * A recorded stream, as `bowline run --record` or the agent's own host writes it: lines or a
- * journal, gzip too.
+ * A recorded stream: lines as written by `bowline run --record` or by the agent, or a journal. Either
+ * may be compressed with gzip.
  *
- * It is folded by the same code as a live one, and only as far as its readers ask: a reader that
- * takes one change at a time sees each line by itself.
+ * The file is read on demand, and the same code builds the transcript as for a live session. Reading
+ * one change at a time therefore shows the state after each line.
  */
 public protocol RecordingProtocol: AnyObject, Sendable {
 
     /**
-     * The changes from the beginning on.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the transcript's changes from the beginning.
      */
-    func changes() throws  -> ChangeStream
+    func changeStream() throws  -> ChangeStream
 
     /**
-     * Folds what is left, and gives the transcript as it stands then.
+     * Reads the rest of the recording and returns the complete transcript.
      *
      * # Errors
      *
-     * [`BowlineError::Io`] when the file cannot be read to its end.
+     * `Io` if the file cannot be read to its end.
      */
     func snapshot() async throws  -> TranscriptSnapshot
 
 }
 /**
- * A recorded stream, as `bowline run --record` or the agent's own host writes it: lines or a
- * journal, gzip too.
+ * A recorded stream: lines as written by `bowline run --record` or by the agent, or a journal. Either
+ * may be compressed with gzip.
  *
- * It is folded by the same code as a live one, and only as far as its readers ask: a reader that
- * takes one change at a time sees each line by itself.
+ * The file is read on demand, and the same code builds the transcript as for a live session. Reading
+ * one change at a time therefore shows the state after each line.
  */
 open class Recording: RecordingProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -4234,27 +4200,23 @@ open class Recording: RecordingProtocol, @unchecked Sendable {
 
 
     /**
-     * The changes from the beginning on.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the transcript's changes from the beginning.
      */
-open func changes()throws  -> ChangeStream  {
+open func changeStream()throws  -> ChangeStream  {
     return try  FfiConverterTypeChangeStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
-    uniffi_bowline_ffi_fn_method_recording_changes(
+    uniffi_bowline_ffi_fn_method_recording_change_stream(
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
 }
 
     /**
-     * Folds what is left, and gives the transcript as it stands then.
+     * Reads the rest of the recording and returns the complete transcript.
      *
      * # Errors
      *
-     * [`BowlineError::Io`] when the file cannot be read to its end.
+     * `Io` if the file cannot be read to its end.
      */
 open func snapshot()async throws  -> TranscriptSnapshot  {
     return
@@ -4323,64 +4285,65 @@ public func FfiConverterTypeRecording_lower(_ value: Recording) -> UInt64 {
 
 
 /**
- * A runner: what it has, and what it is to end. Holds no connection.
+ * Lists and ends the sessions of a runner. Each call uses its own connection.
  */
 public protocol RunnerClientProtocol: AnyObject, Sendable {
 
     /**
-     * Ends a session and everything that came of it, whoever is attached, and takes it off the
+     * Terminates a session and its descendants, and removes it from the list.
+     *
+     * The session ends even if other clients are attached to it. With `is_forced` the program is
+     * killed without being asked to exit. With `keeps_log` the session and its output stay in the
      * list.
      *
      * # Errors
      *
-     * As [`session`](Self::session).
-     *
-     * `is_forced` does not ask it first; `keeps_log` leaves it in the list, with all that it said.
+     * As `session`.
      */
     func end(id: String, isForced: Bool, keepsLog: Bool) async throws
 
     /**
-     * What a session has written, from an offset on: 1 MiB at the most, and nothing when there is no
-     * more. What is missing for good is passed over; [`session`](Self::session) tells in its JSON
-     * what there is.
+     * Returns up to 1 MiB of a session's output from byte offset `from` on; empty at its end.
+     *
+     * Output that is no longer kept is skipped. The session's JSON gives the range that is kept.
      *
      * # Errors
      *
-     * As [`session`](Self::session).
+     * As `session`.
      */
     func log(id: String, from: UInt64) async throws  -> Data
 
     /**
-     * One session.
+     * Returns one session.
      *
      * # Errors
      *
-     * As [`sessions`](Self::sessions), and [`BowlineError::NotFound`].
+     * As `sessions`; `NotFound` if there is no such session; `Configuration` if the id is not valid.
      */
     func session(id: String) async throws  -> RunnerSession
 
     /**
-     * All sessions, the oldest first.
+     * Returns all sessions, oldest first.
      *
      * # Errors
      *
-     * [`BowlineError::Start`] when the runner cannot be reached or does not let this host in,
-     * [`BowlineError::Refused`].
+     * `Start` if the runner cannot be reached or rejects the token; `Refused` if it refuses the
+     * request.
      */
     func sessions() async throws  -> [RunnerSession]
 
     /**
-     * The transcript of a dialogue as far as it has come, as JSON, without attaching to it.
+     * Returns the current transcript of a dialogue as JSON, without attaching to it.
      *
      * # Errors
      *
-     * As [`session`](Self::session).
+     * As `session`.
      */
     func transcript(id: String) async throws  -> String
 
 }
 /**
- * A runner: what it has, and what it is to end. Holds no connection.
+ * Lists and ends the sessions of a runner. Each call uses its own connection.
  */
 open class RunnerClient: RunnerClientProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -4436,14 +4399,15 @@ open class RunnerClient: RunnerClientProtocol, @unchecked Sendable {
 
 
     /**
-     * Ends a session and everything that came of it, whoever is attached, and takes it off the
+     * Terminates a session and its descendants, and removes it from the list.
+     *
+     * The session ends even if other clients are attached to it. With `is_forced` the program is
+     * killed without being asked to exit. With `keeps_log` the session and its output stay in the
      * list.
      *
      * # Errors
      *
-     * As [`session`](Self::session).
-     *
-     * `is_forced` does not ask it first; `keeps_log` leaves it in the list, with all that it said.
+     * As `session`.
      */
 open func end(id: String, isForced: Bool = false, keepsLog: Bool = false)async throws   {
     return
@@ -4462,13 +4426,13 @@ open func end(id: String, isForced: Bool = false, keepsLog: Bool = false)async t
 }
 
     /**
-     * What a session has written, from an offset on: 1 MiB at the most, and nothing when there is no
-     * more. What is missing for good is passed over; [`session`](Self::session) tells in its JSON
-     * what there is.
+     * Returns up to 1 MiB of a session's output from byte offset `from` on; empty at its end.
+     *
+     * Output that is no longer kept is skipped. The session's JSON gives the range that is kept.
      *
      * # Errors
      *
-     * As [`session`](Self::session).
+     * As `session`.
      */
 open func log(id: String, from: UInt64 = UInt64(0))async throws  -> Data  {
     return
@@ -4487,11 +4451,11 @@ open func log(id: String, from: UInt64 = UInt64(0))async throws  -> Data  {
 }
 
     /**
-     * One session.
+     * Returns one session.
      *
      * # Errors
      *
-     * As [`sessions`](Self::sessions), and [`BowlineError::NotFound`].
+     * As `sessions`; `NotFound` if there is no such session; `Configuration` if the id is not valid.
      */
 open func session(id: String)async throws  -> RunnerSession  {
     return
@@ -4510,12 +4474,12 @@ open func session(id: String)async throws  -> RunnerSession  {
 }
 
     /**
-     * All sessions, the oldest first.
+     * Returns all sessions, oldest first.
      *
      * # Errors
      *
-     * [`BowlineError::Start`] when the runner cannot be reached or does not let this host in,
-     * [`BowlineError::Refused`].
+     * `Start` if the runner cannot be reached or rejects the token; `Refused` if it refuses the
+     * request.
      */
 open func sessions()async throws  -> [RunnerSession]  {
     return
@@ -4534,11 +4498,11 @@ open func sessions()async throws  -> [RunnerSession]  {
 }
 
     /**
-     * The transcript of a dialogue as far as it has come, as JSON, without attaching to it.
+     * Returns the current transcript of a dialogue as JSON, without attaching to it.
      *
      * # Errors
      *
-     * As [`session`](Self::session).
+     * As `session`.
      */
 open func transcript(id: String)async throws  -> String  {
     return
@@ -4607,29 +4571,37 @@ public func FfiConverterTypeRunnerClient_lower(_ value: RunnerClient) -> UInt64 
 
 
 /**
- * What a shell tells, or all sessions of a manager.
+ * A stream of the events of a shell, or of all sessions of a manager.
  */
 public protocol SessionEventStreamProtocol: AnyObject, Sendable {
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
-    func next(cursor: UInt64, most: UInt32, lingerMs: UInt32) async throws  -> SessionEventBatch?
+    func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> SessionEventBatch?
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */
     func stop()
 
 }
 /**
- * What a shell tells, or all sessions of a manager.
+ * A stream of the events of a shell, or of all sessions of a manager.
  */
 open class SessionEventStream: SessionEventStreamProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -4685,20 +4657,26 @@ open class SessionEventStream: SessionEventStreamProtocol, @unchecked Sendable {
 
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
-open func next(cursor: UInt64, most: UInt32, lingerMs: UInt32)async throws  -> SessionEventBatch?  {
+open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> SessionEventBatch?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
                 uniffi_bowline_ffi_fn_method_sessioneventstream_next(
-                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(cursor),FfiConverterUInt32.lower(most),FfiConverterUInt32.lower(lingerMs)
+                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(cursor),FfiConverterUInt32.lower(maxCount),FfiConverterUInt32.lower(coalesceForMs)
                 )
             },
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
@@ -4710,7 +4688,9 @@ open func next(cursor: UInt64, most: UInt32, lingerMs: UInt32)async throws  -> S
 }
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */
 open func stop()  {try! rustCall() {
         uniffiCallStatus in
@@ -4771,153 +4751,132 @@ public func FfiConverterTypeSessionEventStream_lower(_ value: SessionEventStream
 
 
 /**
- * Many sessions of both kinds, by name: listed, typed into, ended, and remembered over restarts.
+ * Manages many sessions of both kinds in a list that survives restarts of the host.
  */
 public protocol SessionManagerProtocol: AnyObject, Sendable {
 
     /**
-     * Ends every session, all at once, and keeps them in the list. New ones may be made.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Terminates all sessions at once and keeps them in the list. New ones can be created.
      */
     func cleanup() async throws  -> [SessionReport]
 
     /**
-     * Makes a dialogue.
+     * Starts an agent and adds its session to the list.
      *
      * # Errors
      *
-     * As [`create_shell`](Self::create_shell), and
-     * [`BowlineError::Resume`](crate::BowlineError::Resume).
+     * As `createShell`, and as `Engine.start`.
      */
     func createDialogue(configuration: DialogueConfiguration, label: String) async throws  -> ManagedSession
 
     /**
-     * Makes a shell session, here or at a runner.
+     * Starts a shell session, locally or at a runner, and adds it to the list.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`](crate::BowlineError::Busy) when as many run as may,
-     * [`BowlineError::Start`](crate::BowlineError::Start).
+     * `Busy` if the session limit is reached; `Start` if the program or the runner cannot be started
+     * or reached; `Ended` after `shutdown`.
      */
     func createShell(configuration: ShellConfiguration, label: String) async throws  -> ManagedSession
 
     /**
-     * The handle of a dialogue of this run.
+     * Returns the handle of a dialogue session.
      *
      * # Errors
      *
-     * As [`shell`](Self::shell).
+     * `NotFound` if the session is not in the list; `Invalid` if it is a shell; `Ended` if it was
+     * started by an earlier run of the host.
      */
     func dialogue(id: String) throws  -> DialogueSession
 
     /**
-     * What all sessions tell from now on, those to come included.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the events of all sessions from now on, including sessions that are
+     * created later.
      */
-    func events() throws  -> SessionEventStream
+    func eventStream() throws  -> SessionEventStream
 
     /**
-     * Waits until the list as it is now is on disk.
+     * Waits until the current list is written to disk.
      *
      * # Errors
      *
-     * [`BowlineError::Io`](crate::BowlineError::Io).
+     * `Io` if it cannot be written.
      */
     func flush() async throws
 
     /**
-     * Ends a session with all that it started, and takes it off the list.
+     * Terminates a session and its descendants, and removes it from the list.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`](crate::BowlineError::NotFound).
+     * `NotFound` if the session is not in the list.
      */
     func kill(id: String) async throws  -> KilledSession
 
     /**
-     * Goes on with the last conversation of a session that has ended, in its directory and under
-     * its name.
+     * Resumes the last conversation of an ended session under the same id and in the same directory.
      *
      * # Errors
      *
-     * As [`create_dialogue`](Self::create_dialogue). No conversation was begun.
+     * As `createDialogue`. If the call fails, no new conversation was started.
      */
     func resume(id: String, configuration: DialogueConfiguration) async throws  -> ManagedSession
 
     /**
-     * Sends a prompt to a session: typed and submitted in a shell, as a message in a dialogue.
+     * Sends a prompt to a session: types and submits it in a shell, or sends it to an agent.
      *
      * # Errors
      *
-     * As [`shell`](Self::shell), and what the dialogue says against it.
+     * As `shell`, and as `DialogueSession.send`.
      */
     func sendPrompt(id: String, prompt: String) async throws  -> ManagerPrompt
 
     /**
-     * One session, as it is now.
+     * Returns the current state of a session, or nothing if it is not in the list.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) when the id is none.
+     * `Invalid` if the id is not valid.
      */
     func session(id: String) throws  -> ManagedSession?
 
     /**
-     * Every session, oldest first, as they are now.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the current state of all sessions, oldest first.
      */
     func sessions() throws  -> [ManagedSession]
 
     /**
-     * Gives a session another label.
+     * Changes the label of a session.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`](crate::BowlineError::NotFound).
+     * `NotFound` if the session is not in the list.
      */
     func setLabel(id: String, label: String) throws
 
     /**
-     * The handle of a shell of this run.
+     * Returns the handle of a shell session.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`](crate::BowlineError::NotFound),
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a dialogue,
-     * [`BowlineError::Ended`](crate::BowlineError::Ended) in an earlier run.
+     * `NotFound` if the session is not in the list; `Invalid` if it is a dialogue; `Ended` if it was
+     * started by an earlier run of the host.
      */
     func shell(id: String) throws  -> ShellSession
 
     /**
-     * Makes no more sessions, ends every one, and waits until the list on disk says so.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Terminates all sessions, writes the list to disk and refuses new sessions from then on.
      */
     func shutdown() async throws  -> ShutdownReport
 
     /**
-     * What was wrong with the list when it was opened.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the problems that were found in the list when it was opened.
      */
     func warnings() throws  -> [String]
 
 }
 /**
- * Many sessions of both kinds, by name: listed, typed into, ended, and remembered over restarts.
+ * Manages many sessions of both kinds in a list that survives restarts of the host.
  */
 open class SessionManager: SessionManagerProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -4973,11 +4932,7 @@ open class SessionManager: SessionManagerProtocol, @unchecked Sendable {
 
 
     /**
-     * Ends every session, all at once, and keeps them in the list. New ones may be made.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Terminates all sessions at once and keeps them in the list. New ones can be created.
      */
 open func cleanup()async throws  -> [SessionReport]  {
     return
@@ -4996,12 +4951,11 @@ open func cleanup()async throws  -> [SessionReport]  {
 }
 
     /**
-     * Makes a dialogue.
+     * Starts an agent and adds its session to the list.
      *
      * # Errors
      *
-     * As [`create_shell`](Self::create_shell), and
-     * [`BowlineError::Resume`](crate::BowlineError::Resume).
+     * As `createShell`, and as `Engine.start`.
      */
 open func createDialogue(configuration: DialogueConfiguration, label: String)async throws  -> ManagedSession  {
     return
@@ -5020,12 +4974,12 @@ open func createDialogue(configuration: DialogueConfiguration, label: String)asy
 }
 
     /**
-     * Makes a shell session, here or at a runner.
+     * Starts a shell session, locally or at a runner, and adds it to the list.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`](crate::BowlineError::Busy) when as many run as may,
-     * [`BowlineError::Start`](crate::BowlineError::Start).
+     * `Busy` if the session limit is reached; `Start` if the program or the runner cannot be started
+     * or reached; `Ended` after `shutdown`.
      */
 open func createShell(configuration: ShellConfiguration, label: String)async throws  -> ManagedSession  {
     return
@@ -5044,11 +4998,12 @@ open func createShell(configuration: ShellConfiguration, label: String)async thr
 }
 
     /**
-     * The handle of a dialogue of this run.
+     * Returns the handle of a dialogue session.
      *
      * # Errors
      *
-     * As [`shell`](Self::shell).
+     * `NotFound` if the session is not in the list; `Invalid` if it is a shell; `Ended` if it was
+     * started by an earlier run of the host.
      */
 open func dialogue(id: String)throws  -> DialogueSession  {
     return try  FfiConverterTypeDialogueSession_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -5061,27 +5016,24 @@ open func dialogue(id: String)throws  -> DialogueSession  {
 }
 
     /**
-     * What all sessions tell from now on, those to come included.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the events of all sessions from now on, including sessions that are
+     * created later.
      */
-open func events()throws  -> SessionEventStream  {
+open func eventStream()throws  -> SessionEventStream  {
     return try  FfiConverterTypeSessionEventStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
-    uniffi_bowline_ffi_fn_method_sessionmanager_events(
+    uniffi_bowline_ffi_fn_method_sessionmanager_event_stream(
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
 }
 
     /**
-     * Waits until the list as it is now is on disk.
+     * Waits until the current list is written to disk.
      *
      * # Errors
      *
-     * [`BowlineError::Io`](crate::BowlineError::Io).
+     * `Io` if it cannot be written.
      */
 open func flush()async throws   {
     return
@@ -5100,11 +5052,11 @@ open func flush()async throws   {
 }
 
     /**
-     * Ends a session with all that it started, and takes it off the list.
+     * Terminates a session and its descendants, and removes it from the list.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`](crate::BowlineError::NotFound).
+     * `NotFound` if the session is not in the list.
      */
 open func kill(id: String)async throws  -> KilledSession  {
     return
@@ -5123,12 +5075,11 @@ open func kill(id: String)async throws  -> KilledSession  {
 }
 
     /**
-     * Goes on with the last conversation of a session that has ended, in its directory and under
-     * its name.
+     * Resumes the last conversation of an ended session under the same id and in the same directory.
      *
      * # Errors
      *
-     * As [`create_dialogue`](Self::create_dialogue). No conversation was begun.
+     * As `createDialogue`. If the call fails, no new conversation was started.
      */
 open func resume(id: String, configuration: DialogueConfiguration)async throws  -> ManagedSession  {
     return
@@ -5147,11 +5098,11 @@ open func resume(id: String, configuration: DialogueConfiguration)async throws  
 }
 
     /**
-     * Sends a prompt to a session: typed and submitted in a shell, as a message in a dialogue.
+     * Sends a prompt to a session: types and submits it in a shell, or sends it to an agent.
      *
      * # Errors
      *
-     * As [`shell`](Self::shell), and what the dialogue says against it.
+     * As `shell`, and as `DialogueSession.send`.
      */
 open func sendPrompt(id: String, prompt: String)async throws  -> ManagerPrompt  {
     return
@@ -5170,11 +5121,11 @@ open func sendPrompt(id: String, prompt: String)async throws  -> ManagerPrompt  
 }
 
     /**
-     * One session, as it is now.
+     * Returns the current state of a session, or nothing if it is not in the list.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) when the id is none.
+     * `Invalid` if the id is not valid.
      */
 open func session(id: String)throws  -> ManagedSession?  {
     return try  FfiConverterOptionTypeManagedSession.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -5187,11 +5138,7 @@ open func session(id: String)throws  -> ManagedSession?  {
 }
 
     /**
-     * Every session, oldest first, as they are now.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the current state of all sessions, oldest first.
      */
 open func sessions()throws  -> [ManagedSession]  {
     return try  FfiConverterSequenceTypeManagedSession.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -5203,11 +5150,11 @@ open func sessions()throws  -> [ManagedSession]  {
 }
 
     /**
-     * Gives a session another label.
+     * Changes the label of a session.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`](crate::BowlineError::NotFound).
+     * `NotFound` if the session is not in the list.
      */
 open func setLabel(id: String, label: String)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -5220,13 +5167,12 @@ open func setLabel(id: String, label: String)throws   {try rustCallWithError(Ffi
 }
 
     /**
-     * The handle of a shell of this run.
+     * Returns the handle of a shell session.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`](crate::BowlineError::NotFound),
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a dialogue,
-     * [`BowlineError::Ended`](crate::BowlineError::Ended) in an earlier run.
+     * `NotFound` if the session is not in the list; `Invalid` if it is a dialogue; `Ended` if it was
+     * started by an earlier run of the host.
      */
 open func shell(id: String)throws  -> ShellSession  {
     return try  FfiConverterTypeShellSession_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -5239,11 +5185,7 @@ open func shell(id: String)throws  -> ShellSession  {
 }
 
     /**
-     * Makes no more sessions, ends every one, and waits until the list on disk says so.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Terminates all sessions, writes the list to disk and refuses new sessions from then on.
      */
 open func shutdown()async throws  -> ShutdownReport  {
     return
@@ -5262,11 +5204,7 @@ open func shutdown()async throws  -> ShutdownReport  {
 }
 
     /**
-     * What was wrong with the list when it was opened.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the problems that were found in the list when it was opened.
      */
 open func warnings()throws  -> [String]  {
     return try  FfiConverterSequenceString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -5328,90 +5266,55 @@ public func FfiConverterTypeSessionManager_lower(_ value: SessionManager) -> UIn
 
 
 /**
- * A login shell, or any program for people, on a terminal, told as lines. When the last handle is
- * gone, the program is killed with all that it started; one at a runner lives on.
+ * A login shell or another interactive program on a terminal, read as lines.
+ *
+ * When the last handle is released, a local program is killed with its descendants. A program at a
+ * runner keeps running.
  */
 public protocol ShellSessionProtocol: AnyObject, Sendable {
 
     /**
-     * Whether the runner is reached. A terminal of this machine always is.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the state of the connection to the runner. A local shell is always connected.
      */
     func connection() throws  -> ConnectionView
 
     /**
-     * Lets go of a shell that a runner keeps: the program goes on, and this session ends for all of
-     * its handles.
+     * Detaches from a shell at a runner: the session ends for all of its handles, the program keeps
+     * running.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when the program is a child of this process.
+     * `Invalid` if the program is a child process of the host.
      */
     func detach() async throws
 
     /**
-     * What the session tells, from the oldest line kept or from now on.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the session's events, from the oldest line that is kept or from now on.
      */
-    func events(fromStart: Bool) throws  -> SessionEventStream
+    func eventStream(fromStart: Bool) throws  -> SessionEventStream
 
     /**
-     * Waits for the program's end.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Cancelled`].
-     */
-    func exited(cancellation: Cancellation?) async throws  -> ExitView
-
-    /**
-     * This session's name.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's id.
      */
     func id() throws  -> String
 
     /**
-     * Ends the program and all that it started, at once.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Kills the program and its descendants at once.
      */
     func kill() async throws  -> TerminationView
 
     /**
-     * Output so far, in bytes.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the number of output bytes so far.
      */
     func outputBytes() throws  -> UInt64
 
     /**
-     * The line that the program has begun and not ended: a prompt, as a rule.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the last line if it has no line ending yet, usually the shell's prompt.
      */
     func partialLine() throws  -> String
 
     /**
-     * The program's process id.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the program's process id on the machine it runs on.
      */
     func pid() throws  -> UInt32?
 
@@ -5420,16 +5323,16 @@ public protocol ShellSessionProtocol: AnyObject, Sendable {
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the program has ended.
      */
     func resize(size: TerminalSize) throws
 
     /**
-     * Tries again to reach a runner that was given up.
+     * Tries again to restore a connection that has failed.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when nothing was given up, or it is gone for good.
+     * `Invalid` if the connection has not failed, or cannot be restored.
      */
     func retry() throws
 
@@ -5438,71 +5341,66 @@ public protocol ShellSessionProtocol: AnyObject, Sendable {
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the program has ended.
      */
     func signal(signal: SignalKind) throws
 
     /**
-     * What the session is doing.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's state.
      */
     func state() throws  -> SessionState
 
     /**
-     * Types a prompt into whatever is in the foreground and presses Enter. Nothing is ever cut
-     * without a word.
+     * Pastes a prompt into the program in the foreground and presses Enter.
      *
-     * # Errors
-     *
-     * Only a fault of the library: a refusal is an outcome.
+     * The result tells whether the program read it. Text is never truncated silently.
      */
     func submit(prompt: String, options: SubmitOptions?) async throws  -> Submission
 
     /**
-     * The name of its terminal, as the registry and a runner have it: what
-     * [`Engine::attach_shell`](crate::Engine::attach_shell) asks for.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the id of the session's terminal, which `Engine.attachShell` and `Engine.terminals`
+     * use.
      */
     func terminal() throws  -> String
 
     /**
-     * Ends the program and all that it started, step by step.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Terminates the program and its descendants as the configuration's `termination` describes.
      */
     func terminate() async throws  -> TerminationView
 
     /**
-     * Types bytes as they are.
+     * Writes bytes to the terminal as typed input.
      *
      * # Errors
      *
-     * As [`type_text`](Self::type_text).
+     * As `typeText`.
      */
     func typeBytes(bytes: Data) async throws
 
     /**
-     * Types a text as it is, as keys: a prompt with a newline, or escape sequences.
+     * Writes text to the terminal as typed input. It may contain newlines and escape sequences.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] if the terminal would cut a line, [`BowlineError::Ended`] after
-     * the end.
+     * `Invalid` if the terminal would truncate a line; `Ended` if the program has ended.
      */
     func typeText(text: String) async throws
 
+    /**
+     * Waits for the program's exit. Does not end it.
+     *
+     * # Errors
+     *
+     * `Cancelled` if `cancellation` is cancelled. The program keeps running.
+     */
+    func waitForExit(cancellation: Cancellation?) async throws  -> ExitView
+
 }
 /**
- * A login shell, or any program for people, on a terminal, told as lines. When the last handle is
- * gone, the program is killed with all that it started; one at a runner lives on.
+ * A login shell or another interactive program on a terminal, read as lines.
+ *
+ * When the last handle is released, a local program is killed with its descendants. A program at a
+ * runner keeps running.
  */
 open class ShellSession: ShellSessionProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -5558,11 +5456,7 @@ open class ShellSession: ShellSessionProtocol, @unchecked Sendable {
 
 
     /**
-     * Whether the runner is reached. A terminal of this machine always is.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the state of the connection to the runner. A local shell is always connected.
      */
 open func connection()throws  -> ConnectionView  {
     return try  FfiConverterTypeConnectionView_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -5574,12 +5468,12 @@ open func connection()throws  -> ConnectionView  {
 }
 
     /**
-     * Lets go of a shell that a runner keeps: the program goes on, and this session ends for all of
-     * its handles.
+     * Detaches from a shell at a runner: the session ends for all of its handles, the program keeps
+     * running.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when the program is a child of this process.
+     * `Invalid` if the program is a child process of the host.
      */
 open func detach()async throws   {
     return
@@ -5598,16 +5492,12 @@ open func detach()async throws   {
 }
 
     /**
-     * What the session tells, from the oldest line kept or from now on.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the session's events, from the oldest line that is kept or from now on.
      */
-open func events(fromStart: Bool = true)throws  -> SessionEventStream  {
+open func eventStream(fromStart: Bool = true)throws  -> SessionEventStream  {
     return try  FfiConverterTypeSessionEventStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
-    uniffi_bowline_ffi_fn_method_shellsession_events(
+    uniffi_bowline_ffi_fn_method_shellsession_event_stream(
             self.uniffiCloneHandle(),
         FfiConverterBool.lower(fromStart),uniffiCallStatus
     )
@@ -5615,34 +5505,7 @@ open func events(fromStart: Bool = true)throws  -> SessionEventStream  {
 }
 
     /**
-     * Waits for the program's end.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Cancelled`].
-     */
-open func exited(cancellation: Cancellation? = nil)async throws  -> ExitView  {
-    return
-        try  await uniffiRustCallAsync(
-            rustFutureFunc: {
-                uniffi_bowline_ffi_fn_method_shellsession_exited(
-                        self.uniffiCloneHandle(),FfiConverterOptionTypeCancellation.lower(cancellation)
-                )
-            },
-            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
-            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
-            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterTypeExitView_lift,
-            errorHandler: FfiConverterTypeBowlineError_lift
-        )
-}
-
-    /**
-     * This session's name.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's id.
      */
 open func id()throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -5654,11 +5517,7 @@ open func id()throws  -> String  {
 }
 
     /**
-     * Ends the program and all that it started, at once.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Kills the program and its descendants at once.
      */
 open func kill()async throws  -> TerminationView  {
     return
@@ -5677,11 +5536,7 @@ open func kill()async throws  -> TerminationView  {
 }
 
     /**
-     * Output so far, in bytes.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the number of output bytes so far.
      */
 open func outputBytes()throws  -> UInt64  {
     return try  FfiConverterUInt64.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -5693,11 +5548,7 @@ open func outputBytes()throws  -> UInt64  {
 }
 
     /**
-     * The line that the program has begun and not ended: a prompt, as a rule.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the last line if it has no line ending yet, usually the shell's prompt.
      */
 open func partialLine()throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -5709,11 +5560,7 @@ open func partialLine()throws  -> String  {
 }
 
     /**
-     * The program's process id.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the program's process id on the machine it runs on.
      */
 open func pid()throws  -> UInt32?  {
     return try  FfiConverterOptionUInt32.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -5729,7 +5576,7 @@ open func pid()throws  -> UInt32?  {
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the program has ended.
      */
 open func resize(size: TerminalSize)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -5741,11 +5588,11 @@ open func resize(size: TerminalSize)throws   {try rustCallWithError(FfiConverter
 }
 
     /**
-     * Tries again to reach a runner that was given up.
+     * Tries again to restore a connection that has failed.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when nothing was given up, or it is gone for good.
+     * `Invalid` if the connection has not failed, or cannot be restored.
      */
 open func retry()throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -5760,7 +5607,7 @@ open func retry()throws   {try rustCallWithError(FfiConverterTypeBowlineError_li
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the program has ended.
      */
 open func signal(signal: SignalKind)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -5772,11 +5619,7 @@ open func signal(signal: SignalKind)throws   {try rustCallWithError(FfiConverter
 }
 
     /**
-     * What the session is doing.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's state.
      */
 open func state()throws  -> SessionState  {
     return try  FfiConverterTypeSessionState_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -5788,12 +5631,9 @@ open func state()throws  -> SessionState  {
 }
 
     /**
-     * Types a prompt into whatever is in the foreground and presses Enter. Nothing is ever cut
-     * without a word.
+     * Pastes a prompt into the program in the foreground and presses Enter.
      *
-     * # Errors
-     *
-     * Only a fault of the library: a refusal is an outcome.
+     * The result tells whether the program read it. Text is never truncated silently.
      */
 open func submit(prompt: String, options: SubmitOptions? = nil)async throws  -> Submission  {
     return
@@ -5812,12 +5652,8 @@ open func submit(prompt: String, options: SubmitOptions? = nil)async throws  -> 
 }
 
     /**
-     * The name of its terminal, as the registry and a runner have it: what
-     * [`Engine::attach_shell`](crate::Engine::attach_shell) asks for.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the id of the session's terminal, which `Engine.attachShell` and `Engine.terminals`
+     * use.
      */
 open func terminal()throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -5829,11 +5665,7 @@ open func terminal()throws  -> String  {
 }
 
     /**
-     * Ends the program and all that it started, step by step.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Terminates the program and its descendants as the configuration's `termination` describes.
      */
 open func terminate()async throws  -> TerminationView  {
     return
@@ -5852,11 +5684,11 @@ open func terminate()async throws  -> TerminationView  {
 }
 
     /**
-     * Types bytes as they are.
+     * Writes bytes to the terminal as typed input.
      *
      * # Errors
      *
-     * As [`type_text`](Self::type_text).
+     * As `typeText`.
      */
 open func typeBytes(bytes: Data)async throws   {
     return
@@ -5875,12 +5707,11 @@ open func typeBytes(bytes: Data)async throws   {
 }
 
     /**
-     * Types a text as it is, as keys: a prompt with a newline, or escape sequences.
+     * Writes text to the terminal as typed input. It may contain newlines and escape sequences.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] if the terminal would cut a line, [`BowlineError::Ended`] after
-     * the end.
+     * `Invalid` if the terminal would truncate a line; `Ended` if the program has ended.
      */
 open func typeText(text: String)async throws   {
     return
@@ -5894,6 +5725,29 @@ open func typeText(text: String)async throws   {
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
             liftFunc: { $0 },
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Waits for the program's exit. Does not end it.
+     *
+     * # Errors
+     *
+     * `Cancelled` if `cancellation` is cancelled. The program keeps running.
+     */
+open func waitForExit(cancellation: Cancellation? = nil)async throws  -> ExitView  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_shellsession_wait_for_exit(
+                        self.uniffiCloneHandle(),FfiConverterOptionTypeCancellation.lower(cancellation)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterTypeExitView_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
@@ -5949,99 +5803,91 @@ public func FfiConverterTypeShellSession_lower(_ value: ShellSession) -> UInt64 
 
 
 /**
- * Runs the agent in a terminal that somebody sees, for one session.
+ * Runs commands of an agent, one after another, in a terminal that the user can see.
  */
 public protocol TerminalExecutorProtocol: AnyObject, Sendable {
 
     /**
-     * Answers a question.
+     * Answers a hook question.
      *
      * # Errors
      *
-     * As [`HookServer::answer`](crate::HookServer::answer).
+     * As `HookServer.answer`.
      */
     func answer(question: UInt64, reply: HookReply) throws
 
     /**
-     * Ends what is running, the terminal and the server for hooks, and waits until they are gone.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Ends the running command, the terminal and the hook server, and waits until they are gone.
      */
     func cleanup() async throws  -> HookReport
 
     /**
-     * Tells that a command in the host's terminal has ended.
+     * Reports that a command in the host's terminal has ended.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is no such run, or it was given up.
+     * `NotFound` if there is no such run, or it was cancelled.
      */
     func commandEnded(run: UInt64, output: TerminalOutput) throws
 
     /**
-     * The newest conversation that the session is about.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the id of the session's current conversation.
      */
     func conversation() throws  -> String?
 
     /**
-     * Runs a command, and waits until its process has exited *and* its session has ended, each for
-     * a bounded time. Commands run one after another. Giving it up ends the command.
+     * Runs a command and waits until its process has exited *and* its session has ended, each for a
+     * bounded time.
+     *
+     * Commands run one at a time, in the order of the calls. Cancelling the call ends the command.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`], [`BowlineError::Configuration`], [`BowlineError::Start`],
-     * [`BowlineError::Host`], [`BowlineError::Ended`] after the clean-up, and
-     * [`BowlineError::Cancelled`].
+     * `Invalid` or `Configuration` if the command is not valid; `Start` if it cannot be started;
+     * `Host` if the host's terminal fails; `Ended` after `cleanup`; `Cancelled` if `cancellation` is
+     * cancelled.
      */
     func execute(command: ExecutorCommand, cancellation: Cancellation?) async throws  -> CommandOutcome
 
     /**
-     * The hooks from now on.
+     * Returns a stream of the hook events from now on.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`] after the clean-up.
+     * `Ended` after `cleanup`.
      */
-    func hooks() throws  -> HookStream
+    func hookStream() throws  -> HookStream
 
     /**
-     * The questions of the hooks' gate, once: there is one who decides.
+     * Returns the stream of the hooks that wait for a decision of the host. It can be taken once.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`] after the
-     * clean-up.
+     * `Busy` if the stream was taken before; `Ended` after `cleanup`.
      */
-    func questions() throws  -> HookQuestionStream
+    func questionStream() throws  -> HookQuestionStream
 
     /**
-     * Types bytes into the running command's terminal, if it is one of our own.
+     * Types text into the running command's terminal, if it is a terminal of the library.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when no command runs in one, or it has just ended.
+     * `NotFound` if no command is running in such a terminal.
      */
     func typeText(text: String) async throws
 
     /**
-     * Waits until a question does not wait any more, as
-     * [`HookServer::withdrawn`](crate::HookServer::withdrawn).
+     * Waits until a hook question is closed, like `HookServer.waitForWithdrawal`.
      *
      * # Errors
      *
-     * [`BowlineError::Cancelled`].
+     * `Cancelled` if `cancellation` is cancelled.
      */
-    func withdrawn(question: UInt64, cancellation: Cancellation?) async throws
+    func waitForWithdrawal(question: UInt64, cancellation: Cancellation?) async throws
 
 }
 /**
- * Runs the agent in a terminal that somebody sees, for one session.
+ * Runs commands of an agent, one after another, in a terminal that the user can see.
  */
 open class TerminalExecutor: TerminalExecutorProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -6097,11 +5943,11 @@ open class TerminalExecutor: TerminalExecutorProtocol, @unchecked Sendable {
 
 
     /**
-     * Answers a question.
+     * Answers a hook question.
      *
      * # Errors
      *
-     * As [`HookServer::answer`](crate::HookServer::answer).
+     * As `HookServer.answer`.
      */
 open func answer(question: UInt64, reply: HookReply)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -6114,11 +5960,7 @@ open func answer(question: UInt64, reply: HookReply)throws   {try rustCallWithEr
 }
 
     /**
-     * Ends what is running, the terminal and the server for hooks, and waits until they are gone.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Ends the running command, the terminal and the hook server, and waits until they are gone.
      */
 open func cleanup()async throws  -> HookReport  {
     return
@@ -6137,11 +5979,11 @@ open func cleanup()async throws  -> HookReport  {
 }
 
     /**
-     * Tells that a command in the host's terminal has ended.
+     * Reports that a command in the host's terminal has ended.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is no such run, or it was given up.
+     * `NotFound` if there is no such run, or it was cancelled.
      */
 open func commandEnded(run: UInt64, output: TerminalOutput)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -6154,11 +5996,7 @@ open func commandEnded(run: UInt64, output: TerminalOutput)throws   {try rustCal
 }
 
     /**
-     * The newest conversation that the session is about.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the id of the session's current conversation.
      */
 open func conversation()throws  -> String?  {
     return try  FfiConverterOptionString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -6170,14 +6008,16 @@ open func conversation()throws  -> String?  {
 }
 
     /**
-     * Runs a command, and waits until its process has exited *and* its session has ended, each for
-     * a bounded time. Commands run one after another. Giving it up ends the command.
+     * Runs a command and waits until its process has exited *and* its session has ended, each for a
+     * bounded time.
+     *
+     * Commands run one at a time, in the order of the calls. Cancelling the call ends the command.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`], [`BowlineError::Configuration`], [`BowlineError::Start`],
-     * [`BowlineError::Host`], [`BowlineError::Ended`] after the clean-up, and
-     * [`BowlineError::Cancelled`].
+     * `Invalid` or `Configuration` if the command is not valid; `Start` if it cannot be started;
+     * `Host` if the host's terminal fails; `Ended` after `cleanup`; `Cancelled` if `cancellation` is
+     * cancelled.
      */
 open func execute(command: ExecutorCommand, cancellation: Cancellation? = nil)async throws  -> CommandOutcome  {
     return
@@ -6196,44 +6036,43 @@ open func execute(command: ExecutorCommand, cancellation: Cancellation? = nil)as
 }
 
     /**
-     * The hooks from now on.
+     * Returns a stream of the hook events from now on.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`] after the clean-up.
+     * `Ended` after `cleanup`.
      */
-open func hooks()throws  -> HookStream  {
+open func hookStream()throws  -> HookStream  {
     return try  FfiConverterTypeHookStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
-    uniffi_bowline_ffi_fn_method_terminalexecutor_hooks(
+    uniffi_bowline_ffi_fn_method_terminalexecutor_hook_stream(
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
 }
 
     /**
-     * The questions of the hooks' gate, once: there is one who decides.
+     * Returns the stream of the hooks that wait for a decision of the host. It can be taken once.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`] after the
-     * clean-up.
+     * `Busy` if the stream was taken before; `Ended` after `cleanup`.
      */
-open func questions()throws  -> HookQuestionStream  {
+open func questionStream()throws  -> HookQuestionStream  {
     return try  FfiConverterTypeHookQuestionStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
-    uniffi_bowline_ffi_fn_method_terminalexecutor_questions(
+    uniffi_bowline_ffi_fn_method_terminalexecutor_question_stream(
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
 }
 
     /**
-     * Types bytes into the running command's terminal, if it is one of our own.
+     * Types text into the running command's terminal, if it is a terminal of the library.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when no command runs in one, or it has just ended.
+     * `NotFound` if no command is running in such a terminal.
      */
 open func typeText(text: String)async throws   {
     return
@@ -6252,18 +6091,17 @@ open func typeText(text: String)async throws   {
 }
 
     /**
-     * Waits until a question does not wait any more, as
-     * [`HookServer::withdrawn`](crate::HookServer::withdrawn).
+     * Waits until a hook question is closed, like `HookServer.waitForWithdrawal`.
      *
      * # Errors
      *
-     * [`BowlineError::Cancelled`].
+     * `Cancelled` if `cancellation` is cancelled.
      */
-open func withdrawn(question: UInt64, cancellation: Cancellation? = nil)async throws   {
+open func waitForWithdrawal(question: UInt64, cancellation: Cancellation? = nil)async throws   {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
-                uniffi_bowline_ffi_fn_method_terminalexecutor_withdrawn(
+                uniffi_bowline_ffi_fn_method_terminalexecutor_wait_for_withdrawal(
                         self.uniffiCloneHandle(),FfiConverterUInt64.lower(question),FfiConverterOptionTypeCancellation.lower(cancellation)
                 )
             },
@@ -6326,24 +6164,29 @@ public func FfiConverterTypeTerminalExecutor_lower(_ value: TerminalExecutor) ->
 
 
 /**
- * Gives tokens. The calls come from threads of the library that may wait.
+ * Provides tokens for connections to a runner.
+ *
+ * The library calls it from its own threads, where it may block.
  */
 public protocol TokenProvider: AnyObject, Sendable {
 
     /**
-     * The token to use now; `None` where none is needed. `was_refused` tells that the runner has
-     * just refused the last one: a provider that can get another one does, and one that cannot
-     * gives it again.
+     * Returns the token for the next connection, or nothing if none is needed.
+     *
+     * `was_refused` is true if the runner has just refused the previous token. Return a new one if
+     * possible, and the same one otherwise.
      *
      * # Errors
      *
-     * There is none to be had.
+     * Throw if no token is available. The connection then fails.
      */
     func token(wasRefused: Bool) throws  -> String?
 
 }
 /**
- * Gives tokens. The calls come from threads of the library that may wait.
+ * Provides tokens for connections to a runner.
+ *
+ * The library calls it from its own threads, where it may block.
  */
 open class TokenProviderImpl: TokenProvider, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -6399,13 +6242,14 @@ open class TokenProviderImpl: TokenProvider, @unchecked Sendable {
 
 
     /**
-     * The token to use now; `None` where none is needed. `was_refused` tells that the runner has
-     * just refused the last one: a provider that can get another one does, and one that cannot
-     * gives it again.
+     * Returns the token for the next connection, or nothing if none is needed.
+     *
+     * `was_refused` is true if the runner has just refused the previous token. Return a new one if
+     * possible, and the same one otherwise.
      *
      * # Errors
      *
-     * There is none to be had.
+     * Throw if no token is available. The connection then fails.
      */
 open func token(wasRefused: Bool)throws  -> String?  {
     return try  FfiConverterOptionString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -6550,61 +6394,52 @@ public func FfiConverterTypeTokenProvider_lower(_ value: TokenProvider) -> UInt6
 
 
 /**
- * A transcript as it stood at one moment. It never changes and costs next to nothing: it shares
- * its text with the session.
+ * A transcript at one moment. It never changes and shares its text with the session.
  */
 public protocol TranscriptSnapshotProtocol: AnyObject, Sendable {
 
     /**
-     * The cursor to read on with: what changed since is behind it.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the cursor from which to read later changes.
      */
     func cursor() throws  -> UInt64
 
     /**
-     * How many entries a thread has: the main one, or that of the sub-agent of a tool call.
+     * Returns the number of entries of the main thread, or of the sub-agent that the tool call
+     * `thread` started.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is no such sub-agent.
+     * `NotFound` if there is no such sub-agent.
      */
     func entryCount(thread: String?) throws  -> UInt64
 
     /**
-     * The transcript as one line of JSON, schema 1.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the transcript as one line of JSON, schema 1.
      */
     func json() throws  -> String
 
     /**
-     * The last `most` entries of a thread that stand before the entry `before`; the newest ones
-     * without it.
+     * Returns the last `max_count` entries of a thread before the entry `before`, or the newest ones
+     * if it is absent.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is no such sub-agent.
+     * `NotFound` if there is no such sub-agent.
      */
-    func page(thread: String?, before: UInt32?, most: UInt32) throws  -> SnapshotPage
+    func page(thread: String?, before: UInt32?, maxCount: UInt32) throws  -> SnapshotPage
 
     /**
-     * A tool call with what it gave back, whatever thread it is in.
+     * Returns a tool call of any thread as the change that adds it.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`].
+     * `NotFound` if there is no such call.
      */
     func toolCall(toolUseId: String) throws  -> Change
 
 }
 /**
- * A transcript as it stood at one moment. It never changes and costs next to nothing: it shares
- * its text with the session.
+ * A transcript at one moment. It never changes and shares its text with the session.
  */
 open class TranscriptSnapshot: TranscriptSnapshotProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -6660,11 +6495,7 @@ open class TranscriptSnapshot: TranscriptSnapshotProtocol, @unchecked Sendable {
 
 
     /**
-     * The cursor to read on with: what changed since is behind it.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the cursor from which to read later changes.
      */
 open func cursor()throws  -> UInt64  {
     return try  FfiConverterUInt64.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -6676,11 +6507,12 @@ open func cursor()throws  -> UInt64  {
 }
 
     /**
-     * How many entries a thread has: the main one, or that of the sub-agent of a tool call.
+     * Returns the number of entries of the main thread, or of the sub-agent that the tool call
+     * `thread` started.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is no such sub-agent.
+     * `NotFound` if there is no such sub-agent.
      */
 open func entryCount(thread: String?)throws  -> UInt64  {
     return try  FfiConverterUInt64.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -6693,11 +6525,7 @@ open func entryCount(thread: String?)throws  -> UInt64  {
 }
 
     /**
-     * The transcript as one line of JSON, schema 1.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the transcript as one line of JSON, schema 1.
      */
 open func json()throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -6709,31 +6537,31 @@ open func json()throws  -> String  {
 }
 
     /**
-     * The last `most` entries of a thread that stand before the entry `before`; the newest ones
-     * without it.
+     * Returns the last `max_count` entries of a thread before the entry `before`, or the newest ones
+     * if it is absent.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is no such sub-agent.
+     * `NotFound` if there is no such sub-agent.
      */
-open func page(thread: String? = nil, before: UInt32? = nil, most: UInt32 = UInt32(50))throws  -> SnapshotPage  {
+open func page(thread: String? = nil, before: UInt32? = nil, maxCount: UInt32 = UInt32(50))throws  -> SnapshotPage  {
     return try  FfiConverterTypeSnapshotPage_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
     uniffi_bowline_ffi_fn_method_transcriptsnapshot_page(
             self.uniffiCloneHandle(),
         FfiConverterOptionString.lower(thread),
         FfiConverterOptionUInt32.lower(before),
-        FfiConverterUInt32.lower(most),uniffiCallStatus
+        FfiConverterUInt32.lower(maxCount),uniffiCallStatus
     )
 })
 }
 
     /**
-     * A tool call with what it gave back, whatever thread it is in.
+     * Returns a tool call of any thread as the change that adds it.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`].
+     * `NotFound` if there is no such call.
      */
 open func toolCall(toolUseId: String)throws  -> Change  {
     return try  FfiConverterTypeChange_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -6794,27 +6622,27 @@ public func FfiConverterTypeTranscriptSnapshot_lower(_ value: TranscriptSnapshot
 
 
 /**
- * Typed options of the agent's command line. The default leaves every choice to the agent.
+ * Options of the agent's command line. By default every choice is left to the agent.
  */
 public struct AgentOptions: Equatable, Hashable {
     /**
-     * The id of the copy, a fresh UUID, where the conversation is a fork.
+     * The id of the copy when a conversation is forked: a new UUID.
      */
     public var forkAs: String?
     /**
-     * Resume only up to this message, by its uuid.
+     * The uuid of the last message to resume. Later ones are dropped.
      */
     public var resumeAt: String?
     /**
-     * With `resume_at`: the uuid of the prompt whose turn is dropped; the agent checks it.
+     * With `resume_at`: the uuid of the prompt whose turn is dropped, which the agent verifies.
      */
     public var dropTurn: String?
     /**
-     * Write nothing about the conversation to disk.
+     * Whether the agent does not store the conversation.
      */
     public var withoutPersistence: Bool
     /**
-     * Repeat on the output what is written to disk.
+     * Whether the agent also writes to its output what it stores.
      */
     public var mirror: Bool
     /**
@@ -6822,19 +6650,19 @@ public struct AgentOptions: Equatable, Hashable {
      */
     public var model: String?
     /**
-     * Models for when that one is busy, in order.
+     * Models to use when that one is overloaded, in order.
      */
     public var fallbackModels: [String]
     /**
-     * How hard the model thinks.
+     * The reasoning effort.
      */
     public var effort: Effort?
     /**
-     * Whether it thinks.
+     * Whether the model reasons before it answers.
      */
     public var thinking: Thinking?
     /**
-     * The most tokens that it thinks.
+     * The maximum number of reasoning tokens.
      */
     public var maxThinkingTokens: UInt32?
     /**
@@ -6842,87 +6670,87 @@ public struct AgentOptions: Equatable, Hashable {
      */
     public var permissionMode: String?
     /**
-     * How far permissions may be left out.
+     * Whether permission checks can be skipped.
      */
     public var skipPermissions: SkipPermissions?
     /**
-     * Who is asked: `stdio` for the host, or a tool of an MCP server.
+     * Where permission requests are sent: `stdio` for the host, or a tool of an MCP server.
      */
     public var permissionPromptTool: String?
     /**
-     * Whether anybody is asked.
+     * Whether permission requests are sent at all.
      */
     public var permissionPrompts: PermissionPrompts?
     /**
-     * Tools that need no permission, as the agent's rules spell them (`Bash(git:*)`).
+     * Tools that need no permission, as rules of the agent such as `Bash(git:*)`.
      */
     public var allowedTools: [String]
     /**
-     * Tools that may not be used.
+     * Tools that are not available.
      */
     public var disallowedTools: [String]
     /**
-     * The built-in tools that there are; none for the default set, an empty list for no tool.
+     * The built-in tools that are available; the agent's default when absent, none if empty.
      */
     public var tools: [String]?
     /**
-     * MCP servers.
+     * Configurations of MCP servers.
      */
     public var mcpConfigs: [AgentDocument]
     /**
-     * Use no other MCP servers than these.
+     * Whether only the MCP servers in `mcp_configs` are used.
      */
     public var strictMcpConfig: Bool
     /**
-     * More settings.
+     * Additional settings.
      */
     public var settings: AgentDocument?
     /**
-     * The places that settings are read from; an empty list reads none.
+     * The places that settings are read from; none if empty.
      */
     public var settingSources: [SettingSource]?
     /**
-     * The embedder's policy.
+     * Policy settings of the embedding program.
      */
     public var managedSettings: AgentDocument?
     /**
-     * Where the project's settings are, if not in the working directory.
+     * The directory of the project's settings; the working directory when absent.
      */
     public var projectConfigRoot: String?
     /**
-     * In place of the agent's system prompt.
+     * Replaces the agent's system prompt.
      */
     public var systemPrompt: AgentText?
     /**
-     * Behind the agent's system prompt. A resumed conversation keeps the one it was begun with.
+     * Appended to the agent's system prompt. A resumed conversation keeps its original one.
      */
     public var appendSystemPrompt: AgentText?
     /**
-     * Behind the system prompt of sub-agents.
+     * Appended to the system prompt of sub-agents.
      */
     public var appendSubagentSystemPrompt: String?
     /**
-     * Whether the system prompt is recorded once and kept; the agent does unless told not to.
+     * Whether the system prompt is stored with the conversation; the agent's default is true.
      */
     public var systemPromptSnapshot: Bool?
     /**
-     * Tell what differs from machine to machine in the first message.
+     * Whether details of the machine are sent in the first message instead of the system prompt.
      */
     public var withoutDynamicPrompt: Bool
     /**
-     * More folders that the agent may use.
+     * Additional directories that the agent may use.
      */
     public var addDirs: [String]
     /**
-     * Most turns of the model in answer to one prompt.
+     * The maximum number of model requests for one prompt.
      */
     public var maxTurns: UInt32?
     /**
-     * Tokens for one task.
+     * The token budget of one task.
      */
     public var taskBudget: UInt64?
     /**
-     * Most US dollars since the agent's start.
+     * The maximum cost since the agent's start, in US dollars.
      */
     public var maxBudgetUsd: Double?
     /**
@@ -6930,39 +6758,39 @@ public struct AgentOptions: Equatable, Hashable {
      */
     public var jsonSchema: String?
     /**
-     * The agent definition for this session.
+     * The agent definition of the session.
      */
     public var agent: String?
     /**
-     * More agent definitions.
+     * Additional agent definitions.
      */
     public var agents: AgentDocument?
     /**
-     * Folders or archives of plugins.
+     * Plugins: directories or archives.
      */
     public var pluginDirs: [String]
     /**
-     * The same, without their MCP servers.
+     * Plugins whose MCP servers are not started.
      */
     public var pluginDirsWithoutMcp: [String]
     /**
-     * Archives of plugins, by URL.
+     * URLs of plugin archives.
      */
     public var pluginUrls: [String]
     /**
-     * No hooks, plugins, MCP discovery or memory files; an API key only.
+     * Whether to run without hooks, plugins, MCP discovery and memory files, with an API key only.
      */
     public var bare: Bool
     /**
-     * Nothing that is customised.
+     * Whether to run without any customisation.
      */
     public var safeMode: Bool
     /**
-     * No tools that run commands, and no settings of user or project.
+     * Whether to run without tools that run commands and without user and project settings.
      */
     public var restricted: Bool
     /**
-     * Debug messages of these categories; an empty text for all.
+     * The categories of debug messages to write; all if empty.
      */
     public var debug: String?
     /**
@@ -6970,55 +6798,55 @@ public struct AgentOptions: Equatable, Hashable {
      */
     public var debugFile: String?
     /**
-     * The session's name for people.
+     * The display name of the session.
      */
     public var name: String?
     /**
-     * A git worktree for this session, by name.
+     * The name of a git worktree to create for the session.
      */
     public var worktree: String?
     /**
-     * No skills and no slash commands.
+     * Whether skills and slash commands are disabled.
      */
     public var withoutSlashCommands: Bool
     /**
-     * Beta headers of the API.
+     * Beta headers for the API.
      */
     public var betas: [String]
     /**
-     * Files to fetch at the start, as `id:relative-path`.
+     * Files to download at the start, as `id:relative-path`.
      */
     public var files: [String]
     /**
-     * Stream each message as it is written.
+     * Whether messages are streamed while the model writes them.
      */
     public var partialMessages: Bool
     /**
-     * Repeat the host's messages on the output.
+     * Whether the agent echoes the host's messages.
      */
     public var replayUserMessages: Bool
     /**
-     * Pass on what sub-agents say.
+     * Whether the text of sub-agents is included in the output.
      */
     public var forwardSubagentText: Bool
     /**
-     * Tell of every hook on the output.
+     * Whether hook executions are included in the output.
      */
     public var hookEvents: Bool
     /**
-     * Suggest the next prompt after each turn.
+     * Whether the agent suggests a next prompt after each turn.
      */
     public var promptSuggestions: Bool?
     /**
-     * Do nothing before the host has said `initialize`.
+     * Whether the agent waits for the `initialize` request.
      */
     public var awaitInitialize: Bool
     /**
-     * Arguments in front of all others, as they are.
+     * Arguments before all others.
      */
     public var leadingArgs: [String]
     /**
-     * Arguments behind all others but the prompt, as they are.
+     * Arguments after all others except the prompt.
      */
     public var trailingArgs: [String]
 
@@ -7026,172 +6854,172 @@ public struct AgentOptions: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The id of the copy, a fresh UUID, where the conversation is a fork.
+         * The id of the copy when a conversation is forked: a new UUID.
          */forkAs: String? = nil,
         /**
-         * Resume only up to this message, by its uuid.
+         * The uuid of the last message to resume. Later ones are dropped.
          */resumeAt: String? = nil,
         /**
-         * With `resume_at`: the uuid of the prompt whose turn is dropped; the agent checks it.
+         * With `resume_at`: the uuid of the prompt whose turn is dropped, which the agent verifies.
          */dropTurn: String? = nil,
         /**
-         * Write nothing about the conversation to disk.
+         * Whether the agent does not store the conversation.
          */withoutPersistence: Bool = false,
         /**
-         * Repeat on the output what is written to disk.
+         * Whether the agent also writes to its output what it stores.
          */mirror: Bool = false,
         /**
          * The model.
          */model: String? = nil,
         /**
-         * Models for when that one is busy, in order.
+         * Models to use when that one is overloaded, in order.
          */fallbackModels: [String] = [],
         /**
-         * How hard the model thinks.
+         * The reasoning effort.
          */effort: Effort? = nil,
         /**
-         * Whether it thinks.
+         * Whether the model reasons before it answers.
          */thinking: Thinking? = nil,
         /**
-         * The most tokens that it thinks.
+         * The maximum number of reasoning tokens.
          */maxThinkingTokens: UInt32? = nil,
         /**
          * The permission mode.
          */permissionMode: String? = nil,
         /**
-         * How far permissions may be left out.
+         * Whether permission checks can be skipped.
          */skipPermissions: SkipPermissions? = nil,
         /**
-         * Who is asked: `stdio` for the host, or a tool of an MCP server.
+         * Where permission requests are sent: `stdio` for the host, or a tool of an MCP server.
          */permissionPromptTool: String? = nil,
         /**
-         * Whether anybody is asked.
+         * Whether permission requests are sent at all.
          */permissionPrompts: PermissionPrompts? = nil,
         /**
-         * Tools that need no permission, as the agent's rules spell them (`Bash(git:*)`).
+         * Tools that need no permission, as rules of the agent such as `Bash(git:*)`.
          */allowedTools: [String] = [],
         /**
-         * Tools that may not be used.
+         * Tools that are not available.
          */disallowedTools: [String] = [],
         /**
-         * The built-in tools that there are; none for the default set, an empty list for no tool.
+         * The built-in tools that are available; the agent's default when absent, none if empty.
          */tools: [String]? = nil,
         /**
-         * MCP servers.
+         * Configurations of MCP servers.
          */mcpConfigs: [AgentDocument] = [],
         /**
-         * Use no other MCP servers than these.
+         * Whether only the MCP servers in `mcp_configs` are used.
          */strictMcpConfig: Bool = false,
         /**
-         * More settings.
+         * Additional settings.
          */settings: AgentDocument? = nil,
         /**
-         * The places that settings are read from; an empty list reads none.
+         * The places that settings are read from; none if empty.
          */settingSources: [SettingSource]? = nil,
         /**
-         * The embedder's policy.
+         * Policy settings of the embedding program.
          */managedSettings: AgentDocument? = nil,
         /**
-         * Where the project's settings are, if not in the working directory.
+         * The directory of the project's settings; the working directory when absent.
          */projectConfigRoot: String? = nil,
         /**
-         * In place of the agent's system prompt.
+         * Replaces the agent's system prompt.
          */systemPrompt: AgentText? = nil,
         /**
-         * Behind the agent's system prompt. A resumed conversation keeps the one it was begun with.
+         * Appended to the agent's system prompt. A resumed conversation keeps its original one.
          */appendSystemPrompt: AgentText? = nil,
         /**
-         * Behind the system prompt of sub-agents.
+         * Appended to the system prompt of sub-agents.
          */appendSubagentSystemPrompt: String? = nil,
         /**
-         * Whether the system prompt is recorded once and kept; the agent does unless told not to.
+         * Whether the system prompt is stored with the conversation; the agent's default is true.
          */systemPromptSnapshot: Bool? = nil,
         /**
-         * Tell what differs from machine to machine in the first message.
+         * Whether details of the machine are sent in the first message instead of the system prompt.
          */withoutDynamicPrompt: Bool = false,
         /**
-         * More folders that the agent may use.
+         * Additional directories that the agent may use.
          */addDirs: [String] = [],
         /**
-         * Most turns of the model in answer to one prompt.
+         * The maximum number of model requests for one prompt.
          */maxTurns: UInt32? = nil,
         /**
-         * Tokens for one task.
+         * The token budget of one task.
          */taskBudget: UInt64? = nil,
         /**
-         * Most US dollars since the agent's start.
+         * The maximum cost since the agent's start, in US dollars.
          */maxBudgetUsd: Double? = nil,
         /**
          * The JSON schema of the answer.
          */jsonSchema: String? = nil,
         /**
-         * The agent definition for this session.
+         * The agent definition of the session.
          */agent: String? = nil,
         /**
-         * More agent definitions.
+         * Additional agent definitions.
          */agents: AgentDocument? = nil,
         /**
-         * Folders or archives of plugins.
+         * Plugins: directories or archives.
          */pluginDirs: [String] = [],
         /**
-         * The same, without their MCP servers.
+         * Plugins whose MCP servers are not started.
          */pluginDirsWithoutMcp: [String] = [],
         /**
-         * Archives of plugins, by URL.
+         * URLs of plugin archives.
          */pluginUrls: [String] = [],
         /**
-         * No hooks, plugins, MCP discovery or memory files; an API key only.
+         * Whether to run without hooks, plugins, MCP discovery and memory files, with an API key only.
          */bare: Bool = false,
         /**
-         * Nothing that is customised.
+         * Whether to run without any customisation.
          */safeMode: Bool = false,
         /**
-         * No tools that run commands, and no settings of user or project.
+         * Whether to run without tools that run commands and without user and project settings.
          */restricted: Bool = false,
         /**
-         * Debug messages of these categories; an empty text for all.
+         * The categories of debug messages to write; all if empty.
          */debug: String? = nil,
         /**
          * The file for debug messages.
          */debugFile: String? = nil,
         /**
-         * The session's name for people.
+         * The display name of the session.
          */name: String? = nil,
         /**
-         * A git worktree for this session, by name.
+         * The name of a git worktree to create for the session.
          */worktree: String? = nil,
         /**
-         * No skills and no slash commands.
+         * Whether skills and slash commands are disabled.
          */withoutSlashCommands: Bool = false,
         /**
-         * Beta headers of the API.
+         * Beta headers for the API.
          */betas: [String] = [],
         /**
-         * Files to fetch at the start, as `id:relative-path`.
+         * Files to download at the start, as `id:relative-path`.
          */files: [String] = [],
         /**
-         * Stream each message as it is written.
+         * Whether messages are streamed while the model writes them.
          */partialMessages: Bool = false,
         /**
-         * Repeat the host's messages on the output.
+         * Whether the agent echoes the host's messages.
          */replayUserMessages: Bool = false,
         /**
-         * Pass on what sub-agents say.
+         * Whether the text of sub-agents is included in the output.
          */forwardSubagentText: Bool = false,
         /**
-         * Tell of every hook on the output.
+         * Whether hook executions are included in the output.
          */hookEvents: Bool = false,
         /**
-         * Suggest the next prompt after each turn.
+         * Whether the agent suggests a next prompt after each turn.
          */promptSuggestions: Bool? = nil,
         /**
-         * Do nothing before the host has said `initialize`.
+         * Whether the agent waits for the `initialize` request.
          */awaitInitialize: Bool = false,
         /**
-         * Arguments in front of all others, as they are.
+         * Arguments before all others.
          */leadingArgs: [String] = [],
         /**
-         * Arguments behind all others but the prompt, as they are.
+         * Arguments after all others except the prompt.
          */trailingArgs: [String] = []) {
         self.forkAs = forkAs
         self.resumeAt = resumeAt
@@ -7403,21 +7231,20 @@ public func FfiConverterTypeAgentOptions_lower(_ value: AgentOptions) -> RustBuf
 
 
 /**
- * Changes between a cursor and a later one, to be applied in this order.
+ * The changes between two cursors of a transcript. Apply them in order.
  */
 public struct ChangeBatch: Equatable, Hashable {
     /**
-     * The cursor to ask with the next time.
+     * The cursor for the next read.
      */
     public var cursor: UInt64
     /**
-     * Forget everything first: what follows is the whole transcript as far as it goes. The first
-     * batch for cursor 0 is always one of these; a later one comes when what was in between is not
-     * kept any more.
+     * Whether to discard all earlier state before applying the batch. True for the first batch from
+     * cursor 0, and later when the changes after the given cursor are no longer kept.
      */
     public var isReset: Bool
     /**
-     * What changed. Each tells what holds now, and not how it came about.
+     * The changes. Each carries the new state of one item, not the difference.
      */
     public var changes: [Change]
 
@@ -7425,15 +7252,14 @@ public struct ChangeBatch: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The cursor to ask with the next time.
+         * The cursor for the next read.
          */cursor: UInt64,
         /**
-         * Forget everything first: what follows is the whole transcript as far as it goes. The first
-         * batch for cursor 0 is always one of these; a later one comes when what was in between is not
-         * kept any more.
+         * Whether to discard all earlier state before applying the batch. True for the first batch from
+         * cursor 0, and later when the changes after the given cursor are no longer kept.
          */isReset: Bool,
         /**
-         * What changed. Each tells what holds now, and not how it came about.
+         * The changes. Each carries the new state of one item, not the difference.
          */changes: [Change]) {
         self.cursor = cursor
         self.isReset = isReset
@@ -7486,17 +7312,16 @@ public func FfiConverterTypeChangeBatch_lower(_ value: ChangeBatch) -> RustBuffe
 
 
 /**
- * How we prove who we are (mutual TLS). Both files are read for each connection, so that a renewed
- * certificate is shown from then on.
+ * A client certificate for mutual TLS. Both files are read for each connection, so that a renewed
+ * certificate is used from then on.
  */
 public struct ClientIdentity: Equatable, Hashable {
     /**
-     * A file with our certificate, and with those between it and the authority that the runner
-     * knows, in PEM.
+     * The path of a PEM file with the certificate, followed by intermediate certificates.
      */
     public var certificate: String
     /**
-     * A file with the private key of the first one, in PEM.
+     * The path of a PEM file with the certificate's private key.
      */
     public var key: String
 
@@ -7504,11 +7329,10 @@ public struct ClientIdentity: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * A file with our certificate, and with those between it and the authority that the runner
-         * knows, in PEM.
+         * The path of a PEM file with the certificate, followed by intermediate certificates.
          */certificate: String,
         /**
-         * A file with the private key of the first one, in PEM.
+         * The path of a PEM file with the certificate's private key.
          */key: String) {
         self.certificate = certificate
         self.key = key
@@ -7558,35 +7382,35 @@ public func FfiConverterTypeClientIdentity_lower(_ value: ClientIdentity) -> Rus
 
 
 /**
- * What came of a command.
+ * The result of a command.
  */
 public struct CommandOutcome: Equatable, Hashable {
     /**
-     * What the terminal showed, as lines.
+     * The terminal's output as lines.
      */
     public var stdout: String
     /**
-     * What was written apart from it.
+     * Output that the terminal kept apart.
      */
     public var stderr: String
     /**
-     * The exit code; none where the terminal does not know.
+     * The exit code; absent if the terminal does not know it.
      */
     public var exitCode: Int32?
     /**
-     * From the start to the last piece of evidence, in milliseconds.
+     * The time from the start to the last evidence of the end, in milliseconds.
      */
     public var durationMs: UInt64
     /**
-     * What shows that it has ended, and what is missing.
+     * What shows that the command ended.
      */
     public var evidence: EvidenceKind
     /**
-     * The reason that the agent gave for the session's end.
+     * The agent's reason for the end of its session.
      */
     public var sessionEnd: String?
     /**
-     * The conversation to resume.
+     * The id of the conversation to resume.
      */
     public var conversation: String?
 
@@ -7594,25 +7418,25 @@ public struct CommandOutcome: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * What the terminal showed, as lines.
+         * The terminal's output as lines.
          */stdout: String,
         /**
-         * What was written apart from it.
+         * Output that the terminal kept apart.
          */stderr: String,
         /**
-         * The exit code; none where the terminal does not know.
+         * The exit code; absent if the terminal does not know it.
          */exitCode: Int32?,
         /**
-         * From the start to the last piece of evidence, in milliseconds.
+         * The time from the start to the last evidence of the end, in milliseconds.
          */durationMs: UInt64,
         /**
-         * What shows that it has ended, and what is missing.
+         * What shows that the command ended.
          */evidence: EvidenceKind,
         /**
-         * The reason that the agent gave for the session's end.
+         * The agent's reason for the end of its session.
          */sessionEnd: String?,
         /**
-         * The conversation to resume.
+         * The id of the conversation to resume.
          */conversation: String?) {
         self.stdout = stdout
         self.stderr = stderr
@@ -7677,37 +7501,37 @@ public func FfiConverterTypeCommandOutcome_lower(_ value: CommandOutcome) -> Rus
 
 
 /**
- * How tightly this machine can hold a session's processes.
+ * The process containment that this machine supports.
  */
 public struct ContainmentView: Equatable, Hashable {
     /**
-     * Without a guard: `group`, `subreaper` or `cgroup`.
+     * The level without a guard program: `group`, `subreaper` or `cgroup`.
      */
     public var level: String
     /**
-     * With a guard.
+     * The level with a guard program.
      */
     public var guarded: String
     /**
-     * Why it is not `cgroup`; absent if it is.
+     * Why `cgroup` is not available; absent if it is.
      */
-    public var lacking: String?
+    public var limitation: String?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
-         * Without a guard: `group`, `subreaper` or `cgroup`.
+         * The level without a guard program: `group`, `subreaper` or `cgroup`.
          */level: String,
         /**
-         * With a guard.
+         * The level with a guard program.
          */guarded: String,
         /**
-         * Why it is not `cgroup`; absent if it is.
-         */lacking: String?) {
+         * Why `cgroup` is not available; absent if it is.
+         */limitation: String?) {
         self.level = level
         self.guarded = guarded
-        self.lacking = lacking
+        self.limitation = limitation
     }
 
 
@@ -7728,14 +7552,14 @@ public struct FfiConverterTypeContainmentView: FfiConverterRustBuffer {
             try ContainmentView(
                 level: FfiConverterString.read(from: &buf),
                 guarded: FfiConverterString.read(from: &buf),
-                lacking: FfiConverterOptionString.read(from: &buf)
+                limitation: FfiConverterOptionString.read(from: &buf)
         )
     }
 
     public static func write(_ value: ContainmentView, into buf: inout [UInt8]) {
         FfiConverterString.write(value.level, into: &buf)
         FfiConverterString.write(value.guarded, into: &buf)
-        FfiConverterOptionString.write(value.lacking, into: &buf)
+        FfiConverterOptionString.write(value.limitation, into: &buf)
     }
 }
 
@@ -7756,48 +7580,48 @@ public func FfiConverterTypeContainmentView_lower(_ value: ContainmentView) -> R
 
 
 /**
- * What a dialogue is made from. Everything has a default.
+ * The configuration of a dialogue session. Every field has a default.
  */
 public struct DialogueConfiguration {
     /**
-     * The agent: a name that is looked up in `PATH`, or a path. The engine's when absent.
+     * The agent's path, or a name to look up in `PATH`; the engine's when absent.
      */
     public var program: String?
     /**
-     * The runner that the agent is to run at; it runs here, as a child of this process, when absent.
+     * The runner to start the agent at; a child process of the host when absent.
      */
     public var runner: RunnerConfiguration?
     /**
-     * Arguments in front of those that the library adds.
+     * Arguments before those that the library adds.
      */
     public var leadingArgs: [String]
     /**
-     * Arguments behind those that the library adds.
+     * Arguments after those that the library adds.
      */
     public var args: [String]
     /**
-     * What else the agent is told. Where a member of this record says the same, that one counts.
+     * Further options of the agent. Fields of this record take precedence.
      */
     public var options: AgentOptions?
     /**
-     * Changes of the host's environment for the agent.
+     * Changes to the inherited environment.
      */
     public var environment: EnvironmentChanges?
     /**
-     * The agent's working directory; the host's own when absent.
+     * The agent's working directory; the host's when absent.
      */
     public var cwd: String?
     /**
-     * The agent's own folder. The conversation is looked for in it before anything is started; when
-     * absent, the agent's first turn tells whether it is there.
+     * The agent's configuration directory. If set, a conversation to resume is looked up in it before
+     * the agent starts; otherwise the agent's first turn shows whether it exists.
      */
-    public var agentFolder: String?
+    public var agentDirectory: String?
     /**
-     * What the agent's standard streams are; pipes when absent.
+     * The agent's standard streams; pipes when absent.
      */
     public var stdio: DialogueStdio?
     /**
-     * Which conversation it is about; a new one when absent.
+     * The conversation to open; a new one when absent.
      */
     public var conversation: Conversation?
     /**
@@ -7809,31 +7633,32 @@ public struct DialogueConfiguration {
      */
     public var permissionMode: String?
     /**
-     * Tools that need no permission, as the agent's rules spell them (`Bash(git:*)`).
+     * Tools that need no permission, as rules of the agent such as `Bash(git:*)`.
      */
     public var allowedTools: [String]
     /**
-     * Stream each message as it is written.
+     * Whether messages are streamed while the model writes them.
      */
     public var partialMessages: Bool
     /**
-     * Ask the host for permissions; the agent denies what needs one otherwise.
+     * Whether the agent sends permission requests to the host. If not, it denies them itself.
      */
     public var askPermissions: Bool
     /**
-     * Register the host with an `initialize` request before anything else.
+     * Whether to send an `initialize` request first.
      */
     public var initialize: Bool
     /**
-     * Longest line of the agent that is parsed, in bytes; 64 MiB when absent.
+     * The longest line that is parsed, in bytes; 64 MiB when absent.
      */
     public var maxLine: UInt64?
     /**
-     * How much of the conversation is kept in memory; all of it when absent.
+     * How much of the transcript is kept in memory; all of it when absent.
      */
     public var window: TranscriptWindow?
     /**
-     * How much of the agent's standard error is kept, in bytes, half of it from the beginning.
+     * How much of the agent's standard error is kept, in bytes: one half from its beginning, one half
+     * from its end.
      */
     public var stderrBytes: UInt64
     /**
@@ -7841,25 +7666,26 @@ public struct DialogueConfiguration {
      */
     public var controlTimeoutMs: UInt64
     /**
-     * How long an agent that was asked to end may go on before it is terminated, in milliseconds.
+     * How long the agent may take to exit when asked to, in milliseconds. After that it is
+     * terminated.
      */
     public var endGraceMs: UInt64
     /**
-     * What is done about an agent that is silent; the standard when absent.
+     * What happens when the agent is silent; `WatchdogPolicy.Standard` when absent.
      */
-    public var watchdog: WatchdogConfiguration?
+    public var watchdog: WatchdogPolicy?
     /**
-     * How hard the agent is ended.
+     * How the agent is terminated.
      */
-    public var ladder: EndLadder?
+    public var termination: TerminationPolicy?
     /**
-     * A program that ends the agent and all its tools if the host is killed: `bowline`, as a path.
-     * The engine's when absent.
+     * The path of `bowline`, run as a guard that terminates the agent and its tools if the host is
+     * killed; the engine's when absent.
      */
     public var `guard`: String?
     /**
-     * A file that the agent's output is copied to, byte for byte; or, if its name ends in `.bjl`, a
-     * journal of everything. It must not exist yet.
+     * A file to record the agent's output in, which must not exist. A name that ends in `.bjl`
+     * records a journal of all streams.
      */
     public var record: String?
 
@@ -7867,35 +7693,35 @@ public struct DialogueConfiguration {
     // declare one manually.
     public init(
         /**
-         * The agent: a name that is looked up in `PATH`, or a path. The engine's when absent.
+         * The agent's path, or a name to look up in `PATH`; the engine's when absent.
          */program: String? = nil,
         /**
-         * The runner that the agent is to run at; it runs here, as a child of this process, when absent.
+         * The runner to start the agent at; a child process of the host when absent.
          */runner: RunnerConfiguration? = nil,
         /**
-         * Arguments in front of those that the library adds.
+         * Arguments before those that the library adds.
          */leadingArgs: [String] = [],
         /**
-         * Arguments behind those that the library adds.
+         * Arguments after those that the library adds.
          */args: [String] = [],
         /**
-         * What else the agent is told. Where a member of this record says the same, that one counts.
+         * Further options of the agent. Fields of this record take precedence.
          */options: AgentOptions? = nil,
         /**
-         * Changes of the host's environment for the agent.
+         * Changes to the inherited environment.
          */environment: EnvironmentChanges? = nil,
         /**
-         * The agent's working directory; the host's own when absent.
+         * The agent's working directory; the host's when absent.
          */cwd: String? = nil,
         /**
-         * The agent's own folder. The conversation is looked for in it before anything is started; when
-         * absent, the agent's first turn tells whether it is there.
-         */agentFolder: String? = nil,
+         * The agent's configuration directory. If set, a conversation to resume is looked up in it before
+         * the agent starts; otherwise the agent's first turn shows whether it exists.
+         */agentDirectory: String? = nil,
         /**
-         * What the agent's standard streams are; pipes when absent.
+         * The agent's standard streams; pipes when absent.
          */stdio: DialogueStdio? = nil,
         /**
-         * Which conversation it is about; a new one when absent.
+         * The conversation to open; a new one when absent.
          */conversation: Conversation? = nil,
         /**
          * The model; the agent's default when absent.
@@ -7904,45 +7730,47 @@ public struct DialogueConfiguration {
          * The permission mode; the agent's default when absent.
          */permissionMode: String? = nil,
         /**
-         * Tools that need no permission, as the agent's rules spell them (`Bash(git:*)`).
+         * Tools that need no permission, as rules of the agent such as `Bash(git:*)`.
          */allowedTools: [String] = [],
         /**
-         * Stream each message as it is written.
+         * Whether messages are streamed while the model writes them.
          */partialMessages: Bool = true,
         /**
-         * Ask the host for permissions; the agent denies what needs one otherwise.
+         * Whether the agent sends permission requests to the host. If not, it denies them itself.
          */askPermissions: Bool = true,
         /**
-         * Register the host with an `initialize` request before anything else.
+         * Whether to send an `initialize` request first.
          */initialize: Bool = true,
         /**
-         * Longest line of the agent that is parsed, in bytes; 64 MiB when absent.
+         * The longest line that is parsed, in bytes; 64 MiB when absent.
          */maxLine: UInt64? = nil,
         /**
-         * How much of the conversation is kept in memory; all of it when absent.
+         * How much of the transcript is kept in memory; all of it when absent.
          */window: TranscriptWindow? = nil,
         /**
-         * How much of the agent's standard error is kept, in bytes, half of it from the beginning.
+         * How much of the agent's standard error is kept, in bytes: one half from its beginning, one half
+         * from its end.
          */stderrBytes: UInt64 = UInt64(65536),
         /**
          * How long the agent may take to answer a control request, in milliseconds.
          */controlTimeoutMs: UInt64 = UInt64(60000),
         /**
-         * How long an agent that was asked to end may go on before it is terminated, in milliseconds.
+         * How long the agent may take to exit when asked to, in milliseconds. After that it is
+         * terminated.
          */endGraceMs: UInt64 = UInt64(30000),
         /**
-         * What is done about an agent that is silent; the standard when absent.
-         */watchdog: WatchdogConfiguration? = nil,
+         * What happens when the agent is silent; `WatchdogPolicy.Standard` when absent.
+         */watchdog: WatchdogPolicy? = nil,
         /**
-         * How hard the agent is ended.
-         */ladder: EndLadder? = nil,
+         * How the agent is terminated.
+         */termination: TerminationPolicy? = nil,
         /**
-         * A program that ends the agent and all its tools if the host is killed: `bowline`, as a path.
-         * The engine's when absent.
+         * The path of `bowline`, run as a guard that terminates the agent and its tools if the host is
+         * killed; the engine's when absent.
          */`guard`: String? = nil,
         /**
-         * A file that the agent's output is copied to, byte for byte; or, if its name ends in `.bjl`, a
-         * journal of everything. It must not exist yet.
+         * A file to record the agent's output in, which must not exist. A name that ends in `.bjl`
+         * records a journal of all streams.
          */record: String? = nil) {
         self.program = program
         self.runner = runner
@@ -7951,7 +7779,7 @@ public struct DialogueConfiguration {
         self.options = options
         self.environment = environment
         self.cwd = cwd
-        self.agentFolder = agentFolder
+        self.agentDirectory = agentDirectory
         self.stdio = stdio
         self.conversation = conversation
         self.model = model
@@ -7966,7 +7794,7 @@ public struct DialogueConfiguration {
         self.controlTimeoutMs = controlTimeoutMs
         self.endGraceMs = endGraceMs
         self.watchdog = watchdog
-        self.ladder = ladder
+        self.termination = termination
         self.`guard` = `guard`
         self.record = record
     }
@@ -7994,7 +7822,7 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
                 options: FfiConverterOptionTypeAgentOptions.read(from: &buf),
                 environment: FfiConverterOptionTypeEnvironmentChanges.read(from: &buf),
                 cwd: FfiConverterOptionString.read(from: &buf),
-                agentFolder: FfiConverterOptionString.read(from: &buf),
+                agentDirectory: FfiConverterOptionString.read(from: &buf),
                 stdio: FfiConverterOptionTypeDialogueStdio.read(from: &buf),
                 conversation: FfiConverterOptionTypeConversation.read(from: &buf),
                 model: FfiConverterOptionString.read(from: &buf),
@@ -8008,8 +7836,8 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
                 stderrBytes: FfiConverterUInt64.read(from: &buf),
                 controlTimeoutMs: FfiConverterUInt64.read(from: &buf),
                 endGraceMs: FfiConverterUInt64.read(from: &buf),
-                watchdog: FfiConverterOptionTypeWatchdogConfiguration.read(from: &buf),
-                ladder: FfiConverterOptionTypeEndLadder.read(from: &buf),
+                watchdog: FfiConverterOptionTypeWatchdogPolicy.read(from: &buf),
+                termination: FfiConverterOptionTypeTerminationPolicy.read(from: &buf),
                 guard: FfiConverterOptionString.read(from: &buf),
                 record: FfiConverterOptionString.read(from: &buf)
         )
@@ -8023,7 +7851,7 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
         FfiConverterOptionTypeAgentOptions.write(value.options, into: &buf)
         FfiConverterOptionTypeEnvironmentChanges.write(value.environment, into: &buf)
         FfiConverterOptionString.write(value.cwd, into: &buf)
-        FfiConverterOptionString.write(value.agentFolder, into: &buf)
+        FfiConverterOptionString.write(value.agentDirectory, into: &buf)
         FfiConverterOptionTypeDialogueStdio.write(value.stdio, into: &buf)
         FfiConverterOptionTypeConversation.write(value.conversation, into: &buf)
         FfiConverterOptionString.write(value.model, into: &buf)
@@ -8037,8 +7865,8 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
         FfiConverterUInt64.write(value.stderrBytes, into: &buf)
         FfiConverterUInt64.write(value.controlTimeoutMs, into: &buf)
         FfiConverterUInt64.write(value.endGraceMs, into: &buf)
-        FfiConverterOptionTypeWatchdogConfiguration.write(value.watchdog, into: &buf)
-        FfiConverterOptionTypeEndLadder.write(value.ladder, into: &buf)
+        FfiConverterOptionTypeWatchdogPolicy.write(value.watchdog, into: &buf)
+        FfiConverterOptionTypeTerminationPolicy.write(value.termination, into: &buf)
         FfiConverterOptionString.write(value.`guard`, into: &buf)
         FfiConverterOptionString.write(value.record, into: &buf)
     }
@@ -8061,7 +7889,116 @@ public func FfiConverterTypeDialogueConfiguration_lower(_ value: DialogueConfigu
 
 
 /**
- * Something that happened in a dialogue.
+ * How a dialogue session ended.
+ */
+public struct DialogueEnd: Equatable, Hashable {
+    /**
+     * How the agent's process ended.
+     */
+    public var exit: ExitView
+    /**
+     * Whether the host ended the session.
+     */
+    public var isExpected: Bool
+    /**
+     * A description of the end.
+     */
+    public var reason: String
+    /**
+     * What was terminated.
+     */
+    public var report: TerminationView
+    /**
+     * The agent's standard error output.
+     */
+    public var stderr: StderrView
+    /**
+     * Why the recording is incomplete, if it is.
+     */
+    public var recordingError: String?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * How the agent's process ended.
+         */exit: ExitView,
+        /**
+         * Whether the host ended the session.
+         */isExpected: Bool,
+        /**
+         * A description of the end.
+         */reason: String,
+        /**
+         * What was terminated.
+         */report: TerminationView,
+        /**
+         * The agent's standard error output.
+         */stderr: StderrView,
+        /**
+         * Why the recording is incomplete, if it is.
+         */recordingError: String?) {
+        self.exit = exit
+        self.isExpected = isExpected
+        self.reason = reason
+        self.report = report
+        self.stderr = stderr
+        self.recordingError = recordingError
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension DialogueEnd: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDialogueEnd: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DialogueEnd {
+        return
+            try DialogueEnd(
+                exit: FfiConverterTypeExitView.read(from: &buf),
+                isExpected: FfiConverterBool.read(from: &buf),
+                reason: FfiConverterString.read(from: &buf),
+                report: FfiConverterTypeTerminationView.read(from: &buf),
+                stderr: FfiConverterTypeStderrView.read(from: &buf),
+                recordingError: FfiConverterOptionString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: DialogueEnd, into buf: inout [UInt8]) {
+        FfiConverterTypeExitView.write(value.exit, into: &buf)
+        FfiConverterBool.write(value.isExpected, into: &buf)
+        FfiConverterString.write(value.reason, into: &buf)
+        FfiConverterTypeTerminationView.write(value.report, into: &buf)
+        FfiConverterTypeStderrView.write(value.stderr, into: &buf)
+        FfiConverterOptionString.write(value.recordingError, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDialogueEnd_lift(_ buf: RustBuffer) throws -> DialogueEnd {
+    return try FfiConverterTypeDialogueEnd.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDialogueEnd_lower(_ value: DialogueEnd) -> RustBuffer {
+    return FfiConverterTypeDialogueEnd.lower(value)
+}
+
+
+/**
+ * An event of a dialogue session.
  */
 public struct DialogueEvent: Equatable, Hashable {
     /**
@@ -8069,15 +8006,15 @@ public struct DialogueEvent: Equatable, Hashable {
      */
     public var session: String
     /**
-     * The tool calls around it, the outermost first; empty on the main thread.
+     * The ids of the enclosing tool calls, outermost first; empty on the main thread.
      */
     public var path: [String]
     /**
-     * Where its line begins in the agent's output, in bytes; absent for what no line says.
+     * The byte offset of the event's line in the agent's output; absent for events without a line.
      */
     public var offset: UInt64?
     /**
-     * What the session is busy with.
+     * The phase that the session is in.
      */
     public var phase: WorkPhase
     /**
@@ -8092,13 +8029,13 @@ public struct DialogueEvent: Equatable, Hashable {
          * The session's id.
          */session: String,
         /**
-         * The tool calls around it, the outermost first; empty on the main thread.
+         * The ids of the enclosing tool calls, outermost first; empty on the main thread.
          */path: [String],
         /**
-         * Where its line begins in the agent's output, in bytes; absent for what no line says.
+         * The byte offset of the event's line in the agent's output; absent for events without a line.
          */offset: UInt64?,
         /**
-         * What the session is busy with.
+         * The phase that the session is in.
          */phase: WorkPhase,
         /**
          * What happened.
@@ -8160,27 +8097,27 @@ public func FfiConverterTypeDialogueEvent_lower(_ value: DialogueEvent) -> RustB
 
 
 /**
- * Events in their order.
+ * Consecutive events of a session.
  */
 public struct DialogueEventBatch: Equatable, Hashable {
     /**
-     * The cursor to ask with the next time; it acknowledges these.
+     * The cursor for the next call of `next`, which acknowledges this batch.
      */
     public var cursor: UInt64
     /**
-     * The events.
+     * The events in order.
      */
-    public var events: [HeardDialogueEvent]
+    public var events: [DialogueEventItem]
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
-         * The cursor to ask with the next time; it acknowledges these.
+         * The cursor for the next call of `next`, which acknowledges this batch.
          */cursor: UInt64,
         /**
-         * The events.
-         */events: [HeardDialogueEvent]) {
+         * The events in order.
+         */events: [DialogueEventItem]) {
         self.cursor = cursor
         self.events = events
     }
@@ -8202,13 +8139,13 @@ public struct FfiConverterTypeDialogueEventBatch: FfiConverterRustBuffer {
         return
             try DialogueEventBatch(
                 cursor: FfiConverterUInt64.read(from: &buf),
-                events: FfiConverterSequenceTypeHeardDialogueEvent.read(from: &buf)
+                events: FfiConverterSequenceTypeDialogueEventItem.read(from: &buf)
         )
     }
 
     public static func write(_ value: DialogueEventBatch, into buf: inout [UInt8]) {
         FfiConverterUInt64.write(value.cursor, into: &buf)
-        FfiConverterSequenceTypeHeardDialogueEvent.write(value.events, into: &buf)
+        FfiConverterSequenceTypeDialogueEventItem.write(value.events, into: &buf)
     }
 }
 
@@ -8229,213 +8166,15 @@ public func FfiConverterTypeDialogueEventBatch_lower(_ value: DialogueEventBatch
 
 
 /**
- * How hard a process is ended, step by step. A step of zero is left out.
- */
-public struct EndLadder: Equatable, Hashable {
-    /**
-     * After the end of its input, in milliseconds.
-     */
-    public var eofGraceMs: UInt64
-    /**
-     * After SIGINT, if there is to be one, in milliseconds.
-     */
-    public var interruptMs: UInt64?
-    /**
-     * After SIGTERM, in milliseconds.
-     */
-    public var termGraceMs: UInt64
-    /**
-     * How long SIGKILL is repeated until nothing is left, in milliseconds.
-     */
-    public var killMs: UInt64
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * After the end of its input, in milliseconds.
-         */eofGraceMs: UInt64 = UInt64(2000),
-        /**
-         * After SIGINT, if there is to be one, in milliseconds.
-         */interruptMs: UInt64? = nil,
-        /**
-         * After SIGTERM, in milliseconds.
-         */termGraceMs: UInt64 = UInt64(2000),
-        /**
-         * How long SIGKILL is repeated until nothing is left, in milliseconds.
-         */killMs: UInt64 = UInt64(2000)) {
-        self.eofGraceMs = eofGraceMs
-        self.interruptMs = interruptMs
-        self.termGraceMs = termGraceMs
-        self.killMs = killMs
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension EndLadder: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeEndLadder: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EndLadder {
-        return
-            try EndLadder(
-                eofGraceMs: FfiConverterUInt64.read(from: &buf),
-                interruptMs: FfiConverterOptionUInt64.read(from: &buf),
-                termGraceMs: FfiConverterUInt64.read(from: &buf),
-                killMs: FfiConverterUInt64.read(from: &buf)
-        )
-    }
-
-    public static func write(_ value: EndLadder, into buf: inout [UInt8]) {
-        FfiConverterUInt64.write(value.eofGraceMs, into: &buf)
-        FfiConverterOptionUInt64.write(value.interruptMs, into: &buf)
-        FfiConverterUInt64.write(value.termGraceMs, into: &buf)
-        FfiConverterUInt64.write(value.killMs, into: &buf)
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeEndLadder_lift(_ buf: RustBuffer) throws -> EndLadder {
-    return try FfiConverterTypeEndLadder.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeEndLadder_lower(_ value: EndLadder) -> RustBuffer {
-    return FfiConverterTypeEndLadder.lower(value)
-}
-
-
-/**
- * How a dialogue ended.
- */
-public struct Ended: Equatable, Hashable {
-    /**
-     * How the agent's process ended.
-     */
-    public var exit: ExitView
-    /**
-     * Whether the host had asked for it.
-     */
-    public var isExpected: Bool
-    /**
-     * The end in words.
-     */
-    public var reason: String
-    /**
-     * What was killed, and whether anything survived.
-     */
-    public var report: TerminationView
-    /**
-     * What the agent wrote to standard error.
-     */
-    public var stderr: StderrView
-    /**
-     * Why the recording is not whole, if one was asked for and it is not.
-     */
-    public var recordingFailed: String?
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * How the agent's process ended.
-         */exit: ExitView,
-        /**
-         * Whether the host had asked for it.
-         */isExpected: Bool,
-        /**
-         * The end in words.
-         */reason: String,
-        /**
-         * What was killed, and whether anything survived.
-         */report: TerminationView,
-        /**
-         * What the agent wrote to standard error.
-         */stderr: StderrView,
-        /**
-         * Why the recording is not whole, if one was asked for and it is not.
-         */recordingFailed: String?) {
-        self.exit = exit
-        self.isExpected = isExpected
-        self.reason = reason
-        self.report = report
-        self.stderr = stderr
-        self.recordingFailed = recordingFailed
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension Ended: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeEnded: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Ended {
-        return
-            try Ended(
-                exit: FfiConverterTypeExitView.read(from: &buf),
-                isExpected: FfiConverterBool.read(from: &buf),
-                reason: FfiConverterString.read(from: &buf),
-                report: FfiConverterTypeTerminationView.read(from: &buf),
-                stderr: FfiConverterTypeStderrView.read(from: &buf),
-                recordingFailed: FfiConverterOptionString.read(from: &buf)
-        )
-    }
-
-    public static func write(_ value: Ended, into buf: inout [UInt8]) {
-        FfiConverterTypeExitView.write(value.exit, into: &buf)
-        FfiConverterBool.write(value.isExpected, into: &buf)
-        FfiConverterString.write(value.reason, into: &buf)
-        FfiConverterTypeTerminationView.write(value.report, into: &buf)
-        FfiConverterTypeStderrView.write(value.stderr, into: &buf)
-        FfiConverterOptionString.write(value.recordingFailed, into: &buf)
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeEnded_lift(_ buf: RustBuffer) throws -> Ended {
-    return try FfiConverterTypeEnded.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeEnded_lower(_ value: Ended) -> RustBuffer {
-    return FfiConverterTypeEnded.lower(value)
-}
-
-
-/**
- * What holds for everything that an engine makes, unless its own configuration says otherwise.
+ * Defaults for everything that an engine starts.
  */
 public struct EngineConfiguration: Equatable, Hashable {
     /**
-     * The agent: a name that is looked up in `PATH`, or a path; `claude` when absent.
+     * The agent's path, or a name to look up in `PATH`; `claude` when absent.
      */
     public var program: String?
     /**
-     * A program that ends sessions if the host is killed: `bowline`, as a path.
+     * The path of `bowline`, run as a guard that terminates sessions if the host is killed.
      */
     public var `guard`: String?
 
@@ -8443,10 +8182,10 @@ public struct EngineConfiguration: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The agent: a name that is looked up in `PATH`, or a path; `claude` when absent.
+         * The agent's path, or a name to look up in `PATH`; `claude` when absent.
          */program: String? = nil,
         /**
-         * A program that ends sessions if the host is killed: `bowline`, as a path.
+         * The path of `bowline`, run as a guard that terminates sessions if the host is killed.
          */`guard`: String? = nil) {
         self.program = program
         self.`guard` = `guard`
@@ -8496,12 +8235,13 @@ public func FfiConverterTypeEngineConfiguration_lower(_ value: EngineConfigurati
 
 
 /**
- * The environment of a process: the host's own, with changes. The variables of an outer agent are
- * taken out.
+ * Changes to the environment that a process inherits from the host.
+ *
+ * Variables that an enclosing agent sets for its tools are always removed.
  */
 public struct EnvironmentChanges: Equatable, Hashable {
     /**
-     * Begin with nothing instead of the host's variables.
+     * Whether to start from an empty environment instead of the host's.
      */
     public var isEmpty: Bool
     /**
@@ -8509,7 +8249,7 @@ public struct EnvironmentChanges: Equatable, Hashable {
      */
     public var set: [String: String]
     /**
-     * Variables to take away.
+     * Variables to remove.
      */
     public var remove: [String]
 
@@ -8517,13 +8257,13 @@ public struct EnvironmentChanges: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Begin with nothing instead of the host's variables.
+         * Whether to start from an empty environment instead of the host's.
          */isEmpty: Bool = false,
         /**
          * Variables to set.
          */set: [String: String] = [:],
         /**
-         * Variables to take away.
+         * Variables to remove.
          */remove: [String] = []) {
         self.isEmpty = isEmpty
         self.set = set
@@ -8576,15 +8316,15 @@ public func FfiConverterTypeEnvironmentChanges_lower(_ value: EnvironmentChanges
 
 
 /**
- * How much of what a reader has not taken yet is kept for him.
+ * How many unread events are kept for a slow reader. The oldest are dropped first.
  */
 public struct EventLimits: Equatable, Hashable {
     /**
-     * Events.
+     * The maximum number of events.
      */
     public var events: UInt64
     /**
-     * Bytes of their texts.
+     * The maximum size of their texts, in bytes.
      */
     public var bytes: UInt64
 
@@ -8592,10 +8332,10 @@ public struct EventLimits: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Events.
+         * The maximum number of events.
          */events: UInt64 = UInt64(1024),
         /**
-         * Bytes of their texts.
+         * The maximum size of their texts, in bytes.
          */bytes: UInt64 = UInt64(4194304)) {
         self.events = events
         self.bytes = bytes
@@ -8645,32 +8385,31 @@ public func FfiConverterTypeEventLimits_lower(_ value: EventLimits) -> RustBuffe
 
 
 /**
- * One command for the agent.
+ * A command of the agent.
  */
 public struct ExecutorCommand: Equatable, Hashable {
     /**
-     * The host's name for this interaction: up to 128 letters, digits, dashes, dots, underscores.
+     * The host's name for the interaction: up to 128 letters, digits, `-`, `.` and `_`.
      */
     public var interaction: String
     /**
-     * What the agent is asked. It travels in a file without a name, never in an argument.
+     * The prompt. It is passed in an unlinked file, never in an argument.
      */
     public var prompt: String?
     /**
-     * The agent, as a name or a path; the configuration's when absent. Empty: there is nothing to
-     * do.
+     * The agent's path or name; the configuration's when absent. An empty string runs nothing.
      */
     public var program: String?
     /**
-     * The agent prints one answer, in the place of a person sitting in front of it.
+     * Whether the agent prints one answer and exits, instead of running interactively.
      */
     public var isPrint: Bool
     /**
-     * Which conversation it is about; the session's own when absent.
+     * The conversation to open; the session's when absent.
      */
     public var conversation: Conversation?
     /**
-     * What the agent is told besides.
+     * Further options of the agent.
      */
     public var options: AgentOptions?
     /**
@@ -8678,7 +8417,7 @@ public struct ExecutorCommand: Equatable, Hashable {
      */
     public var cwd: String?
     /**
-     * Variables of the host's own: they may be secrets.
+     * Further variables to set. They may be secrets.
      */
     public var variables: [String: String]
 
@@ -8686,29 +8425,28 @@ public struct ExecutorCommand: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The host's name for this interaction: up to 128 letters, digits, dashes, dots, underscores.
+         * The host's name for the interaction: up to 128 letters, digits, `-`, `.` and `_`.
          */interaction: String,
         /**
-         * What the agent is asked. It travels in a file without a name, never in an argument.
+         * The prompt. It is passed in an unlinked file, never in an argument.
          */prompt: String? = nil,
         /**
-         * The agent, as a name or a path; the configuration's when absent. Empty: there is nothing to
-         * do.
+         * The agent's path or name; the configuration's when absent. An empty string runs nothing.
          */program: String? = nil,
         /**
-         * The agent prints one answer, in the place of a person sitting in front of it.
+         * Whether the agent prints one answer and exits, instead of running interactively.
          */isPrint: Bool = false,
         /**
-         * Which conversation it is about; the session's own when absent.
+         * The conversation to open; the session's when absent.
          */conversation: Conversation? = nil,
         /**
-         * What the agent is told besides.
+         * Further options of the agent.
          */options: AgentOptions? = nil,
         /**
          * The agent's working directory.
          */cwd: String? = nil,
         /**
-         * Variables of the host's own: they may be secrets.
+         * Further variables to set. They may be secrets.
          */variables: [String: String] = [:]) {
         self.interaction = interaction
         self.prompt = prompt
@@ -8776,7 +8514,7 @@ public func FfiConverterTypeExecutorCommand_lower(_ value: ExecutorCommand) -> R
 
 
 /**
- * What an executor is made from.
+ * The configuration of a terminal executor.
  */
 public struct ExecutorConfiguration: Equatable, Hashable {
     /**
@@ -8784,39 +8522,39 @@ public struct ExecutorConfiguration: Equatable, Hashable {
      */
     public var session: String
     /**
-     * The agent: commands of any other program are refused. The engine's when absent.
+     * The agent; commands with another program are refused. The engine's when absent.
      */
     public var agent: String?
     /**
-     * Changes of the environment that a terminal of our own starts with.
+     * Changes to the inherited environment, for a terminal of the library.
      */
     public var environment: EnvironmentChanges?
     /**
-     * The conversation that the session is about, if it has one.
+     * The id of the conversation to continue.
      */
     public var conversation: String?
     /**
-     * The hooks. `SessionStart` and `SessionEnd` are always among them.
+     * The hooks. `SessionStart` and `SessionEnd` are always included.
      */
     public var hooks: HookConfiguration?
     /**
-     * How long a command may run, in milliseconds; 0 for ever. A day when absent.
+     * How long a command may run, in milliseconds; 0 for no limit, a day when absent.
      */
-    public var longestRunMs: UInt64?
+    public var maxRunMs: UInt64?
     /**
-     * How long the process may take to exit after its session has ended, in milliseconds.
+     * How long the process may take to exit after its session ended, in milliseconds.
      */
     public var exitGraceMs: UInt64
     /**
-     * How long the news of the session's end may take after the exit, in milliseconds.
+     * How long the `SessionEnd` hook may take after the exit, in milliseconds.
      */
     public var hookGraceMs: UInt64
     /**
-     * How long a terminal may take to end a command that is given up, in milliseconds.
+     * How long a terminal may take to end a cancelled command, in milliseconds.
      */
     public var endGraceMs: UInt64
     /**
-     * The size of a terminal of our own.
+     * The size of a terminal of the library.
      */
     public var size: TerminalSize?
 
@@ -8827,38 +8565,38 @@ public struct ExecutorConfiguration: Equatable, Hashable {
          * The host's name for the session.
          */session: String,
         /**
-         * The agent: commands of any other program are refused. The engine's when absent.
+         * The agent; commands with another program are refused. The engine's when absent.
          */agent: String? = nil,
         /**
-         * Changes of the environment that a terminal of our own starts with.
+         * Changes to the inherited environment, for a terminal of the library.
          */environment: EnvironmentChanges? = nil,
         /**
-         * The conversation that the session is about, if it has one.
+         * The id of the conversation to continue.
          */conversation: String? = nil,
         /**
-         * The hooks. `SessionStart` and `SessionEnd` are always among them.
+         * The hooks. `SessionStart` and `SessionEnd` are always included.
          */hooks: HookConfiguration? = nil,
         /**
-         * How long a command may run, in milliseconds; 0 for ever. A day when absent.
-         */longestRunMs: UInt64? = nil,
+         * How long a command may run, in milliseconds; 0 for no limit, a day when absent.
+         */maxRunMs: UInt64? = nil,
         /**
-         * How long the process may take to exit after its session has ended, in milliseconds.
+         * How long the process may take to exit after its session ended, in milliseconds.
          */exitGraceMs: UInt64 = UInt64(10000),
         /**
-         * How long the news of the session's end may take after the exit, in milliseconds.
+         * How long the `SessionEnd` hook may take after the exit, in milliseconds.
          */hookGraceMs: UInt64 = UInt64(2000),
         /**
-         * How long a terminal may take to end a command that is given up, in milliseconds.
+         * How long a terminal may take to end a cancelled command, in milliseconds.
          */endGraceMs: UInt64 = UInt64(10000),
         /**
-         * The size of a terminal of our own.
+         * The size of a terminal of the library.
          */size: TerminalSize? = nil) {
         self.session = session
         self.agent = agent
         self.environment = environment
         self.conversation = conversation
         self.hooks = hooks
-        self.longestRunMs = longestRunMs
+        self.maxRunMs = maxRunMs
         self.exitGraceMs = exitGraceMs
         self.hookGraceMs = hookGraceMs
         self.endGraceMs = endGraceMs
@@ -8886,7 +8624,7 @@ public struct FfiConverterTypeExecutorConfiguration: FfiConverterRustBuffer {
                 environment: FfiConverterOptionTypeEnvironmentChanges.read(from: &buf),
                 conversation: FfiConverterOptionString.read(from: &buf),
                 hooks: FfiConverterOptionTypeHookConfiguration.read(from: &buf),
-                longestRunMs: FfiConverterOptionUInt64.read(from: &buf),
+                maxRunMs: FfiConverterOptionUInt64.read(from: &buf),
                 exitGraceMs: FfiConverterUInt64.read(from: &buf),
                 hookGraceMs: FfiConverterUInt64.read(from: &buf),
                 endGraceMs: FfiConverterUInt64.read(from: &buf),
@@ -8900,7 +8638,7 @@ public struct FfiConverterTypeExecutorConfiguration: FfiConverterRustBuffer {
         FfiConverterOptionTypeEnvironmentChanges.write(value.environment, into: &buf)
         FfiConverterOptionString.write(value.conversation, into: &buf)
         FfiConverterOptionTypeHookConfiguration.write(value.hooks, into: &buf)
-        FfiConverterOptionUInt64.write(value.longestRunMs, into: &buf)
+        FfiConverterOptionUInt64.write(value.maxRunMs, into: &buf)
         FfiConverterUInt64.write(value.exitGraceMs, into: &buf)
         FfiConverterUInt64.write(value.hookGraceMs, into: &buf)
         FfiConverterUInt64.write(value.endGraceMs, into: &buf)
@@ -8929,19 +8667,19 @@ public func FfiConverterTypeExecutorConfiguration_lower(_ value: ExecutorConfigu
  */
 public struct ExitView: Equatable, Hashable {
     /**
-     * Its exit code, if it ended by itself.
+     * The exit code, if the process exited by itself.
      */
     public var code: Int32?
     /**
-     * The signal that ended it, as the platform counts them.
+     * The number of the signal that ended the process.
      */
     public var signal: Int32?
     /**
-     * Whether it was killed because memory had run out, as far as the system tells.
+     * Whether the kernel killed the process for lack of memory, as far as known.
      */
     public var isOutOfMemory: Bool
     /**
-     * Whether its streams came to their own end, so that nothing can be missing.
+     * Whether all output was read to its end.
      */
     public var isDrained: Bool
 
@@ -8949,16 +8687,16 @@ public struct ExitView: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Its exit code, if it ended by itself.
+         * The exit code, if the process exited by itself.
          */code: Int32?,
         /**
-         * The signal that ended it, as the platform counts them.
+         * The number of the signal that ended the process.
          */signal: Int32?,
         /**
-         * Whether it was killed because memory had run out, as far as the system tells.
+         * Whether the kernel killed the process for lack of memory, as far as known.
          */isOutOfMemory: Bool,
         /**
-         * Whether its streams came to their own end, so that nothing can be missing.
+         * Whether all output was read to its end.
          */isDrained: Bool) {
         self.code = code
         self.signal = signal
@@ -9014,112 +8752,43 @@ public func FfiConverterTypeExitView_lower(_ value: ExitView) -> RustBuffer {
 
 
 /**
- * A dialogue and a stream that hears of everything from its beginning.
- */
-public struct HeardSession {
-    /**
-     * The dialogue.
-     */
-    public var session: DialogueSession
-    /**
-     * What happens in it.
-     */
-    public var events: DialogueEventStream
-
-    // Default memberwise initializers are never public by default, so we
-    // declare one manually.
-    public init(
-        /**
-         * The dialogue.
-         */session: DialogueSession,
-        /**
-         * What happens in it.
-         */events: DialogueEventStream) {
-        self.session = session
-        self.events = events
-    }
-
-
-
-
-}
-
-#if compiler(>=6)
-extension HeardSession: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeHeardSession: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HeardSession {
-        return
-            try HeardSession(
-                session: FfiConverterTypeDialogueSession.read(from: &buf),
-                events: FfiConverterTypeDialogueEventStream.read(from: &buf)
-        )
-    }
-
-    public static func write(_ value: HeardSession, into buf: inout [UInt8]) {
-        FfiConverterTypeDialogueSession.write(value.session, into: &buf)
-        FfiConverterTypeDialogueEventStream.write(value.events, into: &buf)
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeHeardSession_lift(_ buf: RustBuffer) throws -> HeardSession {
-    return try FfiConverterTypeHeardSession.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeHeardSession_lower(_ value: HeardSession) -> RustBuffer {
-    return FfiConverterTypeHeardSession.lower(value)
-}
-
-
-/**
- * Where events are forwarded to.
+ * A backend that hook events are forwarded to.
  */
 public struct HookBackend: Equatable, Hashable {
     /**
-     * The address, `http://` only in this version.
+     * The backend's `http://` URL.
      */
     public var url: String
     /**
-     * The backend's name for the session.
+     * The backend's session id.
      */
     public var sessionId: String
     /**
-     * Shown as a bearer token.
+     * The bearer token.
      */
     public var token: String?
     /**
-     * Send events and token to another machine in clear text.
+     * Whether events and token may be sent to another machine without encryption.
      */
     public var allowClearText: Bool
     /**
-     * How often an event is offered: the first time and again.
+     * The maximum number of attempts for an event.
      */
     public var attempts: UInt32
     /**
-     * The pause before the second time, in milliseconds; it doubles from then on.
+     * The time before the second attempt, in milliseconds. It doubles with each attempt.
      */
     public var backoffMs: UInt64
     /**
-     * How long one try may take, in milliseconds.
+     * The timeout of one attempt, in milliseconds.
      */
     public var timeoutMs: UInt64
     /**
-     * Events that may wait.
+     * The maximum number of queued events.
      */
     public var queue: UInt64
     /**
-     * How long waiting events are still sent when the server is stopped, in milliseconds.
+     * How long queued events are still sent when the server stops, in milliseconds.
      */
     public var flushMs: UInt64
 
@@ -9127,31 +8796,31 @@ public struct HookBackend: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The address, `http://` only in this version.
+         * The backend's `http://` URL.
          */url: String,
         /**
-         * The backend's name for the session.
+         * The backend's session id.
          */sessionId: String,
         /**
-         * Shown as a bearer token.
+         * The bearer token.
          */token: String? = nil,
         /**
-         * Send events and token to another machine in clear text.
+         * Whether events and token may be sent to another machine without encryption.
          */allowClearText: Bool = false,
         /**
-         * How often an event is offered: the first time and again.
+         * The maximum number of attempts for an event.
          */attempts: UInt32 = UInt32(5),
         /**
-         * The pause before the second time, in milliseconds; it doubles from then on.
+         * The time before the second attempt, in milliseconds. It doubles with each attempt.
          */backoffMs: UInt64 = UInt64(500),
         /**
-         * How long one try may take, in milliseconds.
+         * The timeout of one attempt, in milliseconds.
          */timeoutMs: UInt64 = UInt64(10000),
         /**
-         * Events that may wait.
+         * The maximum number of queued events.
          */queue: UInt64 = UInt64(1024),
         /**
-         * How long waiting events are still sent when the server is stopped, in milliseconds.
+         * How long queued events are still sent when the server stops, in milliseconds.
          */flushMs: UInt64 = UInt64(5000)) {
         self.url = url
         self.sessionId = sessionId
@@ -9222,27 +8891,27 @@ public func FfiConverterTypeHookBackend_lower(_ value: HookBackend) -> RustBuffe
 
 
 /**
- * Events in the order of arrival.
+ * Consecutive hook events, in the order of arrival.
  */
 public struct HookBatch: Equatable, Hashable {
     /**
-     * The cursor to ask with the next time; it acknowledges these.
+     * The cursor for the next call of `next`, which acknowledges this batch.
      */
     public var cursor: UInt64
     /**
-     * The events.
+     * The events in order.
      */
-    public var events: [HookNews]
+    public var events: [HookEventItem]
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
-         * The cursor to ask with the next time; it acknowledges these.
+         * The cursor for the next call of `next`, which acknowledges this batch.
          */cursor: UInt64,
         /**
-         * The events.
-         */events: [HookNews]) {
+         * The events in order.
+         */events: [HookEventItem]) {
         self.cursor = cursor
         self.events = events
     }
@@ -9264,13 +8933,13 @@ public struct FfiConverterTypeHookBatch: FfiConverterRustBuffer {
         return
             try HookBatch(
                 cursor: FfiConverterUInt64.read(from: &buf),
-                events: FfiConverterSequenceTypeHookNews.read(from: &buf)
+                events: FfiConverterSequenceTypeHookEventItem.read(from: &buf)
         )
     }
 
     public static func write(_ value: HookBatch, into buf: inout [UInt8]) {
         FfiConverterUInt64.write(value.cursor, into: &buf)
-        FfiConverterSequenceTypeHookNews.write(value.events, into: &buf)
+        FfiConverterSequenceTypeHookEventItem.write(value.events, into: &buf)
     }
 }
 
@@ -9291,20 +8960,21 @@ public func FfiConverterTypeHookBatch_lower(_ value: HookBatch) -> RustBuffer {
 
 
 /**
- * What a server for hooks is made from. The default tells of the common events over HTTP, decides
+ * The configuration of a hook server. By default it receives the common events over HTTP, decides
  * nothing and forwards nothing.
  */
 public struct HookConfiguration: Equatable, Hashable {
     /**
-     * The events that the agent is to tell, by its own names; the common ones when absent.
+     * The events to receive, by the agent's names; the common ones when absent.
      */
     public var kinds: [String]?
     /**
-     * How it tells them; over HTTP when absent.
+     * How the agent delivers events; over HTTP when absent.
      */
     public var route: HookRoute?
     /**
-     * The program for events that the agent does not post; without one these are left out.
+     * The helper program for events that the agent cannot post itself. Without one they are not
+     * received.
      */
     public var helper: HookHelper?
     /**
@@ -9312,15 +8982,15 @@ public struct HookConfiguration: Equatable, Hashable {
      */
     public var gate: HookGate?
     /**
-     * What the variables are called that the agent and its hooks find.
+     * The names of the variables for the agent and its hooks.
      */
     public var variables: HookVariables?
     /**
-     * Where events are forwarded to.
+     * The backend that events are forwarded to.
      */
     public var backend: HookBackend?
     /**
-     * What a client may take.
+     * Limits for clients.
      */
     public var limits: HookLimits?
 
@@ -9328,25 +8998,26 @@ public struct HookConfiguration: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The events that the agent is to tell, by its own names; the common ones when absent.
+         * The events to receive, by the agent's names; the common ones when absent.
          */kinds: [String]? = nil,
         /**
-         * How it tells them; over HTTP when absent.
+         * How the agent delivers events; over HTTP when absent.
          */route: HookRoute? = nil,
         /**
-         * The program for events that the agent does not post; without one these are left out.
+         * The helper program for events that the agent cannot post itself. Without one they are not
+         * received.
          */helper: HookHelper? = nil,
         /**
          * The events that wait for the host's decision.
          */gate: HookGate? = nil,
         /**
-         * What the variables are called that the agent and its hooks find.
+         * The names of the variables for the agent and its hooks.
          */variables: HookVariables? = nil,
         /**
-         * Where events are forwarded to.
+         * The backend that events are forwarded to.
          */backend: HookBackend? = nil,
         /**
-         * What a client may take.
+         * Limits for clients.
          */limits: HookLimits? = nil) {
         self.kinds = kinds
         self.route = route
@@ -9411,15 +9082,15 @@ public func FfiConverterTypeHookConfiguration_lower(_ value: HookConfiguration) 
 
 
 /**
- * One event, as a hook brought it. What the agent left out is absent.
+ * An event that a hook delivered. Fields are absent if the agent did not send them.
  */
 public struct HookEvent: Equatable, Hashable {
     /**
-     * The event's place in the order of arrival, from 0.
+     * The number of the event in the order of arrival, from 0.
      */
     public var sequence: UInt64
     /**
-     * The interaction whose settings the hook was in.
+     * The interaction whose settings contain the hook.
      */
     public var interaction: String
     /**
@@ -9427,11 +9098,11 @@ public struct HookEvent: Equatable, Hashable {
      */
     public var kind: String
     /**
-     * The agent's session.
+     * The agent's session id.
      */
     public var sessionId: String?
     /**
-     * The session's main transcript, which lags.
+     * The path of the agent's transcript. The file is written with a delay.
      */
     public var transcriptPath: String?
     /**
@@ -9439,7 +9110,7 @@ public struct HookEvent: Equatable, Hashable {
      */
     public var cwd: String?
     /**
-     * The prompt that is being answered.
+     * The id of the prompt that is being answered.
      */
     public var promptId: String?
     /**
@@ -9447,19 +9118,19 @@ public struct HookEvent: Equatable, Hashable {
      */
     public var permissionMode: String?
     /**
-     * The sub-agent that it happened in.
+     * The id of the sub-agent that the event is about.
      */
     public var agentId: String?
     /**
-     * The sub-agent's kind.
+     * The type of the sub-agent.
      */
     public var agentType: String?
     /**
-     * How hard the model thinks.
+     * The reasoning effort of the model.
      */
     public var effort: String?
     /**
-     * The event as the agent wrote it: a JSON object with every member, known or not.
+     * The complete event as a JSON object.
      */
     public var json: String
 
@@ -9467,40 +9138,40 @@ public struct HookEvent: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The event's place in the order of arrival, from 0.
+         * The number of the event in the order of arrival, from 0.
          */sequence: UInt64,
         /**
-         * The interaction whose settings the hook was in.
+         * The interaction whose settings contain the hook.
          */interaction: String,
         /**
          * The agent's name for the event, such as `PreToolUse`.
          */kind: String,
         /**
-         * The agent's session.
+         * The agent's session id.
          */sessionId: String?,
         /**
-         * The session's main transcript, which lags.
+         * The path of the agent's transcript. The file is written with a delay.
          */transcriptPath: String?,
         /**
          * The agent's working directory.
          */cwd: String?,
         /**
-         * The prompt that is being answered.
+         * The id of the prompt that is being answered.
          */promptId: String?,
         /**
          * The permission mode.
          */permissionMode: String?,
         /**
-         * The sub-agent that it happened in.
+         * The id of the sub-agent that the event is about.
          */agentId: String?,
         /**
-         * The sub-agent's kind.
+         * The type of the sub-agent.
          */agentType: String?,
         /**
-         * How hard the model thinks.
+         * The reasoning effort of the model.
          */effort: String?,
         /**
-         * The event as the agent wrote it: a JSON object with every member, known or not.
+         * The complete event as a JSON object.
          */json: String) {
         self.sequence = sequence
         self.interaction = interaction
@@ -9580,19 +9251,19 @@ public func FfiConverterTypeHookEvent_lower(_ value: HookEvent) -> RustBuffer {
 
 
 /**
- * What became of events that were to be forwarded.
+ * Counts of the events that were to be forwarded to a backend.
  */
 public struct HookForwardReport: Equatable, Hashable {
     /**
-     * The backend took them.
+     * Events that the backend accepted.
      */
     public var delivered: UInt64
     /**
-     * It did not, however often they were offered.
+     * Events that failed after all attempts.
      */
     public var failed: UInt64
     /**
-     * They were never offered.
+     * Events that were dropped because the queue was full or the server stopped.
      */
     public var dropped: UInt64
 
@@ -9600,13 +9271,13 @@ public struct HookForwardReport: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The backend took them.
+         * Events that the backend accepted.
          */delivered: UInt64,
         /**
-         * It did not, however often they were offered.
+         * Events that failed after all attempts.
          */failed: UInt64,
         /**
-         * They were never offered.
+         * Events that were dropped because the queue was full or the server stopped.
          */dropped: UInt64) {
         self.delivered = delivered
         self.failed = failed
@@ -9671,7 +9342,7 @@ public struct HookGate: Equatable, Hashable {
      */
     public var deadlineMs: UInt64
     /**
-     * The answer when it takes longer, or nobody reads the questions.
+     * The answer after the deadline, or if the question stream is not read.
      */
     public var fallback: HookReply
 
@@ -9685,7 +9356,7 @@ public struct HookGate: Equatable, Hashable {
          * How long the host may take, in milliseconds.
          */deadlineMs: UInt64,
         /**
-         * The answer when it takes longer, or nobody reads the questions.
+         * The answer after the deadline, or if the question stream is not read.
          */fallback: HookReply) {
         self.kinds = kinds
         self.deadlineMs = deadlineMs
@@ -9738,7 +9409,7 @@ public func FfiConverterTypeHookGate_lower(_ value: HookGate) -> RustBuffer {
 
 
 /**
- * The program that carries an event from the agent to the server: `bowline hook`.
+ * The program that delivers an event from the agent to the server, usually `bowline hook`.
  */
 public struct HookHelper: Equatable, Hashable {
     /**
@@ -9746,8 +9417,7 @@ public struct HookHelper: Equatable, Hashable {
      */
     public var program: String
     /**
-     * Its arguments in front of the server's address and the token variable's name; `hook` when
-     * absent.
+     * Arguments before the server's URL and the name of the token variable; `hook` when absent.
      */
     public var args: [String]?
 
@@ -9758,8 +9428,7 @@ public struct HookHelper: Equatable, Hashable {
          * The program's path.
          */program: String,
         /**
-         * Its arguments in front of the server's address and the token variable's name; `hook` when
-         * absent.
+         * Arguments before the server's URL and the name of the token variable; `hook` when absent.
          */args: [String]? = nil) {
         self.program = program
         self.args = args
@@ -9809,31 +9478,31 @@ public func FfiConverterTypeHookHelper_lower(_ value: HookHelper) -> RustBuffer 
 
 
 /**
- * What a client may take.
+ * Limits for clients of a hook server.
  */
 public struct HookLimits: Equatable, Hashable {
     /**
-     * Bytes of an event.
+     * The maximum size of an event, in bytes.
      */
     public var bodyBytes: UInt64
     /**
-     * Bytes of all headers.
+     * The maximum size of all headers, in bytes.
      */
     public var headerBytes: UInt64
     /**
-     * How long the headers may take, in milliseconds.
+     * The timeout for the headers, in milliseconds.
      */
     public var headerMs: UInt64
     /**
-     * How long the event may take, in milliseconds.
+     * The timeout for the event, in milliseconds.
      */
     public var bodyMs: UInt64
     /**
-     * How long the answer may take to be read, in milliseconds.
+     * The timeout for sending the answer, in milliseconds.
      */
     public var answerMs: UInt64
     /**
-     * Clients at a time; more wait.
+     * The maximum number of connections. Further ones wait.
      */
     public var connections: UInt64
 
@@ -9841,22 +9510,22 @@ public struct HookLimits: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Bytes of an event.
+         * The maximum size of an event, in bytes.
          */bodyBytes: UInt64 = UInt64(16777216),
         /**
-         * Bytes of all headers.
+         * The maximum size of all headers, in bytes.
          */headerBytes: UInt64 = UInt64(16384),
         /**
-         * How long the headers may take, in milliseconds.
+         * The timeout for the headers, in milliseconds.
          */headerMs: UInt64 = UInt64(5000),
         /**
-         * How long the event may take, in milliseconds.
+         * The timeout for the event, in milliseconds.
          */bodyMs: UInt64 = UInt64(30000),
         /**
-         * How long the answer may take to be read, in milliseconds.
+         * The timeout for sending the answer, in milliseconds.
          */answerMs: UInt64 = UInt64(10000),
         /**
-         * Clients at a time; more wait.
+         * The maximum number of connections. Further ones wait.
          */connections: UInt64 = UInt64(64)) {
         self.bodyBytes = bodyBytes
         self.headerBytes = headerBytes
@@ -9918,19 +9587,19 @@ public func FfiConverterTypeHookLimits_lower(_ value: HookLimits) -> RustBuffer 
 
 
 /**
- * An event that waits for the host's decision.
+ * A hook event that waits for the host's decision.
  */
 public struct HookQuestion: Equatable, Hashable {
     /**
-     * Names the question in the answer.
+     * The number to answer the question with.
      */
-    public var question: UInt64
+    public var id: UInt64
     /**
-     * What is about to happen.
+     * The event.
      */
     public var event: HookEvent
     /**
-     * How long there was to answer when it was asked, in milliseconds.
+     * The time to answer when the question arrived, in milliseconds.
      */
     public var remainingMs: UInt64
 
@@ -9938,15 +9607,15 @@ public struct HookQuestion: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Names the question in the answer.
-         */question: UInt64,
+         * The number to answer the question with.
+         */id: UInt64,
         /**
-         * What is about to happen.
+         * The event.
          */event: HookEvent,
         /**
-         * How long there was to answer when it was asked, in milliseconds.
+         * The time to answer when the question arrived, in milliseconds.
          */remainingMs: UInt64) {
-        self.question = question
+        self.id = id
         self.event = event
         self.remainingMs = remainingMs
     }
@@ -9967,14 +9636,14 @@ public struct FfiConverterTypeHookQuestion: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookQuestion {
         return
             try HookQuestion(
-                question: FfiConverterUInt64.read(from: &buf),
+                id: FfiConverterUInt64.read(from: &buf),
                 event: FfiConverterTypeHookEvent.read(from: &buf),
                 remainingMs: FfiConverterUInt64.read(from: &buf)
         )
     }
 
     public static func write(_ value: HookQuestion, into buf: inout [UInt8]) {
-        FfiConverterUInt64.write(value.question, into: &buf)
+        FfiConverterUInt64.write(value.id, into: &buf)
         FfiConverterTypeHookEvent.write(value.event, into: &buf)
         FfiConverterUInt64.write(value.remainingMs, into: &buf)
     }
@@ -9997,15 +9666,15 @@ public func FfiConverterTypeHookQuestion_lower(_ value: HookQuestion) -> RustBuf
 
 
 /**
- * Questions in their order.
+ * Consecutive questions.
  */
 public struct HookQuestionBatch: Equatable, Hashable {
     /**
-     * The cursor to ask with the next time; it acknowledges these.
+     * The cursor for the next call of `next`, which acknowledges this batch.
      */
     public var cursor: UInt64
     /**
-     * The questions.
+     * The questions in order.
      */
     public var events: [HookQuestion]
 
@@ -10013,10 +9682,10 @@ public struct HookQuestionBatch: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The cursor to ask with the next time; it acknowledges these.
+         * The cursor for the next call of `next`, which acknowledges this batch.
          */cursor: UInt64,
         /**
-         * The questions.
+         * The questions in order.
          */events: [HookQuestion]) {
         self.cursor = cursor
         self.events = events
@@ -10066,27 +9735,27 @@ public func FfiConverterTypeHookQuestionBatch_lower(_ value: HookQuestionBatch) 
 
 
 /**
- * What a server has done.
+ * Counts of a hook server.
  */
 public struct HookReport: Equatable, Hashable {
     /**
-     * Events, each counted once.
+     * Events, without repeated deliveries.
      */
     public var events: UInt64
     /**
-     * Deliveries of events that had been brought before.
+     * Repeated deliveries of events.
      */
     public var duplicates: UInt64
     /**
-     * Requests that were turned away.
+     * Requests that were refused.
      */
     public var refused: UInt64
     /**
-     * Decisions that nobody made in time.
+     * Questions that the host did not answer in time, so that the default answer was sent.
      */
     public var defaults: UInt64
     /**
-     * What became of the events that were to be forwarded.
+     * Counts of forwarded events, if a backend is configured.
      */
     public var forward: HookForwardReport?
 
@@ -10094,19 +9763,19 @@ public struct HookReport: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Events, each counted once.
+         * Events, without repeated deliveries.
          */events: UInt64,
         /**
-         * Deliveries of events that had been brought before.
+         * Repeated deliveries of events.
          */duplicates: UInt64,
         /**
-         * Requests that were turned away.
+         * Requests that were refused.
          */refused: UInt64,
         /**
-         * Decisions that nobody made in time.
+         * Questions that the host did not answer in time, so that the default answer was sent.
          */defaults: UInt64,
         /**
-         * What became of the events that were to be forwarded.
+         * Counts of forwarded events, if a backend is configured.
          */forward: HookForwardReport?) {
         self.events = events
         self.duplicates = duplicates
@@ -10165,27 +9834,28 @@ public func FfiConverterTypeHookReport_lower(_ value: HookReport) -> RustBuffer 
 
 
 /**
- * What the variables are called that the agent and its hooks find. One without a name is not set.
+ * The names of the environment variables for the agent and its hooks. A variable without a name is
+ * not set.
  */
 public struct HookVariables: Equatable, Hashable {
     /**
-     * The address that an event is posted to.
+     * The variable for the URL that events are posted to.
      */
     public var url: String?
     /**
-     * The token that must be shown there.
+     * The variable for the bearer token.
      */
     public var token: String
     /**
-     * The backend's address.
+     * The variable for the backend's URL.
      */
     public var apiUrl: String?
     /**
-     * The backend's token.
+     * The variable for the backend's token.
      */
     public var apiToken: String?
     /**
-     * The backend's name for the session.
+     * The variable for the backend's session id.
      */
     public var sessionId: String?
 
@@ -10193,19 +9863,19 @@ public struct HookVariables: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The address that an event is posted to.
+         * The variable for the URL that events are posted to.
          */url: String? = "BOWLINE_HOOK_URL",
         /**
-         * The token that must be shown there.
+         * The variable for the bearer token.
          */token: String = "BOWLINE_HOOK_TOKEN",
         /**
-         * The backend's address.
+         * The variable for the backend's URL.
          */apiUrl: String? = nil,
         /**
-         * The backend's token.
+         * The variable for the backend's token.
          */apiToken: String? = nil,
         /**
-         * The backend's name for the session.
+         * The variable for the backend's session id.
          */sessionId: String? = nil) {
         self.url = url
         self.token = token
@@ -10264,15 +9934,15 @@ public func FfiConverterTypeHookVariables_lower(_ value: HookVariables) -> RustB
 
 
 /**
- * What a terminal of the host's runs.
+ * A command for a terminal of the host.
  */
 public struct HostTerminalCommand: Equatable, Hashable {
     /**
-     * Names the run when its end is told.
+     * The number of the run, for `commandEnded`.
      */
     public var run: UInt64
     /**
-     * The host's name for the session: commands of one session may share a terminal.
+     * The host's name for the session. Commands of one session may share a terminal.
      */
     public var session: String
     /**
@@ -10280,20 +9950,20 @@ public struct HostTerminalCommand: Equatable, Hashable {
      */
     public var interaction: String
     /**
-     * The agent.
+     * The agent's path or name.
      */
     public var program: String
     /**
-     * Its arguments.
+     * The arguments.
      */
     public var args: [String]
     /**
-     * The line to type into a terminal with a POSIX shell: `cat FILE | claude …`. None if it cannot
-     * be typed.
+     * The command as a line for a POSIX shell, such as `cat FILE | claude …`; absent if it cannot be
+     * written as one.
      */
     public var line: String?
     /**
-     * The variables to set. They hold secrets: set them, do not write them into a line.
+     * The variables to set. They contain secrets: pass them in the environment, not in the line.
      */
     public var variables: [String: String]
     /**
@@ -10301,7 +9971,7 @@ public struct HostTerminalCommand: Equatable, Hashable {
      */
     public var cwd: String?
     /**
-     * The file that is the agent's standard input. It can be read until the run has ended.
+     * The file to use as standard input. It is readable until the run has ended.
      */
     public var input: String?
 
@@ -10309,32 +9979,32 @@ public struct HostTerminalCommand: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Names the run when its end is told.
+         * The number of the run, for `commandEnded`.
          */run: UInt64,
         /**
-         * The host's name for the session: commands of one session may share a terminal.
+         * The host's name for the session. Commands of one session may share a terminal.
          */session: String,
         /**
          * The host's name for the interaction.
          */interaction: String,
         /**
-         * The agent.
+         * The agent's path or name.
          */program: String,
         /**
-         * Its arguments.
+         * The arguments.
          */args: [String],
         /**
-         * The line to type into a terminal with a POSIX shell: `cat FILE | claude …`. None if it cannot
-         * be typed.
+         * The command as a line for a POSIX shell, such as `cat FILE | claude …`; absent if it cannot be
+         * written as one.
          */line: String?,
         /**
-         * The variables to set. They hold secrets: set them, do not write them into a line.
+         * The variables to set. They contain secrets: pass them in the environment, not in the line.
          */variables: [String: String],
         /**
          * The working directory.
          */cwd: String?,
         /**
-         * The file that is the agent's standard input. It can be read until the run has ended.
+         * The file to use as standard input. It is readable until the run has ended.
          */input: String?) {
         self.run = run
         self.session = session
@@ -10405,19 +10075,19 @@ public func FfiConverterTypeHostTerminalCommand_lower(_ value: HostTerminalComma
 
 
 /**
- * What an interrupt has stopped.
+ * What an interrupt stopped.
  */
-public struct Interrupted: Equatable, Hashable {
+public struct InterruptReport: Equatable, Hashable {
     /**
-     * Prompts that wait still, by uuid.
+     * The UUIDs of the prompts that still wait.
      */
     public var stillQueued: [String]
     /**
-     * Prompts that were given up, by uuid.
+     * The UUIDs of the prompts that were cancelled.
      */
     public var cancelled: [String]
     /**
-     * Tasks that were asked to end, by id.
+     * The ids of the tasks that were asked to stop.
      */
     public var tasks: [String]
 
@@ -10425,13 +10095,13 @@ public struct Interrupted: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Prompts that wait still, by uuid.
+         * The UUIDs of the prompts that still wait.
          */stillQueued: [String],
         /**
-         * Prompts that were given up, by uuid.
+         * The UUIDs of the prompts that were cancelled.
          */cancelled: [String],
         /**
-         * Tasks that were asked to end, by id.
+         * The ids of the tasks that were asked to stop.
          */tasks: [String]) {
         self.stillQueued = stillQueued
         self.cancelled = cancelled
@@ -10444,23 +10114,23 @@ public struct Interrupted: Equatable, Hashable {
 }
 
 #if compiler(>=6)
-extension Interrupted: Sendable {}
+extension InterruptReport: Sendable {}
 #endif
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeInterrupted: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Interrupted {
+public struct FfiConverterTypeInterruptReport: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InterruptReport {
         return
-            try Interrupted(
+            try InterruptReport(
                 stillQueued: FfiConverterSequenceString.read(from: &buf),
                 cancelled: FfiConverterSequenceString.read(from: &buf),
                 tasks: FfiConverterSequenceString.read(from: &buf)
         )
     }
 
-    public static func write(_ value: Interrupted, into buf: inout [UInt8]) {
+    public static func write(_ value: InterruptReport, into buf: inout [UInt8]) {
         FfiConverterSequenceString.write(value.stillQueued, into: &buf)
         FfiConverterSequenceString.write(value.cancelled, into: &buf)
         FfiConverterSequenceString.write(value.tasks, into: &buf)
@@ -10471,28 +10141,28 @@ public struct FfiConverterTypeInterrupted: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeInterrupted_lift(_ buf: RustBuffer) throws -> Interrupted {
-    return try FfiConverterTypeInterrupted.lift(buf)
+public func FfiConverterTypeInterruptReport_lift(_ buf: RustBuffer) throws -> InterruptReport {
+    return try FfiConverterTypeInterruptReport.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeInterrupted_lower(_ value: Interrupted) -> RustBuffer {
-    return FfiConverterTypeInterrupted.lower(value)
+public func FfiConverterTypeInterruptReport_lower(_ value: InterruptReport) -> RustBuffer {
+    return FfiConverterTypeInterruptReport.lower(value)
 }
 
 
 /**
- * What is left of a session that was killed.
+ * A session that was killed.
  */
 public struct KilledSession: Equatable, Hashable {
     /**
-     * The session as it was at its end.
+     * The session's last state.
      */
-    public var info: ManagedSession
+    public var session: ManagedSession
     /**
-     * What was killed; absent if it had ended in an earlier run of the host.
+     * What was terminated; absent if the session had ended before this run of the host.
      */
     public var report: TerminationView?
 
@@ -10500,12 +10170,12 @@ public struct KilledSession: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The session as it was at its end.
-         */info: ManagedSession,
+         * The session's last state.
+         */session: ManagedSession,
         /**
-         * What was killed; absent if it had ended in an earlier run of the host.
+         * What was terminated; absent if the session had ended before this run of the host.
          */report: TerminationView?) {
-        self.info = info
+        self.session = session
         self.report = report
     }
 
@@ -10525,13 +10195,13 @@ public struct FfiConverterTypeKilledSession: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> KilledSession {
         return
             try KilledSession(
-                info: FfiConverterTypeManagedSession.read(from: &buf),
+                session: FfiConverterTypeManagedSession.read(from: &buf),
                 report: FfiConverterOptionTypeTerminationView.read(from: &buf)
         )
     }
 
     public static func write(_ value: KilledSession, into buf: inout [UInt8]) {
-        FfiConverterTypeManagedSession.write(value.info, into: &buf)
+        FfiConverterTypeManagedSession.write(value.session, into: &buf)
         FfiConverterOptionTypeTerminationView.write(value.report, into: &buf)
     }
 }
@@ -10553,19 +10223,19 @@ public func FfiConverterTypeKilledSession_lower(_ value: KilledSession) -> RustB
 
 
 /**
- * The last sign of life of a session.
+ * The last activity of a session.
  */
 public struct LastActivity: Equatable, Hashable {
     /**
-     * What it was.
+     * The kind of activity.
      */
     public var source: ActivitySource
     /**
-     * What the session is busy with now.
+     * The current phase.
      */
     public var phase: WorkPhase
     /**
-     * How long ago it was, in milliseconds.
+     * The time since the activity, in milliseconds.
      */
     public var ageMs: UInt64
 
@@ -10573,13 +10243,13 @@ public struct LastActivity: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * What it was.
+         * The kind of activity.
          */source: ActivitySource,
         /**
-         * What the session is busy with now.
+         * The current phase.
          */phase: WorkPhase,
         /**
-         * How long ago it was, in milliseconds.
+         * The time since the activity, in milliseconds.
          */ageMs: UInt64) {
         self.source = source
         self.phase = phase
@@ -10632,11 +10302,11 @@ public func FfiConverterTypeLastActivity_lower(_ value: LastActivity) -> RustBuf
 
 
 /**
- * What lives inside of the library: everything is 0 when a host has let go of all that it had.
+ * Counts of live objects of the library. All are 0 once the host has released everything.
  */
 public struct LiveCounters: Equatable, Hashable {
     /**
-     * Handles of dialogues.
+     * Handles of dialogue sessions.
      */
     public var sessions: UInt64
     /**
@@ -10644,11 +10314,11 @@ public struct LiveCounters: Equatable, Hashable {
      */
     public var streams: UInt64
     /**
-     * Receipts of prompts.
+     * Prompt receipts.
      */
     public var receipts: UInt64
     /**
-     * Snapshots of transcripts.
+     * Transcript snapshots.
      */
     public var snapshots: UInt64
     /**
@@ -10656,7 +10326,7 @@ public struct LiveCounters: Equatable, Hashable {
      */
     public var recordings: UInt64
     /**
-     * Handles of shells.
+     * Handles of shell sessions.
      */
     public var shells: UInt64
     /**
@@ -10664,7 +10334,7 @@ public struct LiveCounters: Equatable, Hashable {
      */
     public var managers: UInt64
     /**
-     * Servers for hooks.
+     * Hook servers.
      */
     public var hookServers: UInt64
     /**
@@ -10672,13 +10342,13 @@ public struct LiveCounters: Equatable, Hashable {
      */
     public var executors: UInt64
     /**
-     * Calls that wait inside.
+     * Calls in progress.
      */
-    public var calls: UInt64
+    public var pendingCalls: UInt64
     /**
-     * Readers that wait for changes.
+     * Reads of change streams in progress.
      */
-    public var pulls: UInt64
+    public var pendingReads: UInt64
     /**
      * Terminals with a process.
      */
@@ -10688,38 +10358,38 @@ public struct LiveCounters: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Handles of dialogues.
+         * Handles of dialogue sessions.
          */sessions: UInt64,
         /**
          * Streams of changes, events, hooks and lines.
          */streams: UInt64,
         /**
-         * Receipts of prompts.
+         * Prompt receipts.
          */receipts: UInt64,
         /**
-         * Snapshots of transcripts.
+         * Transcript snapshots.
          */snapshots: UInt64,
         /**
          * Recordings.
          */recordings: UInt64,
         /**
-         * Handles of shells.
+         * Handles of shell sessions.
          */shells: UInt64,
         /**
          * Session managers.
          */managers: UInt64,
         /**
-         * Servers for hooks.
+         * Hook servers.
          */hookServers: UInt64,
         /**
          * Terminal executors.
          */executors: UInt64,
         /**
-         * Calls that wait inside.
-         */calls: UInt64,
+         * Calls in progress.
+         */pendingCalls: UInt64,
         /**
-         * Readers that wait for changes.
-         */pulls: UInt64,
+         * Reads of change streams in progress.
+         */pendingReads: UInt64,
         /**
          * Terminals with a process.
          */terminals: UInt64) {
@@ -10732,8 +10402,8 @@ public struct LiveCounters: Equatable, Hashable {
         self.managers = managers
         self.hookServers = hookServers
         self.executors = executors
-        self.calls = calls
-        self.pulls = pulls
+        self.pendingCalls = pendingCalls
+        self.pendingReads = pendingReads
         self.terminals = terminals
     }
 
@@ -10762,8 +10432,8 @@ public struct FfiConverterTypeLiveCounters: FfiConverterRustBuffer {
                 managers: FfiConverterUInt64.read(from: &buf),
                 hookServers: FfiConverterUInt64.read(from: &buf),
                 executors: FfiConverterUInt64.read(from: &buf),
-                calls: FfiConverterUInt64.read(from: &buf),
-                pulls: FfiConverterUInt64.read(from: &buf),
+                pendingCalls: FfiConverterUInt64.read(from: &buf),
+                pendingReads: FfiConverterUInt64.read(from: &buf),
                 terminals: FfiConverterUInt64.read(from: &buf)
         )
     }
@@ -10778,8 +10448,8 @@ public struct FfiConverterTypeLiveCounters: FfiConverterRustBuffer {
         FfiConverterUInt64.write(value.managers, into: &buf)
         FfiConverterUInt64.write(value.hookServers, into: &buf)
         FfiConverterUInt64.write(value.executors, into: &buf)
-        FfiConverterUInt64.write(value.calls, into: &buf)
-        FfiConverterUInt64.write(value.pulls, into: &buf)
+        FfiConverterUInt64.write(value.pendingCalls, into: &buf)
+        FfiConverterUInt64.write(value.pendingReads, into: &buf)
         FfiConverterUInt64.write(value.terminals, into: &buf)
     }
 }
@@ -10801,23 +10471,27 @@ public func FfiConverterTypeLiveCounters_lower(_ value: LiveCounters) -> RustBuf
 
 
 /**
- * One log line.
+ * A log line.
  */
 public struct LogLine: Equatable, Hashable {
     /**
-     * How grave it is.
+     * The severity.
      */
     public var level: LogLevel
     /**
-     * The part of the library that says it.
+     * The module that logged the line.
      */
     public var target: String
     /**
-     * What it says, with its values.
+     * The id of the session that the line is about, if it is about one.
+     */
+    public var session: String?
+    /**
+     * The message and its values.
      */
     public var text: String
     /**
-     * Lines that were dropped before this one, because the host was too slow.
+     * The number of lines that were dropped before this one because the host was too slow.
      */
     public var dropped: UInt64
 
@@ -10825,19 +10499,23 @@ public struct LogLine: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * How grave it is.
+         * The severity.
          */level: LogLevel,
         /**
-         * The part of the library that says it.
+         * The module that logged the line.
          */target: String,
         /**
-         * What it says, with its values.
+         * The id of the session that the line is about, if it is about one.
+         */session: String?,
+        /**
+         * The message and its values.
          */text: String,
         /**
-         * Lines that were dropped before this one, because the host was too slow.
+         * The number of lines that were dropped before this one because the host was too slow.
          */dropped: UInt64) {
         self.level = level
         self.target = target
+        self.session = session
         self.text = text
         self.dropped = dropped
     }
@@ -10860,6 +10538,7 @@ public struct FfiConverterTypeLogLine: FfiConverterRustBuffer {
             try LogLine(
                 level: FfiConverterTypeLogLevel.read(from: &buf),
                 target: FfiConverterString.read(from: &buf),
+                session: FfiConverterOptionString.read(from: &buf),
                 text: FfiConverterString.read(from: &buf),
                 dropped: FfiConverterUInt64.read(from: &buf)
         )
@@ -10868,6 +10547,7 @@ public struct FfiConverterTypeLogLine: FfiConverterRustBuffer {
     public static func write(_ value: LogLine, into buf: inout [UInt8]) {
         FfiConverterTypeLogLevel.write(value.level, into: &buf)
         FfiConverterString.write(value.target, into: &buf)
+        FfiConverterOptionString.write(value.session, into: &buf)
         FfiConverterString.write(value.text, into: &buf)
         FfiConverterUInt64.write(value.dropped, into: &buf)
     }
@@ -10890,61 +10570,61 @@ public func FfiConverterTypeLogLine_lower(_ value: LogLine) -> RustBuffer {
 
 
 /**
- * An environment, and where it is from.
+ * The environment of a login shell and where it comes from.
  */
 public struct LoginEnvironmentView: Equatable, Hashable {
     /**
-     * For a configuration: these variables and no other.
+     * The environment, for a configuration: exactly the shell's variables.
      */
-    public var changes: EnvironmentChanges
+    public var environment: EnvironmentChanges
     /**
-     * The shell that was asked.
+     * The shell that was run.
      */
     public var shell: String
     /**
-     * Which way of asking was answered.
+     * How the environment was obtained.
      */
     public var source: LoginSource
     /**
-     * What came of the ways that were tried before, in their order.
+     * Why earlier attempts failed, in order.
      */
     public var failures: [String]
     /**
-     * The files that the shell read at its start, as far as its kind tells and they exist.
+     * The startup files that a shell of this kind reads and that exist.
      */
-    public var files: [String]
+    public var startupFiles: [String]
     /**
      * How long it took, in milliseconds.
      */
-    public var tookMs: UInt64
+    public var durationMs: UInt64
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
-         * For a configuration: these variables and no other.
-         */changes: EnvironmentChanges,
+         * The environment, for a configuration: exactly the shell's variables.
+         */environment: EnvironmentChanges,
         /**
-         * The shell that was asked.
+         * The shell that was run.
          */shell: String,
         /**
-         * Which way of asking was answered.
+         * How the environment was obtained.
          */source: LoginSource,
         /**
-         * What came of the ways that were tried before, in their order.
+         * Why earlier attempts failed, in order.
          */failures: [String],
         /**
-         * The files that the shell read at its start, as far as its kind tells and they exist.
-         */files: [String],
+         * The startup files that a shell of this kind reads and that exist.
+         */startupFiles: [String],
         /**
          * How long it took, in milliseconds.
-         */tookMs: UInt64) {
-        self.changes = changes
+         */durationMs: UInt64) {
+        self.environment = environment
         self.shell = shell
         self.source = source
         self.failures = failures
-        self.files = files
-        self.tookMs = tookMs
+        self.startupFiles = startupFiles
+        self.durationMs = durationMs
     }
 
 
@@ -10963,22 +10643,22 @@ public struct FfiConverterTypeLoginEnvironmentView: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoginEnvironmentView {
         return
             try LoginEnvironmentView(
-                changes: FfiConverterTypeEnvironmentChanges.read(from: &buf),
+                environment: FfiConverterTypeEnvironmentChanges.read(from: &buf),
                 shell: FfiConverterString.read(from: &buf),
                 source: FfiConverterTypeLoginSource.read(from: &buf),
                 failures: FfiConverterSequenceString.read(from: &buf),
-                files: FfiConverterSequenceString.read(from: &buf),
-                tookMs: FfiConverterUInt64.read(from: &buf)
+                startupFiles: FfiConverterSequenceString.read(from: &buf),
+                durationMs: FfiConverterUInt64.read(from: &buf)
         )
     }
 
     public static func write(_ value: LoginEnvironmentView, into buf: inout [UInt8]) {
-        FfiConverterTypeEnvironmentChanges.write(value.changes, into: &buf)
+        FfiConverterTypeEnvironmentChanges.write(value.environment, into: &buf)
         FfiConverterString.write(value.shell, into: &buf)
         FfiConverterTypeLoginSource.write(value.source, into: &buf)
         FfiConverterSequenceString.write(value.failures, into: &buf)
-        FfiConverterSequenceString.write(value.files, into: &buf)
-        FfiConverterUInt64.write(value.tookMs, into: &buf)
+        FfiConverterSequenceString.write(value.startupFiles, into: &buf)
+        FfiConverterUInt64.write(value.durationMs, into: &buf)
     }
 }
 
@@ -10999,37 +10679,37 @@ public func FfiConverterTypeLoginEnvironmentView_lower(_ value: LoginEnvironment
 
 
 /**
- * Which shell is asked, and how.
+ * Which shell to query and how.
  */
 public struct LoginShellQuery: Equatable, Hashable {
     /**
-     * The shell, by its full path; the user's own when absent.
+     * The shell's absolute path; the user's login shell when absent.
      */
     public var shell: String?
     /**
-     * How long it may take, in milliseconds; 8,000 when absent.
+     * How long the shell may take, in milliseconds; 8,000 when absent.
      */
-    public var patienceMs: UInt64?
+    public var timeoutMs: UInt64?
     /**
-     * Ask it in any case: an answer that was had before does not count.
+     * Whether to run the shell even if there is a cached result.
      */
-    public var isFresh: Bool
+    public var ignoresCache: Bool
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
-         * The shell, by its full path; the user's own when absent.
+         * The shell's absolute path; the user's login shell when absent.
          */shell: String? = nil,
         /**
-         * How long it may take, in milliseconds; 8,000 when absent.
-         */patienceMs: UInt64? = nil,
+         * How long the shell may take, in milliseconds; 8,000 when absent.
+         */timeoutMs: UInt64? = nil,
         /**
-         * Ask it in any case: an answer that was had before does not count.
-         */isFresh: Bool = false) {
+         * Whether to run the shell even if there is a cached result.
+         */ignoresCache: Bool = false) {
         self.shell = shell
-        self.patienceMs = patienceMs
-        self.isFresh = isFresh
+        self.timeoutMs = timeoutMs
+        self.ignoresCache = ignoresCache
     }
 
 
@@ -11049,15 +10729,15 @@ public struct FfiConverterTypeLoginShellQuery: FfiConverterRustBuffer {
         return
             try LoginShellQuery(
                 shell: FfiConverterOptionString.read(from: &buf),
-                patienceMs: FfiConverterOptionUInt64.read(from: &buf),
-                isFresh: FfiConverterBool.read(from: &buf)
+                timeoutMs: FfiConverterOptionUInt64.read(from: &buf),
+                ignoresCache: FfiConverterBool.read(from: &buf)
         )
     }
 
     public static func write(_ value: LoginShellQuery, into buf: inout [UInt8]) {
         FfiConverterOptionString.write(value.shell, into: &buf)
-        FfiConverterOptionUInt64.write(value.patienceMs, into: &buf)
-        FfiConverterBool.write(value.isFresh, into: &buf)
+        FfiConverterOptionUInt64.write(value.timeoutMs, into: &buf)
+        FfiConverterBool.write(value.ignoresCache, into: &buf)
     }
 }
 
@@ -11078,23 +10758,23 @@ public func FfiConverterTypeLoginShellQuery_lower(_ value: LoginShellQuery) -> R
 
 
 /**
- * How a session ended.
+ * How a managed session ended.
  */
 public struct ManagedEnd: Equatable, Hashable {
     /**
-     * When it was seen, in milliseconds since 1970.
+     * When the end was observed, in milliseconds since 1970.
      */
     public var atMs: UInt64
     /**
-     * Its exit code.
+     * The exit code.
      */
     public var code: Int32?
     /**
-     * The signal that ended it.
+     * The signal that ended the program.
      */
     public var signal: Int32?
     /**
-     * Why.
+     * Why the session ended.
      */
     public var reason: EndReasonKind
 
@@ -11102,16 +10782,16 @@ public struct ManagedEnd: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * When it was seen, in milliseconds since 1970.
+         * When the end was observed, in milliseconds since 1970.
          */atMs: UInt64,
         /**
-         * Its exit code.
+         * The exit code.
          */code: Int32?,
         /**
-         * The signal that ended it.
+         * The signal that ended the program.
          */signal: Int32?,
         /**
-         * Why.
+         * Why the session ended.
          */reason: EndReasonKind) {
         self.atMs = atMs
         self.code = code
@@ -11167,47 +10847,47 @@ public func FfiConverterTypeManagedEnd_lower(_ value: ManagedEnd) -> RustBuffer 
 
 
 /**
- * What is known of one session.
+ * A session in a manager's list.
  */
 public struct ManagedSession: Equatable, Hashable {
     /**
-     * Its name, over restarts of the host.
+     * The session's id, which does not change when the host restarts.
      */
     public var id: String
     /**
-     * What kind it is.
+     * The kind of session.
      */
     public var kind: SessionKind
     /**
-     * The host's word for it.
+     * The host's label for the session.
      */
     public var label: String
     /**
-     * Its working directory.
+     * The working directory.
      */
     public var cwd: String
     /**
-     * When it was made, in milliseconds since 1970.
+     * When the session was created, in milliseconds since 1970.
      */
     public var createdMs: UInt64
     /**
-     * What it is doing.
+     * The session's state.
      */
     public var state: SessionState
     /**
-     * The process id of its program, while it lives.
+     * The process id of the program while it runs.
      */
     public var pid: UInt32?
     /**
-     * The agent's ids for its conversations, oldest first.
+     * The ids of the agent's conversations, oldest first.
      */
     public var conversations: [String]
     /**
-     * How it ended, if it has.
+     * How the session ended, if it has.
      */
     public var end: ManagedEnd?
     /**
-     * Whether it has ended and has a conversation to go on with.
+     * Whether the session has ended and has a conversation to resume.
      */
     public var isResumable: Bool
 
@@ -11215,34 +10895,34 @@ public struct ManagedSession: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Its name, over restarts of the host.
+         * The session's id, which does not change when the host restarts.
          */id: String,
         /**
-         * What kind it is.
+         * The kind of session.
          */kind: SessionKind,
         /**
-         * The host's word for it.
+         * The host's label for the session.
          */label: String,
         /**
-         * Its working directory.
+         * The working directory.
          */cwd: String,
         /**
-         * When it was made, in milliseconds since 1970.
+         * When the session was created, in milliseconds since 1970.
          */createdMs: UInt64,
         /**
-         * What it is doing.
+         * The session's state.
          */state: SessionState,
         /**
-         * The process id of its program, while it lives.
+         * The process id of the program while it runs.
          */pid: UInt32?,
         /**
-         * The agent's ids for its conversations, oldest first.
+         * The ids of the agent's conversations, oldest first.
          */conversations: [String],
         /**
-         * How it ended, if it has.
+         * How the session ended, if it has.
          */end: ManagedEnd?,
         /**
-         * Whether it has ended and has a conversation to go on with.
+         * Whether the session has ended and has a conversation to resume.
          */isResumable: Bool) {
         self.id = id
         self.kind = kind
@@ -11316,53 +10996,53 @@ public func FfiConverterTypeManagedSession_lower(_ value: ManagedSession) -> Rus
 
 
 /**
- * What a session manager is made from.
+ * The configuration of a session manager.
  */
 public struct ManagerConfiguration: Equatable, Hashable {
     /**
-     * Where the list is kept. One host at a time.
+     * The directory of the session list. One process at a time can open it.
      */
-    public var stateFolder: String
+    public var stateDirectory: String
     /**
-     * Most living sessions at once.
+     * The maximum number of running sessions.
      */
     public var maxSessions: UInt64
     /**
-     * Ended sessions that stay in the list.
+     * How many ended sessions stay in the list.
      */
     public var keepEnded: UInt64
     /**
-     * Where the leases of conversations are kept; in the state folder when absent.
+     * The directory of the conversation leases; within the state directory when absent.
      */
-    public var leaseFolder: String?
+    public var leaseDirectory: String?
     /**
-     * The agent's own folder; its usual one when absent.
+     * The agent's configuration directory; the agent's default when absent.
      */
-    public var agentFolder: String?
+    public var agentDirectory: String?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
-         * Where the list is kept. One host at a time.
-         */stateFolder: String,
+         * The directory of the session list. One process at a time can open it.
+         */stateDirectory: String,
         /**
-         * Most living sessions at once.
+         * The maximum number of running sessions.
          */maxSessions: UInt64 = UInt64(64),
         /**
-         * Ended sessions that stay in the list.
+         * How many ended sessions stay in the list.
          */keepEnded: UInt64 = UInt64(200),
         /**
-         * Where the leases of conversations are kept; in the state folder when absent.
-         */leaseFolder: String? = nil,
+         * The directory of the conversation leases; within the state directory when absent.
+         */leaseDirectory: String? = nil,
         /**
-         * The agent's own folder; its usual one when absent.
-         */agentFolder: String? = nil) {
-        self.stateFolder = stateFolder
+         * The agent's configuration directory; the agent's default when absent.
+         */agentDirectory: String? = nil) {
+        self.stateDirectory = stateDirectory
         self.maxSessions = maxSessions
         self.keepEnded = keepEnded
-        self.leaseFolder = leaseFolder
-        self.agentFolder = agentFolder
+        self.leaseDirectory = leaseDirectory
+        self.agentDirectory = agentDirectory
     }
 
 
@@ -11381,20 +11061,20 @@ public struct FfiConverterTypeManagerConfiguration: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ManagerConfiguration {
         return
             try ManagerConfiguration(
-                stateFolder: FfiConverterString.read(from: &buf),
+                stateDirectory: FfiConverterString.read(from: &buf),
                 maxSessions: FfiConverterUInt64.read(from: &buf),
                 keepEnded: FfiConverterUInt64.read(from: &buf),
-                leaseFolder: FfiConverterOptionString.read(from: &buf),
-                agentFolder: FfiConverterOptionString.read(from: &buf)
+                leaseDirectory: FfiConverterOptionString.read(from: &buf),
+                agentDirectory: FfiConverterOptionString.read(from: &buf)
         )
     }
 
     public static func write(_ value: ManagerConfiguration, into buf: inout [UInt8]) {
-        FfiConverterString.write(value.stateFolder, into: &buf)
+        FfiConverterString.write(value.stateDirectory, into: &buf)
         FfiConverterUInt64.write(value.maxSessions, into: &buf)
         FfiConverterUInt64.write(value.keepEnded, into: &buf)
-        FfiConverterOptionString.write(value.leaseFolder, into: &buf)
-        FfiConverterOptionString.write(value.agentFolder, into: &buf)
+        FfiConverterOptionString.write(value.leaseDirectory, into: &buf)
+        FfiConverterOptionString.write(value.agentDirectory, into: &buf)
     }
 }
 
@@ -11415,19 +11095,19 @@ public func FfiConverterTypeManagerConfiguration_lower(_ value: ManagerConfigura
 
 
 /**
- * What all sessions of this process have done since it began.
+ * Totals over all sessions since the process started.
  */
 public struct MetricsView: Equatable, Hashable {
     /**
-     * Terminals that live.
+     * Running terminals.
      */
     public var terminals: UInt64
     /**
-     * Dialogues among them.
+     * Running terminals that are dialogues.
      */
     public var dialogues: UInt64
     /**
-     * Permission requests that wait for an answer.
+     * Open permission requests.
      */
     public var openPermissions: UInt64
     /**
@@ -11435,7 +11115,7 @@ public struct MetricsView: Equatable, Hashable {
      */
     public var started: UInt64
     /**
-     * Terminals that have ended.
+     * Terminals that ended.
      */
     public var ended: UInt64
     /**
@@ -11443,31 +11123,31 @@ public struct MetricsView: Equatable, Hashable {
      */
     public var unexpectedEnds: UInt64
     /**
-     * Dialogues that were started to go on with a conversation.
+     * Dialogues that resumed a conversation.
      */
     public var restarts: UInt64
     /**
-     * Turns of dialogues that have ended.
+     * Turns that ended.
      */
     public var turns: UInt64
     /**
-     * Tokens sent to models.
+     * Input tokens.
      */
     public var inputTokens: UInt64
     /**
-     * Tokens received from models.
+     * Output tokens.
      */
     public var outputTokens: UInt64
     /**
-     * Tokens read from models' caches.
+     * Tokens read from prompt caches.
      */
     public var cacheReadTokens: UInt64
     /**
-     * Tokens written to models' caches.
+     * Tokens written to prompt caches.
      */
     public var cacheCreationTokens: UInt64
     /**
-     * Cost in US dollars, as the agents tell it.
+     * The cost in US dollars, as reported by the agents.
      */
     public var costUsd: Double
     /**
@@ -11479,19 +11159,19 @@ public struct MetricsView: Equatable, Hashable {
      */
     public var errorBytes: UInt64
     /**
-     * Permission requests that were asked.
+     * Permission requests.
      */
     public var permissions: UInt64
     /**
-     * Events that subscribers were too slow for.
+     * Events that were dropped because a subscriber was too slow.
      */
     public var lagged: UInt64
     /**
-     * Times that a watchdog has looked for life.
+     * Probes of the watchdogs.
      */
     public var inquiries: UInt64
     /**
-     * Agents that a watchdog has ended.
+     * Agents that a watchdog terminated.
      */
     public var timeouts: UInt64
 
@@ -11499,43 +11179,43 @@ public struct MetricsView: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Terminals that live.
+         * Running terminals.
          */terminals: UInt64,
         /**
-         * Dialogues among them.
+         * Running terminals that are dialogues.
          */dialogues: UInt64,
         /**
-         * Permission requests that wait for an answer.
+         * Open permission requests.
          */openPermissions: UInt64,
         /**
          * Terminals that were started.
          */started: UInt64,
         /**
-         * Terminals that have ended.
+         * Terminals that ended.
          */ended: UInt64,
         /**
          * Terminals that ended without being asked to.
          */unexpectedEnds: UInt64,
         /**
-         * Dialogues that were started to go on with a conversation.
+         * Dialogues that resumed a conversation.
          */restarts: UInt64,
         /**
-         * Turns of dialogues that have ended.
+         * Turns that ended.
          */turns: UInt64,
         /**
-         * Tokens sent to models.
+         * Input tokens.
          */inputTokens: UInt64,
         /**
-         * Tokens received from models.
+         * Output tokens.
          */outputTokens: UInt64,
         /**
-         * Tokens read from models' caches.
+         * Tokens read from prompt caches.
          */cacheReadTokens: UInt64,
         /**
-         * Tokens written to models' caches.
+         * Tokens written to prompt caches.
          */cacheCreationTokens: UInt64,
         /**
-         * Cost in US dollars, as the agents tell it.
+         * The cost in US dollars, as reported by the agents.
          */costUsd: Double,
         /**
          * Bytes of the agents' output.
@@ -11544,16 +11224,16 @@ public struct MetricsView: Equatable, Hashable {
          * Bytes of the agents' standard error.
          */errorBytes: UInt64,
         /**
-         * Permission requests that were asked.
+         * Permission requests.
          */permissions: UInt64,
         /**
-         * Events that subscribers were too slow for.
+         * Events that were dropped because a subscriber was too slow.
          */lagged: UInt64,
         /**
-         * Times that a watchdog has looked for life.
+         * Probes of the watchdogs.
          */inquiries: UInt64,
         /**
-         * Agents that a watchdog has ended.
+         * Agents that a watchdog terminated.
          */timeouts: UInt64) {
         self.terminals = terminals
         self.dialogues = dialogues
@@ -11654,7 +11334,7 @@ public func FfiConverterTypeMetricsView_lower(_ value: MetricsView) -> RustBuffe
 
 
 /**
- * What one model has used, in tokens.
+ * The token usage of one model.
  */
 public struct ModelUsage: Equatable, Hashable {
     /**
@@ -11662,19 +11342,19 @@ public struct ModelUsage: Equatable, Hashable {
      */
     public var model: String
     /**
-     * Tokens sent.
+     * Input tokens.
      */
     public var inputTokens: UInt64
     /**
-     * Tokens received.
+     * Output tokens.
      */
     public var outputTokens: UInt64
     /**
-     * Tokens read from the cache.
+     * Tokens read from the prompt cache.
      */
     public var cacheReadTokens: UInt64
     /**
-     * Tokens written to the cache.
+     * Tokens written to the prompt cache.
      */
     public var cacheCreationTokens: UInt64
 
@@ -11685,16 +11365,16 @@ public struct ModelUsage: Equatable, Hashable {
          * The model.
          */model: String,
         /**
-         * Tokens sent.
+         * Input tokens.
          */inputTokens: UInt64,
         /**
-         * Tokens received.
+         * Output tokens.
          */outputTokens: UInt64,
         /**
-         * Tokens read from the cache.
+         * Tokens read from the prompt cache.
          */cacheReadTokens: UInt64,
         /**
-         * Tokens written to the cache.
+         * Tokens written to the prompt cache.
          */cacheCreationTokens: UInt64) {
         self.model = model
         self.inputTokens = inputTokens
@@ -11753,51 +11433,51 @@ public func FfiConverterTypeModelUsage_lower(_ value: ModelUsage) -> RustBuffer 
 
 
 /**
- * A permission request and what became of it.
+ * A permission request and its answer.
  */
 public struct PermissionRecord: Equatable, Hashable {
     /**
-     * Names the request; the agent chose it.
+     * The request's id, chosen by the agent.
      */
     public var requestId: String
     /**
-     * The call that it is about.
+     * The id of the tool call that needs permission.
      */
     public var toolUseId: String?
     /**
-     * The tool.
+     * The tool's name.
      */
     public var toolName: String
     /**
-     * The sub-agent that asks; absent on the main thread.
+     * The id of the sub-agent that sent the request; absent on the main thread.
      */
     public var agentId: String?
     /**
-     * What kind of answer is wanted.
+     * The kind of answer that the request expects.
      */
     public var kind: PermissionKind
     /**
-     * The tool's arguments, a JSON object. Empty once the request is closed.
+     * The tool's arguments as a JSON object. Empty once the request is closed.
      */
     public var input: String
     /**
-     * Rules that would make the request needless, a JSON array.
+     * Rules that would make the request unnecessary, a JSON array.
      */
     public var suggestions: String?
     /**
-     * When it was asked, in milliseconds since 1970.
+     * When the request arrived, in milliseconds since 1970.
      */
     public var askedAtMs: UInt64
     /**
-     * What became of it.
+     * The state of the request.
      */
     public var state: RequestState
     /**
-     * Who answered, if he gave a name.
+     * The name of the person or program that answered, if given.
      */
     public var answeredBy: String?
     /**
-     * Whether the answer was yes.
+     * Whether the tool was allowed; absent without an answer.
      */
     public var isAllowed: Bool?
 
@@ -11805,37 +11485,37 @@ public struct PermissionRecord: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Names the request; the agent chose it.
+         * The request's id, chosen by the agent.
          */requestId: String,
         /**
-         * The call that it is about.
+         * The id of the tool call that needs permission.
          */toolUseId: String?,
         /**
-         * The tool.
+         * The tool's name.
          */toolName: String,
         /**
-         * The sub-agent that asks; absent on the main thread.
+         * The id of the sub-agent that sent the request; absent on the main thread.
          */agentId: String?,
         /**
-         * What kind of answer is wanted.
+         * The kind of answer that the request expects.
          */kind: PermissionKind,
         /**
-         * The tool's arguments, a JSON object. Empty once the request is closed.
+         * The tool's arguments as a JSON object. Empty once the request is closed.
          */input: String,
         /**
-         * Rules that would make the request needless, a JSON array.
+         * Rules that would make the request unnecessary, a JSON array.
          */suggestions: String?,
         /**
-         * When it was asked, in milliseconds since 1970.
+         * When the request arrived, in milliseconds since 1970.
          */askedAtMs: UInt64,
         /**
-         * What became of it.
+         * The state of the request.
          */state: RequestState,
         /**
-         * Who answered, if he gave a name.
+         * The name of the person or program that answered, if given.
          */answeredBy: String?,
         /**
-         * Whether the answer was yes.
+         * Whether the tool was allowed; absent without an answer.
          */isAllowed: Bool?) {
         self.requestId = requestId
         self.toolUseId = toolUseId
@@ -11912,27 +11592,27 @@ public func FfiConverterTypePermissionRecord_lower(_ value: PermissionRecord) ->
 
 
 /**
- * A permission request.
+ * A permission request in the transcript.
  */
 public struct PermissionView: Equatable, Hashable {
     /**
-     * Names the request in the host's answer.
+     * The id to answer the request with.
      */
     public var requestId: String
     /**
-     * The call.
+     * The tool call that needs permission.
      */
     public var toolUseId: String?
     /**
-     * The tool.
+     * The tool's name.
      */
     public var toolName: String
     /**
-     * What became of it.
+     * The state of the request.
      */
     public var state: PermissionState
     /**
-     * While it is open, the arguments that the tool would run with, a JSON object.
+     * The tool's arguments as a JSON object; absent once the request is closed.
      */
     public var input: String?
 
@@ -11940,19 +11620,19 @@ public struct PermissionView: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Names the request in the host's answer.
+         * The id to answer the request with.
          */requestId: String,
         /**
-         * The call.
+         * The tool call that needs permission.
          */toolUseId: String?,
         /**
-         * The tool.
+         * The tool's name.
          */toolName: String,
         /**
-         * What became of it.
+         * The state of the request.
          */state: PermissionState,
         /**
-         * While it is open, the arguments that the tool would run with, a JSON object.
+         * The tool's arguments as a JSON object; absent once the request is closed.
          */input: String?) {
         self.requestId = requestId
         self.toolUseId = toolUseId
@@ -12011,27 +11691,27 @@ public func FfiConverterTypePermissionView_lower(_ value: PermissionView) -> Rus
 
 
 /**
- * What the user says.
+ * A prompt.
  */
 public struct Prompt: Equatable, Hashable {
     /**
-     * Its parts, in order.
+     * The parts of the prompt, in order.
      */
     public var parts: [PromptPart]
     /**
-     * Names it; a fresh UUID when absent.
+     * The prompt's UUID; a new one when absent.
      */
     public var uuid: String?
     /**
-     * When the agent should take it up.
+     * When the agent handles the prompt.
      */
     public var priority: Priority?
     /**
-     * Take a leading slash for a text and not for a command.
+     * Whether a leading slash is text and not a command.
      */
     public var isVerbatim: Bool
     /**
-     * Add it to the conversation without an answer.
+     * Whether to add the prompt to the conversation without an answer.
      */
     public var isAppendOnly: Bool
 
@@ -12039,19 +11719,19 @@ public struct Prompt: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Its parts, in order.
+         * The parts of the prompt, in order.
          */parts: [PromptPart],
         /**
-         * Names it; a fresh UUID when absent.
+         * The prompt's UUID; a new one when absent.
          */uuid: String? = nil,
         /**
-         * When the agent should take it up.
+         * When the agent handles the prompt.
          */priority: Priority? = nil,
         /**
-         * Take a leading slash for a text and not for a command.
+         * Whether a leading slash is text and not a command.
          */isVerbatim: Bool = false,
         /**
-         * Add it to the conversation without an answer.
+         * Whether to add the prompt to the conversation without an answer.
          */isAppendOnly: Bool = false) {
         self.parts = parts
         self.uuid = uuid
@@ -12110,23 +11790,23 @@ public func FfiConverterTypePrompt_lower(_ value: Prompt) -> RustBuffer {
 
 
 /**
- * One question to the user.
+ * A question to the user.
  */
 public struct Question: Equatable, Hashable {
     /**
-     * What is asked. Answers name it by this text.
+     * The question's text, which also identifies it in `QuestionAnswer`.
      */
     public var question: String
     /**
-     * The question in a word or two.
+     * A heading of a word or two.
      */
     public var header: String
     /**
-     * What can be chosen; words of one's own are an answer too.
+     * The options. Free text is also a valid answer.
      */
     public var options: [QuestionOption]
     /**
-     * Whether several options can be chosen; their labels are joined by a comma and a space.
+     * Whether several options can be chosen. Their labels are joined by a comma and a space.
      */
     public var isMultiSelect: Bool
 
@@ -12134,16 +11814,16 @@ public struct Question: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * What is asked. Answers name it by this text.
+         * The question's text, which also identifies it in `QuestionAnswer`.
          */question: String,
         /**
-         * The question in a word or two.
+         * A heading of a word or two.
          */header: String,
         /**
-         * What can be chosen; words of one's own are an answer too.
+         * The options. Free text is also a valid answer.
          */options: [QuestionOption],
         /**
-         * Whether several options can be chosen; their labels are joined by a comma and a space.
+         * Whether several options can be chosen. Their labels are joined by a comma and a space.
          */isMultiSelect: Bool) {
         self.question = question
         self.header = header
@@ -12199,7 +11879,7 @@ public func FfiConverterTypeQuestion_lower(_ value: Question) -> RustBuffer {
 
 
 /**
- * The answer to one question.
+ * The answer to a question.
  */
 public struct QuestionAnswer: Equatable, Hashable {
     /**
@@ -12207,7 +11887,7 @@ public struct QuestionAnswer: Equatable, Hashable {
      */
     public var question: String
     /**
-     * What was chosen.
+     * The chosen label, or free text.
      */
     public var answer: String
 
@@ -12218,7 +11898,7 @@ public struct QuestionAnswer: Equatable, Hashable {
          * The question's text.
          */question: String,
         /**
-         * What was chosen.
+         * The chosen label, or free text.
          */answer: String) {
         self.question = question
         self.answer = answer
@@ -12268,15 +11948,15 @@ public func FfiConverterTypeQuestionAnswer_lower(_ value: QuestionAnswer) -> Rus
 
 
 /**
- * One option of a question.
+ * An option of a question.
  */
 public struct QuestionOption: Equatable, Hashable {
     /**
-     * The answer.
+     * The label, which is the answer.
      */
     public var label: String
     /**
-     * What it means.
+     * An explanation of the option.
      */
     public var description: String
 
@@ -12284,10 +11964,10 @@ public struct QuestionOption: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The answer.
+         * The label, which is the answer.
          */label: String,
         /**
-         * What it means.
+         * An explanation of the option.
          */description: String) {
         self.label = label
         self.description = description
@@ -12337,89 +12017,87 @@ public func FfiConverterTypeQuestionOption_lower(_ value: QuestionOption) -> Rus
 
 
 /**
- * A runner, and how to get to it. Holds no connection.
+ * The address of a runner, the credentials for it and how to connect. Opens no connection.
  */
 public struct RunnerConfiguration {
     /**
-     * Where it is: `http://`, `https://` or `unix:`, without a token.
+     * The runner's URL: `http://`, `https://` or `unix:`.
      */
     public var url: String
     /**
-     * What it lets us in for; none is needed for a socket that knows its callers.
+     * The token. Not needed for a Unix socket of the same user.
      */
     public var token: String?
     /**
-     * A file with the token, read anew for each connection; `token` counts before it.
+     * A file that contains the token, read for each connection. Ignored if `token` is set.
      */
     public var tokenFile: String?
     /**
-     * Gives tokens for each connection; it counts before the other two.
+     * Provides a token for each connection. Takes precedence over `token` and `token_file`.
      */
-    public var tokens: TokenProvider?
+    public var tokenProvider: TokenProvider?
     /**
-     * The SHA-256 of each certificate in DER that the runner may show, in hexadecimal digits; when
-     * absent, it needs one for its name from an authority that browsers trust.
+     * The SHA-256 digests, in hexadecimal digits, of the DER certificates to accept; when absent, the
+     * certificate must be valid for the host name and issued by a public authority.
      */
     public var certificates: [String]?
     /**
-     * How we prove who we are, to a runner that lets nobody in without a certificate.
+     * The client certificate, for a runner that requires one.
      */
     public var identity: ClientIdentity?
     /**
-     * Reach another machine without TLS: for networks that are encrypted themselves.
+     * Whether to connect to another machine without TLS, for networks that are encrypted themselves.
      */
-    public var isUnprotected: Bool
+    public var allowClearText: Bool
     /**
-     * How long a lost link is tried for before it is given up, in milliseconds; ten minutes when
-     * absent.
+     * How long to retry after a lost connection, in milliseconds; ten minutes when absent.
      */
-    public var patienceMs: UInt64?
+    public var reconnectTimeoutMs: UInt64?
     /**
-     * Who we are, for people who look at the runner's list.
+     * The name of this client in the runner's list.
      */
-    public var client: String?
+    public var clientName: String?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
-         * Where it is: `http://`, `https://` or `unix:`, without a token.
+         * The runner's URL: `http://`, `https://` or `unix:`.
          */url: String,
         /**
-         * What it lets us in for; none is needed for a socket that knows its callers.
+         * The token. Not needed for a Unix socket of the same user.
          */token: String? = nil,
         /**
-         * A file with the token, read anew for each connection; `token` counts before it.
+         * A file that contains the token, read for each connection. Ignored if `token` is set.
          */tokenFile: String? = nil,
         /**
-         * Gives tokens for each connection; it counts before the other two.
-         */tokens: TokenProvider? = nil,
+         * Provides a token for each connection. Takes precedence over `token` and `token_file`.
+         */tokenProvider: TokenProvider? = nil,
         /**
-         * The SHA-256 of each certificate in DER that the runner may show, in hexadecimal digits; when
-         * absent, it needs one for its name from an authority that browsers trust.
+         * The SHA-256 digests, in hexadecimal digits, of the DER certificates to accept; when absent, the
+         * certificate must be valid for the host name and issued by a public authority.
          */certificates: [String]? = nil,
         /**
-         * How we prove who we are, to a runner that lets nobody in without a certificate.
+         * The client certificate, for a runner that requires one.
          */identity: ClientIdentity? = nil,
         /**
-         * Reach another machine without TLS: for networks that are encrypted themselves.
-         */isUnprotected: Bool = false,
+         * Whether to connect to another machine without TLS, for networks that are encrypted themselves.
+         */allowClearText: Bool = false,
         /**
-         * How long a lost link is tried for before it is given up, in milliseconds; ten minutes when
-         * absent.
-         */patienceMs: UInt64? = nil,
+         * How long to retry after a lost connection, in milliseconds; ten minutes when absent.
+         */reconnectTimeoutMs: UInt64? = nil,
         /**
-         * Who we are, for people who look at the runner's list.
-         */client: String? = nil) {
+         * The name of this client in the runner's list.
+         */clientName: String? = nil) {
         self.url = url
         self.token = token
         self.tokenFile = tokenFile
-        self.tokens = tokens
+        self.tokenProvider = tokenProvider
         self.certificates = certificates
         self.identity = identity
-        self.isUnprotected = isUnprotected
-        self.patienceMs = patienceMs
-        self.client = client
+        self.allowClearText = allowClearText
+        self.reconnectTimeoutMs = reconnectTimeoutMs
+        self.clientName = clientName
     }
 
 
@@ -12441,12 +12119,12 @@ public struct FfiConverterTypeRunnerConfiguration: FfiConverterRustBuffer {
                 url: FfiConverterString.read(from: &buf),
                 token: FfiConverterOptionString.read(from: &buf),
                 tokenFile: FfiConverterOptionString.read(from: &buf),
-                tokens: FfiConverterOptionTypeTokenProvider.read(from: &buf),
+                tokenProvider: FfiConverterOptionTypeTokenProvider.read(from: &buf),
                 certificates: FfiConverterOptionSequenceString.read(from: &buf),
                 identity: FfiConverterOptionTypeClientIdentity.read(from: &buf),
-                isUnprotected: FfiConverterBool.read(from: &buf),
-                patienceMs: FfiConverterOptionUInt64.read(from: &buf),
-                client: FfiConverterOptionString.read(from: &buf)
+                allowClearText: FfiConverterBool.read(from: &buf),
+                reconnectTimeoutMs: FfiConverterOptionUInt64.read(from: &buf),
+                clientName: FfiConverterOptionString.read(from: &buf)
         )
     }
 
@@ -12454,12 +12132,12 @@ public struct FfiConverterTypeRunnerConfiguration: FfiConverterRustBuffer {
         FfiConverterString.write(value.url, into: &buf)
         FfiConverterOptionString.write(value.token, into: &buf)
         FfiConverterOptionString.write(value.tokenFile, into: &buf)
-        FfiConverterOptionTypeTokenProvider.write(value.tokens, into: &buf)
+        FfiConverterOptionTypeTokenProvider.write(value.tokenProvider, into: &buf)
         FfiConverterOptionSequenceString.write(value.certificates, into: &buf)
         FfiConverterOptionTypeClientIdentity.write(value.identity, into: &buf)
-        FfiConverterBool.write(value.isUnprotected, into: &buf)
-        FfiConverterOptionUInt64.write(value.patienceMs, into: &buf)
-        FfiConverterOptionString.write(value.client, into: &buf)
+        FfiConverterBool.write(value.allowClearText, into: &buf)
+        FfiConverterOptionUInt64.write(value.reconnectTimeoutMs, into: &buf)
+        FfiConverterOptionString.write(value.clientName, into: &buf)
     }
 }
 
@@ -12480,64 +12158,63 @@ public func FfiConverterTypeRunnerConfiguration_lower(_ value: RunnerConfigurati
 
 
 /**
- * A session that a runner keeps.
+ * A session at a runner.
  */
 public struct RunnerSession: Equatable, Hashable {
     /**
-     * Its name for programs: what [`Engine::attach`](crate::Engine::attach) and
-     * [`Engine::attach_shell`](crate::Engine::attach_shell) ask for.
+     * The session's id, for `Engine.attach` and `Engine.attachShell`.
      */
     public var id: String
     /**
-     * Its name for people.
+     * The session's display name.
      */
     public var name: String?
     /**
-     * What kind it is.
+     * The kind of session.
      */
     public var kind: SessionKind
     /**
-     * What was started.
+     * The program.
      */
     public var program: String
     /**
-     * Where, if somebody said.
+     * The working directory, if one was set.
      */
     public var cwd: String?
     /**
-     * Whatever a host wants to find it by.
+     * Labels that the host set.
      */
     public var labels: [String: String]
     /**
-     * How far it has come.
+     * The session's state.
      */
     public var state: RunnerSessionState
     /**
-     * The child's process on the runner's machine, while it runs.
+     * The process id on the runner's machine while the program runs.
      */
     public var pid: UInt32?
     /**
-     * When it was started, in milliseconds since 1970.
+     * When the session was started, in milliseconds since 1970.
      */
     public var startedMs: UInt64
     /**
-     * When it ended, in milliseconds since 1970.
+     * When the session ended, in milliseconds since 1970.
      */
     public var endedMs: UInt64?
     /**
-     * Its exit code.
+     * The exit code.
      */
     public var code: Int32?
     /**
-     * The signal that ended it.
+     * The signal that ended the program.
      */
     public var signal: Int32?
     /**
-     * Whether it was killed because memory had run out.
+     * Whether the program was killed for lack of memory.
      */
     public var isOutOfMemory: Bool
     /**
-     * All that the runner says of it, a JSON object.
+     * The runner's complete description of the session, a JSON object.
      */
     public var json: String
 
@@ -12545,47 +12222,46 @@ public struct RunnerSession: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Its name for programs: what [`Engine::attach`](crate::Engine::attach) and
-         * [`Engine::attach_shell`](crate::Engine::attach_shell) ask for.
+         * The session's id, for `Engine.attach` and `Engine.attachShell`.
          */id: String,
         /**
-         * Its name for people.
+         * The session's display name.
          */name: String?,
         /**
-         * What kind it is.
+         * The kind of session.
          */kind: SessionKind,
         /**
-         * What was started.
+         * The program.
          */program: String,
         /**
-         * Where, if somebody said.
+         * The working directory, if one was set.
          */cwd: String?,
         /**
-         * Whatever a host wants to find it by.
+         * Labels that the host set.
          */labels: [String: String],
         /**
-         * How far it has come.
+         * The session's state.
          */state: RunnerSessionState,
         /**
-         * The child's process on the runner's machine, while it runs.
+         * The process id on the runner's machine while the program runs.
          */pid: UInt32?,
         /**
-         * When it was started, in milliseconds since 1970.
+         * When the session was started, in milliseconds since 1970.
          */startedMs: UInt64,
         /**
-         * When it ended, in milliseconds since 1970.
+         * When the session ended, in milliseconds since 1970.
          */endedMs: UInt64?,
         /**
-         * Its exit code.
+         * The exit code.
          */code: Int32?,
         /**
-         * The signal that ended it.
+         * The signal that ended the program.
          */signal: Int32?,
         /**
-         * Whether it was killed because memory had run out.
+         * Whether the program was killed for lack of memory.
          */isOutOfMemory: Bool,
         /**
-         * All that the runner says of it, a JSON object.
+         * The runner's complete description of the session, a JSON object.
          */json: String) {
         self.id = id
         self.name = name
@@ -12671,15 +12347,15 @@ public func FfiConverterTypeRunnerSession_lower(_ value: RunnerSession) -> RustB
 
 
 /**
- * Events in their order.
+ * Consecutive session events.
  */
 public struct SessionEventBatch: Equatable, Hashable {
     /**
-     * The cursor to ask with the next time; it acknowledges these.
+     * The cursor for the next call of `next`, which acknowledges this batch.
      */
     public var cursor: UInt64
     /**
-     * The events.
+     * The events in order.
      */
     public var events: [SessionEvent]
 
@@ -12687,10 +12363,10 @@ public struct SessionEventBatch: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The cursor to ask with the next time; it acknowledges these.
+         * The cursor for the next call of `next`, which acknowledges this batch.
          */cursor: UInt64,
         /**
-         * The events.
+         * The events in order.
          */events: [SessionEvent]) {
         self.cursor = cursor
         self.events = events
@@ -12740,7 +12416,7 @@ public func FfiConverterTypeSessionEventBatch_lower(_ value: SessionEventBatch) 
 
 
 /**
- * A permission request and the session that asks.
+ * A permission request and its session.
  */
 public struct SessionPermission: Equatable, Hashable {
     /**
@@ -12813,11 +12489,11 @@ public func FfiConverterTypeSessionPermission_lower(_ value: SessionPermission) 
  */
 public struct SessionReport: Equatable, Hashable {
     /**
-     * The session.
+     * The session's id.
      */
     public var id: String
     /**
-     * What was killed, and whether anything survived.
+     * What was terminated.
      */
     public var report: TerminationView
 
@@ -12825,10 +12501,10 @@ public struct SessionReport: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The session.
+         * The session's id.
          */id: String,
         /**
-         * What was killed, and whether anything survived.
+         * What was terminated.
          */report: TerminationView) {
         self.id = id
         self.report = report
@@ -12878,19 +12554,19 @@ public func FfiConverterTypeSessionReport_lower(_ value: SessionReport) -> RustB
 
 
 /**
- * The session's conversation, model and mode.
+ * The conversation, model and permission mode of a session.
  */
 public struct SessionView: Equatable, Hashable {
     /**
-     * The agent's session that is in force; `/clear` replaces it.
+     * The id of the agent's current conversation. `/clear` begins a new one.
      */
     public var sessionId: String?
     /**
-     * Every session of the agent, in order.
+     * The ids of all conversations of the session, oldest first.
      */
     public var conversations: [String]
     /**
-     * The model in force.
+     * The current model.
      */
     public var model: String?
     /**
@@ -12910,13 +12586,13 @@ public struct SessionView: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The agent's session that is in force; `/clear` replaces it.
+         * The id of the agent's current conversation. `/clear` begins a new one.
          */sessionId: String?,
         /**
-         * Every session of the agent, in order.
+         * The ids of all conversations of the session, oldest first.
          */conversations: [String],
         /**
-         * The model in force.
+         * The current model.
          */model: String?,
         /**
          * The working directory.
@@ -12987,24 +12663,93 @@ public func FfiConverterTypeSessionView_lower(_ value: SessionView) -> RustBuffe
 
 
 /**
- * What a shell session is made from.
+ * A dialogue session and a stream of all of its events.
+ */
+public struct SessionWithEvents {
+    /**
+     * The session.
+     */
+    public var session: DialogueSession
+    /**
+     * The events since the agent's start.
+     */
+    public var events: DialogueEventStream
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The session.
+         */session: DialogueSession,
+        /**
+         * The events since the agent's start.
+         */events: DialogueEventStream) {
+        self.session = session
+        self.events = events
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension SessionWithEvents: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSessionWithEvents: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SessionWithEvents {
+        return
+            try SessionWithEvents(
+                session: FfiConverterTypeDialogueSession.read(from: &buf),
+                events: FfiConverterTypeDialogueEventStream.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: SessionWithEvents, into buf: inout [UInt8]) {
+        FfiConverterTypeDialogueSession.write(value.session, into: &buf)
+        FfiConverterTypeDialogueEventStream.write(value.events, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSessionWithEvents_lift(_ buf: RustBuffer) throws -> SessionWithEvents {
+    return try FfiConverterTypeSessionWithEvents.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSessionWithEvents_lower(_ value: SessionWithEvents) -> RustBuffer {
+    return FfiConverterTypeSessionWithEvents.lower(value)
+}
+
+
+/**
+ * The configuration of a shell session.
  */
 public struct ShellConfiguration {
     /**
-     * The program's working directory; it must exist.
+     * The program's working directory, which must exist.
      */
     public var cwd: String
     /**
-     * The runner that the program runs at; this machine when absent. At a runner it outlives this
-     * host, and what is said here of directories, environment and shells is about its machine.
+     * The runner to start the program at; a child process of the host when absent. At a runner the
+     * program outlives the host, and paths and variables are those of the runner's machine.
      */
     public var runner: RunnerConfiguration?
     /**
-     * What is run; the user's login shell when absent.
+     * The program; the user's login shell when absent.
      */
     public var program: ShellProgram?
     /**
-     * Changes of the host's environment for the program.
+     * Changes to the inherited environment.
      */
     public var environment: EnvironmentChanges?
     /**
@@ -13012,32 +12757,31 @@ public struct ShellConfiguration {
      */
     public var size: TerminalSize?
     /**
-     * How long the output must be quiet for the session to be idle, in milliseconds.
+     * How long the program must write nothing for the session to be idle, in milliseconds.
      */
     public var idleAfterMs: UInt64
     /**
-     * Longest line that is handed over, in characters.
+     * The maximum length of a line, in characters. Longer ones are split.
      */
     public var maxLine: UInt64
     /**
-     * Lines that are kept for readers.
+     * The maximum number of lines that are kept for readers.
      */
     public var historyLines: UInt64
     /**
-     * Bytes of lines that are kept for readers.
+     * The maximum size of the lines that are kept for readers, in bytes.
      */
     public var historyBytes: UInt64
     /**
-     * How hard the session is ended.
+     * How the program is terminated.
      */
-    public var ladder: EndLadder?
+    public var termination: TerminationPolicy?
     /**
-     * The tightest hold to be used on the session's processes; the tightest that there is when
-     * absent.
+     * The strongest process containment to use; the strongest that is available when absent.
      */
     public var containment: ContainmentLevel?
     /**
-     * A program that ends the session's processes if the host is killed: `bowline`, as a path. The
+     * The path of `bowline`, run as a guard that terminates the program if the host is killed; the
      * engine's when absent.
      */
     public var `guard`: String?
@@ -13046,42 +12790,41 @@ public struct ShellConfiguration {
     // declare one manually.
     public init(
         /**
-         * The program's working directory; it must exist.
+         * The program's working directory, which must exist.
          */cwd: String,
         /**
-         * The runner that the program runs at; this machine when absent. At a runner it outlives this
-         * host, and what is said here of directories, environment and shells is about its machine.
+         * The runner to start the program at; a child process of the host when absent. At a runner the
+         * program outlives the host, and paths and variables are those of the runner's machine.
          */runner: RunnerConfiguration? = nil,
         /**
-         * What is run; the user's login shell when absent.
+         * The program; the user's login shell when absent.
          */program: ShellProgram? = nil,
         /**
-         * Changes of the host's environment for the program.
+         * Changes to the inherited environment.
          */environment: EnvironmentChanges? = nil,
         /**
          * The terminal's size; 24 rows of 80 columns when absent.
          */size: TerminalSize? = nil,
         /**
-         * How long the output must be quiet for the session to be idle, in milliseconds.
+         * How long the program must write nothing for the session to be idle, in milliseconds.
          */idleAfterMs: UInt64 = UInt64(1000),
         /**
-         * Longest line that is handed over, in characters.
+         * The maximum length of a line, in characters. Longer ones are split.
          */maxLine: UInt64 = UInt64(65536),
         /**
-         * Lines that are kept for readers.
+         * The maximum number of lines that are kept for readers.
          */historyLines: UInt64 = UInt64(1000),
         /**
-         * Bytes of lines that are kept for readers.
+         * The maximum size of the lines that are kept for readers, in bytes.
          */historyBytes: UInt64 = UInt64(262144),
         /**
-         * How hard the session is ended.
-         */ladder: EndLadder? = nil,
+         * How the program is terminated.
+         */termination: TerminationPolicy? = nil,
         /**
-         * The tightest hold to be used on the session's processes; the tightest that there is when
-         * absent.
+         * The strongest process containment to use; the strongest that is available when absent.
          */containment: ContainmentLevel? = nil,
         /**
-         * A program that ends the session's processes if the host is killed: `bowline`, as a path. The
+         * The path of `bowline`, run as a guard that terminates the program if the host is killed; the
          * engine's when absent.
          */`guard`: String? = nil) {
         self.cwd = cwd
@@ -13093,7 +12836,7 @@ public struct ShellConfiguration {
         self.maxLine = maxLine
         self.historyLines = historyLines
         self.historyBytes = historyBytes
-        self.ladder = ladder
+        self.termination = termination
         self.containment = containment
         self.`guard` = `guard`
     }
@@ -13123,7 +12866,7 @@ public struct FfiConverterTypeShellConfiguration: FfiConverterRustBuffer {
                 maxLine: FfiConverterUInt64.read(from: &buf),
                 historyLines: FfiConverterUInt64.read(from: &buf),
                 historyBytes: FfiConverterUInt64.read(from: &buf),
-                ladder: FfiConverterOptionTypeEndLadder.read(from: &buf),
+                termination: FfiConverterOptionTypeTerminationPolicy.read(from: &buf),
                 containment: FfiConverterOptionTypeContainmentLevel.read(from: &buf),
                 guard: FfiConverterOptionString.read(from: &buf)
         )
@@ -13139,7 +12882,7 @@ public struct FfiConverterTypeShellConfiguration: FfiConverterRustBuffer {
         FfiConverterUInt64.write(value.maxLine, into: &buf)
         FfiConverterUInt64.write(value.historyLines, into: &buf)
         FfiConverterUInt64.write(value.historyBytes, into: &buf)
-        FfiConverterOptionTypeEndLadder.write(value.ladder, into: &buf)
+        FfiConverterOptionTypeTerminationPolicy.write(value.termination, into: &buf)
         FfiConverterOptionTypeContainmentLevel.write(value.containment, into: &buf)
         FfiConverterOptionString.write(value.`guard`, into: &buf)
     }
@@ -13162,29 +12905,29 @@ public func FfiConverterTypeShellConfiguration_lower(_ value: ShellConfiguration
 
 
 /**
- * What became of the sessions of a host that shut down.
+ * The result of a shutdown.
  */
 public struct ShutdownReport: Equatable, Hashable {
     /**
-     * Each session that was alive.
+     * The sessions that were running.
      */
     public var sessions: [SessionReport]
     /**
-     * Why the list on disk does not say so, if it does not.
+     * Why the list could not be written to disk, if so.
      */
-    public var listFailed: String?
+    public var listError: String?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
-         * Each session that was alive.
+         * The sessions that were running.
          */sessions: [SessionReport],
         /**
-         * Why the list on disk does not say so, if it does not.
-         */listFailed: String?) {
+         * Why the list could not be written to disk, if so.
+         */listError: String?) {
         self.sessions = sessions
-        self.listFailed = listFailed
+        self.listError = listError
     }
 
 
@@ -13204,13 +12947,13 @@ public struct FfiConverterTypeShutdownReport: FfiConverterRustBuffer {
         return
             try ShutdownReport(
                 sessions: FfiConverterSequenceTypeSessionReport.read(from: &buf),
-                listFailed: FfiConverterOptionString.read(from: &buf)
+                listError: FfiConverterOptionString.read(from: &buf)
         )
     }
 
     public static func write(_ value: ShutdownReport, into buf: inout [UInt8]) {
         FfiConverterSequenceTypeSessionReport.write(value.sessions, into: &buf)
-        FfiConverterOptionString.write(value.listFailed, into: &buf)
+        FfiConverterOptionString.write(value.listError, into: &buf)
     }
 }
 
@@ -13231,29 +12974,31 @@ public func FfiConverterTypeShutdownReport_lower(_ value: ShutdownReport) -> Rus
 
 
 /**
- * How long a phase may be silent.
+ * How long an agent may be silent in one phase.
  */
 public struct SilenceLimit: Equatable, Hashable {
     /**
-     * Then an inquiry begins, in milliseconds.
+     * Silence in milliseconds after which the agent is probed.
      */
     public var silenceMs: UInt64
     /**
-     * Then the agent is killed although its processes live, in milliseconds; absent, never.
+     * Silence in milliseconds after which the agent is killed even if its processes are active;
+     * absent for no limit.
      */
-    public var atMostMs: UInt64?
+    public var maxSilenceMs: UInt64?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
-         * Then an inquiry begins, in milliseconds.
+         * Silence in milliseconds after which the agent is probed.
          */silenceMs: UInt64,
         /**
-         * Then the agent is killed although its processes live, in milliseconds; absent, never.
-         */atMostMs: UInt64? = nil) {
+         * Silence in milliseconds after which the agent is killed even if its processes are active;
+         * absent for no limit.
+         */maxSilenceMs: UInt64? = nil) {
         self.silenceMs = silenceMs
-        self.atMostMs = atMostMs
+        self.maxSilenceMs = maxSilenceMs
     }
 
 
@@ -13273,13 +13018,13 @@ public struct FfiConverterTypeSilenceLimit: FfiConverterRustBuffer {
         return
             try SilenceLimit(
                 silenceMs: FfiConverterUInt64.read(from: &buf),
-                atMostMs: FfiConverterOptionUInt64.read(from: &buf)
+                maxSilenceMs: FfiConverterOptionUInt64.read(from: &buf)
         )
     }
 
     public static func write(_ value: SilenceLimit, into buf: inout [UInt8]) {
         FfiConverterUInt64.write(value.silenceMs, into: &buf)
-        FfiConverterOptionUInt64.write(value.atMostMs, into: &buf)
+        FfiConverterOptionUInt64.write(value.maxSilenceMs, into: &buf)
     }
 }
 
@@ -13300,31 +13045,31 @@ public func FfiConverterTypeSilenceLimit_lower(_ value: SilenceLimit) -> RustBuf
 
 
 /**
- * A silence that was too long, with the evidence.
+ * A silence of the agent, with the evidence that the watchdog collected.
  */
 public struct SilenceView: Equatable, Hashable {
     /**
-     * What the session is busy with.
+     * The phase that the session is in.
      */
     public var phase: WorkPhase
     /**
-     * How long nothing was heard, in milliseconds.
+     * The duration of the silence, in milliseconds.
      */
     public var silentMs: UInt64
     /**
-     * Processes that are alive; absent where it is not known.
+     * The number of running processes; absent if unknown.
      */
     public var processes: UInt64?
     /**
-     * Time on a processor during the inquiry, in milliseconds; absent where it is not known.
+     * The CPU time used during the probe, in milliseconds; absent if unknown.
      */
     public var cpuMs: UInt64?
     /**
-     * The tools that are open, by name.
+     * The names of the open tools.
      */
     public var openTools: [String]
     /**
-     * All of it in words.
+     * A description of the above.
      */
     public var text: String
 
@@ -13332,22 +13077,22 @@ public struct SilenceView: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * What the session is busy with.
+         * The phase that the session is in.
          */phase: WorkPhase,
         /**
-         * How long nothing was heard, in milliseconds.
+         * The duration of the silence, in milliseconds.
          */silentMs: UInt64,
         /**
-         * Processes that are alive; absent where it is not known.
+         * The number of running processes; absent if unknown.
          */processes: UInt64?,
         /**
-         * Time on a processor during the inquiry, in milliseconds; absent where it is not known.
+         * The CPU time used during the probe, in milliseconds; absent if unknown.
          */cpuMs: UInt64?,
         /**
-         * The tools that are open, by name.
+         * The names of the open tools.
          */openTools: [String],
         /**
-         * All of it in words.
+         * A description of the above.
          */text: String) {
         self.phase = phase
         self.silentMs = silentMs
@@ -13409,37 +13154,37 @@ public func FfiConverterTypeSilenceView_lower(_ value: SilenceView) -> RustBuffe
 
 
 /**
- * Some entries of one thread with their blocks and tool calls.
+ * Consecutive entries with their blocks and tool calls.
  */
 public struct SnapshotPage: Equatable, Hashable {
     /**
-     * The entries in order, each followed by its blocks and the calls that these name.
+     * The changes that add the entries, in order, each followed by its blocks and their tool calls.
      */
     public var changes: [Change]
     /**
-     * Whether there are older entries.
+     * Whether there are earlier entries.
      */
     public var hasOlder: Bool
     /**
-     * The oldest entry of the page, to ask for what is before it.
+     * The number of the page's first entry, to read the page before it.
      */
-    public var first: UInt32?
+    public var firstEntry: UInt32?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
-         * The entries in order, each followed by its blocks and the calls that these name.
+         * The changes that add the entries, in order, each followed by its blocks and their tool calls.
          */changes: [Change],
         /**
-         * Whether there are older entries.
+         * Whether there are earlier entries.
          */hasOlder: Bool,
         /**
-         * The oldest entry of the page, to ask for what is before it.
-         */first: UInt32?) {
+         * The number of the page's first entry, to read the page before it.
+         */firstEntry: UInt32?) {
         self.changes = changes
         self.hasOlder = hasOlder
-        self.first = first
+        self.firstEntry = firstEntry
     }
 
 
@@ -13460,14 +13205,14 @@ public struct FfiConverterTypeSnapshotPage: FfiConverterRustBuffer {
             try SnapshotPage(
                 changes: FfiConverterSequenceTypeChange.read(from: &buf),
                 hasOlder: FfiConverterBool.read(from: &buf),
-                first: FfiConverterOptionUInt32.read(from: &buf)
+                firstEntry: FfiConverterOptionUInt32.read(from: &buf)
         )
     }
 
     public static func write(_ value: SnapshotPage, into buf: inout [UInt8]) {
         FfiConverterSequenceTypeChange.write(value.changes, into: &buf)
         FfiConverterBool.write(value.hasOlder, into: &buf)
-        FfiConverterOptionUInt32.write(value.first, into: &buf)
+        FfiConverterOptionUInt32.write(value.firstEntry, into: &buf)
     }
 }
 
@@ -13488,15 +13233,15 @@ public func FfiConverterTypeSnapshotPage_lower(_ value: SnapshotPage) -> RustBuf
 
 
 /**
- * What was counted.
+ * Counts of the agent's output.
  */
 public struct StatsView: Equatable, Hashable {
     /**
-     * Bytes of the lines, each with its LF.
+     * Bytes of all lines including their line feeds.
      */
     public var bytes: UInt64
     /**
-     * Lines, the blank ones left out.
+     * Lines that are not blank.
      */
     public var lines: UInt64
     /**
@@ -13504,15 +13249,15 @@ public struct StatsView: Equatable, Hashable {
      */
     public var events: UInt64
     /**
-     * Events that came before.
+     * Events that were received before.
      */
     public var duplicates: UInt64
     /**
-     * Lines that are not events.
+     * Lines that could not be parsed.
      */
     public var parseErrors: UInt64
     /**
-     * Lines of a type that this version does not know.
+     * Lines of types that this version does not know.
      */
     public var unknown: [UnknownCount]
     /**
@@ -13524,22 +13269,22 @@ public struct StatsView: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Bytes of the lines, each with its LF.
+         * Bytes of all lines including their line feeds.
          */bytes: UInt64,
         /**
-         * Lines, the blank ones left out.
+         * Lines that are not blank.
          */lines: UInt64,
         /**
          * Lines that are events.
          */events: UInt64,
         /**
-         * Events that came before.
+         * Events that were received before.
          */duplicates: UInt64,
         /**
-         * Lines that are not events.
+         * Lines that could not be parsed.
          */parseErrors: UInt64,
         /**
-         * Lines of a type that this version does not know.
+         * Lines of types that this version does not know.
          */unknown: [UnknownCount],
         /**
          * Whether the input ended inside a line.
@@ -13607,19 +13352,19 @@ public func FfiConverterTypeStatsView_lower(_ value: StatsView) -> RustBuffer {
 
 
 /**
- * What an agent wrote to standard error.
+ * The standard error output of an agent.
  */
 public struct StderrView: Equatable, Hashable {
     /**
-     * The text; where bytes are missing, a line says how many.
+     * The text. A line in it gives the number of bytes that were dropped at that point.
      */
     public var text: String
     /**
-     * Bytes that the agent wrote.
+     * The number of bytes that the agent wrote.
      */
     public var written: UInt64
     /**
-     * Bytes of these that were not kept.
+     * How many of them were dropped.
      */
     public var dropped: UInt64
 
@@ -13627,13 +13372,13 @@ public struct StderrView: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The text; where bytes are missing, a line says how many.
+         * The text. A line in it gives the number of bytes that were dropped at that point.
          */text: String,
         /**
-         * Bytes that the agent wrote.
+         * The number of bytes that the agent wrote.
          */written: UInt64,
         /**
-         * Bytes of these that were not kept.
+         * How many of them were dropped.
          */dropped: UInt64) {
         self.text = text
         self.written = written
@@ -13686,15 +13431,15 @@ public func FfiConverterTypeStderrView_lower(_ value: StderrView) -> RustBuffer 
 
 
 /**
- * A sub-agent; what it says comes as entries of its thread.
+ * A sub-agent. Its messages are entries of its own thread.
  */
 public struct SubagentView: Equatable, Hashable {
     /**
-     * Its id, the `task_id` of its task.
+     * The sub-agent's id, which is the `task_id` of its task.
      */
     public var agentId: String?
     /**
-     * Its kind, such as `general-purpose`.
+     * The sub-agent's type, such as `general-purpose`.
      */
     public var agentType: String?
 
@@ -13702,10 +13447,10 @@ public struct SubagentView: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Its id, the `task_id` of its task.
+         * The sub-agent's id, which is the `task_id` of its task.
          */agentId: String?,
         /**
-         * Its kind, such as `general-purpose`.
+         * The sub-agent's type, such as `general-purpose`.
          */agentType: String?) {
         self.agentId = agentId
         self.agentType = agentType
@@ -13755,37 +13500,37 @@ public func FfiConverterTypeSubagentView_lower(_ value: SubagentView) -> RustBuf
 
 
 /**
- * What became of a prompt that was typed.
+ * The result of submitting a prompt.
  */
 public struct Submission: Equatable, Hashable {
     /**
-     * What became of it.
+     * Whether the prompt was submitted.
      */
     public var outcome: SubmissionOutcome
     /**
-     * Characters that were left out, marks of a paste among them.
+     * The number of control characters and paste markers that were removed from the prompt.
      */
-    public var leftOut: UInt64
+    public var removed: UInt64
     /**
-     * Bytes that were typed.
+     * The number of bytes that were typed.
      */
-    public var typed: UInt64
+    public var typedBytes: UInt64
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
-         * What became of it.
+         * Whether the prompt was submitted.
          */outcome: SubmissionOutcome,
         /**
-         * Characters that were left out, marks of a paste among them.
-         */leftOut: UInt64,
+         * The number of control characters and paste markers that were removed from the prompt.
+         */removed: UInt64,
         /**
-         * Bytes that were typed.
-         */typed: UInt64) {
+         * The number of bytes that were typed.
+         */typedBytes: UInt64) {
         self.outcome = outcome
-        self.leftOut = leftOut
-        self.typed = typed
+        self.removed = removed
+        self.typedBytes = typedBytes
     }
 
 
@@ -13805,15 +13550,15 @@ public struct FfiConverterTypeSubmission: FfiConverterRustBuffer {
         return
             try Submission(
                 outcome: FfiConverterTypeSubmissionOutcome.read(from: &buf),
-                leftOut: FfiConverterUInt64.read(from: &buf),
-                typed: FfiConverterUInt64.read(from: &buf)
+                removed: FfiConverterUInt64.read(from: &buf),
+                typedBytes: FfiConverterUInt64.read(from: &buf)
         )
     }
 
     public static func write(_ value: Submission, into buf: inout [UInt8]) {
         FfiConverterTypeSubmissionOutcome.write(value.outcome, into: &buf)
-        FfiConverterUInt64.write(value.leftOut, into: &buf)
-        FfiConverterUInt64.write(value.typed, into: &buf)
+        FfiConverterUInt64.write(value.removed, into: &buf)
+        FfiConverterUInt64.write(value.typedBytes, into: &buf)
     }
 }
 
@@ -13834,27 +13579,27 @@ public func FfiConverterTypeSubmission_lower(_ value: Submission) -> RustBuffer 
 
 
 /**
- * How a prompt is submitted to a program on a terminal.
+ * How a prompt is typed into a program on a terminal.
  */
 public struct SubmitOptions: Equatable, Hashable {
     /**
-     * Refuse a prompt with control characters instead of leaving them out.
+     * Whether to refuse a prompt with control characters instead of removing them.
      */
     public var refuseControls: Bool
     /**
-     * How long the program may take to ask for bracketed paste, in milliseconds.
+     * How long the program may take to enable bracketed paste, in milliseconds.
      */
     public var readyWithinMs: UInt64
     /**
-     * How long the output must be quiet between the text and the Enter, in milliseconds.
+     * How long the output must be unchanged between the text and Enter, in milliseconds.
      */
     public var settleMs: UInt64
     /**
-     * How long the program may go without reading, in milliseconds.
+     * How long the program may go without reading its input, in milliseconds.
      */
     public var readWithinMs: UInt64
     /**
-     * How long to look for evidence that the Enter was read, in milliseconds.
+     * How long to wait for evidence that Enter was read, in milliseconds.
      */
     public var verifyWithinMs: UInt64
 
@@ -13862,19 +13607,19 @@ public struct SubmitOptions: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Refuse a prompt with control characters instead of leaving them out.
+         * Whether to refuse a prompt with control characters instead of removing them.
          */refuseControls: Bool = false,
         /**
-         * How long the program may take to ask for bracketed paste, in milliseconds.
+         * How long the program may take to enable bracketed paste, in milliseconds.
          */readyWithinMs: UInt64 = UInt64(5000),
         /**
-         * How long the output must be quiet between the text and the Enter, in milliseconds.
+         * How long the output must be unchanged between the text and Enter, in milliseconds.
          */settleMs: UInt64 = UInt64(150),
         /**
-         * How long the program may go without reading, in milliseconds.
+         * How long the program may go without reading its input, in milliseconds.
          */readWithinMs: UInt64 = UInt64(10000),
         /**
-         * How long to look for evidence that the Enter was read, in milliseconds.
+         * How long to wait for evidence that Enter was read, in milliseconds.
          */verifyWithinMs: UInt64 = UInt64(2000)) {
         self.refuseControls = refuseControls
         self.readyWithinMs = readyWithinMs
@@ -13933,27 +13678,27 @@ public func FfiConverterTypeSubmitOptions_lower(_ value: SubmitOptions) -> RustB
 
 
 /**
- * Background work that the agent announced.
+ * A background task of the agent.
  */
 public struct TaskView: Equatable, Hashable {
     /**
-     * Its `task_id`.
+     * The task's `task_id`.
      */
     public var id: String
     /**
-     * Its type: `local_bash`, `local_agent`, …
+     * The task's type, such as `local_bash` or `local_agent`.
      */
     public var kind: String?
     /**
-     * What became of it.
+     * The state of the task.
      */
     public var state: TaskState
     /**
-     * What it is for.
+     * The task's description.
      */
     public var description: String
     /**
-     * The call that started it.
+     * The tool call that started the task.
      */
     public var toolUseId: String?
 
@@ -13961,19 +13706,19 @@ public struct TaskView: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Its `task_id`.
+         * The task's `task_id`.
          */id: String,
         /**
-         * Its type: `local_bash`, `local_agent`, …
+         * The task's type, such as `local_bash` or `local_agent`.
          */kind: String?,
         /**
-         * What became of it.
+         * The state of the task.
          */state: TaskState,
         /**
-         * What it is for.
+         * The task's description.
          */description: String,
         /**
-         * The call that started it.
+         * The tool call that started the task.
          */toolUseId: String?) {
         self.id = id
         self.kind = kind
@@ -14032,32 +13777,31 @@ public func FfiConverterTypeTaskView_lower(_ value: TaskView) -> RustBuffer {
 
 
 /**
- * A terminal that lives.
+ * A running terminal of this process.
  */
 public struct TerminalEntry: Equatable, Hashable {
     /**
-     * Names it, in every list and every event.
+     * The terminal's id. For a dialogue this is the session's id.
      */
     public var id: String
     /**
-     * What it is for: `agent-dialogue`, `shell` or `executor`.
+     * The terminal's purpose: `agent-dialogue`, `shell` or `executor`.
      */
     public var tag: String
     /**
-     * The child's process id on its own machine.
+     * The process id on the machine that the process runs on.
      */
     public var pid: UInt32?
     /**
-     * How tightly its processes are held: `group`, `subreaper` or `cgroup`; absent for a terminal of
-     * the host's own.
+     * The process containment: `group`, `subreaper` or `cgroup`; absent for a terminal of the host.
      */
     public var containment: String?
     /**
-     * When it was started, in milliseconds since 1970.
+     * When the terminal was started, in milliseconds since 1970.
      */
     public var startedMs: UInt64
     /**
-     * How the link to the child's machine stands.
+     * The connection to the machine that the process runs on.
      */
     public var connection: ConnectionView
 
@@ -14065,23 +13809,22 @@ public struct TerminalEntry: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Names it, in every list and every event.
+         * The terminal's id. For a dialogue this is the session's id.
          */id: String,
         /**
-         * What it is for: `agent-dialogue`, `shell` or `executor`.
+         * The terminal's purpose: `agent-dialogue`, `shell` or `executor`.
          */tag: String,
         /**
-         * The child's process id on its own machine.
+         * The process id on the machine that the process runs on.
          */pid: UInt32?,
         /**
-         * How tightly its processes are held: `group`, `subreaper` or `cgroup`; absent for a terminal of
-         * the host's own.
+         * The process containment: `group`, `subreaper` or `cgroup`; absent for a terminal of the host.
          */containment: String?,
         /**
-         * When it was started, in milliseconds since 1970.
+         * When the terminal was started, in milliseconds since 1970.
          */startedMs: UInt64,
         /**
-         * How the link to the child's machine stands.
+         * The connection to the machine that the process runs on.
          */connection: ConnectionView) {
         self.id = id
         self.tag = tag
@@ -14143,19 +13886,19 @@ public func FfiConverterTypeTerminalEntry_lower(_ value: TerminalEntry) -> RustB
 
 
 /**
- * What a command wrote, and how its process ended.
+ * The output and exit code of a command in a terminal.
  */
 public struct TerminalOutput: Equatable, Hashable {
     /**
-     * What the terminal showed.
+     * The terminal's output.
      */
     public var stdout: String
     /**
-     * What was written apart from it.
+     * Output that the terminal kept apart.
      */
     public var stderr: String
     /**
-     * The exit code, if the terminal knows it.
+     * The exit code, if known.
      */
     public var exitCode: Int32?
 
@@ -14163,13 +13906,13 @@ public struct TerminalOutput: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * What the terminal showed.
+         * The terminal's output.
          */stdout: String = "",
         /**
-         * What was written apart from it.
+         * Output that the terminal kept apart.
          */stderr: String = "",
         /**
-         * The exit code, if the terminal knows it.
+         * The exit code, if known.
          */exitCode: Int32? = nil) {
         self.stdout = stdout
         self.stderr = stderr
@@ -14222,15 +13965,15 @@ public func FfiConverterTypeTerminalOutput_lower(_ value: TerminalOutput) -> Rus
 
 
 /**
- * A terminal's size, in characters.
+ * The size of a terminal, in characters.
  */
 public struct TerminalSize: Equatable, Hashable {
     /**
-     * Rows of text.
+     * The number of rows.
      */
     public var rows: UInt16
     /**
-     * Columns of text.
+     * The number of columns.
      */
     public var columns: UInt16
 
@@ -14238,10 +13981,10 @@ public struct TerminalSize: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Rows of text.
+         * The number of rows.
          */rows: UInt16 = UInt16(24),
         /**
-         * Columns of text.
+         * The number of columns.
          */columns: UInt16 = UInt16(80)) {
         self.rows = rows
         self.columns = columns
@@ -14291,45 +14034,136 @@ public func FfiConverterTypeTerminalSize_lower(_ value: TerminalSize) -> RustBuf
 
 
 /**
- * What was killed, and whether anything survived.
+ * How a process and its descendants are terminated: end of input, SIGINT, SIGTERM, SIGKILL.
+ *
+ * Each step waits for its grace period, in milliseconds, before the next one. A step of 0 is skipped.
  */
-public struct TerminationView: Equatable, Hashable {
+public struct TerminationPolicy: Equatable, Hashable {
     /**
-     * Processes that were killed.
+     * The time after the end of input.
      */
-    public var killed: [UInt32]
+    public var eofGraceMs: UInt64
     /**
-     * Processes that were still there in the end.
+     * The time after SIGINT; absent to send no SIGINT.
      */
-    public var survivors: [UInt32]
+    public var interruptGraceMs: UInt64?
     /**
-     * How tightly the processes were held: `group`, `subreaper` or `cgroup`.
+     * The time after SIGTERM.
      */
-    public var level: String
+    public var termGraceMs: UInt64
     /**
-     * How long it took, in milliseconds.
+     * How long SIGKILL is repeated until no process is left.
      */
-    public var tookMs: UInt64
+    public var killTimeoutMs: UInt64
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
-         * Processes that were killed.
+         * The time after the end of input.
+         */eofGraceMs: UInt64 = UInt64(2000),
+        /**
+         * The time after SIGINT; absent to send no SIGINT.
+         */interruptGraceMs: UInt64? = nil,
+        /**
+         * The time after SIGTERM.
+         */termGraceMs: UInt64 = UInt64(2000),
+        /**
+         * How long SIGKILL is repeated until no process is left.
+         */killTimeoutMs: UInt64 = UInt64(2000)) {
+        self.eofGraceMs = eofGraceMs
+        self.interruptGraceMs = interruptGraceMs
+        self.termGraceMs = termGraceMs
+        self.killTimeoutMs = killTimeoutMs
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension TerminationPolicy: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTerminationPolicy: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TerminationPolicy {
+        return
+            try TerminationPolicy(
+                eofGraceMs: FfiConverterUInt64.read(from: &buf),
+                interruptGraceMs: FfiConverterOptionUInt64.read(from: &buf),
+                termGraceMs: FfiConverterUInt64.read(from: &buf),
+                killTimeoutMs: FfiConverterUInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: TerminationPolicy, into buf: inout [UInt8]) {
+        FfiConverterUInt64.write(value.eofGraceMs, into: &buf)
+        FfiConverterOptionUInt64.write(value.interruptGraceMs, into: &buf)
+        FfiConverterUInt64.write(value.termGraceMs, into: &buf)
+        FfiConverterUInt64.write(value.killTimeoutMs, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTerminationPolicy_lift(_ buf: RustBuffer) throws -> TerminationPolicy {
+    return try FfiConverterTypeTerminationPolicy.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTerminationPolicy_lower(_ value: TerminationPolicy) -> RustBuffer {
+    return FfiConverterTypeTerminationPolicy.lower(value)
+}
+
+
+/**
+ * The result of terminating a process and its descendants.
+ */
+public struct TerminationView: Equatable, Hashable {
+    /**
+     * The ids of the processes that were killed.
+     */
+    public var killed: [UInt32]
+    /**
+     * The ids of the processes that could not be killed.
+     */
+    public var survivors: [UInt32]
+    /**
+     * The process containment: `group`, `subreaper` or `cgroup`.
+     */
+    public var level: String
+    /**
+     * How long the termination took, in milliseconds.
+     */
+    public var durationMs: UInt64
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The ids of the processes that were killed.
          */killed: [UInt32],
         /**
-         * Processes that were still there in the end.
+         * The ids of the processes that could not be killed.
          */survivors: [UInt32],
         /**
-         * How tightly the processes were held: `group`, `subreaper` or `cgroup`.
+         * The process containment: `group`, `subreaper` or `cgroup`.
          */level: String,
         /**
-         * How long it took, in milliseconds.
-         */tookMs: UInt64) {
+         * How long the termination took, in milliseconds.
+         */durationMs: UInt64) {
         self.killed = killed
         self.survivors = survivors
         self.level = level
-        self.tookMs = tookMs
+        self.durationMs = durationMs
     }
 
 
@@ -14351,7 +14185,7 @@ public struct FfiConverterTypeTerminationView: FfiConverterRustBuffer {
                 killed: FfiConverterSequenceUInt32.read(from: &buf),
                 survivors: FfiConverterSequenceUInt32.read(from: &buf),
                 level: FfiConverterString.read(from: &buf),
-                tookMs: FfiConverterUInt64.read(from: &buf)
+                durationMs: FfiConverterUInt64.read(from: &buf)
         )
     }
 
@@ -14359,7 +14193,7 @@ public struct FfiConverterTypeTerminationView: FfiConverterRustBuffer {
         FfiConverterSequenceUInt32.write(value.killed, into: &buf)
         FfiConverterSequenceUInt32.write(value.survivors, into: &buf)
         FfiConverterString.write(value.level, into: &buf)
-        FfiConverterUInt64.write(value.tookMs, into: &buf)
+        FfiConverterUInt64.write(value.durationMs, into: &buf)
     }
 }
 
@@ -14380,43 +14214,43 @@ public func FfiConverterTypeTerminationView_lower(_ value: TerminationView) -> R
 
 
 /**
- * How a terminal ended.
+ * How a terminal of this process ended.
  */
 public struct TombstoneEntry: Equatable, Hashable {
     /**
-     * Its name.
+     * The terminal's id.
      */
     public var id: String
     /**
-     * What it was for.
+     * The terminal's purpose.
      */
     public var tag: String
     /**
-     * The child's process id on its own machine; it may name another process by now.
+     * The process id, which the system may have reused since.
      */
     public var pid: UInt32?
     /**
-     * When it was started, in milliseconds since 1970.
+     * When the terminal was started, in milliseconds since 1970.
      */
     public var startedMs: UInt64
     /**
-     * When it ended, in milliseconds since 1970.
+     * When the terminal ended, in milliseconds since 1970.
      */
     public var endedMs: UInt64
     /**
-     * The child's exit code.
+     * The exit code.
      */
     public var code: Int32?
     /**
-     * The signal that ended it.
+     * The signal that ended the process.
      */
     public var signal: Int32?
     /**
-     * Whether the host had asked for it.
+     * Whether the host ended the terminal.
      */
     public var isExpected: Bool
     /**
-     * The end in words.
+     * A description of the end.
      */
     public var reason: String
 
@@ -14424,31 +14258,31 @@ public struct TombstoneEntry: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Its name.
+         * The terminal's id.
          */id: String,
         /**
-         * What it was for.
+         * The terminal's purpose.
          */tag: String,
         /**
-         * The child's process id on its own machine; it may name another process by now.
+         * The process id, which the system may have reused since.
          */pid: UInt32?,
         /**
-         * When it was started, in milliseconds since 1970.
+         * When the terminal was started, in milliseconds since 1970.
          */startedMs: UInt64,
         /**
-         * When it ended, in milliseconds since 1970.
+         * When the terminal ended, in milliseconds since 1970.
          */endedMs: UInt64,
         /**
-         * The child's exit code.
+         * The exit code.
          */code: Int32?,
         /**
-         * The signal that ended it.
+         * The signal that ended the process.
          */signal: Int32?,
         /**
-         * Whether the host had asked for it.
+         * Whether the host ended the terminal.
          */isExpected: Bool,
         /**
-         * The end in words.
+         * A description of the end.
          */reason: String) {
         self.id = id
         self.tag = tag
@@ -14519,7 +14353,7 @@ public func FfiConverterTypeTombstoneEntry_lower(_ value: TombstoneEntry) -> Rus
 
 
 /**
- * A tool call and what became of it.
+ * A tool call and its result.
  */
 public struct ToolCallView: Equatable, Hashable {
     /**
@@ -14527,23 +14361,23 @@ public struct ToolCallView: Equatable, Hashable {
      */
     public var id: String
     /**
-     * The tool.
+     * The tool's name.
      */
     public var name: String
     /**
-     * The arguments, a JSON value; absent while the model writes them.
+     * The arguments as a JSON value; absent while the model writes them.
      */
     public var input: String?
     /**
-     * What became of it.
+     * The state of the call.
      */
     public var state: CallState
     /**
-     * What it gave back.
+     * The result, once there is one.
      */
     public var result: ToolResultView?
     /**
-     * The sub-agent that it started.
+     * The sub-agent that the call started.
      */
     public var subagent: SubagentView?
 
@@ -14554,19 +14388,19 @@ public struct ToolCallView: Equatable, Hashable {
          * The `tool_use` id.
          */id: String,
         /**
-         * The tool.
+         * The tool's name.
          */name: String,
         /**
-         * The arguments, a JSON value; absent while the model writes them.
+         * The arguments as a JSON value; absent while the model writes them.
          */input: String?,
         /**
-         * What became of it.
+         * The state of the call.
          */state: CallState,
         /**
-         * What it gave back.
+         * The result, once there is one.
          */result: ToolResultView?,
         /**
-         * The sub-agent that it started.
+         * The sub-agent that the call started.
          */subagent: SubagentView?) {
         self.id = id
         self.name = name
@@ -14628,7 +14462,7 @@ public func FfiConverterTypeToolCallView_lower(_ value: ToolCallView) -> RustBuf
 
 
 /**
- * What a tool gave back.
+ * The result of a tool call.
  */
 public struct ToolResultView: Equatable, Hashable {
     /**
@@ -14636,7 +14470,7 @@ public struct ToolResultView: Equatable, Hashable {
      */
     public var isError: Bool
     /**
-     * Its text, with placeholders for everything else.
+     * The text, with placeholders for content that is not text.
      */
     public var text: String
 
@@ -14647,7 +14481,7 @@ public struct ToolResultView: Equatable, Hashable {
          * Whether the tool failed.
          */isError: Bool,
         /**
-         * Its text, with placeholders for everything else.
+         * The text, with placeholders for content that is not text.
          */text: String) {
         self.isError = isError
         self.text = text
@@ -14697,15 +14531,15 @@ public func FfiConverterTypeToolResultView_lower(_ value: ToolResultView) -> Rus
 
 
 /**
- * How much of a conversation is kept in memory.
+ * How much of a transcript is kept in memory. Older entries are dropped first.
  */
 public struct TranscriptWindow: Equatable, Hashable {
     /**
-     * Most entries, of all threads; any number when absent.
+     * The maximum number of entries of all threads; no limit when absent.
      */
     public var entries: UInt64?
     /**
-     * Most text, in bytes; any amount when absent.
+     * The maximum amount of text, in bytes; no limit when absent.
      */
     public var bytes: UInt64?
 
@@ -14713,10 +14547,10 @@ public struct TranscriptWindow: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Most entries, of all threads; any number when absent.
+         * The maximum number of entries of all threads; no limit when absent.
          */entries: UInt64? = nil,
         /**
-         * Most text, in bytes; any amount when absent.
+         * The maximum amount of text, in bytes; no limit when absent.
          */bytes: UInt64? = nil) {
         self.entries = entries
         self.bytes = bytes
@@ -14766,15 +14600,15 @@ public func FfiConverterTypeTranscriptWindow_lower(_ value: TranscriptWindow) ->
 
 
 /**
- * Lines of one type that this version does not know.
+ * The number of lines of one unknown type.
  */
 public struct UnknownCount: Equatable, Hashable {
     /**
-     * The `type/subtype`.
+     * The type as `type/subtype`.
      */
     public var name: String
     /**
-     * How many.
+     * The number of lines.
      */
     public var count: UInt64
 
@@ -14782,10 +14616,10 @@ public struct UnknownCount: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The `type/subtype`.
+         * The type as `type/subtype`.
          */name: String,
         /**
-         * How many.
+         * The number of lines.
          */count: UInt64) {
         self.name = name
         self.count = count
@@ -14835,15 +14669,15 @@ public func FfiConverterTypeUnknownCount_lower(_ value: UnknownCount) -> RustBuf
 
 
 /**
- * What was used, over all conversations of the session.
+ * Token usage and cost of all conversations of the session.
  */
 public struct UsageView: Equatable, Hashable {
     /**
-     * Cost in US dollars.
+     * The cost in US dollars.
      */
     public var costUsd: Double
     /**
-     * The same as the shortest decimal number that means it, for types that count money exactly.
+     * The cost as a decimal number, for types that represent money exactly.
      */
     public var costDecimal: String
     /**
@@ -14855,10 +14689,10 @@ public struct UsageView: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Cost in US dollars.
+         * The cost in US dollars.
          */costUsd: Double,
         /**
-         * The same as the shortest decimal number that means it, for types that count money exactly.
+         * The cost as a decimal number, for types that represent money exactly.
          */costDecimal: String,
         /**
          * Tokens by model.
@@ -14914,7 +14748,7 @@ public func FfiConverterTypeUsageView_lower(_ value: UsageView) -> RustBuffer {
 
 
 /**
- * What a sign of life was.
+ * The kind of a session's last activity.
  */
 
 public enum ActivitySource: Equatable, Hashable {
@@ -14924,7 +14758,7 @@ public enum ActivitySource: Equatable, Hashable {
      */
     case start
     /**
-     * The host asked, answered or sent something.
+     * The host sent a prompt, an answer or a request.
      */
     case host
     /**
@@ -14932,7 +14766,7 @@ public enum ActivitySource: Equatable, Hashable {
      */
     case event
     /**
-     * The processes were at work, or the agent answered the watchdog.
+     * The watchdog's probe found active processes or received an answer.
      */
     case inquiry
 
@@ -15015,7 +14849,7 @@ public func FfiConverterTypeActivitySource_lower(_ value: ActivitySource) -> Rus
 public enum AgentDocument: Equatable, Hashable {
 
     /**
-     * JSON in the argument itself, which every user of the machine can read.
+     * JSON in an argument, which every user of the machine can read.
      */
     case json(
         /**
@@ -15023,15 +14857,15 @@ public enum AgentDocument: Equatable, Hashable {
          */json: String
     )
     /**
-     * A file of the host's.
+     * A file of the host.
      */
     case file(
         /**
-         * Its path.
+         * The path.
          */path: String
     )
     /**
-     * A document that nobody else can open: for secrets.
+     * JSON in a temporary file that other users cannot read: for secrets.
      */
     case `private`(
         /**
@@ -15118,7 +14952,7 @@ public func FfiConverterTypeAgentDocument_lower(_ value: AgentDocument) -> RustB
 public enum AgentText: Equatable, Hashable {
 
     /**
-     * In the argument itself.
+     * Text in an argument, which every user of the machine can read.
      */
     case inline(
         /**
@@ -15126,11 +14960,11 @@ public enum AgentText: Equatable, Hashable {
          */text: String
     )
     /**
-     * A file of the host's.
+     * A file of the host.
      */
     case file(
         /**
-         * Its path.
+         * The path.
          */path: String
     )
 
@@ -15199,33 +15033,33 @@ public func FfiConverterTypeAgentText_lower(_ value: AgentText) -> RustBuffer {
 
 
 /**
- * What a block holds.
+ * The content of a block.
  */
 
 public enum BlockKind: Equatable, Hashable {
 
     /**
-     * Something said.
+     * Text of the model.
      */
     case text(
         /**
-         * The text, as far as it has come.
+         * The text so far.
          */text: String
     )
     /**
-     * Reasoning; empty when the agent does not show it.
+     * Reasoning of the model. Empty if the agent does not include it.
      */
     case thinking(
         /**
-         * The text, as far as it has come.
+         * The text so far.
          */text: String
     )
     /**
-     * Reasoning that nobody may read.
+     * Encrypted reasoning.
      */
     case redactedThinking
     /**
-     * A call of a tool.
+     * A tool call.
      */
     case toolCall(
         /**
@@ -15237,7 +15071,7 @@ public enum BlockKind: Equatable, Hashable {
      */
     case other(
         /**
-         * The block as it was written, a JSON value.
+         * The block as a JSON value.
          */json: String
     )
 
@@ -15328,8 +15162,12 @@ public func FfiConverterTypeBlockKind_lower(_ value: BlockKind) -> RustBuffer {
 
 
 /**
- * Why something that was asked for did not happen. The kind is for programs, `reason` for people:
- * a lowercase fragment that reads after "failed to" and says what to do next.
+ * The error that every call of the library throws.
+ *
+ * The case is for programs, `reason` is for people. `reason` is a lowercase fragment that reads after
+ * "failed to" and ends with what to do next.
+ *
+ * Any call may throw `Internal`. Other cases are listed with the calls that throw them.
  */
 public
 enum BowlineError: Swift.Error, Equatable, Hashable, Foundation.LocalizedError {
@@ -15337,83 +15175,83 @@ enum BowlineError: Swift.Error, Equatable, Hashable, Foundation.LocalizedError {
 
 
     /**
-     * The agent, shell or server could not be started. Nothing is left behind.
+     * An agent, shell or server could not be started or reached. No process is left behind.
      */
     case Start(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
     /**
-     * A configuration contradicts itself or names what is not there.
+     * A configuration contradicts itself or names something that does not exist.
      */
     case Configuration(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
     /**
-     * The session is over.
+     * The session, server or executor has ended.
      */
     case Ended(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
     /**
-     * There is no such session, permission request, task or file.
+     * The named session, permission request, task or file does not exist.
      */
     case NotFound(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
     /**
-     * The agent refused.
+     * The agent or the runner refused the request.
      */
     case Refused(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
     /**
-     * There was no answer in time.
+     * No answer arrived in time.
      */
     case NoAnswer(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
     /**
-     * Somebody else was first, or what was answered is not asked any more.
+     * The request was already answered, cancelled or expired.
      */
     case TooLate(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
     /**
-     * An argument cannot be used.
+     * An argument is not valid.
      */
     case Invalid(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
     /**
-     * Something is in use, or as many sessions run as may.
+     * A resource is in use, or the session limit is reached.
      */
     case Busy(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
     /**
-     * A conversation cannot be gone on with. None was begun.
+     * A conversation could not be resumed. No new one was started.
      */
     case Resume(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
     /**
@@ -15421,15 +15259,15 @@ enum BowlineError: Swift.Error, Equatable, Hashable, Foundation.LocalizedError {
      */
     case Io(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
     /**
-     * The host gave the call up.
+     * The caller cancelled the call.
      */
     case Cancelled(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
     /**
@@ -15437,15 +15275,15 @@ enum BowlineError: Swift.Error, Equatable, Hashable, Foundation.LocalizedError {
      */
     case Host(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
     /**
-     * A fault of this library: a panic, in its own words.
+     * The library failed: a panic, with its message.
      */
     case Internal(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
 
@@ -15621,37 +15459,37 @@ public func FfiConverterTypeBowlineError_lower(_ value: BowlineError) -> RustBuf
 
 
 /**
- * What became of a tool call.
+ * The state of a tool call.
  */
 
 public enum CallState: Equatable, Hashable {
 
     /**
-     * Its input is still being written.
+     * The model is writing the input.
      */
     case pending
     /**
-     * The agent asks whether it may run.
+     * The agent waits for permission to run the tool.
      */
     case awaitingPermission
     /**
-     * It runs.
+     * The tool is running.
      */
     case running
     /**
-     * It gave a result.
+     * The tool returned a result.
      */
     case succeeded
     /**
-     * It gave an error.
+     * The tool returned an error.
      */
     case failed
     /**
-     * An interrupt ended it.
+     * An interrupt ended the call.
      */
     case interrupted
     /**
-     * Its result will not come.
+     * The stream ended before the result.
      */
     case lost
 
@@ -15746,149 +15584,153 @@ public func FfiConverterTypeCallState_lower(_ value: CallState) -> RustBuffer {
 
 
 /**
- * One change.
+ * A change of a transcript.
+ *
+ * Numbers name entries, blocks, calls, tasks and requests for the life of the transcript. Items are
+ * ordered by number.
  */
 
 public enum Change: Equatable, Hashable {
 
     /**
-     * The session's conversation, model or mode.
+     * The conversation, model or permission mode changed.
      */
     case session(
         /**
-         * What holds now.
+         * The new state.
          */value: SessionView
     )
     /**
-     * What the session is doing.
+     * The phase changed.
      */
     case status(
         /**
-         * What it is doing.
+         * The new phase.
          */phase: Phase,
         /**
-         * The evidence, in a few words.
+         * A short description of the evidence for the phase.
          */reason: String
     )
     /**
-     * An entry is new or changed. Its blocks come as changes of their own.
+     * An entry was added or changed. Its blocks are separate changes.
      */
     case entry(
         /**
-         * Names the entry; entries stand in the order of their numbers.
+         * The entry's number.
          */entry: UInt32,
         /**
-         * The tool call that holds its thread; none on the main thread.
+         * The id of the tool call whose sub-agent wrote the entry; absent on the main thread.
          */thread: String?,
         /**
-         * When it began, in milliseconds since 1970; 0 in a recording.
+         * When the entry began, in milliseconds since 1970; 0 in a recording.
          */atMs: UInt64,
         /**
-         * What it says, without blocks.
+         * The entry's content without blocks.
          */value: EntryKind
     )
     /**
-     * An entry was taken back.
+     * An entry was removed.
      */
     case entryRemoved(
         /**
-         * The entry.
+         * The entry's number.
          */entry: UInt32
     )
     /**
-     * A block is new, or changed as a whole.
+     * A block was added or replaced.
      */
     case block(
         /**
-         * Names the block; the blocks of an entry stand in the order of their numbers.
+         * The block's number.
          */block: UInt32,
         /**
-         * Its entry.
+         * The number of the entry that contains the block.
          */entry: UInt32,
         /**
-         * What it holds.
+         * The block's content.
          */value: BlockKind
     )
     /**
-     * The text of a block grew: keep its first `from` bytes of UTF-8, and append `text`.
+     * Text was appended to a block: keep the first `from` bytes, then append `text`.
      */
     case append(
         /**
-         * The block.
+         * The block's number.
          */block: UInt32,
         /**
-         * Bytes of UTF-8 that stay; all of them, unless the agent corrected itself.
+         * The number of UTF-8 bytes to keep. Less than all if the agent corrected its text.
          */from: UInt32,
         /**
-         * What stands behind them.
+         * The text to append.
          */text: String
     )
     /**
-     * A block was taken back.
+     * A block was removed.
      */
     case blockRemoved(
         /**
-         * The block.
+         * The block's number.
          */block: UInt32
     )
     /**
-     * A tool call is new or changed. Its sub-agent's entries come as changes of their own.
+     * A tool call was added or changed. Its sub-agent's entries are separate changes.
      */
     case toolCall(
         /**
-         * Names the call; the calls of a thread stand in the order of their numbers.
+         * The call's number.
          */call: UInt32,
         /**
-         * The tool call that holds its thread; none on the main thread. It may change.
+         * The id of the tool call whose sub-agent made the call; absent on the main thread. May
+         * change.
          */thread: String?,
         /**
-         * What holds now.
+         * The new state.
          */value: ToolCallView
     )
     /**
-     * A tool call was taken back.
+     * A tool call was removed.
      */
     case toolCallRemoved(
         /**
-         * The call.
+         * The call's number.
          */call: UInt32
     )
     /**
-     * A task is new or changed.
+     * A background task was added or changed.
      */
     case backgroundTask(
         /**
-         * Names the task; tasks stand in the order of their numbers.
+         * The task's number.
          */number: UInt32,
         /**
-         * What holds now.
+         * The new state.
          */value: TaskView
     )
     /**
-     * A permission request is new or changed.
+     * A permission request was added or changed.
      */
     case permission(
         /**
-         * Names the request; requests stand in the order of their numbers.
+         * The request's number.
          */number: UInt32,
         /**
-         * What holds now.
+         * The new state.
          */value: PermissionView
     )
     /**
-     * What was used.
+     * The token usage or cost changed.
      */
     case usage(
         /**
-         * What holds now.
+         * The new totals.
          */value: UsageView
     )
     /**
-     * What was counted.
+     * The counts of lines and events changed.
      */
     case stats(
         /**
-         * What holds now.
+         * The new totals.
          */value: StatsView
     )
 
@@ -16057,43 +15899,43 @@ public func FfiConverterTypeChange_lower(_ value: Change) -> RustBuffer {
 
 
 /**
- * How the link to the agent's machine stands.
+ * The connection to the machine that the agent runs on. A local agent is always connected.
  */
 
 public enum ConnectionView: Equatable, Hashable {
 
     /**
-     * The link is up.
+     * The connection is up.
      */
     case connected
     /**
-     * The link is down and being made again.
+     * The connection was lost and is being restored.
      */
     case reconnecting(
         /**
-         * 1 for the first try.
+         * The number of the attempt, from 1.
          */attempt: UInt32
     )
     /**
-     * The link is up again; the streams go on where they stopped.
+     * The connection was restored, and the streams continue where they stopped.
      */
     case reconnected(
         /**
-         * Output offset from which the streams went on.
+         * The output offset at which the streams continue.
          */from: UInt64,
         /**
-         * Bytes of output that were lost in between.
+         * The number of output bytes that were lost.
          */gap: UInt64
     )
     /**
-     * The link is given up.
+     * The connection could not be restored.
      */
     case failed(
         /**
-         * Why, and what to do next.
+         * What failed and what to do next.
          */reason: String,
         /**
-         * Whether another try can succeed.
+         * Whether `retry` can succeed.
          */canRetry: Bool
     )
 
@@ -16178,17 +16020,17 @@ public func FfiConverterTypeConnectionView_lower(_ value: ConnectionView) -> Rus
 
 
 /**
- * How tightly a session's processes are held.
+ * How the processes of a session are contained.
  */
 
 public enum ContainmentLevel: Equatable, Hashable {
 
     /**
-     * By their parentage, their process group and a variable that they inherit.
+     * By parentage, process group and an inherited environment variable.
      */
     case group
     /**
-     * By a guard, which every orphan of theirs falls to.
+     * By a guard process that adopts orphaned descendants.
      */
     case subreaper
     /**
@@ -16263,36 +16105,36 @@ public func FfiConverterTypeContainmentLevel_lower(_ value: ContainmentLevel) ->
 
 
 /**
- * Which conversation a session is about.
+ * The conversation that a session opens.
  */
 
 public enum Conversation: Equatable, Hashable {
 
     /**
-     * A new one.
+     * A new conversation.
      */
     case new
     /**
-     * A new one under an id of the host's choice.
+     * A new conversation with an id of the host's choice.
      */
     case newAs(
         /**
-         * A UUID that the agent has not seen.
+         * A UUID that the agent has not used.
          */id: String
     )
     /**
-     * One that the agent has on disk.
+     * A conversation that the agent has stored.
      */
     case resume(
         /**
-         * Its id.
+         * The conversation's id.
          */id: String,
         /**
-         * Go on in a copy under a new id.
+         * Whether to continue in a copy with a new id.
          */fork: Bool
     )
     /**
-     * The newest one of the working directory.
+     * The most recent conversation of the working directory.
      */
     case newest
 
@@ -16374,32 +16216,119 @@ public func FfiConverterTypeConversation_lower(_ value: Conversation) -> RustBuf
 
 
 /**
- * What happened in a dialogue.
+ * An element of an event stream.
+ */
+
+public enum DialogueEventItem: Equatable, Hashable {
+
+    /**
+     * An event.
+     */
+    case event(
+        /**
+         * The event.
+         */event: DialogueEvent
+    )
+    /**
+     * Events were dropped here because the reader was too slow.
+     */
+    case lagged(
+        /**
+         * The number of dropped events.
+         */missed: UInt64
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension DialogueEventItem: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDialogueEventItem: FfiConverterRustBuffer {
+    typealias SwiftType = DialogueEventItem
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DialogueEventItem {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .event(event: try FfiConverterTypeDialogueEvent.read(from: &buf)
+        )
+
+        case 2: return .lagged(missed: try FfiConverterUInt64.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: DialogueEventItem, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .event(event):
+            writeInt(&buf, Int32(1))
+            FfiConverterTypeDialogueEvent.write(event, into: &buf)
+
+
+        case let .lagged(missed):
+            writeInt(&buf, Int32(2))
+            FfiConverterUInt64.write(missed, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDialogueEventItem_lift(_ buf: RustBuffer) throws -> DialogueEventItem {
+    return try FfiConverterTypeDialogueEventItem.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDialogueEventItem_lower(_ value: DialogueEventItem) -> RustBuffer {
+    return FfiConverterTypeDialogueEventItem.lower(value)
+}
+
+
+
+/**
+ * What happened in a dialogue session.
  */
 
 public enum DialogueEventKind: Equatable, Hashable {
 
     /**
-     * A piece of a message that is being written.
+     * The model wrote a piece of a message.
      */
     case delta(
         /**
          * The piece.
          */text: String,
         /**
-         * Whether it is of the reasoning.
+         * Whether the piece belongs to the reasoning.
          */isThinking: Bool
     )
     /**
-     * The agent said something.
+     * The model completed a text block.
      */
     case text(
         /**
-         * What.
+         * The text.
          */text: String
     )
     /**
-     * The agent reasoned; empty when it does not show it.
+     * The model completed a reasoning block. Empty if the agent does not include reasoning.
      */
     case thinking(
         /**
@@ -16407,35 +16336,35 @@ public enum DialogueEventKind: Equatable, Hashable {
          */text: String
     )
     /**
-     * The agent calls a tool.
+     * The model called a tool.
      */
     case toolUse(
         /**
-         * Names the call.
+         * The call's id.
          */id: String,
         /**
-         * The tool.
+         * The tool's name.
          */name: String,
         /**
-         * The arguments, a JSON object.
+         * The arguments as a JSON object.
          */input: String
     )
     /**
-     * A tool gave something back.
+     * A tool call returned.
      */
     case toolResult(
         /**
-         * The call.
+         * The call's id.
          */id: String,
         /**
          * Whether the tool failed.
          */isError: Bool,
         /**
-         * Its text, with placeholders for everything else.
+         * The text, with placeholders for content that is not text.
          */text: String
     )
     /**
-     * The agent asks for a permission.
+     * The agent requested a permission.
      */
     case permissionRequest(
         /**
@@ -16443,7 +16372,7 @@ public enum DialogueEventKind: Equatable, Hashable {
          */record: PermissionRecord
     )
     /**
-     * A permission request is open no more; its state says why.
+     * A permission request was closed. Its state tells why.
      */
     case permissionEnded(
         /**
@@ -16451,57 +16380,57 @@ public enum DialogueEventKind: Equatable, Hashable {
          */record: PermissionRecord
     )
     /**
-     * A prompt came one step further.
+     * The state of a prompt changed.
      */
     case receipt(
         /**
-         * The prompt.
+         * The prompt's uuid.
          */uuid: String,
         /**
-         * How far it is.
+         * The new state.
          */state: ReceiptState
     )
     /**
-     * A turn has ended. More turns may come.
+     * A turn ended.
      */
     case turnEnd(
         /**
-         * `success`, `error_during_execution`, …
+         * The agent's result subtype, such as `success` or `error_during_execution`.
          */subtype: String,
         /**
-         * How it ended.
-         */outcome: Outcome,
+         * How the turn ended.
+         */outcome: TurnOutcome,
         /**
-         * Whether it failed.
+         * Whether the turn failed.
          */isError: Bool,
         /**
          * The final text.
          */text: String?,
         /**
-         * Cost of the session so far, in US dollars.
+         * The cost of the session so far, in US dollars.
          */costUsd: Double
     )
     /**
-     * A line is no event. The lines behind it are read all the same.
+     * A line could not be parsed. Later lines are not affected.
      */
     case parseError(
         /**
-         * What is wrong with it.
+         * What is wrong with the line.
          */text: String
     )
     /**
-     * A part of the output is missing, in bytes.
+     * A part of the agent's output is missing.
      */
     case gap(
         /**
-         * First missing byte.
+         * The offset of the first missing byte.
          */from: UInt64,
         /**
-         * First byte behind the gap.
+         * The offset after the last missing byte.
          */to: UInt64
     )
     /**
-     * A line of the agent's standard error.
+     * The agent wrote a line to standard error.
      */
     case stderrLine(
         /**
@@ -16509,54 +16438,54 @@ public enum DialogueEventKind: Equatable, Hashable {
          */text: String
     )
     /**
-     * The agent is silent for too long, so that its life is looked for.
+     * The agent was silent for too long, and the watchdog probes it.
      */
     case inquiry(
         /**
-         * The silence.
+         * The evidence.
          */silence: SilenceView
     )
     /**
-     * The inquiry found life.
+     * The watchdog's probe found activity.
      */
     case stillAlive(
         /**
-         * The silence.
+         * The evidence.
          */silence: SilenceView
     )
     /**
-     * The agent is ended for its silence.
+     * The watchdog terminates the agent.
      */
     case sessionTimeout(
         /**
-         * The silence.
+         * The evidence.
          */silence: SilenceView
     )
     /**
-     * The link to the agent's machine changed.
+     * The connection to the agent's machine changed.
      */
     case connection(
         /**
-         * How it stands.
+         * The new state.
          */state: ConnectionView
     )
     /**
-     * The session is over, and nothing follows.
+     * The session ended. This is the last event.
      */
     case sessionEnd(
         /**
-         * Whether the host asked for it.
+         * Whether the host ended the session.
          */isExpected: Bool,
         /**
-         * How it ended, in words.
+         * A description of the end.
          */reason: String
     )
     /**
-     * Something that this version does not know.
+     * An event of a kind that this version does not know.
      */
     case other(
         /**
-         * In the library's own words.
+         * A description of the event.
          */text: String
     )
 
@@ -16604,7 +16533,7 @@ public struct FfiConverterTypeDialogueEventKind: FfiConverterRustBuffer {
         case 8: return .receipt(uuid: try FfiConverterString.read(from: &buf), state: try FfiConverterTypeReceiptState.read(from: &buf)
         )
 
-        case 9: return .turnEnd(subtype: try FfiConverterString.read(from: &buf), outcome: try FfiConverterTypeOutcome.read(from: &buf), isError: try FfiConverterBool.read(from: &buf), text: try FfiConverterOptionString.read(from: &buf), costUsd: try FfiConverterDouble.read(from: &buf)
+        case 9: return .turnEnd(subtype: try FfiConverterString.read(from: &buf), outcome: try FfiConverterTypeTurnOutcome.read(from: &buf), isError: try FfiConverterBool.read(from: &buf), text: try FfiConverterOptionString.read(from: &buf), costUsd: try FfiConverterDouble.read(from: &buf)
         )
 
         case 10: return .parseError(text: try FfiConverterString.read(from: &buf)
@@ -16691,7 +16620,7 @@ public struct FfiConverterTypeDialogueEventKind: FfiConverterRustBuffer {
         case let .turnEnd(subtype,outcome,isError,text,costUsd):
             writeInt(&buf, Int32(9))
             FfiConverterString.write(subtype, into: &buf)
-            FfiConverterTypeOutcome.write(outcome, into: &buf)
+            FfiConverterTypeTurnOutcome.write(outcome, into: &buf)
             FfiConverterBool.write(isError, into: &buf)
             FfiConverterOptionString.write(text, into: &buf)
             FfiConverterDouble.write(costUsd, into: &buf)
@@ -16765,17 +16694,17 @@ public func FfiConverterTypeDialogueEventKind_lower(_ value: DialogueEventKind) 
 
 
 /**
- * What the agent's standard streams are.
+ * The standard streams of an agent.
  */
 
 public enum DialogueStdio: Equatable, Hashable {
 
     /**
-     * Pipes: bytes arrive as they were written and the end of input is a real one.
+     * Pipes.
      */
     case pipes
     /**
-     * A terminal in raw mode.
+     * A pseudoterminal in raw mode.
      */
     case pty
 
@@ -16840,7 +16769,7 @@ public func FfiConverterTypeDialogueStdio_lower(_ value: DialogueStdio) -> RustB
 
 
 /**
- * How hard the model thinks.
+ * The reasoning effort of the model.
  */
 
 public enum Effort: Equatable, Hashable {
@@ -16945,33 +16874,33 @@ public func FfiConverterTypeEffort_lower(_ value: Effort) -> RustBuffer {
 
 
 /**
- * Why a session ended.
+ * Why a managed session ended.
  */
 
 public enum EndReasonKind: Equatable, Hashable {
 
     /**
-     * Its program ended by itself.
+     * The program exited.
      */
     case exited
     /**
-     * The host killed it.
+     * The host called `kill`.
      */
     case killed
     /**
-     * The host shut down.
+     * The host called `cleanup` or `shutdown`.
      */
     case shutdown
     /**
-     * The host died without shutting down; nobody saw the end.
+     * The host died before the session ended.
      */
     case hostLost
     /**
-     * The agent went on elsewhere than it was asked to, and was terminated for it.
+     * The agent continued another conversation than the one to resume and was terminated.
      */
     case notResumed(
         /**
-         * In words.
+         * What the agent did instead.
          */text: String
     )
 
@@ -17056,13 +16985,13 @@ public func FfiConverterTypeEndReasonKind_lower(_ value: EndReasonKind) -> RustB
 
 
 /**
- * What an error entry is about.
+ * The kind of an error entry.
  */
 
 public enum EntryErrorKind: Equatable, Hashable {
 
     /**
-     * A line is not an event.
+     * A line could not be parsed.
      */
     case parse
     /**
@@ -17070,7 +16999,7 @@ public enum EntryErrorKind: Equatable, Hashable {
      */
     case truncated
     /**
-     * The process ended without being asked to.
+     * The process exited without being asked to.
      */
     case unexpectedExit
     /**
@@ -17078,11 +17007,11 @@ public enum EntryErrorKind: Equatable, Hashable {
      */
     case reconnectFailed
     /**
-     * The agent was silent for too long.
+     * The agent was silent for longer than the watchdog allows.
      */
     case sessionTimeout
     /**
-     * A part of the stream is missing; the text says which.
+     * A part of the stream is missing. The text names the byte range.
      */
     case gap
 
@@ -17171,7 +17100,7 @@ public func FfiConverterTypeEntryErrorKind_lower(_ value: EntryErrorKind) -> Rus
 
 
 /**
- * What an entry says.
+ * The content of a transcript entry.
  */
 
 public enum EntryKind: Equatable, Hashable {
@@ -17181,20 +17110,20 @@ public enum EntryKind: Equatable, Hashable {
      */
     case user(
         /**
-         * The uuid of the line, or of the host's prompt.
+         * The uuid of the line or of the host's prompt.
          */uuid: String?,
         /**
-         * What was said.
+         * The prompt's text.
          */text: String,
         /**
-         * The agent echoed it.
+         * Whether the agent echoed the prompt.
          */isReplay: Bool,
         /**
-         * The agent wrote it itself.
+         * Whether the agent generated the prompt.
          */isSynthetic: Bool
     )
     /**
-     * A message of the model; its blocks come as changes of their own.
+     * A message of the model. Its blocks are separate changes.
      */
     case assistant(
         /**
@@ -17204,7 +17133,7 @@ public enum EntryKind: Equatable, Hashable {
          * The model.
          */model: String?,
         /**
-         * Where it stands.
+         * The state of the message.
          */state: MessageState
     )
     /**
@@ -17212,47 +17141,47 @@ public enum EntryKind: Equatable, Hashable {
      */
     case result(
         /**
-         * `success`, `error_during_execution`, …
+         * The agent's result subtype, such as `success` or `error_during_execution`.
          */subtype: String,
         /**
-         * Whether the turn failed; independent of `subtype`.
+         * Whether the turn failed. Independent of `subtype`.
          */isError: Bool,
         /**
-         * How it ended.
-         */outcome: Outcome,
+         * How the turn ended.
+         */outcome: TurnOutcome,
         /**
-         * The final text, or what went wrong.
+         * The final text or the error message.
          */text: String?,
         /**
-         * What started the turn, when the host did not.
+         * What started the turn, if not a prompt of the host.
          */origin: String?,
         /**
-         * Round trips to the model.
+         * The number of requests to the model.
          */numTurns: UInt64,
         /**
-         * Wall time in milliseconds.
+         * The wall-clock time of the turn in milliseconds.
          */durationMs: UInt64
     )
     /**
-     * Something to know beside the conversation.
+     * An informational message outside the conversation.
      */
     case notice(
         /**
-         * The type or system subtype of its line.
+         * The type, or the system subtype, of the line.
          */notice: String,
         /**
-         * What to know.
+         * The message.
          */text: String
     )
     /**
-     * Something went wrong with the stream.
+     * An error of the stream or the process.
      */
     case error(
         /**
-         * What it is about.
+         * The kind of error.
          */kind: EntryErrorKind,
         /**
-         * What went wrong.
+         * The message.
          */text: String
     )
 
@@ -17282,7 +17211,7 @@ public struct FfiConverterTypeEntryKind: FfiConverterRustBuffer {
         case 2: return .assistant(messageId: try FfiConverterString.read(from: &buf), model: try FfiConverterOptionString.read(from: &buf), state: try FfiConverterTypeMessageState.read(from: &buf)
         )
 
-        case 3: return .result(subtype: try FfiConverterString.read(from: &buf), isError: try FfiConverterBool.read(from: &buf), outcome: try FfiConverterTypeOutcome.read(from: &buf), text: try FfiConverterOptionString.read(from: &buf), origin: try FfiConverterOptionString.read(from: &buf), numTurns: try FfiConverterUInt64.read(from: &buf), durationMs: try FfiConverterUInt64.read(from: &buf)
+        case 3: return .result(subtype: try FfiConverterString.read(from: &buf), isError: try FfiConverterBool.read(from: &buf), outcome: try FfiConverterTypeTurnOutcome.read(from: &buf), text: try FfiConverterOptionString.read(from: &buf), origin: try FfiConverterOptionString.read(from: &buf), numTurns: try FfiConverterUInt64.read(from: &buf), durationMs: try FfiConverterUInt64.read(from: &buf)
         )
 
         case 4: return .notice(notice: try FfiConverterString.read(from: &buf), text: try FfiConverterString.read(from: &buf)
@@ -17318,7 +17247,7 @@ public struct FfiConverterTypeEntryKind: FfiConverterRustBuffer {
             writeInt(&buf, Int32(3))
             FfiConverterString.write(subtype, into: &buf)
             FfiConverterBool.write(isError, into: &buf)
-            FfiConverterTypeOutcome.write(outcome, into: &buf)
+            FfiConverterTypeTurnOutcome.write(outcome, into: &buf)
             FfiConverterOptionString.write(text, into: &buf)
             FfiConverterOptionString.write(origin, into: &buf)
             FfiConverterUInt64.write(numTurns, into: &buf)
@@ -17358,29 +17287,29 @@ public func FfiConverterTypeEntryKind_lower(_ value: EntryKind) -> RustBuffer {
 
 
 /**
- * What shows that a command has ended, and what is missing.
+ * What shows that a command ended.
  */
 
 public enum EvidenceKind: Equatable, Hashable {
 
     /**
-     * There was nothing to do.
+     * Nothing was run.
      */
     case nothing
     /**
-     * The process has exited and its session has ended.
+     * The process exited and the `SessionEnd` hook arrived.
      */
     case complete
     /**
-     * The process has exited; the end of its session was not told.
+     * The process exited; no `SessionEnd` hook arrived in time.
      */
     case noSessionEnd
     /**
-     * The session has ended; the process did not exit in time, and was ended.
+     * The `SessionEnd` hook arrived; the process did not exit in time and was killed.
      */
     case noExit
     /**
-     * The longest time has passed with neither, and the process was ended.
+     * The maximum run time passed and the process was killed.
      */
     case neither
 
@@ -17463,10 +17392,10 @@ public func FfiConverterTypeEvidenceKind_lower(_ value: EvidenceKind) -> RustBuf
 
 
 /**
- * What a reader hears.
+ * An element of a hook stream.
  */
 
-public enum HeardDialogueEvent: Equatable, Hashable {
+public enum HookEventItem: Equatable, Hashable {
 
     /**
      * An event.
@@ -17474,14 +17403,14 @@ public enum HeardDialogueEvent: Equatable, Hashable {
     case event(
         /**
          * The event.
-         */event: DialogueEvent
+         */event: HookEvent
     )
     /**
-     * So many events were dropped here, the oldest ones, because they were not taken in time.
+     * Events were dropped here because the reader was too slow.
      */
     case lagged(
         /**
-         * How many.
+         * The number of dropped events.
          */missed: UInt64
     )
 
@@ -17492,20 +17421,20 @@ public enum HeardDialogueEvent: Equatable, Hashable {
 }
 
 #if compiler(>=6)
-extension HeardDialogueEvent: Sendable {}
+extension HookEventItem: Sendable {}
 #endif
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeHeardDialogueEvent: FfiConverterRustBuffer {
-    typealias SwiftType = HeardDialogueEvent
+public struct FfiConverterTypeHookEventItem: FfiConverterRustBuffer {
+    typealias SwiftType = HookEventItem
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HeardDialogueEvent {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookEventItem {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
-        case 1: return .event(event: try FfiConverterTypeDialogueEvent.read(from: &buf)
+        case 1: return .event(event: try FfiConverterTypeHookEvent.read(from: &buf)
         )
 
         case 2: return .lagged(missed: try FfiConverterUInt64.read(from: &buf)
@@ -17515,13 +17444,13 @@ public struct FfiConverterTypeHeardDialogueEvent: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: HeardDialogueEvent, into buf: inout [UInt8]) {
+    public static func write(_ value: HookEventItem, into buf: inout [UInt8]) {
         switch value {
 
 
         case let .event(event):
             writeInt(&buf, Int32(1))
-            FfiConverterTypeDialogueEvent.write(event, into: &buf)
+            FfiConverterTypeHookEvent.write(event, into: &buf)
 
 
         case let .lagged(missed):
@@ -17536,214 +17465,128 @@ public struct FfiConverterTypeHeardDialogueEvent: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHeardDialogueEvent_lift(_ buf: RustBuffer) throws -> HeardDialogueEvent {
-    return try FfiConverterTypeHeardDialogueEvent.lift(buf)
+public func FfiConverterTypeHookEventItem_lift(_ buf: RustBuffer) throws -> HookEventItem {
+    return try FfiConverterTypeHookEventItem.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeHeardDialogueEvent_lower(_ value: HeardDialogueEvent) -> RustBuffer {
-    return FfiConverterTypeHeardDialogueEvent.lower(value)
+public func FfiConverterTypeHookEventItem_lower(_ value: HookEventItem) -> RustBuffer {
+    return FfiConverterTypeHookEventItem.lower(value)
 }
 
 
 
 /**
- * What a reader of hooks is given.
- */
-
-public enum HookNews: Equatable, Hashable {
-
-    /**
-     * An event.
-     */
-    case event(
-        /**
-         * The event.
-         */event: HookEvent
-    )
-    /**
-     * The reader was too slow.
-     */
-    case missed(
-        /**
-         * How many events are gone.
-         */events: UInt64
-    )
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension HookNews: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeHookNews: FfiConverterRustBuffer {
-    typealias SwiftType = HookNews
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookNews {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .event(event: try FfiConverterTypeHookEvent.read(from: &buf)
-        )
-
-        case 2: return .missed(events: try FfiConverterUInt64.read(from: &buf)
-        )
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: HookNews, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case let .event(event):
-            writeInt(&buf, Int32(1))
-            FfiConverterTypeHookEvent.write(event, into: &buf)
-
-
-        case let .missed(events):
-            writeInt(&buf, Int32(2))
-            FfiConverterUInt64.write(events, into: &buf)
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeHookNews_lift(_ buf: RustBuffer) throws -> HookNews {
-    return try FfiConverterTypeHookNews.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeHookNews_lower(_ value: HookNews) -> RustBuffer {
-    return FfiConverterTypeHookNews.lower(value)
-}
-
-
-
-/**
- * What a host answers to an event.
+ * The host's answer to a hook event.
  */
 
 public enum HookReply: Equatable, Hashable {
 
     /**
-     * Nothing: all goes on as without a hook.
+     * No decision: the agent continues as without the hook.
      */
     case nothing
     /**
-     * To `PreToolUse`: what becomes of the tool.
+     * Decides about a tool call, for `PreToolUse`.
      */
     case tool(
         /**
-         * The verdict.
+         * The decision.
          */verdict: ToolVerdict,
         /**
-         * Why, for the model or the user.
+         * The reason, for the model or the user.
          */reason: String?,
         /**
-         * Another input for the tool, a JSON object.
+         * Replaces the tool's input, a JSON object.
          */updatedInput: String?,
         /**
-         * What the model is told besides.
+         * Additional context for the model.
          */context: String?
     )
     /**
-     * To `PermissionRequest`: yes, in the user's place.
+     * Allows the tool in place of the user, for `PermissionRequest`.
      */
     case allowPermission(
         /**
-         * Another input for the tool, a JSON object.
+         * Replaces the tool's input, a JSON object.
          */updatedInput: String?,
         /**
-         * Rules to remember, a JSON array.
+         * Permission rules to remember, a JSON array.
          */updatedPermissions: String?
     )
     /**
-     * To `PermissionRequest`: no, in the user's place.
+     * Denies the tool in place of the user, for `PermissionRequest`.
      */
     case denyPermission(
         /**
-         * Why, for the model.
+         * The reason, for the model.
          */reason: String?,
         /**
-         * End the turn as well.
+         * Whether to end the turn as well.
          */interrupt: Bool
     )
     /**
-     * Refuses what can be refused.
+     * Blocks the action, for events that can be blocked.
      */
     case block(
         /**
-         * Why, for the model.
+         * The reason, for the model.
          */reason: String
     )
     /**
-     * Tells the model something.
+     * Adds context for the model.
      */
     case context(
         /**
-         * What.
+         * The context.
          */text: String
     )
     /**
-     * Ends the turn. Tools that have started still run.
+     * Ends the turn. Tools that are running are not stopped.
      */
     case halt(
         /**
-         * Why, for the user.
+         * The reason, for the user.
          */reason: String
     )
     /**
-     * To `WorktreeCreate`: the folder that the host has made. Without it the agent's tool fails.
+     * Names the worktree that the host created, for `WorktreeCreate`. Without this answer the
+     * agent's tool fails.
      */
     case worktree(
         /**
-         * Its absolute path.
+         * The absolute path of the worktree.
          */path: String
     )
     /**
-     * To `SessionStart`, `CwdChanged` and `FileChanged`: the files whose changes the agent is to
-     * tell as `FileChanged`, from now on and in place of those that were answered before.
+     * Sets the files that the agent watches for `FileChanged`, replacing those set before. For
+     * `SessionStart`, `CwdChanged` and `FileChanged`.
      */
     case watch(
         /**
-         * Their absolute paths.
+         * The absolute paths of the files.
          */paths: [String]
     )
     /**
-     * To `PermissionDenied`: the model may try again.
+     * Lets the model try again, for `PermissionDenied`.
      */
     case retry
     /**
-     * To `Elicitation` and `ElicitationResult`: this is the answer in the user's place.
+     * Submits a form in place of the user, for `Elicitation` and `ElicitationResult`.
      */
     case acceptForm(
         /**
-         * A JSON object.
+         * The form's content, a JSON object.
          */content: String
     )
     /**
-     * To `Elicitation` and `ElicitationResult`: the user does not want to say.
+     * Declines a form in place of the user, for `Elicitation` and `ElicitationResult`.
      */
     case declineForm
     /**
-     * To `Elicitation` and `ElicitationResult`: the question was put away.
+     * Cancels a form in place of the user, for `Elicitation` and `ElicitationResult`.
      */
     case cancelForm
     /**
@@ -17751,7 +17594,7 @@ public enum HookReply: Equatable, Hashable {
      */
     case raw(
         /**
-         * A JSON object as the agent takes it.
+         * The answer in the agent's format, a JSON object.
          */json: String
     )
 
@@ -17913,17 +17756,17 @@ public func FfiConverterTypeHookReply_lower(_ value: HookReply) -> RustBuffer {
 
 
 /**
- * How the agent tells events.
+ * How the agent delivers events.
  */
 
 public enum HookRoute: Equatable, Hashable {
 
     /**
-     * It posts them itself.
+     * The agent posts them.
      */
     case http
     /**
-     * It runs the helper for each.
+     * The agent runs the helper for each event.
      */
     case helper
 
@@ -17988,29 +17831,29 @@ public func FfiConverterTypeHookRoute_lower(_ value: HookRoute) -> RustBuffer {
 
 
 /**
- * How much an interrupt stops.
+ * What an interrupt stops.
  */
 
 public enum InterruptScope: Equatable, Hashable {
 
     /**
-     * The running turn. Prompts that wait run right after it.
+     * The current turn. Waiting prompts are handled next.
      */
     case turn
     /**
-     * The running turn and the prompts that wait.
+     * The current turn and the waiting prompts.
      */
     case turnAndQueued
     /**
-     * The running turn, and the background tasks that are open then.
+     * The current turn and the background tasks that are open.
      */
     case turnAndTasks
     /**
-     * One task. The turn goes on.
+     * One background task. The turn continues.
      */
     case oneTask(
         /**
-         * Its `task_id`.
+         * The task's `task_id`.
          */taskId: String
     )
 
@@ -18089,33 +17932,33 @@ public func FfiConverterTypeInterruptScope_lower(_ value: InterruptScope) -> Rus
 
 
 /**
- * How much is told.
+ * The severity of a log line. Each level includes the ones before it.
  */
 
 public enum LogLevel: Equatable, Hashable {
 
     /**
-     * Nothing.
+     * Disables logging.
      */
     case off
     /**
-     * What failed.
+     * Failures.
      */
     case error
     /**
-     * What may be wrong, too.
+     * Possible problems.
      */
     case warn
     /**
-     * What happens, too.
+     * Normal operation.
      */
     case info
     /**
-     * What helps to find faults, too.
+     * Details for debugging.
      */
     case debug
     /**
-     * Everything.
+     * All details.
      */
     case trace
 
@@ -18204,21 +18047,21 @@ public func FfiConverterTypeLogLevel_lower(_ value: LogLevel) -> RustBuffer {
 
 
 /**
- * Which way of asking was answered.
+ * How an environment was obtained.
  */
 
 public enum LoginSource: Equatable, Hashable {
 
     /**
-     * The shell, as a login and interactively.
+     * From an interactive login shell.
      */
     case interactive
     /**
-     * The shell, as a login.
+     * From a login shell that is not interactive.
      */
     case login
     /**
-     * None: the host's own environment.
+     * From the host's own environment, since the shell failed.
      */
     case inherited
 
@@ -18289,25 +18132,25 @@ public func FfiConverterTypeLoginSource_lower(_ value: LoginSource) -> RustBuffe
 
 
 /**
- * What became of a prompt, by the kind of its session.
+ * The result of a prompt, by the kind of session.
  */
 
 public enum ManagerPrompt {
 
     /**
-     * It was typed into a shell, or refused.
+     * The prompt was typed into a shell.
      */
     case shell(
         /**
-         * What became of it.
+         * The result.
          */submission: Submission
     )
     /**
-     * It was sent to a dialogue.
+     * The prompt was sent to an agent.
      */
     case dialogue(
         /**
-         * What becomes of it.
+         * The prompt's receipt.
          */receipt: Receipt
     )
 
@@ -18376,21 +18219,21 @@ public func FfiConverterTypeManagerPrompt_lower(_ value: ManagerPrompt) -> RustB
 
 
 /**
- * Where a message stands.
+ * The state of an assistant message.
  */
 
 public enum MessageState: Equatable, Hashable {
 
     /**
-     * It grows.
+     * The message is being written.
      */
     case streaming
     /**
-     * It is whole.
+     * The message is complete.
      */
     case complete
     /**
-     * It was cut, by an interrupt or by the end of the stream.
+     * The message was cut off by an interrupt or by the end of the stream.
      */
     case aborted
 
@@ -18461,114 +18304,19 @@ public func FfiConverterTypeMessageState_lower(_ value: MessageState) -> RustBuf
 
 
 /**
- * How a turn ended.
- */
-
-public enum Outcome: Equatable, Hashable {
-
-    /**
-     * The agent finished.
-     */
-    case completed
-    /**
-     * It was interrupted.
-     */
-    case cancelled
-    /**
-     * It failed.
-     */
-    case failed
-    /**
-     * A hook put a tool call off.
-     */
-    case suspended
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension Outcome: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeOutcome: FfiConverterRustBuffer {
-    typealias SwiftType = Outcome
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Outcome {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .completed
-
-        case 2: return .cancelled
-
-        case 3: return .failed
-
-        case 4: return .suspended
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: Outcome, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case .completed:
-            writeInt(&buf, Int32(1))
-
-
-        case .cancelled:
-            writeInt(&buf, Int32(2))
-
-
-        case .failed:
-            writeInt(&buf, Int32(3))
-
-
-        case .suspended:
-            writeInt(&buf, Int32(4))
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeOutcome_lift(_ buf: RustBuffer) throws -> Outcome {
-    return try FfiConverterTypeOutcome.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeOutcome_lower(_ value: Outcome) -> RustBuffer {
-    return FfiConverterTypeOutcome.lower(value)
-}
-
-
-
-/**
  * Where [`force_panic`] panics.
  */
 
-public enum PanicPlace: Equatable, Hashable {
+public enum PanicLocation: Equatable, Hashable {
 
     /**
-     * On the caller's thread.
+     * On the calling thread.
      */
-    case call
+    case callerThread
     /**
      * In a task of the runtime.
      */
-    case task
+    case runtimeTask
 
 
 
@@ -18577,36 +18325,36 @@ public enum PanicPlace: Equatable, Hashable {
 }
 
 #if compiler(>=6)
-extension PanicPlace: Sendable {}
+extension PanicLocation: Sendable {}
 #endif
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypePanicPlace: FfiConverterRustBuffer {
-    typealias SwiftType = PanicPlace
+public struct FfiConverterTypePanicLocation: FfiConverterRustBuffer {
+    typealias SwiftType = PanicLocation
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PanicPlace {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PanicLocation {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
-        case 1: return .call
+        case 1: return .callerThread
 
-        case 2: return .task
+        case 2: return .runtimeTask
 
         default: throw UniffiInternalError.unexpectedEnumCase
         }
     }
 
-    public static func write(_ value: PanicPlace, into buf: inout [UInt8]) {
+    public static func write(_ value: PanicLocation, into buf: inout [UInt8]) {
         switch value {
 
 
-        case .call:
+        case .callerThread:
             writeInt(&buf, Int32(1))
 
 
-        case .task:
+        case .runtimeTask:
             writeInt(&buf, Int32(2))
 
         }
@@ -18617,15 +18365,15 @@ public struct FfiConverterTypePanicPlace: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePanicPlace_lift(_ buf: RustBuffer) throws -> PanicPlace {
-    return try FfiConverterTypePanicPlace.lift(buf)
+public func FfiConverterTypePanicLocation_lift(_ buf: RustBuffer) throws -> PanicLocation {
+    return try FfiConverterTypePanicLocation.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePanicPlace_lower(_ value: PanicPlace) -> RustBuffer {
-    return FfiConverterTypePanicPlace.lower(value)
+public func FfiConverterTypePanicLocation_lower(_ value: PanicLocation) -> RustBuffer {
+    return FfiConverterTypePanicLocation.lower(value)
 }
 
 
@@ -18637,49 +18385,49 @@ public func FfiConverterTypePanicPlace_lower(_ value: PanicPlace) -> RustBuffer 
 public enum PermissionAnswer: Equatable, Hashable {
 
     /**
-     * The tool may run.
+     * Allows the tool.
      */
     case allow(
         /**
-         * Other arguments than the model's, a JSON object; the model's own when absent.
+         * Replaces the tool's arguments, a JSON object; the model's own when absent.
          */updatedInput: String?,
         /**
-         * Rules to remember, a JSON array.
+         * Permission rules to remember, a JSON array.
          */updatedPermissions: String?
     )
     /**
-     * The tool may not run.
+     * Denies the tool.
      */
     case deny(
         /**
-         * What the model is told.
+         * The reason, for the model.
          */reason: String,
         /**
-         * End the turn as well.
+         * Whether to end the turn as well.
          */interrupt: Bool
     )
     /**
-     * The answers to questions.
+     * Answers questions.
      */
     case answers(
         /**
-         * One for each question.
+         * One answer for each question.
          */answers: [QuestionAnswer]
     )
     /**
-     * The plan is to be carried out.
+     * Approves a plan.
      */
     case approvePlan(
         /**
-         * The permission mode that holds from then on; the agent's own choice when absent.
+         * The permission mode from then on; the agent's choice when absent.
          */mode: String?
     )
     /**
-     * The plan is to be made again.
+     * Rejects a plan.
      */
     case rejectPlan(
         /**
-         * What is wrong with it; the model is told.
+         * The feedback, for the model.
          */feedback: String
     )
 
@@ -18774,17 +18522,17 @@ public func FfiConverterTypePermissionAnswer_lower(_ value: PermissionAnswer) ->
 
 
 /**
- * What kind of answer a request wants.
+ * The kind of answer that a permission request expects.
  */
 
 public enum PermissionKind: Equatable, Hashable {
 
     /**
-     * May a tool run?
+     * Whether a tool may run.
      */
     case tool
     /**
-     * Questions to the user.
+     * Answers to questions.
      */
     case questions(
         /**
@@ -18792,7 +18540,7 @@ public enum PermissionKind: Equatable, Hashable {
          */questions: [Question]
     )
     /**
-     * A plan that wants approval.
+     * Approval of a plan.
      */
     case plan(
         /**
@@ -18871,17 +18619,17 @@ public func FfiConverterTypePermissionKind_lower(_ value: PermissionKind) -> Rus
 
 
 /**
- * Who answers when the agent must ask.
+ * Where permission requests go.
  */
 
 public enum PermissionPrompts: Equatable, Hashable {
 
     /**
-     * The host, or the permission tool.
+     * To the host, or to the permission tool.
      */
     case host
     /**
-     * Nobody: what would ask is denied.
+     * Nowhere: whatever needs permission is denied.
      */
     case nobody
 
@@ -18946,13 +18694,13 @@ public func FfiConverterTypePermissionPrompts_lower(_ value: PermissionPrompts) 
 
 
 /**
- * What became of a permission request.
+ * The state of a permission request in the transcript.
  */
 
 public enum PermissionState: Equatable, Hashable {
 
     /**
-     * Nobody has answered yet.
+     * The request waits for an answer.
      */
     case `open`
     /**
@@ -18964,19 +18712,19 @@ public enum PermissionState: Equatable, Hashable {
      */
     case denied
     /**
-     * Somebody answered; the answer is not in the stream.
+     * The request was answered, but the stream does not contain the answer.
      */
     case answered
     /**
-     * The agent took it back.
+     * The agent cancelled the request.
      */
     case withdrawn
     /**
-     * The stream ended, or the turn was interrupted, before an answer.
+     * The stream ended or the turn was interrupted before an answer.
      */
     case expired
     /**
-     * The stream ended before an answer, and the call was never announced.
+     * The stream ended before an answer, and the tool call was never announced.
      */
     case orphaned
 
@@ -19071,29 +18819,29 @@ public func FfiConverterTypePermissionState_lower(_ value: PermissionState) -> R
 
 
 /**
- * What a session is doing. It is derived from evidence and never set.
+ * The activity of a session. It is derived from the agent's output and process state.
  */
 
 public enum Phase: Equatable, Hashable {
 
     /**
-     * The agent has given no sign of life yet.
+     * The agent has written nothing yet.
      */
     case starting
     /**
-     * Nothing is open.
+     * No turn, tool or task is open.
      */
     case idle
     /**
-     * A turn, a tool or a task is open.
+     * A turn, tool or task is open.
      */
     case running
     /**
-     * The agent waits for an answer to a permission request.
+     * The agent waits for the answer to a permission request.
      */
     case awaitingPermission
     /**
-     * The process is gone, or the recording is over.
+     * The process has exited, or the recording is complete.
      */
     case ended
 
@@ -19176,21 +18924,21 @@ public func FfiConverterTypePhase_lower(_ value: Phase) -> RustBuffer {
 
 
 /**
- * When the agent should take up a prompt.
+ * When the agent handles a prompt.
  */
 
 public enum Priority: Equatable, Hashable {
 
     /**
-     * At once: the running turn is pre-empted.
+     * At once, interrupting the current turn.
      */
     case now
     /**
-     * Next.
+     * Before other waiting prompts.
      */
     case next
     /**
-     * Behind what waits already.
+     * After other waiting prompts.
      */
     case later
 
@@ -19267,7 +19015,7 @@ public func FfiConverterTypePriority_lower(_ value: Priority) -> RustBuffer {
 public enum PromptPart: Equatable, Hashable {
 
     /**
-     * A text.
+     * Text.
      */
     case text(
         /**
@@ -19279,7 +19027,7 @@ public enum PromptPart: Equatable, Hashable {
      */
     case image(
         /**
-         * Where it is.
+         * The image's data.
          */source: SourceData
     )
     /**
@@ -19287,10 +19035,10 @@ public enum PromptPart: Equatable, Hashable {
      */
     case document(
         /**
-         * Where it is.
+         * The document's data.
          */source: SourceData,
         /**
-         * Its title.
+         * The document's title.
          */title: String?
     )
 
@@ -19368,45 +19116,45 @@ public func FfiConverterTypePromptPart_lower(_ value: PromptPart) -> RustBuffer 
 
 
 /**
- * How far a prompt has come. It only moves forward.
+ * The state of a prompt. It only moves forward.
  */
 
 public enum ReceiptState: Equatable, Hashable {
 
     /**
-     * The session has taken it.
+     * The session has queued the prompt.
      */
     case accepted
     /**
-     * The kernel has taken its line.
+     * The prompt was written to the agent's input.
      */
     case written
     /**
-     * The agent has repeated it: it is in the conversation.
+     * The agent has echoed the prompt: it is part of the conversation.
      */
     case echoed
     /**
-     * A turn about it runs.
+     * A turn about the prompt is running.
      */
     case started
     /**
-     * A turn about it has ended; the result says how.
+     * A turn about the prompt has ended.
      */
     case answered
     /**
-     * It was answered together with a later one.
+     * The prompt was answered together with a later one.
      */
     case merged
     /**
-     * The agent knows its uuid from an earlier run: it repeats the prompt and does not answer it.
+     * The agent knows the prompt's UUID from an earlier run and does not answer it again.
      */
     case duplicate
     /**
-     * The agent gave it up unanswered.
+     * The agent cancelled the prompt.
      */
     case cancelled
     /**
-     * The process ended before the agent said what became of it.
+     * The process ended before the prompt's state was known.
      */
     case unknown
 
@@ -19513,13 +19261,13 @@ public func FfiConverterTypeReceiptState_lower(_ value: ReceiptState) -> RustBuf
 
 
 /**
- * What became of a permission request.
+ * The state of a permission request.
  */
 
 public enum RequestState: Equatable, Hashable {
 
     /**
-     * It waits for an answer.
+     * The request waits for an answer.
      */
     case `open`
     /**
@@ -19527,15 +19275,15 @@ public enum RequestState: Equatable, Hashable {
      */
     case answered
     /**
-     * The agent took it back.
+     * The agent cancelled the request.
      */
     case withdrawn
     /**
-     * Nobody answered in time, or its turn was given up.
+     * The request timed out, or its turn was interrupted.
      */
     case expired
     /**
-     * The agent ended before an answer.
+     * The agent exited before an answer.
      */
     case orphaned
 
@@ -19618,21 +19366,21 @@ public func FfiConverterTypeRequestState_lower(_ value: RequestState) -> RustBuf
 
 
 /**
- * How far a session at a runner has come.
+ * The state of a session at a runner.
  */
 
 public enum RunnerSessionState: Equatable, Hashable {
 
     /**
-     * It runs.
+     * The program is running.
      */
     case running
     /**
-     * It has ended.
+     * The program has exited.
      */
     case exited
     /**
-     * What kept it was killed, and everything of it with it.
+     * The session's process was killed, and its descendants with it.
      */
     case lost
 
@@ -19703,83 +19451,83 @@ public func FfiConverterTypeRunnerSessionState_lower(_ value: RunnerSessionState
 
 
 /**
- * Something that a session tells.
+ * An event of a session.
  */
 
 public enum SessionEvent: Equatable, Hashable {
 
     /**
-     * A line of a shell session.
+     * A shell session wrote a line.
      */
     case output(
         /**
-         * The session.
+         * The session's id.
          */session: String,
         /**
-         * The line without its end, with its colours.
+         * The line without its line ending, with color escape sequences.
          */line: String
     )
     /**
-     * Output was overwritten before lines were made of it.
+     * Output was lost before it was split into lines.
      */
     case gap(
         /**
-         * The session.
+         * The session's id.
          */session: String,
         /**
-         * How many bytes are missing here.
+         * The number of lost bytes.
          */bytes: UInt64
     )
     /**
-     * This reader was too slow.
+     * Lines were dropped here because the reader was too slow.
      */
     case lagged(
         /**
-         * The session.
+         * The session's id.
          */session: String,
         /**
-         * How many lines it has missed here.
+         * The number of dropped lines.
          */lines: UInt64
     )
     /**
-     * Sessions came and went before this reader looked.
+     * Sessions were created and removed before the reader learned of them.
      */
     case missed(
         /**
-         * How many.
+         * The number of sessions.
          */sessions: UInt64
     )
     /**
-     * The session is in another state.
+     * The session's state changed.
      */
     case state(
         /**
-         * The session.
+         * The session's id.
          */session: String,
         /**
-         * The state now.
+         * The new state.
          */state: SessionState
     )
     /**
-     * The session has ended. The last event.
+     * The session's program ended. This is the session's last event.
      */
     case exit(
         /**
-         * The session.
+         * The session's id.
          */session: String,
         /**
-         * Its exit code.
+         * The exit code.
          */code: Int32?,
         /**
-         * The signal that ended it.
+         * The signal that ended the program.
          */signal: Int32?
     )
     /**
-     * Something that this version does not know.
+     * An event of a kind that this version does not know.
      */
     case other(
         /**
-         * In the library's own words.
+         * A description of the event.
          */text: String
     )
 
@@ -19894,17 +19642,17 @@ public func FfiConverterTypeSessionEvent_lower(_ value: SessionEvent) -> RustBuf
 
 
 /**
- * What kind a session is.
+ * The kind of a session.
  */
 
 public enum SessionKind: Equatable, Hashable {
 
     /**
-     * A program on a terminal, told as lines.
+     * A program on a terminal, read as lines.
      */
     case shell
     /**
-     * An agent that speaks its protocol, told as a transcript.
+     * An agent that speaks stream-json, read as a transcript.
      */
     case dialogue
 
@@ -19969,25 +19717,25 @@ public func FfiConverterTypeSessionKind_lower(_ value: SessionKind) -> RustBuffe
 
 
 /**
- * What a session is doing. Nobody sets it: it follows from what is seen.
+ * The state of a session. It is derived from its output and input.
  */
 
 public enum SessionState: Equatable, Hashable {
 
     /**
-     * Its program runs, and neither has said a word nor been sent one.
+     * The program was started; there was no output or input yet.
      */
     case creating
     /**
-     * It works.
+     * The program is busy.
      */
     case active
     /**
-     * It waits for somebody to type.
+     * The program waits for input.
      */
     case idle
     /**
-     * Its program has ended.
+     * The program has ended.
      */
     case terminated
 
@@ -20070,15 +19818,15 @@ public func FfiConverterTypeSessionState_lower(_ value: SessionState) -> RustBuf
 public enum SettingSource: Equatable, Hashable {
 
     /**
-     * The user's.
+     * The user's settings.
      */
     case user
     /**
-     * The project's.
+     * The project's settings.
      */
     case project
     /**
-     * The project's on this machine.
+     * The project's settings on this machine.
      */
     case local
 
@@ -20149,32 +19897,32 @@ public func FfiConverterTypeSettingSource_lower(_ value: SettingSource) -> RustB
 
 
 /**
- * What a shell session runs.
+ * The program of a shell session.
  */
 
 public enum ShellProgram: Equatable, Hashable {
 
     /**
-     * The login shell of the user, with `-l`.
+     * The user's login shell, with `-l`.
      */
     case login
     /**
-     * A shell of the host's choice, with `-l`.
+     * A given shell, with `-l`.
      */
     case loginWith(
         /**
-         * Its path.
+         * The shell's path.
          */shell: String
     )
     /**
-     * A program and its arguments.
+     * A given command.
      */
     case command(
         /**
-         * The program.
+         * The program's path or name.
          */program: String,
         /**
-         * Its arguments.
+         * The arguments.
          */args: [String]
     )
 
@@ -20250,17 +19998,17 @@ public func FfiConverterTypeShellProgram_lower(_ value: ShellProgram) -> RustBuf
 
 
 /**
- * A signal for a process.
+ * A signal.
  */
 
 public enum SignalKind: Equatable, Hashable {
 
     /**
-     * SIGHUP: the terminal is gone.
+     * SIGHUP.
      */
     case hangup
     /**
-     * SIGINT: what ^C sends.
+     * SIGINT, as sent by Ctrl-C.
      */
     case interrupt
     /**
@@ -20268,19 +20016,19 @@ public enum SignalKind: Equatable, Hashable {
      */
     case quit
     /**
-     * SIGTERM: please end.
+     * SIGTERM.
      */
     case terminate
     /**
-     * SIGKILL: end.
+     * SIGKILL.
      */
     case kill
     /**
-     * SIGSTOP: stand still.
+     * SIGSTOP.
      */
     case stop
     /**
-     * SIGCONT: go on.
+     * SIGCONT.
      */
     case `continue`
     /**
@@ -20395,21 +20143,21 @@ public func FfiConverterTypeSignalKind_lower(_ value: SignalKind) -> RustBuffer 
 
 
 /**
- * How far permissions may be left out.
+ * Whether permission checks can be skipped.
  */
 
 public enum SkipPermissions: Equatable, Hashable {
 
     /**
-     * Not at all.
+     * They cannot.
      */
     case never
     /**
-     * The host may switch to it later.
+     * The host may switch to that mode later.
      */
     case allowed
     /**
-     * From the start. The agent refuses it to root.
+     * They are skipped from the start. The agent refuses this as root.
      */
     case now
 
@@ -20480,24 +20228,24 @@ public func FfiConverterTypeSkipPermissions_lower(_ value: SkipPermissions) -> R
 
 
 /**
- * Where an image or a document is.
+ * The data of an image or a document.
  */
 
 public enum SourceData: Equatable, Hashable {
 
     /**
-     * Here, in base 64.
+     * Inline bytes.
      */
     case base64(
         /**
-         * Such as `image/png`.
+         * The media type, such as `image/png`.
          */mediaType: String,
         /**
-         * The bytes in base 64.
+         * The bytes in Base64.
          */data: String
     )
     /**
-     * Here, as a text.
+     * Inline text.
      */
     case text(
         /**
@@ -20505,11 +20253,11 @@ public enum SourceData: Equatable, Hashable {
          */text: String
     )
     /**
-     * At an address that the API fetches.
+     * A URL that the API fetches.
      */
     case url(
         /**
-         * The address.
+         * The URL.
          */url: String
     )
 
@@ -20587,25 +20335,25 @@ public func FfiConverterTypeSourceData_lower(_ value: SourceData) -> RustBuffer 
 
 
 /**
- * What became of a prompt that was submitted.
+ * Whether a prompt was submitted.
  */
 
 public enum SubmissionOutcome: Equatable, Hashable {
 
     /**
-     * All of it and the Enter were read by the program, and output came after the Enter.
+     * The program read the prompt and Enter, and wrote output after that.
      */
     case submitted
     /**
-     * All of it and the Enter were typed, and there is no sign that the program has read them.
+     * The prompt and Enter were typed. There is no evidence that the program read them.
      */
     case typedUnverified
     /**
-     * It was not submitted, or not to its end.
+     * The prompt was not typed, or not completely.
      */
     case refused(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */reason: String
     )
 
@@ -20678,37 +20426,37 @@ public func FfiConverterTypeSubmissionOutcome_lower(_ value: SubmissionOutcome) 
 
 
 /**
- * What became of a task.
+ * The state of a background task.
  */
 
 public enum TaskState: Equatable, Hashable {
 
     /**
-     * It waits to run.
+     * The task waits to run.
      */
     case pending
     /**
-     * It runs.
+     * The task is running.
      */
     case running
     /**
-     * It finished.
+     * The task finished.
      */
     case completed
     /**
-     * It failed.
+     * The task failed.
      */
     case failed
     /**
-     * Somebody stopped it.
+     * The task was stopped.
      */
     case killed
     /**
-     * It rests, and may run on.
+     * The task is paused and can continue.
      */
     case paused
     /**
-     * Its end was not told.
+     * The stream ended before the task did.
      */
     case lost
 
@@ -20803,7 +20551,7 @@ public func FfiConverterTypeTaskState_lower(_ value: TaskState) -> RustBuffer {
 
 
 /**
- * Whether the model thinks.
+ * Whether the model reasons before it answers.
  */
 
 public enum Thinking: Equatable, Hashable {
@@ -20888,25 +20636,25 @@ public func FfiConverterTypeThinking_lower(_ value: Thinking) -> RustBuffer {
 
 
 /**
- * What becomes of a tool.
+ * A decision about a tool call.
  */
 
 public enum ToolVerdict: Equatable, Hashable {
 
     /**
-     * It runs, and nobody is asked.
+     * Runs the tool without asking the user.
      */
     case allow
     /**
-     * It does not run.
+     * Does not run the tool.
      */
     case deny
     /**
-     * The user is asked.
+     * Asks the user.
      */
     case ask
     /**
-     * The turn stops here, to be resumed: the hook is asked again then.
+     * Ends the turn at this point. When it is resumed, the hook is called again.
      */
     case `defer`
 
@@ -20983,58 +20731,155 @@ public func FfiConverterTypeToolVerdict_lower(_ value: ToolVerdict) -> RustBuffe
 
 
 /**
- * What is done about an agent that is silent.
+ * How a turn ended.
  */
 
-public enum WatchdogConfiguration: Equatable, Hashable {
+public enum TurnOutcome: Equatable, Hashable {
 
     /**
-     * The limits that the lifecycle has by itself: nobody who shows any sign of life is killed.
+     * The agent finished.
+     */
+    case completed
+    /**
+     * The turn was interrupted.
+     */
+    case cancelled
+    /**
+     * The turn failed.
+     */
+    case failed
+    /**
+     * A hook deferred a tool call.
+     */
+    case suspended
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension TurnOutcome: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTurnOutcome: FfiConverterRustBuffer {
+    typealias SwiftType = TurnOutcome
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TurnOutcome {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .completed
+
+        case 2: return .cancelled
+
+        case 3: return .failed
+
+        case 4: return .suspended
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: TurnOutcome, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .completed:
+            writeInt(&buf, Int32(1))
+
+
+        case .cancelled:
+            writeInt(&buf, Int32(2))
+
+
+        case .failed:
+            writeInt(&buf, Int32(3))
+
+
+        case .suspended:
+            writeInt(&buf, Int32(4))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTurnOutcome_lift(_ buf: RustBuffer) throws -> TurnOutcome {
+    return try FfiConverterTypeTurnOutcome.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTurnOutcome_lower(_ value: TurnOutcome) -> RustBuffer {
+    return FfiConverterTypeTurnOutcome.lower(value)
+}
+
+
+
+/**
+ * What happens when an agent writes nothing for a long time.
+ *
+ * A phase in which the agent waits for a permission answer never counts as silence.
+ */
+
+public enum WatchdogPolicy: Equatable, Hashable {
+
+    /**
+     * The default limits. An agent whose processes show any activity is not killed.
      */
     case standard
     /**
-     * Nothing is looked at.
+     * No watchdog.
      */
-    case never
+    case disabled
     /**
-     * A look each 10 s, and the end for an agent that has been silent for so long, whatever it is
-     * doing. A person who is being asked does not count.
+     * Kills an agent that is silent for a fixed time in any phase. Checked every 10 s.
      */
-    case killAfter(
+    case fixedTimeout(
         /**
-         * How long, in milliseconds.
-         */silenceMs: UInt64
+         * The time in milliseconds.
+         */timeoutMs: UInt64
     )
     /**
-     * Limits by phase; absent, for ever.
+     * Limits by phase. A phase without a limit may be silent for ever.
      */
     case phases(
         /**
-         * Time between two looks, in milliseconds.
-         */checkMs: UInt64,
+         * The time between two checks, in milliseconds.
+         */checkIntervalMs: UInt64,
         /**
-         * How long an inquiry lasts, in milliseconds; absent, a silent agent is killed unasked.
-         */inquiryMs: UInt64?,
+         * How long the processes are observed for activity, in milliseconds; absent to kill a silent
+         * agent at once.
+         */probeMs: UInt64?,
         /**
-         * How long an open permission request waits before it is denied, in milliseconds.
-         */permissionMs: UInt64?,
+         * How long a permission request may be open before it is denied, in milliseconds.
+         */permissionTimeoutMs: UInt64?,
         /**
-         * Something was asked of an agent that has said nothing yet.
+         * The limit while the agent has not written anything in answer to the first prompt.
          */starting: SilenceLimit?,
         /**
-         * The model works.
+         * The limit while the model works.
          */model: SilenceLimit?,
         /**
-         * A tool runs.
+         * The limit while a tool runs.
          */tool: SilenceLimit?,
         /**
-         * Only background tasks run.
+         * The limit while only background tasks run.
          */background: SilenceLimit?,
         /**
-         * The agent was asked to end.
+         * The limit after the agent was asked to exit.
          */postResult: SilenceLimit?,
         /**
-         * How long an agent may live with its output closed, in milliseconds.
+         * How long an agent may run after it closed its output, in milliseconds.
          */drainingMs: UInt64?
     )
 
@@ -21045,34 +20890,34 @@ public enum WatchdogConfiguration: Equatable, Hashable {
 }
 
 #if compiler(>=6)
-extension WatchdogConfiguration: Sendable {}
+extension WatchdogPolicy: Sendable {}
 #endif
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeWatchdogConfiguration: FfiConverterRustBuffer {
-    typealias SwiftType = WatchdogConfiguration
+public struct FfiConverterTypeWatchdogPolicy: FfiConverterRustBuffer {
+    typealias SwiftType = WatchdogPolicy
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> WatchdogConfiguration {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> WatchdogPolicy {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
         case 1: return .standard
 
-        case 2: return .never
+        case 2: return .disabled
 
-        case 3: return .killAfter(silenceMs: try FfiConverterUInt64.read(from: &buf)
+        case 3: return .fixedTimeout(timeoutMs: try FfiConverterUInt64.read(from: &buf)
         )
 
-        case 4: return .phases(checkMs: try FfiConverterUInt64.read(from: &buf), inquiryMs: try FfiConverterOptionUInt64.read(from: &buf), permissionMs: try FfiConverterOptionUInt64.read(from: &buf), starting: try FfiConverterOptionTypeSilenceLimit.read(from: &buf), model: try FfiConverterOptionTypeSilenceLimit.read(from: &buf), tool: try FfiConverterOptionTypeSilenceLimit.read(from: &buf), background: try FfiConverterOptionTypeSilenceLimit.read(from: &buf), postResult: try FfiConverterOptionTypeSilenceLimit.read(from: &buf), drainingMs: try FfiConverterOptionUInt64.read(from: &buf)
+        case 4: return .phases(checkIntervalMs: try FfiConverterUInt64.read(from: &buf), probeMs: try FfiConverterOptionUInt64.read(from: &buf), permissionTimeoutMs: try FfiConverterOptionUInt64.read(from: &buf), starting: try FfiConverterOptionTypeSilenceLimit.read(from: &buf), model: try FfiConverterOptionTypeSilenceLimit.read(from: &buf), tool: try FfiConverterOptionTypeSilenceLimit.read(from: &buf), background: try FfiConverterOptionTypeSilenceLimit.read(from: &buf), postResult: try FfiConverterOptionTypeSilenceLimit.read(from: &buf), drainingMs: try FfiConverterOptionUInt64.read(from: &buf)
         )
 
         default: throw UniffiInternalError.unexpectedEnumCase
         }
     }
 
-    public static func write(_ value: WatchdogConfiguration, into buf: inout [UInt8]) {
+    public static func write(_ value: WatchdogPolicy, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -21080,20 +20925,20 @@ public struct FfiConverterTypeWatchdogConfiguration: FfiConverterRustBuffer {
             writeInt(&buf, Int32(1))
 
 
-        case .never:
+        case .disabled:
             writeInt(&buf, Int32(2))
 
 
-        case let .killAfter(silenceMs):
+        case let .fixedTimeout(timeoutMs):
             writeInt(&buf, Int32(3))
-            FfiConverterUInt64.write(silenceMs, into: &buf)
+            FfiConverterUInt64.write(timeoutMs, into: &buf)
 
 
-        case let .phases(checkMs,inquiryMs,permissionMs,starting,model,tool,background,postResult,drainingMs):
+        case let .phases(checkIntervalMs,probeMs,permissionTimeoutMs,starting,model,tool,background,postResult,drainingMs):
             writeInt(&buf, Int32(4))
-            FfiConverterUInt64.write(checkMs, into: &buf)
-            FfiConverterOptionUInt64.write(inquiryMs, into: &buf)
-            FfiConverterOptionUInt64.write(permissionMs, into: &buf)
+            FfiConverterUInt64.write(checkIntervalMs, into: &buf)
+            FfiConverterOptionUInt64.write(probeMs, into: &buf)
+            FfiConverterOptionUInt64.write(permissionTimeoutMs, into: &buf)
             FfiConverterOptionTypeSilenceLimit.write(starting, into: &buf)
             FfiConverterOptionTypeSilenceLimit.write(model, into: &buf)
             FfiConverterOptionTypeSilenceLimit.write(tool, into: &buf)
@@ -21109,31 +20954,31 @@ public struct FfiConverterTypeWatchdogConfiguration: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeWatchdogConfiguration_lift(_ buf: RustBuffer) throws -> WatchdogConfiguration {
-    return try FfiConverterTypeWatchdogConfiguration.lift(buf)
+public func FfiConverterTypeWatchdogPolicy_lift(_ buf: RustBuffer) throws -> WatchdogPolicy {
+    return try FfiConverterTypeWatchdogPolicy.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeWatchdogConfiguration_lower(_ value: WatchdogConfiguration) -> RustBuffer {
-    return FfiConverterTypeWatchdogConfiguration.lower(value)
+public func FfiConverterTypeWatchdogPolicy_lower(_ value: WatchdogPolicy) -> RustBuffer {
+    return FfiConverterTypeWatchdogPolicy.lower(value)
 }
 
 
 
 /**
- * What a session is busy with, as far as waiting goes.
+ * The phase of a session, as the watchdog distinguishes them.
  */
 
 public enum WorkPhase: Equatable, Hashable {
 
     /**
-     * Nothing was asked.
+     * No prompt is open.
      */
     case idle
     /**
-     * Something was asked of an agent that has said nothing yet.
+     * A prompt was sent, and the agent has not written anything yet.
      */
     case starting
     /**
@@ -21141,7 +20986,7 @@ public enum WorkPhase: Equatable, Hashable {
      */
     case model
     /**
-     * A tool of the main thread runs, or a sub-agent.
+     * A tool of the main thread or a sub-agent runs.
      */
     case tool
     /**
@@ -21149,15 +20994,15 @@ public enum WorkPhase: Equatable, Hashable {
      */
     case background
     /**
-     * Somebody is asked for a permission.
+     * A permission request is open.
      */
     case permission
     /**
-     * The last turn is over and the agent was asked to end.
+     * The last turn has ended, and the agent was asked to exit.
      */
     case postResult
     /**
-     * The agent has closed its output and lives.
+     * The agent has closed its output and is still running.
      */
     case draining
 
@@ -21587,30 +21432,6 @@ fileprivate struct FfiConverterOptionTypeDialogueEventBatch: FfiConverterRustBuf
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeDialogueEventBatch.read(from: &buf)
-        default: throw UniffiInternalError.unexpectedOptionalTag
-        }
-    }
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-fileprivate struct FfiConverterOptionTypeEndLadder: FfiConverterRustBuffer {
-    typealias SwiftType = EndLadder?
-
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
-        guard let value = value else {
-            writeInt(&buf, Int8(0))
-            return
-        }
-        writeInt(&buf, Int8(1))
-        FfiConverterTypeEndLadder.write(value, into: &buf)
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
-        switch try readInt(&buf) as Int8 {
-        case 0: return nil
-        case 1: return try FfiConverterTypeEndLadder.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -22147,6 +21968,30 @@ fileprivate struct FfiConverterOptionTypeTerminalSize: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeTerminationPolicy: FfiConverterRustBuffer {
+    typealias SwiftType = TerminationPolicy?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeTerminationPolicy.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeTerminationPolicy.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeTerminationView: FfiConverterRustBuffer {
     typealias SwiftType = TerminationView?
 
@@ -22531,8 +22376,8 @@ fileprivate struct FfiConverterOptionTypeThinking: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-fileprivate struct FfiConverterOptionTypeWatchdogConfiguration: FfiConverterRustBuffer {
-    typealias SwiftType = WatchdogConfiguration?
+fileprivate struct FfiConverterOptionTypeWatchdogPolicy: FfiConverterRustBuffer {
+    typealias SwiftType = WatchdogPolicy?
 
     public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
         guard let value = value else {
@@ -22540,13 +22385,13 @@ fileprivate struct FfiConverterOptionTypeWatchdogConfiguration: FfiConverterRust
             return
         }
         writeInt(&buf, Int8(1))
-        FfiConverterTypeWatchdogConfiguration.write(value, into: &buf)
+        FfiConverterTypeWatchdogPolicy.write(value, into: &buf)
     }
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
-        case 1: return try FfiConverterTypeWatchdogConfiguration.read(from: &buf)
+        case 1: return try FfiConverterTypeWatchdogPolicy.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -23028,23 +22873,23 @@ fileprivate struct FfiConverterSequenceTypeChange: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-fileprivate struct FfiConverterSequenceTypeHeardDialogueEvent: FfiConverterRustBuffer {
-    typealias SwiftType = [HeardDialogueEvent]
+fileprivate struct FfiConverterSequenceTypeDialogueEventItem: FfiConverterRustBuffer {
+    typealias SwiftType = [DialogueEventItem]
 
-    public static func write(_ value: [HeardDialogueEvent], into buf: inout [UInt8]) {
+    public static func write(_ value: [DialogueEventItem], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
-            FfiConverterTypeHeardDialogueEvent.write(item, into: &buf)
+            FfiConverterTypeDialogueEventItem.write(item, into: &buf)
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [HeardDialogueEvent] {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [DialogueEventItem] {
         let len: Int32 = try readInt(&buf)
-        var seq = [HeardDialogueEvent]()
+        var seq = [DialogueEventItem]()
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
-            seq.append(try FfiConverterTypeHeardDialogueEvent.read(from: &buf))
+            seq.append(try FfiConverterTypeDialogueEventItem.read(from: &buf))
         }
         return seq
     }
@@ -23053,23 +22898,23 @@ fileprivate struct FfiConverterSequenceTypeHeardDialogueEvent: FfiConverterRustB
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-fileprivate struct FfiConverterSequenceTypeHookNews: FfiConverterRustBuffer {
-    typealias SwiftType = [HookNews]
+fileprivate struct FfiConverterSequenceTypeHookEventItem: FfiConverterRustBuffer {
+    typealias SwiftType = [HookEventItem]
 
-    public static func write(_ value: [HookNews], into buf: inout [UInt8]) {
+    public static func write(_ value: [HookEventItem], into buf: inout [UInt8]) {
         let len = Int32(value.count)
         writeInt(&buf, len)
         for item in value {
-            FfiConverterTypeHookNews.write(item, into: &buf)
+            FfiConverterTypeHookEventItem.write(item, into: &buf)
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [HookNews] {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [HookEventItem] {
         let len: Int32 = try readInt(&buf)
-        var seq = [HookNews]()
+        var seq = [HookEventItem]()
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
-            seq.append(try FfiConverterTypeHookNews.read(from: &buf))
+            seq.append(try FfiConverterTypeHookEventItem.read(from: &buf))
         }
         return seq
     }
@@ -23224,21 +23069,9 @@ fileprivate func uniffiFutureContinuationCallback(handle: UInt64, pollResult: In
     }
 }
 /**
- * What lives inside of the library now.
+ * Returns the revision of the exported API.
  *
- * # Errors
- *
- * Only a fault of the library.
- */
-public func liveCounters()throws  -> LiveCounters  {
-    return try  FfiConverterTypeLiveCounters_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
-        uniffiCallStatus in
-    uniffi_bowline_ffi_fn_func_live_counters(uniffiCallStatus
-    )
-})
-}
-/**
- * The revision of this surface. Sources that were generated for another one must not be used.
+ * Bindings that were generated for another revision must not be used with this library.
  */
 public func apiRevision() -> UInt32  {
     return try!  FfiConverterUInt32.lift(try! rustCall() {
@@ -23248,17 +23081,17 @@ public func apiRevision() -> UInt32  {
 })
 }
 /**
- * Panics, so that a host's tests can see that a fault inside is an error and no crash.
+ * Panics inside the library, so that a host can test that this throws an error and does not crash.
  *
  * # Errors
  *
- * Always [`BowlineError::Internal`](crate::BowlineError::Internal).
+ * Always `Internal`.
  */
-public func forcePanic(place: PanicPlace)async throws   {
+public func forcePanic(location: PanicLocation)async throws   {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
-                uniffi_bowline_ffi_fn_func_force_panic(FfiConverterTypePanicPlace_lower(place)
+                uniffi_bowline_ffi_fn_func_force_panic(FfiConverterTypePanicLocation_lower(location)
                 )
             },
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
@@ -23269,7 +23102,7 @@ public func forcePanic(place: PanicPlace)async throws   {
         )
 }
 /**
- * The version of the library.
+ * Returns the version of the library, such as `0.1.0`.
  */
 public func libraryVersion() -> String  {
     return try!  FfiConverterString.lift(try! rustCall() {
@@ -23279,11 +23112,20 @@ public func libraryVersion() -> String  {
 })
 }
 /**
- * Tries out how tightly this machine can hold a session's processes. Leaves nothing behind.
+ * Returns the counts of live objects, for leak checks.
+ */
+public func liveCounters()throws  -> LiveCounters  {
+    return try  FfiConverterTypeLiveCounters_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_func_live_counters(uniffiCallStatus
+    )
+})
+}
+/**
+ * Tests which process containment this machine supports.
  *
- * # Errors
- *
- * Only a fault of the library.
+ * The test creates a short-lived process and control group and removes both. It blocks the calling
+ * thread for some milliseconds.
  */
 public func probeContainment()throws  -> ContainmentView  {
     return try  FfiConverterTypeContainmentView_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -23293,23 +23135,14 @@ public func probeContainment()throws  -> ContainmentView  {
 })
 }
 /**
- * The events that a server tells of when a configuration names none.
- */
-public func commonHookKinds() -> [String]  {
-    return try!  FfiConverterSequenceString.lift(try! rustCall() {
-        uniffiCallStatus in
-    uniffi_bowline_ffi_fn_func_common_hook_kinds(uniffiCallStatus
-    )
-})
-}
-/**
- * Adds hooks, as [`HookServer::settings`](crate::HookServer::settings) gives them, to settings of the
- * agent, behind those that are there: the agent runs all of an event. Both are JSON objects, and so
- * is what comes of it.
+ * Adds hook settings, as returned by `HookServer.settings`, to other settings of the agent.
+ *
+ * Hooks that `settings` has for the same event are kept and run first. Both arguments and the result
+ * are JSON objects.
  *
  * # Errors
  *
- * [`BowlineError::Configuration`] when one of them is not what the agent takes.
+ * `Configuration` if an argument is not a JSON object or has hooks that the agent would not accept.
  */
 public func mergeSettings(settings: String, hooks: String)throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -23321,13 +23154,22 @@ public func mergeSettings(settings: String, hooks: String)throws  -> String  {
 })
 }
 /**
- * Hands log lines of this level and graver ones to `sink`, in the place of the one before; without
- * one, nothing is told any more.
+ * Returns the events that a hook server receives by default.
+ */
+public func commonHookKinds() -> [String]  {
+    return try!  FfiConverterSequenceString.lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_func_common_hook_kinds(uniffiCallStatus
+    )
+})
+}
+/**
+ * Delivers log lines up to `level` to `sink`, which replaces the previous one. Without a sink,
+ * logging stops.
  *
  * # Errors
  *
- * [`BowlineError::Busy`] when the process has a log of its own for this library, as a host in Rust
- * may.
+ * `Busy` if the process has installed another `tracing` subscriber, as a host in Rust may.
  */
 public func setLogging(level: LogLevel, sink: LogSink? = nil)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
@@ -23353,415 +23195,415 @@ private let initializationResult: InitializationResult = {
     if bindings_contract_version != scaffolding_contract_version {
         return InitializationResult.contractVersionMismatch
     }
-    if (uniffi_bowline_ffi_checksum_func_live_counters() != 55687) {
+    if (uniffi_bowline_ffi_checksum_func_api_revision() != 25034) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_func_api_revision() != 6383) {
+    if (uniffi_bowline_ffi_checksum_func_force_panic() != 63552) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_func_force_panic() != 8676) {
+    if (uniffi_bowline_ffi_checksum_func_library_version() != 57857) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_func_library_version() != 24711) {
+    if (uniffi_bowline_ffi_checksum_func_live_counters() != 56017) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_func_probe_containment() != 32247) {
+    if (uniffi_bowline_ffi_checksum_func_probe_containment() != 48353) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_func_common_hook_kinds() != 56507) {
+    if (uniffi_bowline_ffi_checksum_func_merge_settings() != 35600) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_func_merge_settings() != 43885) {
+    if (uniffi_bowline_ffi_checksum_func_common_hook_kinds() != 25718) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_func_set_logging() != 34288) {
+    if (uniffi_bowline_ffi_checksum_func_set_logging() != 11931) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_cancellation_cancel() != 45952) {
+    if (uniffi_bowline_ffi_checksum_method_cancellation_cancel() != 3297) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_cancellation_is_cancelled() != 3271) {
+    if (uniffi_bowline_ffi_checksum_method_cancellation_is_cancelled() != 18513) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_changestream_next() != 51256) {
+    if (uniffi_bowline_ffi_checksum_method_changestream_next() != 32043) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_changestream_next_blocking() != 20405) {
+    if (uniffi_bowline_ffi_checksum_method_changestream_next_blocking() != 64952) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_changestream_stop() != 24992) {
+    if (uniffi_bowline_ffi_checksum_method_changestream_stop() != 34177) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_attach() != 29698) {
+    if (uniffi_bowline_ffi_checksum_method_engine_attach() != 6090) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_attach_heard() != 35924) {
+    if (uniffi_bowline_ffi_checksum_method_engine_attach_shell() != 38535) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_attach_shell() != 1040) {
+    if (uniffi_bowline_ffi_checksum_method_engine_attach_with_events() != 65294) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_login_environment() != 12618) {
+    if (uniffi_bowline_ffi_checksum_method_engine_login_environment() != 61809) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_metrics() != 48252) {
+    if (uniffi_bowline_ffi_checksum_method_engine_metrics() != 59252) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_open_manager() != 13202) {
+    if (uniffi_bowline_ffi_checksum_method_engine_open_manager() != 23650) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_open_permissions() != 63957) {
+    if (uniffi_bowline_ffi_checksum_method_engine_open_permissions() != 4624) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_open_recording() != 24312) {
+    if (uniffi_bowline_ffi_checksum_method_engine_open_recording() != 23759) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_respond() != 7794) {
+    if (uniffi_bowline_ffi_checksum_method_engine_respond() != 44875) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_runner() != 8862) {
+    if (uniffi_bowline_ffi_checksum_method_engine_runner() != 31200) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_start() != 14317) {
+    if (uniffi_bowline_ffi_checksum_method_engine_start() != 46243) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_start_executor() != 19184) {
+    if (uniffi_bowline_ffi_checksum_method_engine_start_executor() != 22397) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_start_heard() != 6927) {
+    if (uniffi_bowline_ffi_checksum_method_engine_start_hooks() != 35964) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_start_hooks() != 57604) {
+    if (uniffi_bowline_ffi_checksum_method_engine_start_shell() != 23560) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_start_shell() != 47690) {
+    if (uniffi_bowline_ffi_checksum_method_engine_start_with_events() != 40068) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_terminals() != 33786) {
+    if (uniffi_bowline_ffi_checksum_method_engine_terminals() != 42110) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_tombstones() != 23666) {
+    if (uniffi_bowline_ffi_checksum_method_engine_tombstones() != 43435) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() != 29488) {
+    if (uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() != 907) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialogueeventstream_stop() != 41843) {
+    if (uniffi_bowline_ffi_checksum_method_dialogueeventstream_stop() != 29395) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_answer() != 59824) {
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_answer() != 49051) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_cleanup() != 51205) {
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_cleanup() != 7705) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_command_ended() != 56110) {
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_command_ended() != 62155) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_conversation() != 31029) {
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_conversation() != 13141) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_execute() != 24839) {
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_execute() != 30564) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_hooks() != 25161) {
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_hook_stream() != 65339) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_questions() != 50651) {
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_question_stream() != 60161) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text() != 65334) {
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text() != 8559) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_withdrawn() != 20121) {
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_wait_for_withdrawal() != 56767) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hostterminal_start_command() != 42459) {
+    if (uniffi_bowline_ffi_checksum_method_hostterminal_start_command() != 53133) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hostterminal_end_command() != 16163) {
+    if (uniffi_bowline_ffi_checksum_method_hostterminal_end_command() != 54589) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hostterminal_cleanup() != 12255) {
+    if (uniffi_bowline_ffi_checksum_method_hostterminal_cleanup() != 49196) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_answer() != 40325) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_answer() != 57135) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_environment() != 32531) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_environment() != 30433) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_events() != 59999) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_event_stream() != 32878) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_questions() != 18405) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_question_stream() != 25046) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_report() != 50527) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_report() != 10133) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_settings() != 29701) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_settings() != 59325) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_stop() != 62762) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_stop() != 43509) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_token() != 485) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_token() != 37020) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_url() != 10826) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_url() != 3486) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_withdrawn() != 52099) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_wait_for_withdrawal() != 53681) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookstream_next() != 293) {
+    if (uniffi_bowline_ffi_checksum_method_hookstream_next() != 16808) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookstream_stop() != 44822) {
+    if (uniffi_bowline_ffi_checksum_method_hookstream_stop() != 3370) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookquestionstream_next() != 42752) {
+    if (uniffi_bowline_ffi_checksum_method_hookquestionstream_next() != 62639) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() != 6570) {
+    if (uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() != 64266) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_logsink_log() != 13933) {
+    if (uniffi_bowline_ffi_checksum_method_logsink_log() != 215) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_cleanup() != 60670) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_cleanup() != 34722) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() != 2250) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() != 20697) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() != 19075) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() != 52378) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() != 46542) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() != 61768) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_events() != 31359) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_event_stream() != 19079) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_flush() != 34621) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_flush() != 53984) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_kill() != 38982) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_kill() != 9724) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_resume() != 29516) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_resume() != 18527) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_send_prompt() != 48499) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_send_prompt() != 23250) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_session() != 36332) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_session() != 44431) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_sessions() != 34359) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_sessions() != 59311) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_set_label() != 1333) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_set_label() != 15334) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_shell() != 48007) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_shell() != 10027) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_shutdown() != 37366) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_shutdown() != 53101) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_warnings() != 8489) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_warnings() != 33887) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_receipt_reached() != 4811) {
+    if (uniffi_bowline_ffi_checksum_method_receipt_state() != 12339) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_receipt_state() != 58866) {
+    if (uniffi_bowline_ffi_checksum_method_receipt_uuid() != 48116) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_receipt_uuid() != 20616) {
+    if (uniffi_bowline_ffi_checksum_method_receipt_wait_for() != 32069) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_recording_changes() != 65522) {
+    if (uniffi_bowline_ffi_checksum_method_recording_change_stream() != 3243) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_recording_snapshot() != 13934) {
+    if (uniffi_bowline_ffi_checksum_method_recording_snapshot() != 37737) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_tokenprovider_token() != 52885) {
+    if (uniffi_bowline_ffi_checksum_method_tokenprovider_token() != 4642) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_runnerclient_end() != 33040) {
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_end() != 28965) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_runnerclient_log() != 4448) {
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_log() != 6910) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_runnerclient_session() != 7266) {
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_session() != 37502) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_runnerclient_sessions() != 15813) {
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_sessions() != 3686) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_runnerclient_transcript() != 53083) {
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_transcript() != 20375) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_changes() != 14997) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_change_stream() != 50802) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_connection() != 54669) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_connection() != 2029) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_detach() != 9453) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_detach() != 35554) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_end() != 47308) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_end() != 5407) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_ended() != 27786) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_entries_before() != 19725) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_events() != 42364) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_event_stream() != 57763) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_has_ended() != 59334) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_has_ended() != 31496) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_id() != 49642) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_id() != 64316) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_interrupt() != 3810) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_interrupt() != 51059) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_last_activity() != 909) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_last_activity() != 64983) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_older() != 10032) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_pause() != 44304) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_pause() != 9836) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_permissions() != 26662) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_permissions() != 43241) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_phase() != 62954) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_phase() != 5947) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_pid() != 53526) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_pid() != 15737) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_request() != 34835) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_request() != 7251) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_respond() != 4947) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_respond() != 15081) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_retry() != 37347) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_retry() != 49985) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_send() != 43125) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_send() != 45533) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_set_model() != 18831) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_set_model() != 54952) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_set_permission_mode() != 3715) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_set_permission_mode() != 9837) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_signal() != 18379) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_signal() != 63928) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_snapshot() != 26328) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_snapshot() != 54428) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_terminate() != 55011) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_terminate() != 11719) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_unpause() != 53506) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_unpause() != 36693) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_wait_for_end() != 7876) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_connection() != 12601) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_connection() != 52291) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_detach() != 37298) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_detach() != 50987) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_events() != 36055) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_event_stream() != 31184) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_exited() != 28134) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_id() != 17188) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_id() != 6782) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_kill() != 59108) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_kill() != 23730) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_output_bytes() != 14332) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_output_bytes() != 65128) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_partial_line() != 48166) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_partial_line() != 29175) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_pid() != 36682) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_pid() != 50194) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_resize() != 25224) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_resize() != 29960) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_retry() != 50998) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_retry() != 36445) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_signal() != 18680) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_signal() != 12792) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_state() != 5656) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_state() != 3846) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_submit() != 41576) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_submit() != 46959) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_terminal() != 37214) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_terminal() != 5618) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_terminate() != 52570) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_terminate() != 13475) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_type_bytes() != 17949) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_type_bytes() != 17534) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_type_text() != 41953) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_type_text() != 43889) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_wait_for_exit() != 31297) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessioneventstream_next() != 21294) {
+    if (uniffi_bowline_ffi_checksum_method_sessioneventstream_next() != 36350) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() != 41640) {
+    if (uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() != 58540) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_cursor() != 47031) {
+    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_cursor() != 62710) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_entry_count() != 30510) {
+    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_entry_count() != 46094) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_json() != 853) {
+    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_json() != 43616) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() != 39910) {
+    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() != 29675) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_tool_call() != 38836) {
+    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_tool_call() != 37882) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_constructor_cancellation_new() != 45583) {
+    if (uniffi_bowline_ffi_checksum_constructor_cancellation_new() != 7303) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_constructor_engine_new() != 25749) {
+    if (uniffi_bowline_ffi_checksum_constructor_engine_new() != 59528) {
         return InitializationResult.apiChecksumMismatch
     }
 

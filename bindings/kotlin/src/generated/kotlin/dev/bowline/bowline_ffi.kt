@@ -760,19 +760,19 @@ internal object IntegrityCheckingUniffiLib {
     }
 
     internal fun ensureInitialized() = Unit
-    external fun uniffi_bowline_ffi_checksum_func_live_counters(
-    ): Int
     external fun uniffi_bowline_ffi_checksum_func_api_revision(
     ): Int
     external fun uniffi_bowline_ffi_checksum_func_force_panic(
     ): Int
     external fun uniffi_bowline_ffi_checksum_func_library_version(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_func_live_counters(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_func_probe_containment(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_func_common_hook_kinds(
-    ): Int
     external fun uniffi_bowline_ffi_checksum_func_merge_settings(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_func_common_hook_kinds(
     ): Int
     external fun uniffi_bowline_ffi_checksum_func_set_logging(
     ): Int
@@ -788,9 +788,9 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_attach(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_engine_attach_heard(
-    ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_attach_shell(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_engine_attach_with_events(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_login_environment(
     ): Int
@@ -810,11 +810,11 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_start_executor(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_engine_start_heard(
-    ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_start_hooks(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_start_shell(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_engine_start_with_events(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_terminals(
     ): Int
@@ -834,13 +834,13 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_execute(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_hooks(
+    external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_hook_stream(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_questions(
+    external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_question_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_withdrawn(
+    external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_wait_for_withdrawal(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hostterminal_start_command(
     ): Int
@@ -852,9 +852,9 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookserver_environment(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_hookserver_events(
+    external fun uniffi_bowline_ffi_checksum_method_hookserver_event_stream(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_hookserver_questions(
+    external fun uniffi_bowline_ffi_checksum_method_hookserver_question_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookserver_report(
     ): Int
@@ -866,7 +866,7 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookserver_url(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_hookserver_withdrawn(
+    external fun uniffi_bowline_ffi_checksum_method_hookserver_wait_for_withdrawal(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookstream_next(
     ): Int
@@ -886,7 +886,7 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_sessionmanager_events(
+    external fun uniffi_bowline_ffi_checksum_method_sessionmanager_event_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_flush(
     ): Int
@@ -908,13 +908,13 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_warnings(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_receipt_reached(
-    ): Int
     external fun uniffi_bowline_ffi_checksum_method_receipt_state(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_receipt_uuid(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_recording_changes(
+    external fun uniffi_bowline_ffi_checksum_method_receipt_wait_for(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_recording_change_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_recording_snapshot(
     ): Int
@@ -930,7 +930,7 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_runnerclient_transcript(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_changes(
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_change_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_connection(
     ): Int
@@ -938,9 +938,9 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_end(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_ended(
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_entries_before(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_events(
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_event_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_has_ended(
     ): Int
@@ -949,8 +949,6 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_interrupt(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_last_activity(
-    ): Int
-    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_older(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_pause(
     ): Int
@@ -980,13 +978,13 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_unpause(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_wait_for_end(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_connection(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_detach(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_shellsession_events(
-    ): Int
-    external fun uniffi_bowline_ffi_checksum_method_shellsession_exited(
+    external fun uniffi_bowline_ffi_checksum_method_shellsession_event_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_id(
     ): Int
@@ -1015,6 +1013,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_shellsession_type_bytes(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_type_text(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_shellsession_wait_for_exit(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessioneventstream_next(
     ): Int
@@ -1071,9 +1071,9 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_free_changestream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
-    external fun uniffi_bowline_ffi_fn_method_changestream_next(`ptr`: Long,`cursor`: Long,`most`: Int,`lingerMs`: Int,
+    external fun uniffi_bowline_ffi_fn_method_changestream_next(`ptr`: Long,`cursor`: Long,`maxCount`: Int,`coalesceForMs`: Int,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_changestream_next_blocking(`ptr`: Long,`cursor`: Long,`most`: Int,`lingerMs`: Int,`timeoutMs`: Int,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_bowline_ffi_fn_method_changestream_next_blocking(`ptr`: Long,`cursor`: Long,`maxCount`: Int,`coalesceForMs`: Int,`timeoutMs`: Int,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_changestream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
@@ -1085,9 +1085,9 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_attach(`ptr`: Long,`runner`: RustBuffer.ByValue,`session`: RustBuffer.ByValue,`configuration`: RustBuffer.ByValue,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_engine_attach_heard(`ptr`: Long,`runner`: RustBuffer.ByValue,`session`: RustBuffer.ByValue,`configuration`: RustBuffer.ByValue,`limits`: RustBuffer.ByValue,
-    ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_attach_shell(`ptr`: Long,`runner`: RustBuffer.ByValue,`session`: RustBuffer.ByValue,`configuration`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_engine_attach_with_events(`ptr`: Long,`runner`: RustBuffer.ByValue,`session`: RustBuffer.ByValue,`configuration`: RustBuffer.ByValue,`limits`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_login_environment(`ptr`: Long,`query`: RustBuffer.ByValue,
     ): Long
@@ -1099,7 +1099,7 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_engine_open_recording(`ptr`: Long,`path`: RustBuffer.ByValue,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_engine_respond(`ptr`: Long,`session`: RustBuffer.ByValue,`requestId`: RustBuffer.ByValue,`answer`: RustBuffer.ByValue,`by`: RustBuffer.ByValue,
+    external fun uniffi_bowline_ffi_fn_method_engine_respond(`ptr`: Long,`session`: RustBuffer.ByValue,`requestId`: RustBuffer.ByValue,`answer`: RustBuffer.ByValue,`answeredBy`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_runner(`ptr`: Long,`runner`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
@@ -1107,11 +1107,11 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_start_executor(`ptr`: Long,`configuration`: RustBuffer.ByValue,`terminal`: RustBuffer.ByValue,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_engine_start_heard(`ptr`: Long,`configuration`: RustBuffer.ByValue,`limits`: RustBuffer.ByValue,
-    ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_start_hooks(`ptr`: Long,`configuration`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_start_shell(`ptr`: Long,`configuration`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_engine_start_with_events(`ptr`: Long,`configuration`: RustBuffer.ByValue,`limits`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_terminals(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -1121,7 +1121,7 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_free_dialogueeventstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
-    external fun uniffi_bowline_ffi_fn_method_dialogueeventstream_next(`ptr`: Long,`cursor`: Long,`most`: Int,`lingerMs`: Int,
+    external fun uniffi_bowline_ffi_fn_method_dialogueeventstream_next(`ptr`: Long,`cursor`: Long,`maxCount`: Int,`coalesceForMs`: Int,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialogueeventstream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
@@ -1139,13 +1139,13 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_terminalexecutor_execute(`ptr`: Long,`command`: RustBuffer.ByValue,`cancellation`: RustBuffer.ByValue,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_terminalexecutor_hooks(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_bowline_ffi_fn_method_terminalexecutor_hook_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_terminalexecutor_questions(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_bowline_ffi_fn_method_terminalexecutor_question_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_terminalexecutor_type_text(`ptr`: Long,`text`: RustBuffer.ByValue,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_terminalexecutor_withdrawn(`ptr`: Long,`question`: Long,`cancellation`: RustBuffer.ByValue,
+    external fun uniffi_bowline_ffi_fn_method_terminalexecutor_wait_for_withdrawal(`ptr`: Long,`question`: Long,`cancellation`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_clone_hostterminal(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
@@ -1167,9 +1167,9 @@ internal object UniffiLib {
     ): Unit
     external fun uniffi_bowline_ffi_fn_method_hookserver_environment(`ptr`: Long,`interaction`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
-    external fun uniffi_bowline_ffi_fn_method_hookserver_events(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_bowline_ffi_fn_method_hookserver_event_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_hookserver_questions(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_bowline_ffi_fn_method_hookserver_question_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_hookserver_report(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -1181,13 +1181,13 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_hookserver_url(`ptr`: Long,`interaction`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
-    external fun uniffi_bowline_ffi_fn_method_hookserver_withdrawn(`ptr`: Long,`question`: Long,`cancellation`: RustBuffer.ByValue,
+    external fun uniffi_bowline_ffi_fn_method_hookserver_wait_for_withdrawal(`ptr`: Long,`question`: Long,`cancellation`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_clone_hookstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_free_hookstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
-    external fun uniffi_bowline_ffi_fn_method_hookstream_next(`ptr`: Long,`cursor`: Long,`most`: Int,`lingerMs`: Int,
+    external fun uniffi_bowline_ffi_fn_method_hookstream_next(`ptr`: Long,`cursor`: Long,`maxCount`: Int,`coalesceForMs`: Int,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_hookstream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
@@ -1195,7 +1195,7 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_free_hookquestionstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
-    external fun uniffi_bowline_ffi_fn_method_hookquestionstream_next(`ptr`: Long,`cursor`: Long,`most`: Int,`lingerMs`: Int,
+    external fun uniffi_bowline_ffi_fn_method_hookquestionstream_next(`ptr`: Long,`cursor`: Long,`maxCount`: Int,`coalesceForMs`: Int,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_hookquestionstream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
@@ -1219,7 +1219,7 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_dialogue(`ptr`: Long,`id`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_sessionmanager_events(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_bowline_ffi_fn_method_sessionmanager_event_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_flush(`ptr`: Long,
     ): Long
@@ -1245,17 +1245,17 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_free_receipt(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
-    external fun uniffi_bowline_ffi_fn_method_receipt_reached(`ptr`: Long,`state`: RustBuffer.ByValue,`cancellation`: RustBuffer.ByValue,
-    ): Long
     external fun uniffi_bowline_ffi_fn_method_receipt_state(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_receipt_uuid(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_method_receipt_wait_for(`ptr`: Long,`state`: RustBuffer.ByValue,`cancellation`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_bowline_ffi_fn_clone_recording(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_free_recording(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
-    external fun uniffi_bowline_ffi_fn_method_recording_changes(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_bowline_ffi_fn_method_recording_change_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_recording_snapshot(`ptr`: Long,
     ): Long
@@ -1285,7 +1285,7 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_free_dialoguesession(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
-    external fun uniffi_bowline_ffi_fn_method_dialoguesession_changes(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_change_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_connection(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -1293,9 +1293,9 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_end(`ptr`: Long,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_dialoguesession_ended(`ptr`: Long,`cancellation`: RustBuffer.ByValue,
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_entries_before(`ptr`: Long,`entry`: RustBuffer.ByValue,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_dialoguesession_events(`ptr`: Long,`limits`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_event_stream(`ptr`: Long,`limits`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_has_ended(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Byte
@@ -1304,8 +1304,6 @@ internal object UniffiLib {
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_interrupt(`ptr`: Long,`scope`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_last_activity(`ptr`: Long,
-    ): Long
-    external fun uniffi_bowline_ffi_fn_method_dialoguesession_older(`ptr`: Long,`before`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_pause(`ptr`: Long,`cancellation`: RustBuffer.ByValue,
     ): Long
@@ -1317,7 +1315,7 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_request(`ptr`: Long,`subtype`: RustBuffer.ByValue,`fields`: RustBuffer.ByValue,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_dialoguesession_respond(`ptr`: Long,`requestId`: RustBuffer.ByValue,`answer`: RustBuffer.ByValue,`by`: RustBuffer.ByValue,
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_respond(`ptr`: Long,`requestId`: RustBuffer.ByValue,`answer`: RustBuffer.ByValue,`answeredBy`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_retry(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
@@ -1335,6 +1333,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_unpause(`ptr`: Long,
     ): Long
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_wait_for_end(`ptr`: Long,`cancellation`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_bowline_ffi_fn_clone_shellsession(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_free_shellsession(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1343,9 +1343,7 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_shellsession_detach(`ptr`: Long,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_shellsession_events(`ptr`: Long,`fromStart`: Byte,uniffi_out_err: UniffiRustCallStatus,
-    ): Long
-    external fun uniffi_bowline_ffi_fn_method_shellsession_exited(`ptr`: Long,`cancellation`: RustBuffer.ByValue,
+    external fun uniffi_bowline_ffi_fn_method_shellsession_event_stream(`ptr`: Long,`fromStart`: Byte,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_shellsession_id(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -1375,11 +1373,13 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_shellsession_type_text(`ptr`: Long,`text`: RustBuffer.ByValue,
     ): Long
+    external fun uniffi_bowline_ffi_fn_method_shellsession_wait_for_exit(`ptr`: Long,`cancellation`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_bowline_ffi_fn_clone_sessioneventstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_free_sessioneventstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
-    external fun uniffi_bowline_ffi_fn_method_sessioneventstream_next(`ptr`: Long,`cursor`: Long,`most`: Int,`lingerMs`: Int,
+    external fun uniffi_bowline_ffi_fn_method_sessioneventstream_next(`ptr`: Long,`cursor`: Long,`maxCount`: Int,`coalesceForMs`: Int,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_sessioneventstream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
@@ -1393,23 +1393,23 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_transcriptsnapshot_json(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
-    external fun uniffi_bowline_ffi_fn_method_transcriptsnapshot_page(`ptr`: Long,`thread`: RustBuffer.ByValue,`before`: RustBuffer.ByValue,`most`: Int,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_bowline_ffi_fn_method_transcriptsnapshot_page(`ptr`: Long,`thread`: RustBuffer.ByValue,`before`: RustBuffer.ByValue,`maxCount`: Int,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_transcriptsnapshot_tool_call(`ptr`: Long,`toolUseId`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
-    external fun uniffi_bowline_ffi_fn_func_live_counters(uniffi_out_err: UniffiRustCallStatus,
-    ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_func_api_revision(uniffi_out_err: UniffiRustCallStatus,
     ): Int
-    external fun uniffi_bowline_ffi_fn_func_force_panic(`place`: RustBuffer.ByValue,
+    external fun uniffi_bowline_ffi_fn_func_force_panic(`location`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_func_library_version(uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_func_live_counters(uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_func_probe_containment(uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
-    external fun uniffi_bowline_ffi_fn_func_common_hook_kinds(uniffi_out_err: UniffiRustCallStatus,
-    ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_func_merge_settings(`settings`: RustBuffer.ByValue,`hooks`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_func_common_hook_kinds(uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_func_set_logging(`level`: RustBuffer.ByValue,`sink`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
@@ -1532,415 +1532,415 @@ private fun uniffiCheckContractApiVersion(lib: IntegrityCheckingUniffiLib) {
 }
 @Suppress("UNUSED_PARAMETER")
 private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
-    if ((lib.uniffi_bowline_ffi_checksum_func_live_counters() and 0xFFFF) != 55687) {
+    if ((lib.uniffi_bowline_ffi_checksum_func_api_revision() and 0xFFFF) != 25034) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_func_api_revision() and 0xFFFF) != 6383) {
+    if ((lib.uniffi_bowline_ffi_checksum_func_force_panic() and 0xFFFF) != 63552) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_func_force_panic() and 0xFFFF) != 8676) {
+    if ((lib.uniffi_bowline_ffi_checksum_func_library_version() and 0xFFFF) != 57857) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_func_library_version() and 0xFFFF) != 24711) {
+    if ((lib.uniffi_bowline_ffi_checksum_func_live_counters() and 0xFFFF) != 56017) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_func_probe_containment() and 0xFFFF) != 32247) {
+    if ((lib.uniffi_bowline_ffi_checksum_func_probe_containment() and 0xFFFF) != 48353) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_func_common_hook_kinds() and 0xFFFF) != 56507) {
+    if ((lib.uniffi_bowline_ffi_checksum_func_merge_settings() and 0xFFFF) != 35600) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_func_merge_settings() and 0xFFFF) != 43885) {
+    if ((lib.uniffi_bowline_ffi_checksum_func_common_hook_kinds() and 0xFFFF) != 25718) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_func_set_logging() and 0xFFFF) != 34288) {
+    if ((lib.uniffi_bowline_ffi_checksum_func_set_logging() and 0xFFFF) != 11931) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_cancellation_cancel() and 0xFFFF) != 45952) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_cancellation_cancel() and 0xFFFF) != 3297) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_cancellation_is_cancelled() and 0xFFFF) != 3271) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_cancellation_is_cancelled() and 0xFFFF) != 18513) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next() and 0xFFFF) != 51256) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next() and 0xFFFF) != 32043) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next_blocking() and 0xFFFF) != 20405) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next_blocking() and 0xFFFF) != 64952) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_stop() and 0xFFFF) != 24992) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_stop() and 0xFFFF) != 34177) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach() and 0xFFFF) != 29698) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach() and 0xFFFF) != 6090) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach_heard() and 0xFFFF) != 35924) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach_shell() and 0xFFFF) != 38535) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach_shell() and 0xFFFF) != 1040) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach_with_events() and 0xFFFF) != 65294) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_login_environment() and 0xFFFF) != 12618) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_login_environment() and 0xFFFF) != 61809) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_metrics() and 0xFFFF) != 48252) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_metrics() and 0xFFFF) != 59252) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_open_manager() and 0xFFFF) != 13202) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_open_manager() and 0xFFFF) != 23650) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_open_permissions() and 0xFFFF) != 63957) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_open_permissions() and 0xFFFF) != 4624) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_open_recording() and 0xFFFF) != 24312) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_open_recording() and 0xFFFF) != 23759) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_respond() and 0xFFFF) != 7794) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_respond() and 0xFFFF) != 44875) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_runner() and 0xFFFF) != 8862) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_runner() and 0xFFFF) != 31200) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start() and 0xFFFF) != 14317) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start() and 0xFFFF) != 46243) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_executor() and 0xFFFF) != 19184) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_executor() and 0xFFFF) != 22397) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_heard() and 0xFFFF) != 6927) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_hooks() and 0xFFFF) != 35964) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_hooks() and 0xFFFF) != 57604) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_shell() and 0xFFFF) != 23560) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_shell() and 0xFFFF) != 47690) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_with_events() and 0xFFFF) != 40068) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_terminals() and 0xFFFF) != 33786) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_terminals() and 0xFFFF) != 42110) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_tombstones() and 0xFFFF) != 23666) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_tombstones() and 0xFFFF) != 43435) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() and 0xFFFF) != 29488) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() and 0xFFFF) != 907) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialogueeventstream_stop() and 0xFFFF) != 41843) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialogueeventstream_stop() and 0xFFFF) != 29395) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_answer() and 0xFFFF) != 59824) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_answer() and 0xFFFF) != 49051) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_cleanup() and 0xFFFF) != 51205) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_cleanup() and 0xFFFF) != 7705) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_command_ended() and 0xFFFF) != 56110) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_command_ended() and 0xFFFF) != 62155) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_conversation() and 0xFFFF) != 31029) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_conversation() and 0xFFFF) != 13141) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_execute() and 0xFFFF) != 24839) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_execute() and 0xFFFF) != 30564) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_hooks() and 0xFFFF) != 25161) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_hook_stream() and 0xFFFF) != 65339) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_questions() and 0xFFFF) != 50651) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_question_stream() and 0xFFFF) != 60161) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text() and 0xFFFF) != 65334) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text() and 0xFFFF) != 8559) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_withdrawn() and 0xFFFF) != 20121) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_wait_for_withdrawal() and 0xFFFF) != 56767) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hostterminal_start_command() and 0xFFFF) != 42459) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hostterminal_start_command() and 0xFFFF) != 53133) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hostterminal_end_command() and 0xFFFF) != 16163) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hostterminal_end_command() and 0xFFFF) != 54589) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hostterminal_cleanup() and 0xFFFF) != 12255) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hostterminal_cleanup() and 0xFFFF) != 49196) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_answer() and 0xFFFF) != 40325) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_answer() and 0xFFFF) != 57135) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_environment() and 0xFFFF) != 32531) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_environment() and 0xFFFF) != 30433) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_events() and 0xFFFF) != 59999) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_event_stream() and 0xFFFF) != 32878) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_questions() and 0xFFFF) != 18405) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_question_stream() and 0xFFFF) != 25046) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_report() and 0xFFFF) != 50527) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_report() and 0xFFFF) != 10133) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_settings() and 0xFFFF) != 29701) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_settings() and 0xFFFF) != 59325) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_stop() and 0xFFFF) != 62762) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_stop() and 0xFFFF) != 43509) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_token() and 0xFFFF) != 485) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_token() and 0xFFFF) != 37020) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_url() and 0xFFFF) != 10826) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_url() and 0xFFFF) != 3486) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_withdrawn() and 0xFFFF) != 52099) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_wait_for_withdrawal() and 0xFFFF) != 53681) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookstream_next() and 0xFFFF) != 293) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookstream_next() and 0xFFFF) != 16808) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookstream_stop() and 0xFFFF) != 44822) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookstream_stop() and 0xFFFF) != 3370) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_next() and 0xFFFF) != 42752) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_next() and 0xFFFF) != 62639) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() and 0xFFFF) != 6570) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() and 0xFFFF) != 64266) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_logsink_log() and 0xFFFF) != 13933) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_logsink_log() and 0xFFFF) != 215) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_cleanup() and 0xFFFF) != 60670) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_cleanup() and 0xFFFF) != 34722) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() and 0xFFFF) != 2250) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() and 0xFFFF) != 20697) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() and 0xFFFF) != 19075) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() and 0xFFFF) != 52378) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() and 0xFFFF) != 46542) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() and 0xFFFF) != 61768) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_events() and 0xFFFF) != 31359) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_event_stream() and 0xFFFF) != 19079) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_flush() and 0xFFFF) != 34621) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_flush() and 0xFFFF) != 53984) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_kill() and 0xFFFF) != 38982) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_kill() and 0xFFFF) != 9724) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_resume() and 0xFFFF) != 29516) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_resume() and 0xFFFF) != 18527) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_send_prompt() and 0xFFFF) != 48499) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_send_prompt() and 0xFFFF) != 23250) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_session() and 0xFFFF) != 36332) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_session() and 0xFFFF) != 44431) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_sessions() and 0xFFFF) != 34359) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_sessions() and 0xFFFF) != 59311) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_set_label() and 0xFFFF) != 1333) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_set_label() and 0xFFFF) != 15334) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_shell() and 0xFFFF) != 48007) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_shell() and 0xFFFF) != 10027) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_shutdown() and 0xFFFF) != 37366) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_shutdown() and 0xFFFF) != 53101) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_warnings() and 0xFFFF) != 8489) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_warnings() and 0xFFFF) != 33887) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_receipt_reached() and 0xFFFF) != 4811) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_receipt_state() and 0xFFFF) != 12339) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_receipt_state() and 0xFFFF) != 58866) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_receipt_uuid() and 0xFFFF) != 48116) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_receipt_uuid() and 0xFFFF) != 20616) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_receipt_wait_for() and 0xFFFF) != 32069) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_recording_changes() and 0xFFFF) != 65522) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_recording_change_stream() and 0xFFFF) != 3243) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_recording_snapshot() and 0xFFFF) != 13934) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_recording_snapshot() and 0xFFFF) != 37737) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_tokenprovider_token() and 0xFFFF) != 52885) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_tokenprovider_token() and 0xFFFF) != 4642) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_end() and 0xFFFF) != 33040) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_end() and 0xFFFF) != 28965) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_log() and 0xFFFF) != 4448) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_log() and 0xFFFF) != 6910) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_session() and 0xFFFF) != 7266) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_session() and 0xFFFF) != 37502) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_sessions() and 0xFFFF) != 15813) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_sessions() and 0xFFFF) != 3686) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_transcript() and 0xFFFF) != 53083) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_transcript() and 0xFFFF) != 20375) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_changes() and 0xFFFF) != 14997) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_change_stream() and 0xFFFF) != 50802) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_connection() and 0xFFFF) != 54669) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_connection() and 0xFFFF) != 2029) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_detach() and 0xFFFF) != 9453) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_detach() and 0xFFFF) != 35554) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_end() and 0xFFFF) != 47308) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_end() and 0xFFFF) != 5407) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_ended() and 0xFFFF) != 27786) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_entries_before() and 0xFFFF) != 19725) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_events() and 0xFFFF) != 42364) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_event_stream() and 0xFFFF) != 57763) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_has_ended() and 0xFFFF) != 59334) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_has_ended() and 0xFFFF) != 31496) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_id() and 0xFFFF) != 49642) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_id() and 0xFFFF) != 64316) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_interrupt() and 0xFFFF) != 3810) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_interrupt() and 0xFFFF) != 51059) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_last_activity() and 0xFFFF) != 909) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_last_activity() and 0xFFFF) != 64983) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_older() and 0xFFFF) != 10032) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_pause() and 0xFFFF) != 44304) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_pause() and 0xFFFF) != 9836) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_permissions() and 0xFFFF) != 26662) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_permissions() and 0xFFFF) != 43241) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_phase() and 0xFFFF) != 62954) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_phase() and 0xFFFF) != 5947) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_pid() and 0xFFFF) != 53526) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_pid() and 0xFFFF) != 15737) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_request() and 0xFFFF) != 34835) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_request() and 0xFFFF) != 7251) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_respond() and 0xFFFF) != 4947) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_respond() and 0xFFFF) != 15081) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_retry() and 0xFFFF) != 37347) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_retry() and 0xFFFF) != 49985) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_send() and 0xFFFF) != 43125) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_send() and 0xFFFF) != 45533) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_set_model() and 0xFFFF) != 18831) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_set_model() and 0xFFFF) != 54952) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_set_permission_mode() and 0xFFFF) != 3715) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_set_permission_mode() and 0xFFFF) != 9837) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_signal() and 0xFFFF) != 18379) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_signal() and 0xFFFF) != 63928) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_snapshot() and 0xFFFF) != 26328) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_snapshot() and 0xFFFF) != 54428) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_terminate() and 0xFFFF) != 55011) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_terminate() and 0xFFFF) != 11719) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_unpause() and 0xFFFF) != 53506) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_unpause() and 0xFFFF) != 36693) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_wait_for_end() and 0xFFFF) != 7876) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_connection() and 0xFFFF) != 12601) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_connection() and 0xFFFF) != 52291) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_detach() and 0xFFFF) != 37298) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_detach() and 0xFFFF) != 50987) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_events() and 0xFFFF) != 36055) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_event_stream() and 0xFFFF) != 31184) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_exited() and 0xFFFF) != 28134) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_id() and 0xFFFF) != 17188) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_id() and 0xFFFF) != 6782) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_kill() and 0xFFFF) != 59108) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_kill() and 0xFFFF) != 23730) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_output_bytes() and 0xFFFF) != 14332) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_output_bytes() and 0xFFFF) != 65128) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_partial_line() and 0xFFFF) != 48166) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_partial_line() and 0xFFFF) != 29175) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_pid() and 0xFFFF) != 36682) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_pid() and 0xFFFF) != 50194) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_resize() and 0xFFFF) != 25224) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_resize() and 0xFFFF) != 29960) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_retry() and 0xFFFF) != 50998) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_retry() and 0xFFFF) != 36445) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_signal() and 0xFFFF) != 18680) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_signal() and 0xFFFF) != 12792) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_state() and 0xFFFF) != 5656) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_state() and 0xFFFF) != 3846) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_submit() and 0xFFFF) != 41576) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_submit() and 0xFFFF) != 46959) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_terminal() and 0xFFFF) != 37214) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_terminal() and 0xFFFF) != 5618) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_terminate() and 0xFFFF) != 52570) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_terminate() and 0xFFFF) != 13475) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_type_bytes() and 0xFFFF) != 17949) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_type_bytes() and 0xFFFF) != 17534) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_type_text() and 0xFFFF) != 41953) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_type_text() and 0xFFFF) != 43889) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_wait_for_exit() and 0xFFFF) != 31297) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_next() and 0xFFFF) != 21294) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_next() and 0xFFFF) != 36350) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() and 0xFFFF) != 41640) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() and 0xFFFF) != 58540) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_cursor() and 0xFFFF) != 47031) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_cursor() and 0xFFFF) != 62710) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_entry_count() and 0xFFFF) != 30510) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_entry_count() and 0xFFFF) != 46094) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_json() and 0xFFFF) != 853) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_json() and 0xFFFF) != 43616) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() and 0xFFFF) != 39910) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() and 0xFFFF) != 29675) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_tool_call() and 0xFFFF) != 38836) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_tool_call() and 0xFFFF) != 37882) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_constructor_cancellation_new() and 0xFFFF) != 45583) {
+    if ((lib.uniffi_bowline_ffi_checksum_constructor_cancellation_new() and 0xFFFF) != 7303) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_constructor_engine_new() and 0xFFFF) != 25749) {
+    if ((lib.uniffi_bowline_ffi_checksum_constructor_engine_new() and 0xFFFF) != 59528) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
 }
@@ -2486,18 +2486,21 @@ public object FfiConverterByteArray: FfiConverterRustBuffer<ByteArray> {
 
 
 /**
- * Gives up a call that waits. Swift's tasks do not tell a call that they were cancelled, so that
- * the Swift surface hands one of these to each call that may wait; Kotlin needs none.
+ * A token that cancels waiting calls.
+ *
+ * Cancelling a Swift task does not reach the call it awaits. The `Bowline` Swift module therefore
+ * passes one of these to each call that waits and cancels it together with the task. Kotlin drops the
+ * call when its coroutine is cancelled and does not need one.
  */
 public interface CancellationInterface {
 
     /**
-     * Gives up every call that has it, now and later.
+     * Cancels every call that was given this token, now or later. They fail with `Cancelled`.
      */
     fun `cancel`()
 
     /**
-     * Whether it was cancelled.
+     * Returns whether `cancel` was called.
      */
     fun `isCancelled`(): kotlin.Boolean
 
@@ -2505,8 +2508,11 @@ public interface CancellationInterface {
 }
 
 /**
- * Gives up a call that waits. Swift's tasks do not tell a call that they were cancelled, so that
- * the Swift surface hands one of these to each call that may wait; Kotlin needs none.
+ * A token that cancels waiting calls.
+ *
+ * Cancelling a Swift task does not reach the call it awaits. The `Bowline` Swift module therefore
+ * passes one of these to each call that waits and cancels it together with the task. Kotlin drops the
+ * call when its coroutine is cancelled and does not need one.
  */
 open class Cancellation: Disposable, AutoCloseable, CancellationInterface
 {
@@ -2533,7 +2539,7 @@ open class Cancellation: Disposable, AutoCloseable, CancellationInterface
         this.cleanable = null
     }
     /**
-     * One that nothing was cancelled with.
+     * Creates a token that is not cancelled.
      */
     constructor() :
         this(UniffiWithHandle,
@@ -2622,7 +2628,7 @@ open class Cancellation: Disposable, AutoCloseable, CancellationInterface
 
 
     /**
-     * Gives up every call that has it, now and later.
+     * Cancels every call that was given this token, now or later. They fail with `Cancelled`.
      */override fun `cancel`()
         =
     callWithHandle {
@@ -2637,7 +2643,7 @@ open class Cancellation: Disposable, AutoCloseable, CancellationInterface
 
 
     /**
-     * Whether it was cancelled.
+     * Returns whether `cancel` was called.
      */override fun `isCancelled`(): kotlin.Boolean {
             return FfiConverterBoolean.lift(
     callWithHandle {
@@ -2786,35 +2792,45 @@ public object FfiConverterTypeCancellation: FfiConverter<Cancellation, Long> {
 
 
 /**
- * The changes of one transcript. Reading takes nothing away: the cursor of a batch acknowledges
- * it, and any number of streams read the same transcript.
+ * A reader of one transcript's changes.
+ *
+ * Reading does not consume: each call names the cursor to read from, and the same cursor can be read
+ * again. Any number of streams can read one transcript.
  */
 public interface ChangeStreamInterface {
 
     /**
-     * Waits for changes behind `cursor`, 0 for the beginning, then for `linger_ms` more so that
-     * what comes in quick succession comes as one; gives at most `most` changes, but a reset whole.
-     * `None` when the stream was stopped, or is over and everything was read.
+     * Waits for changes after `cursor` and returns them as one batch.
+     *
+     * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
+     * After the first change the call waits `coalesce_for_ms` milliseconds more, so that changes in
+     * quick succession arrive as one. A batch has at most `max_count` changes, except that a reset
+     * is never split. Returns nothing once the stream was stopped, or the transcript has ended and
+     * was read completely.
+     *
+     * Cancel safe: no change is lost, since the cursor stays with the caller.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] for a `most` of 0, [`BowlineError::Io`] when a recording cannot be
-     * read on.
+     * `Invalid` if `max_count` is 0; `Io` if a recording cannot be read.
      */
-    suspend fun `next`(`cursor`: kotlin.ULong, `most`: kotlin.UInt, `lingerMs`: kotlin.UInt): ChangeBatch?
+    suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): ChangeBatch?
 
     /**
-     * As [`next`](Self::next), on a thread of the host's own, which costs a JVM the least.
+     * Waits for changes like `next`, but blocks the calling thread. This is the cheapest way to read
+     * on a JVM.
      *
      * # Errors
      *
-     * As [`next`](Self::next), [`BowlineError::NoAnswer`] when nothing came within `timeout_ms`,
-     * and [`BowlineError::Invalid`] in a callback.
+     * As `next`; `NoAnswer` if no change arrives within `timeout_ms` milliseconds; `Invalid` if
+     * called from a callback.
      */
-    fun `nextBlocking`(`cursor`: kotlin.ULong, `most`: kotlin.UInt, `lingerMs`: kotlin.UInt, `timeoutMs`: kotlin.UInt): ChangeBatch?
+    fun `nextBlocking`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt, `timeoutMs`: kotlin.UInt): ChangeBatch?
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The session is not affected.
      */
     fun `stop`()
 
@@ -2822,8 +2838,10 @@ public interface ChangeStreamInterface {
 }
 
 /**
- * The changes of one transcript. Reading takes nothing away: the cursor of a batch acknowledges
- * it, and any number of streams read the same transcript.
+ * A reader of one transcript's changes.
+ *
+ * Reading does not consume: each call names the cursor to read from, and the same cursor can be read
+ * again. Any number of streams can read one transcript.
  */
 open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
 {
@@ -2928,26 +2946,31 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
 
 
     /**
-     * Waits for changes behind `cursor`, 0 for the beginning, then for `linger_ms` more so that
-     * what comes in quick succession comes as one; gives at most `most` changes, but a reset whole.
-     * `None` when the stream was stopped, or is over and everything was read.
+     * Waits for changes after `cursor` and returns them as one batch.
+     *
+     * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
+     * After the first change the call waits `coalesce_for_ms` milliseconds more, so that changes in
+     * quick succession arrive as one. A batch has at most `max_count` changes, except that a reset
+     * is never split. Returns nothing once the stream was stopped, or the transcript has ended and
+     * was read completely.
+     *
+     * Cancel safe: no change is lost, since the cursor stays with the caller.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] for a `most` of 0, [`BowlineError::Io`] when a recording cannot be
-     * read on.
+     * `Invalid` if `max_count` is 0; `Io` if a recording cannot be read.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `next`(`cursor`: kotlin.ULong, `most`: kotlin.UInt, `lingerMs`: kotlin.UInt) : ChangeBatch? {
+    override suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt) : ChangeBatch? {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
             UniffiLib.uniffi_bowline_ffi_fn_method_changestream_next(
                 uniffiHandle,
 
         FfiConverterULong.lower(`cursor`),
-        FfiConverterUInt.lower(`most`),
-        FfiConverterUInt.lower(`lingerMs`),
+        FfiConverterUInt.lower(`maxCount`),
+        FfiConverterUInt.lower(`coalesceForMs`),
             )
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
@@ -2962,14 +2985,15 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
 
 
     /**
-     * As [`next`](Self::next), on a thread of the host's own, which costs a JVM the least.
+     * Waits for changes like `next`, but blocks the calling thread. This is the cheapest way to read
+     * on a JVM.
      *
      * # Errors
      *
-     * As [`next`](Self::next), [`BowlineError::NoAnswer`] when nothing came within `timeout_ms`,
-     * and [`BowlineError::Invalid`] in a callback.
+     * As `next`; `NoAnswer` if no change arrives within `timeout_ms` milliseconds; `Invalid` if
+     * called from a callback.
      */
-    @Throws(BowlineException::class)override fun `nextBlocking`(`cursor`: kotlin.ULong, `most`: kotlin.UInt, `lingerMs`: kotlin.UInt, `timeoutMs`: kotlin.UInt): ChangeBatch? {
+    @Throws(BowlineException::class)override fun `nextBlocking`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt, `timeoutMs`: kotlin.UInt): ChangeBatch? {
             return FfiConverterOptionalTypeChangeBatch.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
@@ -2977,8 +3001,8 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
         it,
 
         FfiConverterULong.lower(`cursor`),
-        FfiConverterUInt.lower(`most`),
-        FfiConverterUInt.lower(`lingerMs`),
+        FfiConverterUInt.lower(`maxCount`),
+        FfiConverterUInt.lower(`coalesceForMs`),
         FfiConverterUInt.lower(`timeoutMs`),_status)
 }
     }
@@ -2988,7 +3012,9 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
 
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The session is not affected.
      */override fun `stop`()
         =
     callWithHandle {
@@ -3136,24 +3162,33 @@ public object FfiConverterTypeChangeStream: FfiConverter<ChangeStream, Long> {
 
 
 /**
- * What happens in a dialogue, from the moment on that it was asked for. The transcript is the
- * record; events are for those who act on what happens.
+ * A stream of a session's events.
+ *
+ * Use events to react to what happens; use the transcript to show it.
  */
 public interface DialogueEventStreamInterface {
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
-    suspend fun `next`(`cursor`: kotlin.ULong, `most`: kotlin.UInt, `lingerMs`: kotlin.UInt): DialogueEventBatch?
+    suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): DialogueEventBatch?
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */
     fun `stop`()
 
@@ -3161,8 +3196,9 @@ public interface DialogueEventStreamInterface {
 }
 
 /**
- * What happens in a dialogue, from the moment on that it was asked for. The transcript is the
- * record; events are for those who act on what happens.
+ * A stream of a session's events.
+ *
+ * Use events to react to what happens; use the transcript to show it.
  */
 open class DialogueEventStream: Disposable, AutoCloseable, DialogueEventStreamInterface
 {
@@ -3267,25 +3303,31 @@ open class DialogueEventStream: Disposable, AutoCloseable, DialogueEventStreamIn
 
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `next`(`cursor`: kotlin.ULong, `most`: kotlin.UInt, `lingerMs`: kotlin.UInt) : DialogueEventBatch? {
+    override suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt) : DialogueEventBatch? {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
             UniffiLib.uniffi_bowline_ffi_fn_method_dialogueeventstream_next(
                 uniffiHandle,
 
         FfiConverterULong.lower(`cursor`),
-        FfiConverterUInt.lower(`most`),
-        FfiConverterUInt.lower(`lingerMs`),
+        FfiConverterUInt.lower(`maxCount`),
+        FfiConverterUInt.lower(`coalesceForMs`),
             )
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
@@ -3300,7 +3342,9 @@ open class DialogueEventStream: Disposable, AutoCloseable, DialogueEventStreamIn
 
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */override fun `stop`()
         =
     callWithHandle {
@@ -3448,253 +3492,216 @@ public object FfiConverterTypeDialogueEventStream: FfiConverter<DialogueEventStr
 
 
 /**
- * A dialogue: an agent's process and its conversation as one thing. When the last handle is gone,
- * streams among them, it is terminated.
+ * A session with an agent: its process and its conversation.
+ *
+ * The session is terminated when its last handle is released. Change streams count as handles, event
+ * streams do not.
  */
 public interface DialogueSessionInterface {
 
     /**
-     * The changes of the transcript from the beginning on.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the transcript's changes from the beginning.
      */
-    fun `changes`(): ChangeStream
+    fun `changeStream`(): ChangeStream
 
     /**
-     * How the link to the agent's machine stands.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the state of the connection to the agent's machine.
      */
     fun `connection`(): ConnectionView
 
     /**
-     * Lets go of a dialogue that a runner keeps: the agent goes on, and this session ends.
+     * Detaches from a session at a runner: this handle ends, the agent keeps running.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], and [`BowlineError::Invalid`] when the agent is a child of this
-     * process and has no other keeper.
+     * `Ended` if the session has ended; `Invalid` if the agent is a child process of the host.
      */
-    suspend fun `detach`(): Ended
+    suspend fun `detach`(): DialogueEnd
 
     /**
-     * Ends the session in order: open prompts are answered first, then the agent is asked to exit.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Ends the session gracefully: waits for open prompts to be answered, then asks the agent to
+     * exit.
      */
-    suspend fun `end`(): Ended
+    suspend fun `end`(): DialogueEnd
 
     /**
-     * Waits for the end of the session, whoever brings it about.
+     * Reads entries that were dropped from the transcript's window from the session's recording.
+     *
+     * Returns the newest dropped entries of all threads before the number `entry`, or the newest of
+     * all if it is absent; nothing if no earlier entry was dropped. Times are 0. Tool calls follow
+     * all entries and may be on another page than the message that made them. Items that were still
+     * open when their neighbours were dropped are in the window as well, with the same number.
      *
      * # Errors
      *
-     * [`BowlineError::Cancelled`].
+     * `Invalid` if the session is not recorded; `Io` if the recording is incomplete.
      */
-    suspend fun `ended`(`cancellation`: Cancellation? = null): Ended
+    suspend fun `entriesBefore`(`entry`: kotlin.UInt? = null): SnapshotPage?
 
     /**
-     * What happens in the session from now on, event by event.
+     * Returns a stream of the session's events from now on.
      *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * For all events since the start use `Engine.startWithEvents`.
      */
-    fun `events`(`limits`: EventLimits? = null): DialogueEventStream
+    fun `eventStream`(`limits`: EventLimits? = null): DialogueEventStream
 
     /**
-     * Whether the session has ended.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns whether the session has ended.
      */
     fun `hasEnded`(): kotlin.Boolean
 
     /**
-     * The session's id, as lists and events have it.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's id.
      */
     fun `id`(): kotlin.String
 
     /**
-     * Stops as much as `scope` says; the running turn without it.
+     * Interrupts what `scope` names; the current turn if it is absent.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], [`BowlineError::Refused`] and [`BowlineError::NoAnswer`].
+     * `Ended` if the session has ended; `Refused` if the agent refuses; `NoAnswer` if it does not
+     * answer in time.
      */
-    suspend fun `interrupt`(`scope`: InterruptScope? = null): Interrupted
+    suspend fun `interrupt`(`scope`: InterruptScope? = null): InterruptReport
 
     /**
-     * The last sign of life: a line of the agent, or something that the host has said to it.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the last activity of the session: output of the agent or input of the host.
      */
     suspend fun `lastActivity`(): LastActivity
 
     /**
-     * Entries that the session's window has given up, read again from its recording: the newest
-     * ones that stand before the entry `before`, of all threads; the newest of all without it.
-     * `None` when nothing older was given up. They are as they were, but that their times are 0. The
-     * calls come behind all entries, maybe on another page than the messages that made them; what was
-     * open when its neighbours went is in the window as well, under the same number.
+     * Holds back further prompts and waits until the agent has answered those that it has.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when the session has no recording (`record`),
-     * [`BowlineError::Io`] when it is not whole.
-     */
-    suspend fun `older`(`before`: kotlin.UInt? = null): SnapshotPage?
-
-    /**
-     * Keeps prompts back from now on, and returns when the agent has answered those that it has.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Ended`] and [`BowlineError::Cancelled`].
+     * `Ended` if the session has ended; `Cancelled` if `cancellation` is cancelled. The session stays
+     * paused then.
      */
     suspend fun `pause`(`cancellation`: Cancellation? = null)
 
     /**
-     * The permission requests of the session: those that are open, and the newest of the others.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's open permission requests and the newest closed ones.
      */
     fun `permissions`(): List<PermissionRecord>
 
     /**
-     * What the session is doing.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's phase.
      */
     suspend fun `phase`(): Phase
 
     /**
-     * The agent's process id.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the agent's process id on the machine it runs on.
      */
     fun `pid`(): kotlin.UInt?
 
     /**
-     * Sends any control request of the agent's protocol, with its other members as a JSON object,
-     * and gives the answer, a JSON value.
+     * Sends a control request of the agent's protocol and returns the answer as a JSON value.
+     *
+     * `fields` are the members of the request besides its subtype, a JSON object.
      *
      * # Errors
      *
-     * As [`interrupt`](Self::interrupt), and [`BowlineError::Invalid`] when `fields` is no JSON
-     * object.
+     * As `interrupt`; `Invalid` if `fields` is not a JSON object.
      */
     suspend fun `request`(`subtype`: kotlin.String, `fields`: kotlin.String? = null): kotlin.String
 
     /**
-     * Answers a permission request. The first answer counts; the same once more is no error.
+     * Answers a permission request.
+     *
+     * The first answer wins; repeating it is not an error. `answered_by` names the person or program
+     * that decided.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], [`BowlineError::NotFound`], [`BowlineError::TooLate`], and
-     * [`BowlineError::Invalid`] for an answer that does not fit the request.
+     * `Ended` if the session has ended; `NotFound` if there is no such request; `TooLate` if it has
+     * another answer or is closed; `Invalid` if the answer does not fit the request.
      */
-    suspend fun `respond`(`requestId`: kotlin.String, `answer`: PermissionAnswer, `by`: kotlin.String? = null)
+    suspend fun `respond`(`requestId`: kotlin.String, `answer`: PermissionAnswer, `answeredBy`: kotlin.String? = null)
 
     /**
-     * Tries once more to reach the agent's machine after the link was given up.
+     * Tries again to restore a connection that has failed.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when the link is not given up, or no retry mends it.
+     * `Invalid` if the connection has not failed, or cannot be restored.
      */
     fun `retry`()
 
     /**
-     * Sends a prompt. Prompts that are sent while a turn runs wait their turn.
+     * Sends a prompt. A prompt that is sent during a turn waits for its end.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], and [`BowlineError::Invalid`] for an empty prompt or a uuid that
-     * was used before.
+     * `Ended` if the session has ended; `Invalid` if the prompt is empty or its UUID was used before.
      */
     suspend fun `send`(`prompt`: Prompt): Receipt
 
     /**
-     * Changes the model for the calls that follow; none for the agent's default.
+     * Sets the model for later requests; the agent's default if absent.
      *
      * # Errors
      *
-     * As [`interrupt`](Self::interrupt).
+     * As `interrupt`.
      */
     suspend fun `setModel`(`model`: kotlin.String?)
 
     /**
-     * Changes the permission mode.
+     * Sets the permission mode.
      *
      * # Errors
      *
-     * As [`interrupt`](Self::interrupt).
+     * As `interrupt`.
      */
     suspend fun `setPermissionMode`(`mode`: kotlin.String)
 
     /**
-     * Sends a signal to the agent. What follows from it is up to the agent.
+     * Sends a signal to the agent's process.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the process has ended.
      */
     fun `signal`(`signal`: SignalKind)
 
     /**
-     * The transcript as it stands now.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the current transcript. It shares its text with the session and is cheap.
      */
     suspend fun `snapshot`(): TranscriptSnapshot
 
     /**
-     * Ends the session now: the agent and every process that came of it. Any number of callers get
-     * the same answer, when nothing of the session is left.
+     * Terminates the agent and all of its descendants, and waits until they are gone.
      *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * May be called more than once. All callers get the same result.
      */
-    suspend fun `terminate`(): Ended
+    suspend fun `terminate`(): DialogueEnd
 
     /**
-     * Ends a [`pause`](Self::pause): what was kept back is sent, in its order.
+     * Ends a pause: prompts that were held back are sent in order.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the session has ended.
      */
     suspend fun `unpause`()
+
+    /**
+     * Waits for the end of the session. Does not end it.
+     *
+     * # Errors
+     *
+     * `Cancelled` if `cancellation` is cancelled. The session continues.
+     */
+    suspend fun `waitForEnd`(`cancellation`: Cancellation? = null): DialogueEnd
 
     companion object
 }
 
 /**
- * A dialogue: an agent's process and its conversation as one thing. When the last handle is gone,
- * streams among them, it is terminated.
+ * A session with an agent: its process and its conversation.
+ *
+ * The session is terminated when its last handle is released. Change streams count as handles, event
+ * streams do not.
  */
 open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 {
@@ -3799,17 +3806,13 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * The changes of the transcript from the beginning on.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the transcript's changes from the beginning.
      */
-    @Throws(BowlineException::class)override fun `changes`(): ChangeStream {
+    @Throws(BowlineException::class)override fun `changeStream`(): ChangeStream {
             return FfiConverterTypeChangeStream.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_changes(
+    UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_change_stream(
         it,
         _status)
 }
@@ -3820,11 +3823,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * How the link to the agent's machine stands.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the state of the connection to the agent's machine.
      */
     @Throws(BowlineException::class)override fun `connection`(): ConnectionView {
             return FfiConverterTypeConnectionView.lift(
@@ -3841,16 +3840,15 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Lets go of a dialogue that a runner keeps: the agent goes on, and this session ends.
+     * Detaches from a session at a runner: this handle ends, the agent keeps running.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], and [`BowlineError::Invalid`] when the agent is a child of this
-     * process and has no other keeper.
+     * `Ended` if the session has ended; `Invalid` if the agent is a child process of the host.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `detach`() : Ended {
+    override suspend fun `detach`() : DialogueEnd {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
             UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_detach(
@@ -3862,7 +3860,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
         // lift function
-        { FfiConverterTypeEnded.lift(it) },
+        { FfiConverterTypeDialogueEnd.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -3870,15 +3868,12 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Ends the session in order: open prompts are answered first, then the agent is asked to exit.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Ends the session gracefully: waits for open prompts to be answered, then asks the agent to
+     * exit.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `end`() : Ended {
+    override suspend fun `end`() : DialogueEnd {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
             UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_end(
@@ -3890,7 +3885,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
         // lift function
-        { FfiConverterTypeEnded.lift(it) },
+        { FfiConverterTypeDialogueEnd.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -3898,28 +3893,33 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Waits for the end of the session, whoever brings it about.
+     * Reads entries that were dropped from the transcript's window from the session's recording.
+     *
+     * Returns the newest dropped entries of all threads before the number `entry`, or the newest of
+     * all if it is absent; nothing if no earlier entry was dropped. Times are 0. Tool calls follow
+     * all entries and may be on another page than the message that made them. Items that were still
+     * open when their neighbours were dropped are in the window as well, with the same number.
      *
      * # Errors
      *
-     * [`BowlineError::Cancelled`].
+     * `Invalid` if the session is not recorded; `Io` if the recording is incomplete.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `ended`(`cancellation`: Cancellation?) : Ended {
+    override suspend fun `entriesBefore`(`entry`: kotlin.UInt?) : SnapshotPage? {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_ended(
+            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_entries_before(
                 uniffiHandle,
 
-        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
+        FfiConverterOptionalUInt.lower(`entry`),
             )
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
         // lift function
-        { FfiConverterTypeEnded.lift(it) },
+        { FfiConverterOptionalTypeSnapshotPage.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -3927,17 +3927,15 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * What happens in the session from now on, event by event.
+     * Returns a stream of the session's events from now on.
      *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * For all events since the start use `Engine.startWithEvents`.
      */
-    @Throws(BowlineException::class)override fun `events`(`limits`: EventLimits?): DialogueEventStream {
+    @Throws(BowlineException::class)override fun `eventStream`(`limits`: EventLimits?): DialogueEventStream {
             return FfiConverterTypeDialogueEventStream.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_events(
+    UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_event_stream(
         it,
 
         FfiConverterOptionalTypeEventLimits.lower(`limits`),_status)
@@ -3949,11 +3947,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Whether the session has ended.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns whether the session has ended.
      */
     @Throws(BowlineException::class)override fun `hasEnded`(): kotlin.Boolean {
             return FfiConverterBoolean.lift(
@@ -3970,11 +3964,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * The session's id, as lists and events have it.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's id.
      */
     @Throws(BowlineException::class)override fun `id`(): kotlin.String {
             return FfiConverterString.lift(
@@ -3991,15 +3981,16 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Stops as much as `scope` says; the running turn without it.
+     * Interrupts what `scope` names; the current turn if it is absent.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], [`BowlineError::Refused`] and [`BowlineError::NoAnswer`].
+     * `Ended` if the session has ended; `Refused` if the agent refuses; `NoAnswer` if it does not
+     * answer in time.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `interrupt`(`scope`: InterruptScope?) : Interrupted {
+    override suspend fun `interrupt`(`scope`: InterruptScope?) : InterruptReport {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
             UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_interrupt(
@@ -4012,7 +4003,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
         // lift function
-        { FfiConverterTypeInterrupted.lift(it) },
+        { FfiConverterTypeInterruptReport.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -4020,11 +4011,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * The last sign of life: a line of the agent, or something that the host has said to it.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the last activity of the session: output of the agent or input of the host.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4048,45 +4035,12 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Entries that the session's window has given up, read again from its recording: the newest
-     * ones that stand before the entry `before`, of all threads; the newest of all without it.
-     * `None` when nothing older was given up. They are as they were, but that their times are 0. The
-     * calls come behind all entries, maybe on another page than the messages that made them; what was
-     * open when its neighbours went is in the window as well, under the same number.
+     * Holds back further prompts and waits until the agent has answered those that it has.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when the session has no recording (`record`),
-     * [`BowlineError::Io`] when it is not whole.
-     */
-    @Throws(BowlineException::class)
-    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `older`(`before`: kotlin.UInt?) : SnapshotPage? {
-        return uniffiRustCallAsync(
-        callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_older(
-                uniffiHandle,
-
-        FfiConverterOptionalUInt.lower(`before`),
-            )
-        },
-        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
-        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
-        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
-        // lift function
-        { FfiConverterOptionalTypeSnapshotPage.lift(it) },
-        // Error FFI converter
-        BowlineException.ErrorHandler,
-    )
-    }
-
-
-    /**
-     * Keeps prompts back from now on, and returns when the agent has answered those that it has.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Ended`] and [`BowlineError::Cancelled`].
+     * `Ended` if the session has ended; `Cancelled` if `cancellation` is cancelled. The session stays
+     * paused then.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4112,11 +4066,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * The permission requests of the session: those that are open, and the newest of the others.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's open permission requests and the newest closed ones.
      */
     @Throws(BowlineException::class)override fun `permissions`(): List<PermissionRecord> {
             return FfiConverterSequenceTypePermissionRecord.lift(
@@ -4133,11 +4083,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * What the session is doing.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's phase.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4161,11 +4107,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * The agent's process id.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the agent's process id on the machine it runs on.
      */
     @Throws(BowlineException::class)override fun `pid`(): kotlin.UInt? {
             return FfiConverterOptionalUInt.lift(
@@ -4182,13 +4124,13 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Sends any control request of the agent's protocol, with its other members as a JSON object,
-     * and gives the answer, a JSON value.
+     * Sends a control request of the agent's protocol and returns the answer as a JSON value.
+     *
+     * `fields` are the members of the request besides its subtype, a JSON object.
      *
      * # Errors
      *
-     * As [`interrupt`](Self::interrupt), and [`BowlineError::Invalid`] when `fields` is no JSON
-     * object.
+     * As `interrupt`; `Invalid` if `fields` is not a JSON object.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4214,16 +4156,19 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Answers a permission request. The first answer counts; the same once more is no error.
+     * Answers a permission request.
+     *
+     * The first answer wins; repeating it is not an error. `answered_by` names the person or program
+     * that decided.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], [`BowlineError::NotFound`], [`BowlineError::TooLate`], and
-     * [`BowlineError::Invalid`] for an answer that does not fit the request.
+     * `Ended` if the session has ended; `NotFound` if there is no such request; `TooLate` if it has
+     * another answer or is closed; `Invalid` if the answer does not fit the request.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `respond`(`requestId`: kotlin.String, `answer`: PermissionAnswer, `by`: kotlin.String?) {
+    override suspend fun `respond`(`requestId`: kotlin.String, `answer`: PermissionAnswer, `answeredBy`: kotlin.String?) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
             UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_respond(
@@ -4231,7 +4176,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
         FfiConverterString.lower(`requestId`),
         FfiConverterTypePermissionAnswer.lower(`answer`),
-        FfiConverterOptionalString.lower(`by`),
+        FfiConverterOptionalString.lower(`answeredBy`),
             )
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
@@ -4247,11 +4192,11 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Tries once more to reach the agent's machine after the link was given up.
+     * Tries again to restore a connection that has failed.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when the link is not given up, or no retry mends it.
+     * `Invalid` if the connection has not failed, or cannot be restored.
      */
     @Throws(BowlineException::class)override fun `retry`()
         =
@@ -4267,12 +4212,11 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Sends a prompt. Prompts that are sent while a turn runs wait their turn.
+     * Sends a prompt. A prompt that is sent during a turn waits for its end.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`], and [`BowlineError::Invalid`] for an empty prompt or a uuid that
-     * was used before.
+     * `Ended` if the session has ended; `Invalid` if the prompt is empty or its UUID was used before.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4297,11 +4241,11 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Changes the model for the calls that follow; none for the agent's default.
+     * Sets the model for later requests; the agent's default if absent.
      *
      * # Errors
      *
-     * As [`interrupt`](Self::interrupt).
+     * As `interrupt`.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4327,11 +4271,11 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Changes the permission mode.
+     * Sets the permission mode.
      *
      * # Errors
      *
-     * As [`interrupt`](Self::interrupt).
+     * As `interrupt`.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4357,11 +4301,11 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Sends a signal to the agent. What follows from it is up to the agent.
+     * Sends a signal to the agent's process.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the process has ended.
      */
     @Throws(BowlineException::class)override fun `signal`(`signal`: SignalKind)
         =
@@ -4378,11 +4322,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * The transcript as it stands now.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the current transcript. It shares its text with the session and is cheap.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4406,16 +4346,13 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Ends the session now: the agent and every process that came of it. Any number of callers get
-     * the same answer, when nothing of the session is left.
+     * Terminates the agent and all of its descendants, and waits until they are gone.
      *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * May be called more than once. All callers get the same result.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `terminate`() : Ended {
+    override suspend fun `terminate`() : DialogueEnd {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
             UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_terminate(
@@ -4427,7 +4364,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
         // lift function
-        { FfiConverterTypeEnded.lift(it) },
+        { FfiConverterTypeDialogueEnd.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -4435,11 +4372,11 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Ends a [`pause`](Self::pause): what was kept back is sent, in its order.
+     * Ends a pause: prompts that were held back are sent in order.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the session has ended.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4457,6 +4394,35 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
         // lift function
         { },
 
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Waits for the end of the session. Does not end it.
+     *
+     * # Errors
+     *
+     * `Cancelled` if `cancellation` is cancelled. The session continues.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `waitForEnd`(`cancellation`: Cancellation?) : DialogueEnd {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_wait_for_end(
+                uniffiHandle,
+
+        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeDialogueEnd.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -4597,171 +4563,163 @@ public object FfiConverterTypeDialogueSession: FfiConverter<DialogueSession, Lon
 
 
 /**
- * Makes sessions, and finds those of this process. It holds nothing alive.
+ * Starts sessions and lists those of this process.
+ *
+ * An engine holds defaults only. Releasing it ends no session.
  */
 public interface EngineInterface {
 
     /**
-     * Goes on with a dialogue that a runner has kept, as after the end of the host that started it.
-     * What the agent has said since its start is folded first. What the configuration says of the
-     * start is not looked at: the agent runs.
+     * Attaches to a dialogue session at a runner, for example after a restart of the host.
+     *
+     * `session` is the id that `DialogueSession.id` or `RunnerClient.sessions` returns. The transcript
+     * contains everything since the agent's start. Settings of `configuration` that only affect the
+     * start of an agent are ignored.
      *
      * # Errors
      *
-     * [`BowlineError::Configuration`] for an address or an id that is none,
-     * [`BowlineError::Start`] when the runner cannot be reached, does not let this host in or does
-     * not have the session, and [`BowlineError::Io`].
+     * `Configuration` if the URL or the id is not valid; `Start` if the runner cannot be reached,
+     * rejects the token or does not have the session; `Io` if the recording cannot be created.
      */
     suspend fun `attach`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: DialogueConfiguration): DialogueSession
 
     /**
-     * As [`attach`](Self::attach), with a stream of events that hears of everything that the agent
-     * has said, from its start on.
+     * Attaches to a shell at a runner, for example after a restart of the host.
+     *
+     * `session` is the id that `ShellSession.terminal` or `RunnerClient.sessions` returns. Output
+     * begins with the oldest bytes that the runner has kept. Settings of `configuration` that only
+     * affect the start of a program are ignored.
      *
      * # Errors
      *
-     * As [`attach`](Self::attach).
-     */
-    suspend fun `attachHeard`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: DialogueConfiguration, `limits`: EventLimits? = null): HeardSession
-
-    /**
-     * Goes on with a shell that a runner has kept, as after the end of the host that started it.
-     * Lines begin with the oldest output that the runner has. What the configuration says of the
-     * start is not looked at: the program runs.
-     *
-     * # Errors
-     *
-     * As [`attach`](Self::attach).
+     * As `attach`.
      */
     suspend fun `attachShell`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: ShellConfiguration): ShellSession
 
     /**
-     * The environment that the user's login shell makes, for hosts that were not started from one:
-     * an app of a desktop has no `PATH` to speak of. The shell is asked once; one that gives no
-     * answer leaves the host's own environment, and the answer says why.
+     * Attaches like `attach`, with an event stream that has every event since the agent's start.
      *
      * # Errors
      *
-     * Only a fault of the library.
+     * As `attach`.
+     */
+    suspend fun `attachWithEvents`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: DialogueConfiguration, `limits`: EventLimits? = null): SessionWithEvents
+
+    /**
+     * Returns the environment of the user's login shell.
+     *
+     * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
+     * incomplete. The shell runs once; later calls return the cached result. If the shell fails, the
+     * result is the host's own environment and lists the failures.
      */
     suspend fun `loginEnvironment`(`query`: LoginShellQuery? = null): LoginEnvironmentView
 
     /**
-     * What all sessions of this process have done since it began.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns totals over all sessions since the process started.
      */
     fun `metrics`(): MetricsView
 
     /**
-     * Opens a session manager with its list.
+     * Opens a session manager and reads its list of sessions.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`] when another host has the list, [`BowlineError::Io`].
+     * `Busy` if another process has opened the list; `Io` if it cannot be read.
      */
     suspend fun `openManager`(`configuration`: ManagerConfiguration): SessionManager
 
     /**
-     * The permission requests of all sessions that wait for an answer.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the open permission requests of all sessions.
      */
     fun `openPermissions`(): List<SessionPermission>
 
     /**
-     * Opens a recorded stream, `.jsonl`, gzip too.
+     * Opens a recorded stream at `path`: JSON lines or a journal, optionally gzip-compressed.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] and [`BowlineError::Io`].
+     * `NotFound` if the file does not exist; `Io` if it cannot be read.
      */
     suspend fun `openRecording`(`path`: kotlin.String): Recording
 
     /**
-     * Answers a permission request of any session.
+     * Answers a permission request of the session with the id `session`.
+     *
+     * `answered_by` names the person or program that decided; it appears in the permission record.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`] when there is no such session, and as
-     * [`DialogueSession::respond`].
+     * `Ended` if no such session is running; otherwise as `DialogueSession.respond`.
      */
-    suspend fun `respond`(`session`: kotlin.String, `requestId`: kotlin.String, `answer`: PermissionAnswer, `by`: kotlin.String? = null)
+    suspend fun `respond`(`session`: kotlin.String, `requestId`: kotlin.String, `answer`: PermissionAnswer, `answeredBy`: kotlin.String? = null)
 
     /**
-     * A runner, to look at what it has and to end it.
+     * Returns a client that lists and ends the sessions of a runner. Opens no connection yet.
      *
      * # Errors
      *
-     * [`BowlineError::Configuration`] for an address or a certificate that is none.
+     * `Configuration` if the URL or a certificate digest is not valid.
      */
     fun `runner`(`runner`: RunnerConfiguration): RunnerClient
 
     /**
-     * Starts an agent. When an error comes back, nothing was started.
+     * Starts an agent.
+     *
+     * If the call fails or is cancelled, no process is left behind.
      *
      * # Errors
      *
-     * [`BowlineError::Start`], [`BowlineError::Configuration`] and [`BowlineError::Io`].
+     * `Start` if the agent or the runner cannot be started or reached; `Configuration` if the
+     * configuration is not valid; `Resume` if the conversation does not exist; `Io` if the recording
+     * cannot be created.
      */
     suspend fun `start`(`configuration`: DialogueConfiguration): DialogueSession
 
     /**
-     * Starts an executor, in a terminal of the host's or, without one, of the library's.
+     * Starts an executor that runs agent commands in `terminal`, or in a terminal of the library if
+     * it is absent.
      *
      * # Errors
      *
-     * [`BowlineError::Start`] and [`BowlineError::Configuration`].
+     * `Start` if the hook server cannot be started; `Configuration` if the configuration is not
+     * valid.
      */
     suspend fun `startExecutor`(`configuration`: ExecutorConfiguration, `terminal`: HostTerminal? = null): TerminalExecutor
 
     /**
-     * As [`start`](Self::start), with a stream of events that hears of everything from the
-     * beginning.
+     * Starts a server that receives the hooks of an agent.
      *
      * # Errors
      *
-     * As [`start`](Self::start).
-     */
-    suspend fun `startHeard`(`configuration`: DialogueConfiguration, `limits`: EventLimits? = null): HeardSession
-
-    /**
-     * Starts a server for hooks.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Start`] and [`BowlineError::Configuration`].
+     * `Start` if no port can be opened; `Configuration` if the configuration is not valid.
      */
     suspend fun `startHooks`(`configuration`: HookConfiguration): HookServer
 
     /**
-     * Starts a shell, or any program for people, on a terminal, here or at a runner.
+     * Starts a shell or another interactive program on a terminal, locally or at a runner.
      *
      * # Errors
      *
-     * [`BowlineError::Start`].
+     * `Start` if the program or the runner cannot be started or reached.
      */
     suspend fun `startShell`(`configuration`: ShellConfiguration): ShellSession
 
     /**
-     * The terminals of this process that live, the oldest first.
+     * Starts an agent like `start`, with an event stream that misses no event.
      *
      * # Errors
      *
-     * Only a fault of the library.
+     * As `start`.
+     */
+    suspend fun `startWithEvents`(`configuration`: DialogueConfiguration, `limits`: EventLimits? = null): SessionWithEvents
+
+    /**
+     * Returns the running terminals of this process, oldest first.
      */
     fun `terminals`(): List<TerminalEntry>
 
     /**
-     * How terminals of this process ended, the oldest first; the last 256 of them.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns how the last 256 terminals of this process ended, oldest first.
      */
     fun `tombstones`(): List<TombstoneEntry>
 
@@ -4769,7 +4727,9 @@ public interface EngineInterface {
 }
 
 /**
- * Makes sessions, and finds those of this process. It holds nothing alive.
+ * Starts sessions and lists those of this process.
+ *
+ * An engine holds defaults only. Releasing it ends no session.
  */
 open class Engine: Disposable, AutoCloseable, EngineInterface
 {
@@ -4796,7 +4756,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
         this.cleanable = null
     }
     /**
-     * An engine with these defaults.
+     * Creates an engine with the given defaults.
      */
     constructor(`configuration`: EngineConfiguration? = null) :
         this(UniffiWithHandle,
@@ -4886,15 +4846,16 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * Goes on with a dialogue that a runner has kept, as after the end of the host that started it.
-     * What the agent has said since its start is folded first. What the configuration says of the
-     * start is not looked at: the agent runs.
+     * Attaches to a dialogue session at a runner, for example after a restart of the host.
+     *
+     * `session` is the id that `DialogueSession.id` or `RunnerClient.sessions` returns. The transcript
+     * contains everything since the agent's start. Settings of `configuration` that only affect the
+     * start of an agent are ignored.
      *
      * # Errors
      *
-     * [`BowlineError::Configuration`] for an address or an id that is none,
-     * [`BowlineError::Start`] when the runner cannot be reached, does not let this host in or does
-     * not have the session, and [`BowlineError::Io`].
+     * `Configuration` if the URL or the id is not valid; `Start` if the runner cannot be reached,
+     * rejects the token or does not have the session; `Io` if the recording cannot be created.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4921,46 +4882,15 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * As [`attach`](Self::attach), with a stream of events that hears of everything that the agent
-     * has said, from its start on.
+     * Attaches to a shell at a runner, for example after a restart of the host.
+     *
+     * `session` is the id that `ShellSession.terminal` or `RunnerClient.sessions` returns. Output
+     * begins with the oldest bytes that the runner has kept. Settings of `configuration` that only
+     * affect the start of a program are ignored.
      *
      * # Errors
      *
-     * As [`attach`](Self::attach).
-     */
-    @Throws(BowlineException::class)
-    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `attachHeard`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: DialogueConfiguration, `limits`: EventLimits?) : HeardSession {
-        return uniffiRustCallAsync(
-        callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_attach_heard(
-                uniffiHandle,
-
-        FfiConverterTypeRunnerConfiguration.lower(`runner`),
-        FfiConverterString.lower(`session`),
-        FfiConverterTypeDialogueConfiguration.lower(`configuration`),
-        FfiConverterOptionalTypeEventLimits.lower(`limits`),
-            )
-        },
-        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
-        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
-        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
-        // lift function
-        { FfiConverterTypeHeardSession.lift(it) },
-        // Error FFI converter
-        BowlineException.ErrorHandler,
-    )
-    }
-
-
-    /**
-     * Goes on with a shell that a runner has kept, as after the end of the host that started it.
-     * Lines begin with the oldest output that the runner has. What the configuration says of the
-     * start is not looked at: the program runs.
-     *
-     * # Errors
-     *
-     * As [`attach`](Self::attach).
+     * As `attach`.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4987,13 +4917,43 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * The environment that the user's login shell makes, for hosts that were not started from one:
-     * an app of a desktop has no `PATH` to speak of. The shell is asked once; one that gives no
-     * answer leaves the host's own environment, and the answer says why.
+     * Attaches like `attach`, with an event stream that has every event since the agent's start.
      *
      * # Errors
      *
-     * Only a fault of the library.
+     * As `attach`.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `attachWithEvents`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: DialogueConfiguration, `limits`: EventLimits?) : SessionWithEvents {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_engine_attach_with_events(
+                uniffiHandle,
+
+        FfiConverterTypeRunnerConfiguration.lower(`runner`),
+        FfiConverterString.lower(`session`),
+        FfiConverterTypeDialogueConfiguration.lower(`configuration`),
+        FfiConverterOptionalTypeEventLimits.lower(`limits`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeSessionWithEvents.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Returns the environment of the user's login shell.
+     *
+     * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
+     * incomplete. The shell runs once; later calls return the cached result. If the shell fails, the
+     * result is the host's own environment and lists the failures.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -5018,11 +4978,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * What all sessions of this process have done since it began.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns totals over all sessions since the process started.
      */
     @Throws(BowlineException::class)override fun `metrics`(): MetricsView {
             return FfiConverterTypeMetricsView.lift(
@@ -5039,11 +4995,11 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * Opens a session manager with its list.
+     * Opens a session manager and reads its list of sessions.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`] when another host has the list, [`BowlineError::Io`].
+     * `Busy` if another process has opened the list; `Io` if it cannot be read.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -5068,11 +5024,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * The permission requests of all sessions that wait for an answer.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the open permission requests of all sessions.
      */
     @Throws(BowlineException::class)override fun `openPermissions`(): List<SessionPermission> {
             return FfiConverterSequenceTypeSessionPermission.lift(
@@ -5089,11 +5041,11 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * Opens a recorded stream, `.jsonl`, gzip too.
+     * Opens a recorded stream at `path`: JSON lines or a journal, optionally gzip-compressed.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] and [`BowlineError::Io`].
+     * `NotFound` if the file does not exist; `Io` if it cannot be read.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -5118,16 +5070,17 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * Answers a permission request of any session.
+     * Answers a permission request of the session with the id `session`.
+     *
+     * `answered_by` names the person or program that decided; it appears in the permission record.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`] when there is no such session, and as
-     * [`DialogueSession::respond`].
+     * `Ended` if no such session is running; otherwise as `DialogueSession.respond`.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `respond`(`session`: kotlin.String, `requestId`: kotlin.String, `answer`: PermissionAnswer, `by`: kotlin.String?) {
+    override suspend fun `respond`(`session`: kotlin.String, `requestId`: kotlin.String, `answer`: PermissionAnswer, `answeredBy`: kotlin.String?) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
             UniffiLib.uniffi_bowline_ffi_fn_method_engine_respond(
@@ -5136,7 +5089,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
         FfiConverterString.lower(`session`),
         FfiConverterString.lower(`requestId`),
         FfiConverterTypePermissionAnswer.lower(`answer`),
-        FfiConverterOptionalString.lower(`by`),
+        FfiConverterOptionalString.lower(`answeredBy`),
             )
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
@@ -5152,11 +5105,11 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * A runner, to look at what it has and to end it.
+     * Returns a client that lists and ends the sessions of a runner. Opens no connection yet.
      *
      * # Errors
      *
-     * [`BowlineError::Configuration`] for an address or a certificate that is none.
+     * `Configuration` if the URL or a certificate digest is not valid.
      */
     @Throws(BowlineException::class)override fun `runner`(`runner`: RunnerConfiguration): RunnerClient {
             return FfiConverterTypeRunnerClient.lift(
@@ -5174,11 +5127,15 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * Starts an agent. When an error comes back, nothing was started.
+     * Starts an agent.
+     *
+     * If the call fails or is cancelled, no process is left behind.
      *
      * # Errors
      *
-     * [`BowlineError::Start`], [`BowlineError::Configuration`] and [`BowlineError::Io`].
+     * `Start` if the agent or the runner cannot be started or reached; `Configuration` if the
+     * configuration is not valid; `Resume` if the conversation does not exist; `Io` if the recording
+     * cannot be created.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -5203,11 +5160,13 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * Starts an executor, in a terminal of the host's or, without one, of the library's.
+     * Starts an executor that runs agent commands in `terminal`, or in a terminal of the library if
+     * it is absent.
      *
      * # Errors
      *
-     * [`BowlineError::Start`] and [`BowlineError::Configuration`].
+     * `Start` if the hook server cannot be started; `Configuration` if the configuration is not
+     * valid.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -5233,42 +5192,11 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * As [`start`](Self::start), with a stream of events that hears of everything from the
-     * beginning.
+     * Starts a server that receives the hooks of an agent.
      *
      * # Errors
      *
-     * As [`start`](Self::start).
-     */
-    @Throws(BowlineException::class)
-    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `startHeard`(`configuration`: DialogueConfiguration, `limits`: EventLimits?) : HeardSession {
-        return uniffiRustCallAsync(
-        callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_start_heard(
-                uniffiHandle,
-
-        FfiConverterTypeDialogueConfiguration.lower(`configuration`),
-        FfiConverterOptionalTypeEventLimits.lower(`limits`),
-            )
-        },
-        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
-        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
-        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
-        // lift function
-        { FfiConverterTypeHeardSession.lift(it) },
-        // Error FFI converter
-        BowlineException.ErrorHandler,
-    )
-    }
-
-
-    /**
-     * Starts a server for hooks.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Start`] and [`BowlineError::Configuration`].
+     * `Start` if no port can be opened; `Configuration` if the configuration is not valid.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -5293,11 +5221,11 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * Starts a shell, or any program for people, on a terminal, here or at a runner.
+     * Starts a shell or another interactive program on a terminal, locally or at a runner.
      *
      * # Errors
      *
-     * [`BowlineError::Start`].
+     * `Start` if the program or the runner cannot be started or reached.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -5322,11 +5250,37 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * The terminals of this process that live, the oldest first.
+     * Starts an agent like `start`, with an event stream that misses no event.
      *
      * # Errors
      *
-     * Only a fault of the library.
+     * As `start`.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `startWithEvents`(`configuration`: DialogueConfiguration, `limits`: EventLimits?) : SessionWithEvents {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_engine_start_with_events(
+                uniffiHandle,
+
+        FfiConverterTypeDialogueConfiguration.lower(`configuration`),
+        FfiConverterOptionalTypeEventLimits.lower(`limits`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeSessionWithEvents.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Returns the running terminals of this process, oldest first.
      */
     @Throws(BowlineException::class)override fun `terminals`(): List<TerminalEntry> {
             return FfiConverterSequenceTypeTerminalEntry.lift(
@@ -5343,11 +5297,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * How terminals of this process ended, the oldest first; the last 256 of them.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns how the last 256 terminals of this process ended, oldest first.
      */
     @Throws(BowlineException::class)override fun `tombstones`(): List<TombstoneEntry> {
             return FfiConverterSequenceTypeTombstoneEntry.lift(
@@ -5497,23 +5447,31 @@ public object FfiConverterTypeEngine: FfiConverter<Engine, Long> {
 
 
 /**
- * The questions of a gate, in the order in which they were asked.
+ * A stream of the hook events that wait for the host's decision.
  */
 public interface HookQuestionStreamInterface {
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
-    suspend fun `next`(`cursor`: kotlin.ULong, `most`: kotlin.UInt, `lingerMs`: kotlin.UInt): HookQuestionBatch?
+    suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): HookQuestionBatch?
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */
     fun `stop`()
 
@@ -5521,7 +5479,7 @@ public interface HookQuestionStreamInterface {
 }
 
 /**
- * The questions of a gate, in the order in which they were asked.
+ * A stream of the hook events that wait for the host's decision.
  */
 open class HookQuestionStream: Disposable, AutoCloseable, HookQuestionStreamInterface
 {
@@ -5626,25 +5584,31 @@ open class HookQuestionStream: Disposable, AutoCloseable, HookQuestionStreamInte
 
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `next`(`cursor`: kotlin.ULong, `most`: kotlin.UInt, `lingerMs`: kotlin.UInt) : HookQuestionBatch? {
+    override suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt) : HookQuestionBatch? {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
             UniffiLib.uniffi_bowline_ffi_fn_method_hookquestionstream_next(
                 uniffiHandle,
 
         FfiConverterULong.lower(`cursor`),
-        FfiConverterUInt.lower(`most`),
-        FfiConverterUInt.lower(`lingerMs`),
+        FfiConverterUInt.lower(`maxCount`),
+        FfiConverterUInt.lower(`coalesceForMs`),
             )
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
@@ -5659,7 +5623,9 @@ open class HookQuestionStream: Disposable, AutoCloseable, HookQuestionStreamInte
 
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */override fun `stop`()
         =
     callWithHandle {
@@ -5807,110 +5773,110 @@ public object FfiConverterTypeHookQuestionStream: FfiConverter<HookQuestionStrea
 
 
 /**
- * A server on loopback that the agent's hooks reach, for one session.
+ * A server on the loopback interface that receives the hooks of one session.
  */
 public interface HookServerInterface {
 
     /**
-     * Answers a question.
+     * Answers a question. `question` is `HookQuestion.id`.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is none of that number or it was answered,
-     * [`BowlineError::TooLate`], and [`BowlineError::Invalid`] for what is no answer to it; the
-     * default of the gate is given then.
+     * `NotFound` if no such question is open; `TooLate` if its deadline has passed; `Invalid` if the
+     * reply does not fit the event, in which case the agent receives the gate's default answer.
      */
     fun `answer`(`question`: kotlin.ULong, `reply`: HookReply)
 
     /**
-     * The variables that the agent and its hooks need. They hold the token.
+     * Returns the variables to set for the agent. They contain the token.
      *
      * # Errors
      *
-     * As [`url`](Self::url).
+     * As `url`.
      */
     fun `environment`(`interaction`: kotlin.String): Map<kotlin.String, kotlin.String>
 
     /**
-     * The events from now on.
+     * Returns a stream of the events from now on.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` after `stop`.
      */
-    fun `events`(): HookStream
+    fun `eventStream`(): HookStream
 
     /**
-     * The questions of the gate, once: there is one who decides.
+     * Returns the stream of the hooks that wait for a decision of the host. It can be taken once.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`].
+     * `Busy` if the stream was taken before; `Ended` after `stop`.
      */
-    fun `questions`(): HookQuestionStream
+    fun `questionStream`(): HookQuestionStream
 
     /**
-     * What the server has done so far.
+     * Returns the counts so far.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` after `stop`.
      */
     fun `report`(): HookReport
 
     /**
-     * The settings that make the agent tell its events, a JSON object for
-     * [`AgentOptions::settings`](crate::AgentOptions). They hold no secret.
+     * Returns settings that make the agent deliver its hooks, as a JSON object for
+     * `AgentOptions.settings`. They contain no secret.
      *
      * # Errors
      *
-     * As [`url`](Self::url).
+     * As `url`.
      */
     fun `settings`(`interaction`: kotlin.String): kotlin.String
 
     /**
-     * Stops to listen, answers those who wait, forwards what is left, each for a bounded time.
+     * Stops the server: closes its port, sends default answers to open questions and forwards queued
+     * events, each for a bounded time. Returns the final counts.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`] when it was stopped before.
+     * `Ended` if the server was stopped before.
      */
     suspend fun `stop`(): HookReport
 
     /**
-     * The token that must be shown there, as a bearer token: a secret.
+     * Returns the bearer token for posting events. It is a secret.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` after `stop`.
      */
     fun `token`(): kotlin.String
 
     /**
-     * The address that events of an interaction are posted to. It holds no secret.
+     * Returns the URL that events of an interaction are posted to. It contains no secret.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] for an interaction that cannot stand in an address,
-     * [`BowlineError::Ended`].
+     * `Invalid` if the interaction's name cannot be part of a URL; `Ended` after `stop`.
      */
     fun `url`(`interaction`: kotlin.String): kotlin.String
 
     /**
-     * Waits until a question does not wait any more: it was answered, its time has passed, or the
-     * agent has gone away. A host that shows it takes it away then.
+     * Waits until a question is closed: answered, past its deadline, or cancelled by the agent.
+     *
+     * A host that shows the question can then remove it.
      *
      * # Errors
      *
-     * [`BowlineError::Cancelled`].
+     * `Cancelled` if `cancellation` is cancelled.
      */
-    suspend fun `withdrawn`(`question`: kotlin.ULong, `cancellation`: Cancellation? = null)
+    suspend fun `waitForWithdrawal`(`question`: kotlin.ULong, `cancellation`: Cancellation? = null)
 
     companion object
 }
 
 /**
- * A server on loopback that the agent's hooks reach, for one session.
+ * A server on the loopback interface that receives the hooks of one session.
  */
 open class HookServer: Disposable, AutoCloseable, HookServerInterface
 {
@@ -6015,13 +5981,12 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 
 
     /**
-     * Answers a question.
+     * Answers a question. `question` is `HookQuestion.id`.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is none of that number or it was answered,
-     * [`BowlineError::TooLate`], and [`BowlineError::Invalid`] for what is no answer to it; the
-     * default of the gate is given then.
+     * `NotFound` if no such question is open; `TooLate` if its deadline has passed; `Invalid` if the
+     * reply does not fit the event, in which case the agent receives the gate's default answer.
      */
     @Throws(BowlineException::class)override fun `answer`(`question`: kotlin.ULong, `reply`: HookReply)
         =
@@ -6039,11 +6004,11 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 
 
     /**
-     * The variables that the agent and its hooks need. They hold the token.
+     * Returns the variables to set for the agent. They contain the token.
      *
      * # Errors
      *
-     * As [`url`](Self::url).
+     * As `url`.
      */
     @Throws(BowlineException::class)override fun `environment`(`interaction`: kotlin.String): Map<kotlin.String, kotlin.String> {
             return FfiConverterMapStringString.lift(
@@ -6061,17 +6026,17 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 
 
     /**
-     * The events from now on.
+     * Returns a stream of the events from now on.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` after `stop`.
      */
-    @Throws(BowlineException::class)override fun `events`(): HookStream {
+    @Throws(BowlineException::class)override fun `eventStream`(): HookStream {
             return FfiConverterTypeHookStream.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_events(
+    UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_event_stream(
         it,
         _status)
 }
@@ -6082,17 +6047,17 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 
 
     /**
-     * The questions of the gate, once: there is one who decides.
+     * Returns the stream of the hooks that wait for a decision of the host. It can be taken once.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`].
+     * `Busy` if the stream was taken before; `Ended` after `stop`.
      */
-    @Throws(BowlineException::class)override fun `questions`(): HookQuestionStream {
+    @Throws(BowlineException::class)override fun `questionStream`(): HookQuestionStream {
             return FfiConverterTypeHookQuestionStream.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_questions(
+    UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_question_stream(
         it,
         _status)
 }
@@ -6103,11 +6068,11 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 
 
     /**
-     * What the server has done so far.
+     * Returns the counts so far.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` after `stop`.
      */
     @Throws(BowlineException::class)override fun `report`(): HookReport {
             return FfiConverterTypeHookReport.lift(
@@ -6124,12 +6089,12 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 
 
     /**
-     * The settings that make the agent tell its events, a JSON object for
-     * [`AgentOptions::settings`](crate::AgentOptions). They hold no secret.
+     * Returns settings that make the agent deliver its hooks, as a JSON object for
+     * `AgentOptions.settings`. They contain no secret.
      *
      * # Errors
      *
-     * As [`url`](Self::url).
+     * As `url`.
      */
     @Throws(BowlineException::class)override fun `settings`(`interaction`: kotlin.String): kotlin.String {
             return FfiConverterString.lift(
@@ -6147,11 +6112,12 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 
 
     /**
-     * Stops to listen, answers those who wait, forwards what is left, each for a bounded time.
+     * Stops the server: closes its port, sends default answers to open questions and forwards queued
+     * events, each for a bounded time. Returns the final counts.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`] when it was stopped before.
+     * `Ended` if the server was stopped before.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -6175,11 +6141,11 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 
 
     /**
-     * The token that must be shown there, as a bearer token: a secret.
+     * Returns the bearer token for posting events. It is a secret.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` after `stop`.
      */
     @Throws(BowlineException::class)override fun `token`(): kotlin.String {
             return FfiConverterString.lift(
@@ -6196,12 +6162,11 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 
 
     /**
-     * The address that events of an interaction are posted to. It holds no secret.
+     * Returns the URL that events of an interaction are posted to. It contains no secret.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] for an interaction that cannot stand in an address,
-     * [`BowlineError::Ended`].
+     * `Invalid` if the interaction's name cannot be part of a URL; `Ended` after `stop`.
      */
     @Throws(BowlineException::class)override fun `url`(`interaction`: kotlin.String): kotlin.String {
             return FfiConverterString.lift(
@@ -6219,19 +6184,20 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 
 
     /**
-     * Waits until a question does not wait any more: it was answered, its time has passed, or the
-     * agent has gone away. A host that shows it takes it away then.
+     * Waits until a question is closed: answered, past its deadline, or cancelled by the agent.
+     *
+     * A host that shows the question can then remove it.
      *
      * # Errors
      *
-     * [`BowlineError::Cancelled`].
+     * `Cancelled` if `cancellation` is cancelled.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `withdrawn`(`question`: kotlin.ULong, `cancellation`: Cancellation?) {
+    override suspend fun `waitForWithdrawal`(`question`: kotlin.ULong, `cancellation`: Cancellation?) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_withdrawn(
+            UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_wait_for_withdrawal(
                 uniffiHandle,
 
         FfiConverterULong.lower(`question`),
@@ -6384,23 +6350,31 @@ public object FfiConverterTypeHookServer: FfiConverter<HookServer, Long> {
 
 
 /**
- * The events of a server from now on.
+ * A stream of the events that a hook server receives.
  */
 public interface HookStreamInterface {
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
-    suspend fun `next`(`cursor`: kotlin.ULong, `most`: kotlin.UInt, `lingerMs`: kotlin.UInt): HookBatch?
+    suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): HookBatch?
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */
     fun `stop`()
 
@@ -6408,7 +6382,7 @@ public interface HookStreamInterface {
 }
 
 /**
- * The events of a server from now on.
+ * A stream of the events that a hook server receives.
  */
 open class HookStream: Disposable, AutoCloseable, HookStreamInterface
 {
@@ -6513,25 +6487,31 @@ open class HookStream: Disposable, AutoCloseable, HookStreamInterface
 
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `next`(`cursor`: kotlin.ULong, `most`: kotlin.UInt, `lingerMs`: kotlin.UInt) : HookBatch? {
+    override suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt) : HookBatch? {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
             UniffiLib.uniffi_bowline_ffi_fn_method_hookstream_next(
                 uniffiHandle,
 
         FfiConverterULong.lower(`cursor`),
-        FfiConverterUInt.lower(`most`),
-        FfiConverterUInt.lower(`lingerMs`),
+        FfiConverterUInt.lower(`maxCount`),
+        FfiConverterUInt.lower(`coalesceForMs`),
             )
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
@@ -6546,7 +6526,9 @@ open class HookStream: Disposable, AutoCloseable, HookStreamInterface
 
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */override fun `stop`()
         =
     callWithHandle {
@@ -6694,35 +6676,38 @@ public object FfiConverterTypeHookStream: FfiConverter<HookStream, Long> {
 
 
 /**
- * A terminal that the host shows. The calls come from threads of the library that may wait.
+ * A terminal that the host shows. Implement it to run commands in the host's own user interface.
+ *
+ * The library calls the methods from its own threads, where they may block.
  */
 public interface HostTerminal {
 
     /**
-     * Starts a command, and returns without waiting for its end, which
-     * [`TerminalExecutor::command_ended`](crate::TerminalExecutor::command_ended) tells.
+     * Starts a command and returns without waiting for its end.
+     *
+     * Call `TerminalExecutor.commandEnded` with the command's run number once it has ended.
      *
      * # Errors
      *
-     * The command could not be started.
+     * Throw if the command cannot be started. `TerminalExecutor.execute` then throws `Host`.
      */
     fun `startCommand`(`command`: HostTerminalCommand)
 
     /**
-     * Ends a command now. Its end is told as well, or not at all.
+     * Ends a command that was cancelled. Reporting its end is optional.
      *
      * # Errors
      *
-     * It could not be ended.
+     * Throw if the command cannot be ended.
      */
     fun `endCommand`(`run`: kotlin.ULong)
 
     /**
-     * Ends what is left of a session.
+     * Closes the terminal of a session and ends what still runs in it.
      *
      * # Errors
      *
-     * It could not be ended.
+     * Throw if this fails. The error is logged.
      */
     fun `cleanup`(`session`: kotlin.String)
 
@@ -6730,7 +6715,9 @@ public interface HostTerminal {
 }
 
 /**
- * A terminal that the host shows. The calls come from threads of the library that may wait.
+ * A terminal that the host shows. Implement it to run commands in the host's own user interface.
+ *
+ * The library calls the methods from its own threads, where they may block.
  */
 open class HostTerminalImpl: Disposable, AutoCloseable, HostTerminal
 {
@@ -6835,12 +6822,13 @@ open class HostTerminalImpl: Disposable, AutoCloseable, HostTerminal
 
 
     /**
-     * Starts a command, and returns without waiting for its end, which
-     * [`TerminalExecutor::command_ended`](crate::TerminalExecutor::command_ended) tells.
+     * Starts a command and returns without waiting for its end.
+     *
+     * Call `TerminalExecutor.commandEnded` with the command's run number once it has ended.
      *
      * # Errors
      *
-     * The command could not be started.
+     * Throw if the command cannot be started. `TerminalExecutor.execute` then throws `Host`.
      */
     @Throws(BowlineException::class)override fun `startCommand`(`command`: HostTerminalCommand)
         =
@@ -6857,11 +6845,11 @@ open class HostTerminalImpl: Disposable, AutoCloseable, HostTerminal
 
 
     /**
-     * Ends a command now. Its end is told as well, or not at all.
+     * Ends a command that was cancelled. Reporting its end is optional.
      *
      * # Errors
      *
-     * It could not be ended.
+     * Throw if the command cannot be ended.
      */
     @Throws(BowlineException::class)override fun `endCommand`(`run`: kotlin.ULong)
         =
@@ -6878,11 +6866,11 @@ open class HostTerminalImpl: Disposable, AutoCloseable, HostTerminal
 
 
     /**
-     * Ends what is left of a session.
+     * Closes the terminal of a session and ends what still runs in it.
      *
      * # Errors
      *
-     * It could not be ended.
+     * Throw if this fails. The error is logged.
      */
     @Throws(BowlineException::class)override fun `cleanup`(`session`: kotlin.String)
         =
@@ -7129,16 +7117,16 @@ public object FfiConverterTypeHostTerminal: FfiConverter<HostTerminal, Long> {
 
 
 /**
- * Takes log lines. They come from one thread, in order; what it throws is ignored.
+ * A receiver of log lines.
  */
 public interface LogSink {
 
     /**
-     * Takes the next line.
+     * Receives the next line. The library calls it from one thread of its own, in order.
      *
      * # Errors
      *
-     * The host could not take it.
+     * Errors that it throws are ignored.
      */
     fun `log`(`line`: LogLine)
 
@@ -7146,7 +7134,7 @@ public interface LogSink {
 }
 
 /**
- * Takes log lines. They come from one thread, in order; what it throws is ignored.
+ * A receiver of log lines.
  */
 open class LogSinkImpl: Disposable, AutoCloseable, LogSink
 {
@@ -7251,11 +7239,11 @@ open class LogSinkImpl: Disposable, AutoCloseable, LogSink
 
 
     /**
-     * Takes the next line.
+     * Receives the next line. The library calls it from one thread of its own, in order.
      *
      * # Errors
      *
-     * The host could not take it.
+     * Errors that it throws are ignored.
      */
     @Throws(BowlineException::class)override fun `log`(`line`: LogLine)
         =
@@ -7466,43 +7454,34 @@ public object FfiConverterTypeLogSink: FfiConverter<LogSink, Long> {
 
 
 /**
- * What becomes of one prompt.
+ * Tracks the state of one prompt.
  */
 public interface ReceiptInterface {
 
     /**
-     * Waits until the prompt has come at least this far, or will not come further; gives where it
-     * stands.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Cancelled`](crate::BowlineError::Cancelled).
-     */
-    suspend fun `reached`(`state`: ReceiptState, `cancellation`: Cancellation? = null): ReceiptState
-
-    /**
-     * How far the prompt has come.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the prompt's current state.
      */
     fun `state`(): ReceiptState
 
     /**
-     * The prompt's uuid.
+     * Returns the prompt's UUID.
+     */
+    fun `uuid`(): kotlin.String
+
+    /**
+     * Waits until the prompt reaches `state` or its final state, and returns the state it is in.
      *
      * # Errors
      *
-     * Only a fault of the library.
+     * `Cancelled` if `cancellation` is cancelled. The prompt is not affected.
      */
-    fun `uuid`(): kotlin.String
+    suspend fun `waitFor`(`state`: ReceiptState, `cancellation`: Cancellation? = null): ReceiptState
 
     companion object
 }
 
 /**
- * What becomes of one prompt.
+ * Tracks the state of one prompt.
  */
 open class Receipt: Disposable, AutoCloseable, ReceiptInterface
 {
@@ -7607,42 +7586,7 @@ open class Receipt: Disposable, AutoCloseable, ReceiptInterface
 
 
     /**
-     * Waits until the prompt has come at least this far, or will not come further; gives where it
-     * stands.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Cancelled`](crate::BowlineError::Cancelled).
-     */
-    @Throws(BowlineException::class)
-    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `reached`(`state`: ReceiptState, `cancellation`: Cancellation?) : ReceiptState {
-        return uniffiRustCallAsync(
-        callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_receipt_reached(
-                uniffiHandle,
-
-        FfiConverterTypeReceiptState.lower(`state`),
-        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
-            )
-        },
-        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
-        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
-        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
-        // lift function
-        { FfiConverterTypeReceiptState.lift(it) },
-        // Error FFI converter
-        BowlineException.ErrorHandler,
-    )
-    }
-
-
-    /**
-     * How far the prompt has come.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the prompt's current state.
      */
     @Throws(BowlineException::class)override fun `state`(): ReceiptState {
             return FfiConverterTypeReceiptState.lift(
@@ -7659,11 +7603,7 @@ open class Receipt: Disposable, AutoCloseable, ReceiptInterface
 
 
     /**
-     * The prompt's uuid.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the prompt's UUID.
      */
     @Throws(BowlineException::class)override fun `uuid`(): kotlin.String {
             return FfiConverterString.lift(
@@ -7677,6 +7617,36 @@ open class Receipt: Disposable, AutoCloseable, ReceiptInterface
     )
     }
 
+
+
+    /**
+     * Waits until the prompt reaches `state` or its final state, and returns the state it is in.
+     *
+     * # Errors
+     *
+     * `Cancelled` if `cancellation` is cancelled. The prompt is not affected.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `waitFor`(`state`: ReceiptState, `cancellation`: Cancellation?) : ReceiptState {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_receipt_wait_for(
+                uniffiHandle,
+
+        FfiConverterTypeReceiptState.lower(`state`),
+        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeReceiptState.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
 
 
 
@@ -7813,29 +7783,25 @@ public object FfiConverterTypeReceipt: FfiConverter<Receipt, Long> {
 
 
 /**
- * A recorded stream, as `bowline run --record` or the agent's own host writes it: lines or a
- * journal, gzip too.
+ * A recorded stream: lines as written by `bowline run --record` or by the agent, or a journal. Either
+ * may be compressed with gzip.
  *
- * It is folded by the same code as a live one, and only as far as its readers ask: a reader that
- * takes one change at a time sees each line by itself.
+ * The file is read on demand, and the same code builds the transcript as for a live session. Reading
+ * one change at a time therefore shows the state after each line.
  */
 public interface RecordingInterface {
 
     /**
-     * The changes from the beginning on.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the transcript's changes from the beginning.
      */
-    fun `changes`(): ChangeStream
+    fun `changeStream`(): ChangeStream
 
     /**
-     * Folds what is left, and gives the transcript as it stands then.
+     * Reads the rest of the recording and returns the complete transcript.
      *
      * # Errors
      *
-     * [`BowlineError::Io`] when the file cannot be read to its end.
+     * `Io` if the file cannot be read to its end.
      */
     suspend fun `snapshot`(): TranscriptSnapshot
 
@@ -7843,11 +7809,11 @@ public interface RecordingInterface {
 }
 
 /**
- * A recorded stream, as `bowline run --record` or the agent's own host writes it: lines or a
- * journal, gzip too.
+ * A recorded stream: lines as written by `bowline run --record` or by the agent, or a journal. Either
+ * may be compressed with gzip.
  *
- * It is folded by the same code as a live one, and only as far as its readers ask: a reader that
- * takes one change at a time sees each line by itself.
+ * The file is read on demand, and the same code builds the transcript as for a live session. Reading
+ * one change at a time therefore shows the state after each line.
  */
 open class Recording: Disposable, AutoCloseable, RecordingInterface
 {
@@ -7952,17 +7918,13 @@ open class Recording: Disposable, AutoCloseable, RecordingInterface
 
 
     /**
-     * The changes from the beginning on.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the transcript's changes from the beginning.
      */
-    @Throws(BowlineException::class)override fun `changes`(): ChangeStream {
+    @Throws(BowlineException::class)override fun `changeStream`(): ChangeStream {
             return FfiConverterTypeChangeStream.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_recording_changes(
+    UniffiLib.uniffi_bowline_ffi_fn_method_recording_change_stream(
         it,
         _status)
 }
@@ -7973,11 +7935,11 @@ open class Recording: Disposable, AutoCloseable, RecordingInterface
 
 
     /**
-     * Folds what is left, and gives the transcript as it stands then.
+     * Reads the rest of the recording and returns the complete transcript.
      *
      * # Errors
      *
-     * [`BowlineError::Io`] when the file cannot be read to its end.
+     * `Io` if the file cannot be read to its end.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -8134,58 +8096,59 @@ public object FfiConverterTypeRecording: FfiConverter<Recording, Long> {
 
 
 /**
- * A runner: what it has, and what it is to end. Holds no connection.
+ * Lists and ends the sessions of a runner. Each call uses its own connection.
  */
 public interface RunnerClientInterface {
 
     /**
-     * Ends a session and everything that came of it, whoever is attached, and takes it off the
+     * Terminates a session and its descendants, and removes it from the list.
+     *
+     * The session ends even if other clients are attached to it. With `is_forced` the program is
+     * killed without being asked to exit. With `keeps_log` the session and its output stay in the
      * list.
      *
      * # Errors
      *
-     * As [`session`](Self::session).
-     *
-     * `is_forced` does not ask it first; `keeps_log` leaves it in the list, with all that it said.
+     * As `session`.
      */
     suspend fun `end`(`id`: kotlin.String, `isForced`: kotlin.Boolean = false, `keepsLog`: kotlin.Boolean = false)
 
     /**
-     * What a session has written, from an offset on: 1 MiB at the most, and nothing when there is no
-     * more. What is missing for good is passed over; [`session`](Self::session) tells in its JSON
-     * what there is.
+     * Returns up to 1 MiB of a session's output from byte offset `from` on; empty at its end.
+     *
+     * Output that is no longer kept is skipped. The session's JSON gives the range that is kept.
      *
      * # Errors
      *
-     * As [`session`](Self::session).
+     * As `session`.
      */
     suspend fun `log`(`id`: kotlin.String, `from`: kotlin.ULong = 0uL): kotlin.ByteArray
 
     /**
-     * One session.
+     * Returns one session.
      *
      * # Errors
      *
-     * As [`sessions`](Self::sessions), and [`BowlineError::NotFound`].
+     * As `sessions`; `NotFound` if there is no such session; `Configuration` if the id is not valid.
      */
     suspend fun `session`(`id`: kotlin.String): RunnerSession
 
     /**
-     * All sessions, the oldest first.
+     * Returns all sessions, oldest first.
      *
      * # Errors
      *
-     * [`BowlineError::Start`] when the runner cannot be reached or does not let this host in,
-     * [`BowlineError::Refused`].
+     * `Start` if the runner cannot be reached or rejects the token; `Refused` if it refuses the
+     * request.
      */
     suspend fun `sessions`(): List<RunnerSession>
 
     /**
-     * The transcript of a dialogue as far as it has come, as JSON, without attaching to it.
+     * Returns the current transcript of a dialogue as JSON, without attaching to it.
      *
      * # Errors
      *
-     * As [`session`](Self::session).
+     * As `session`.
      */
     suspend fun `transcript`(`id`: kotlin.String): kotlin.String
 
@@ -8193,7 +8156,7 @@ public interface RunnerClientInterface {
 }
 
 /**
- * A runner: what it has, and what it is to end. Holds no connection.
+ * Lists and ends the sessions of a runner. Each call uses its own connection.
  */
 open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
 {
@@ -8298,14 +8261,15 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
 
 
     /**
-     * Ends a session and everything that came of it, whoever is attached, and takes it off the
+     * Terminates a session and its descendants, and removes it from the list.
+     *
+     * The session ends even if other clients are attached to it. With `is_forced` the program is
+     * killed without being asked to exit. With `keeps_log` the session and its output stay in the
      * list.
      *
      * # Errors
      *
-     * As [`session`](Self::session).
-     *
-     * `is_forced` does not ask it first; `keeps_log` leaves it in the list, with all that it said.
+     * As `session`.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -8333,13 +8297,13 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
 
 
     /**
-     * What a session has written, from an offset on: 1 MiB at the most, and nothing when there is no
-     * more. What is missing for good is passed over; [`session`](Self::session) tells in its JSON
-     * what there is.
+     * Returns up to 1 MiB of a session's output from byte offset `from` on; empty at its end.
+     *
+     * Output that is no longer kept is skipped. The session's JSON gives the range that is kept.
      *
      * # Errors
      *
-     * As [`session`](Self::session).
+     * As `session`.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -8365,11 +8329,11 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
 
 
     /**
-     * One session.
+     * Returns one session.
      *
      * # Errors
      *
-     * As [`sessions`](Self::sessions), and [`BowlineError::NotFound`].
+     * As `sessions`; `NotFound` if there is no such session; `Configuration` if the id is not valid.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -8394,12 +8358,12 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
 
 
     /**
-     * All sessions, the oldest first.
+     * Returns all sessions, oldest first.
      *
      * # Errors
      *
-     * [`BowlineError::Start`] when the runner cannot be reached or does not let this host in,
-     * [`BowlineError::Refused`].
+     * `Start` if the runner cannot be reached or rejects the token; `Refused` if it refuses the
+     * request.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -8423,11 +8387,11 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
 
 
     /**
-     * The transcript of a dialogue as far as it has come, as JSON, without attaching to it.
+     * Returns the current transcript of a dialogue as JSON, without attaching to it.
      *
      * # Errors
      *
-     * As [`session`](Self::session).
+     * As `session`.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -8585,23 +8549,31 @@ public object FfiConverterTypeRunnerClient: FfiConverter<RunnerClient, Long> {
 
 
 /**
- * What a shell tells, or all sessions of a manager.
+ * A stream of the events of a shell, or of all sessions of a manager.
  */
 public interface SessionEventStreamInterface {
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
-    suspend fun `next`(`cursor`: kotlin.ULong, `most`: kotlin.UInt, `lingerMs`: kotlin.UInt): SessionEventBatch?
+    suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): SessionEventBatch?
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */
     fun `stop`()
 
@@ -8609,7 +8581,7 @@ public interface SessionEventStreamInterface {
 }
 
 /**
- * What a shell tells, or all sessions of a manager.
+ * A stream of the events of a shell, or of all sessions of a manager.
  */
 open class SessionEventStream: Disposable, AutoCloseable, SessionEventStreamInterface
 {
@@ -8714,25 +8686,31 @@ open class SessionEventStream: Disposable, AutoCloseable, SessionEventStreamInte
 
 
     /**
-     * Waits for what comes behind `cursor`, 0 at first, then for `linger_ms` more; gives at
-     * most `most`. The same cursor gives the same again. `None` when the stream was
-     * stopped, or is over and everything was acknowledged.
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
+     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a `most` of 0.
+     * `Invalid` if `max_count` is 0.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `next`(`cursor`: kotlin.ULong, `most`: kotlin.UInt, `lingerMs`: kotlin.UInt) : SessionEventBatch? {
+    override suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt) : SessionEventBatch? {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
             UniffiLib.uniffi_bowline_ffi_fn_method_sessioneventstream_next(
                 uniffiHandle,
 
         FfiConverterULong.lower(`cursor`),
-        FfiConverterUInt.lower(`most`),
-        FfiConverterUInt.lower(`lingerMs`),
+        FfiConverterUInt.lower(`maxCount`),
+        FfiConverterUInt.lower(`coalesceForMs`),
             )
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
@@ -8747,7 +8725,9 @@ open class SessionEventStream: Disposable, AutoCloseable, SessionEventStreamInte
 
 
     /**
-     * Ends the stream: whoever waits gets `None` at once, and so does whoever asks again.
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
      */override fun `stop`()
         =
     callWithHandle {
@@ -8895,147 +8875,126 @@ public object FfiConverterTypeSessionEventStream: FfiConverter<SessionEventStrea
 
 
 /**
- * Many sessions of both kinds, by name: listed, typed into, ended, and remembered over restarts.
+ * Manages many sessions of both kinds in a list that survives restarts of the host.
  */
 public interface SessionManagerInterface {
 
     /**
-     * Ends every session, all at once, and keeps them in the list. New ones may be made.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Terminates all sessions at once and keeps them in the list. New ones can be created.
      */
     suspend fun `cleanup`(): List<SessionReport>
 
     /**
-     * Makes a dialogue.
+     * Starts an agent and adds its session to the list.
      *
      * # Errors
      *
-     * As [`create_shell`](Self::create_shell), and
-     * [`BowlineError::Resume`](crate::BowlineError::Resume).
+     * As `createShell`, and as `Engine.start`.
      */
     suspend fun `createDialogue`(`configuration`: DialogueConfiguration, `label`: kotlin.String): ManagedSession
 
     /**
-     * Makes a shell session, here or at a runner.
+     * Starts a shell session, locally or at a runner, and adds it to the list.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`](crate::BowlineError::Busy) when as many run as may,
-     * [`BowlineError::Start`](crate::BowlineError::Start).
+     * `Busy` if the session limit is reached; `Start` if the program or the runner cannot be started
+     * or reached; `Ended` after `shutdown`.
      */
     suspend fun `createShell`(`configuration`: ShellConfiguration, `label`: kotlin.String): ManagedSession
 
     /**
-     * The handle of a dialogue of this run.
+     * Returns the handle of a dialogue session.
      *
      * # Errors
      *
-     * As [`shell`](Self::shell).
+     * `NotFound` if the session is not in the list; `Invalid` if it is a shell; `Ended` if it was
+     * started by an earlier run of the host.
      */
     fun `dialogue`(`id`: kotlin.String): DialogueSession
 
     /**
-     * What all sessions tell from now on, those to come included.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the events of all sessions from now on, including sessions that are
+     * created later.
      */
-    fun `events`(): SessionEventStream
+    fun `eventStream`(): SessionEventStream
 
     /**
-     * Waits until the list as it is now is on disk.
+     * Waits until the current list is written to disk.
      *
      * # Errors
      *
-     * [`BowlineError::Io`](crate::BowlineError::Io).
+     * `Io` if it cannot be written.
      */
     suspend fun `flush`()
 
     /**
-     * Ends a session with all that it started, and takes it off the list.
+     * Terminates a session and its descendants, and removes it from the list.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`](crate::BowlineError::NotFound).
+     * `NotFound` if the session is not in the list.
      */
     suspend fun `kill`(`id`: kotlin.String): KilledSession
 
     /**
-     * Goes on with the last conversation of a session that has ended, in its directory and under
-     * its name.
+     * Resumes the last conversation of an ended session under the same id and in the same directory.
      *
      * # Errors
      *
-     * As [`create_dialogue`](Self::create_dialogue). No conversation was begun.
+     * As `createDialogue`. If the call fails, no new conversation was started.
      */
     suspend fun `resume`(`id`: kotlin.String, `configuration`: DialogueConfiguration): ManagedSession
 
     /**
-     * Sends a prompt to a session: typed and submitted in a shell, as a message in a dialogue.
+     * Sends a prompt to a session: types and submits it in a shell, or sends it to an agent.
      *
      * # Errors
      *
-     * As [`shell`](Self::shell), and what the dialogue says against it.
+     * As `shell`, and as `DialogueSession.send`.
      */
     suspend fun `sendPrompt`(`id`: kotlin.String, `prompt`: kotlin.String): ManagerPrompt
 
     /**
-     * One session, as it is now.
+     * Returns the current state of a session, or nothing if it is not in the list.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) when the id is none.
+     * `Invalid` if the id is not valid.
      */
     fun `session`(`id`: kotlin.String): ManagedSession?
 
     /**
-     * Every session, oldest first, as they are now.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the current state of all sessions, oldest first.
      */
     fun `sessions`(): List<ManagedSession>
 
     /**
-     * Gives a session another label.
+     * Changes the label of a session.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`](crate::BowlineError::NotFound).
+     * `NotFound` if the session is not in the list.
      */
     fun `setLabel`(`id`: kotlin.String, `label`: kotlin.String)
 
     /**
-     * The handle of a shell of this run.
+     * Returns the handle of a shell session.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`](crate::BowlineError::NotFound),
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a dialogue,
-     * [`BowlineError::Ended`](crate::BowlineError::Ended) in an earlier run.
+     * `NotFound` if the session is not in the list; `Invalid` if it is a dialogue; `Ended` if it was
+     * started by an earlier run of the host.
      */
     fun `shell`(`id`: kotlin.String): ShellSession
 
     /**
-     * Makes no more sessions, ends every one, and waits until the list on disk says so.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Terminates all sessions, writes the list to disk and refuses new sessions from then on.
      */
     suspend fun `shutdown`(): ShutdownReport
 
     /**
-     * What was wrong with the list when it was opened.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the problems that were found in the list when it was opened.
      */
     fun `warnings`(): List<kotlin.String>
 
@@ -9043,7 +9002,7 @@ public interface SessionManagerInterface {
 }
 
 /**
- * Many sessions of both kinds, by name: listed, typed into, ended, and remembered over restarts.
+ * Manages many sessions of both kinds in a list that survives restarts of the host.
  */
 open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 {
@@ -9148,11 +9107,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * Ends every session, all at once, and keeps them in the list. New ones may be made.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Terminates all sessions at once and keeps them in the list. New ones can be created.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -9176,12 +9131,11 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * Makes a dialogue.
+     * Starts an agent and adds its session to the list.
      *
      * # Errors
      *
-     * As [`create_shell`](Self::create_shell), and
-     * [`BowlineError::Resume`](crate::BowlineError::Resume).
+     * As `createShell`, and as `Engine.start`.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -9207,12 +9161,12 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * Makes a shell session, here or at a runner.
+     * Starts a shell session, locally or at a runner, and adds it to the list.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`](crate::BowlineError::Busy) when as many run as may,
-     * [`BowlineError::Start`](crate::BowlineError::Start).
+     * `Busy` if the session limit is reached; `Start` if the program or the runner cannot be started
+     * or reached; `Ended` after `shutdown`.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -9238,11 +9192,12 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * The handle of a dialogue of this run.
+     * Returns the handle of a dialogue session.
      *
      * # Errors
      *
-     * As [`shell`](Self::shell).
+     * `NotFound` if the session is not in the list; `Invalid` if it is a shell; `Ended` if it was
+     * started by an earlier run of the host.
      */
     @Throws(BowlineException::class)override fun `dialogue`(`id`: kotlin.String): DialogueSession {
             return FfiConverterTypeDialogueSession.lift(
@@ -9260,17 +9215,14 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * What all sessions tell from now on, those to come included.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the events of all sessions from now on, including sessions that are
+     * created later.
      */
-    @Throws(BowlineException::class)override fun `events`(): SessionEventStream {
+    @Throws(BowlineException::class)override fun `eventStream`(): SessionEventStream {
             return FfiConverterTypeSessionEventStream.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_events(
+    UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_event_stream(
         it,
         _status)
 }
@@ -9281,11 +9233,11 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * Waits until the list as it is now is on disk.
+     * Waits until the current list is written to disk.
      *
      * # Errors
      *
-     * [`BowlineError::Io`](crate::BowlineError::Io).
+     * `Io` if it cannot be written.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -9310,11 +9262,11 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * Ends a session with all that it started, and takes it off the list.
+     * Terminates a session and its descendants, and removes it from the list.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`](crate::BowlineError::NotFound).
+     * `NotFound` if the session is not in the list.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -9339,12 +9291,11 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * Goes on with the last conversation of a session that has ended, in its directory and under
-     * its name.
+     * Resumes the last conversation of an ended session under the same id and in the same directory.
      *
      * # Errors
      *
-     * As [`create_dialogue`](Self::create_dialogue). No conversation was begun.
+     * As `createDialogue`. If the call fails, no new conversation was started.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -9370,11 +9321,11 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * Sends a prompt to a session: typed and submitted in a shell, as a message in a dialogue.
+     * Sends a prompt to a session: types and submits it in a shell, or sends it to an agent.
      *
      * # Errors
      *
-     * As [`shell`](Self::shell), and what the dialogue says against it.
+     * As `shell`, and as `DialogueSession.send`.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -9400,11 +9351,11 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * One session, as it is now.
+     * Returns the current state of a session, or nothing if it is not in the list.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) when the id is none.
+     * `Invalid` if the id is not valid.
      */
     @Throws(BowlineException::class)override fun `session`(`id`: kotlin.String): ManagedSession? {
             return FfiConverterOptionalTypeManagedSession.lift(
@@ -9422,11 +9373,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * Every session, oldest first, as they are now.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the current state of all sessions, oldest first.
      */
     @Throws(BowlineException::class)override fun `sessions`(): List<ManagedSession> {
             return FfiConverterSequenceTypeManagedSession.lift(
@@ -9443,11 +9390,11 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * Gives a session another label.
+     * Changes the label of a session.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`](crate::BowlineError::NotFound).
+     * `NotFound` if the session is not in the list.
      */
     @Throws(BowlineException::class)override fun `setLabel`(`id`: kotlin.String, `label`: kotlin.String)
         =
@@ -9465,13 +9412,12 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * The handle of a shell of this run.
+     * Returns the handle of a shell session.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`](crate::BowlineError::NotFound),
-     * [`BowlineError::Invalid`](crate::BowlineError::Invalid) for a dialogue,
-     * [`BowlineError::Ended`](crate::BowlineError::Ended) in an earlier run.
+     * `NotFound` if the session is not in the list; `Invalid` if it is a dialogue; `Ended` if it was
+     * started by an earlier run of the host.
      */
     @Throws(BowlineException::class)override fun `shell`(`id`: kotlin.String): ShellSession {
             return FfiConverterTypeShellSession.lift(
@@ -9489,11 +9435,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * Makes no more sessions, ends every one, and waits until the list on disk says so.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Terminates all sessions, writes the list to disk and refuses new sessions from then on.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -9517,11 +9459,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
-     * What was wrong with the list when it was opened.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the problems that were found in the list when it was opened.
      */
     @Throws(BowlineException::class)override fun `warnings`(): List<kotlin.String> {
             return FfiConverterSequenceString.lift(
@@ -9671,90 +9609,55 @@ public object FfiConverterTypeSessionManager: FfiConverter<SessionManager, Long>
 
 
 /**
- * A login shell, or any program for people, on a terminal, told as lines. When the last handle is
- * gone, the program is killed with all that it started; one at a runner lives on.
+ * A login shell or another interactive program on a terminal, read as lines.
+ *
+ * When the last handle is released, a local program is killed with its descendants. A program at a
+ * runner keeps running.
  */
 public interface ShellSessionInterface {
 
     /**
-     * Whether the runner is reached. A terminal of this machine always is.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the state of the connection to the runner. A local shell is always connected.
      */
     fun `connection`(): ConnectionView
 
     /**
-     * Lets go of a shell that a runner keeps: the program goes on, and this session ends for all of
-     * its handles.
+     * Detaches from a shell at a runner: the session ends for all of its handles, the program keeps
+     * running.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when the program is a child of this process.
+     * `Invalid` if the program is a child process of the host.
      */
     suspend fun `detach`()
 
     /**
-     * What the session tells, from the oldest line kept or from now on.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the session's events, from the oldest line that is kept or from now on.
      */
-    fun `events`(`fromStart`: kotlin.Boolean = true): SessionEventStream
+    fun `eventStream`(`fromStart`: kotlin.Boolean = true): SessionEventStream
 
     /**
-     * Waits for the program's end.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Cancelled`].
-     */
-    suspend fun `exited`(`cancellation`: Cancellation? = null): ExitView
-
-    /**
-     * This session's name.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's id.
      */
     fun `id`(): kotlin.String
 
     /**
-     * Ends the program and all that it started, at once.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Kills the program and its descendants at once.
      */
     suspend fun `kill`(): TerminationView
 
     /**
-     * Output so far, in bytes.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the number of output bytes so far.
      */
     fun `outputBytes`(): kotlin.ULong
 
     /**
-     * The line that the program has begun and not ended: a prompt, as a rule.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the last line if it has no line ending yet, usually the shell's prompt.
      */
     fun `partialLine`(): kotlin.String
 
     /**
-     * The program's process id.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the program's process id on the machine it runs on.
      */
     fun `pid`(): kotlin.UInt?
 
@@ -9763,16 +9666,16 @@ public interface ShellSessionInterface {
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the program has ended.
      */
     fun `resize`(`size`: TerminalSize)
 
     /**
-     * Tries again to reach a runner that was given up.
+     * Tries again to restore a connection that has failed.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when nothing was given up, or it is gone for good.
+     * `Invalid` if the connection has not failed, or cannot be restored.
      */
     fun `retry`()
 
@@ -9781,73 +9684,68 @@ public interface ShellSessionInterface {
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the program has ended.
      */
     fun `signal`(`signal`: SignalKind)
 
     /**
-     * What the session is doing.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's state.
      */
     fun `state`(): SessionState
 
     /**
-     * Types a prompt into whatever is in the foreground and presses Enter. Nothing is ever cut
-     * without a word.
+     * Pastes a prompt into the program in the foreground and presses Enter.
      *
-     * # Errors
-     *
-     * Only a fault of the library: a refusal is an outcome.
+     * The result tells whether the program read it. Text is never truncated silently.
      */
     suspend fun `submit`(`prompt`: kotlin.String, `options`: SubmitOptions? = null): Submission
 
     /**
-     * The name of its terminal, as the registry and a runner have it: what
-     * [`Engine::attach_shell`](crate::Engine::attach_shell) asks for.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the id of the session's terminal, which `Engine.attachShell` and `Engine.terminals`
+     * use.
      */
     fun `terminal`(): kotlin.String
 
     /**
-     * Ends the program and all that it started, step by step.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Terminates the program and its descendants as the configuration's `termination` describes.
      */
     suspend fun `terminate`(): TerminationView
 
     /**
-     * Types bytes as they are.
+     * Writes bytes to the terminal as typed input.
      *
      * # Errors
      *
-     * As [`type_text`](Self::type_text).
+     * As `typeText`.
      */
     suspend fun `typeBytes`(`bytes`: kotlin.ByteArray)
 
     /**
-     * Types a text as it is, as keys: a prompt with a newline, or escape sequences.
+     * Writes text to the terminal as typed input. It may contain newlines and escape sequences.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] if the terminal would cut a line, [`BowlineError::Ended`] after
-     * the end.
+     * `Invalid` if the terminal would truncate a line; `Ended` if the program has ended.
      */
     suspend fun `typeText`(`text`: kotlin.String)
+
+    /**
+     * Waits for the program's exit. Does not end it.
+     *
+     * # Errors
+     *
+     * `Cancelled` if `cancellation` is cancelled. The program keeps running.
+     */
+    suspend fun `waitForExit`(`cancellation`: Cancellation? = null): ExitView
 
     companion object
 }
 
 /**
- * A login shell, or any program for people, on a terminal, told as lines. When the last handle is
- * gone, the program is killed with all that it started; one at a runner lives on.
+ * A login shell or another interactive program on a terminal, read as lines.
+ *
+ * When the last handle is released, a local program is killed with its descendants. A program at a
+ * runner keeps running.
  */
 open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 {
@@ -9952,11 +9850,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * Whether the runner is reached. A terminal of this machine always is.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the state of the connection to the runner. A local shell is always connected.
      */
     @Throws(BowlineException::class)override fun `connection`(): ConnectionView {
             return FfiConverterTypeConnectionView.lift(
@@ -9973,12 +9867,12 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * Lets go of a shell that a runner keeps: the program goes on, and this session ends for all of
-     * its handles.
+     * Detaches from a shell at a runner: the session ends for all of its handles, the program keeps
+     * running.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when the program is a child of this process.
+     * `Invalid` if the program is a child process of the host.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -10003,17 +9897,13 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * What the session tells, from the oldest line kept or from now on.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns a stream of the session's events, from the oldest line that is kept or from now on.
      */
-    @Throws(BowlineException::class)override fun `events`(`fromStart`: kotlin.Boolean): SessionEventStream {
+    @Throws(BowlineException::class)override fun `eventStream`(`fromStart`: kotlin.Boolean): SessionEventStream {
             return FfiConverterTypeSessionEventStream.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_events(
+    UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_event_stream(
         it,
 
         FfiConverterBoolean.lower(`fromStart`),_status)
@@ -10025,40 +9915,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * Waits for the program's end.
-     *
-     * # Errors
-     *
-     * [`BowlineError::Cancelled`].
-     */
-    @Throws(BowlineException::class)
-    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `exited`(`cancellation`: Cancellation?) : ExitView {
-        return uniffiRustCallAsync(
-        callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_exited(
-                uniffiHandle,
-
-        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
-            )
-        },
-        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
-        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
-        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
-        // lift function
-        { FfiConverterTypeExitView.lift(it) },
-        // Error FFI converter
-        BowlineException.ErrorHandler,
-    )
-    }
-
-
-    /**
-     * This session's name.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's id.
      */
     @Throws(BowlineException::class)override fun `id`(): kotlin.String {
             return FfiConverterString.lift(
@@ -10075,11 +9932,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * Ends the program and all that it started, at once.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Kills the program and its descendants at once.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -10103,11 +9956,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * Output so far, in bytes.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the number of output bytes so far.
      */
     @Throws(BowlineException::class)override fun `outputBytes`(): kotlin.ULong {
             return FfiConverterULong.lift(
@@ -10124,11 +9973,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * The line that the program has begun and not ended: a prompt, as a rule.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the last line if it has no line ending yet, usually the shell's prompt.
      */
     @Throws(BowlineException::class)override fun `partialLine`(): kotlin.String {
             return FfiConverterString.lift(
@@ -10145,11 +9990,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * The program's process id.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the program's process id on the machine it runs on.
      */
     @Throws(BowlineException::class)override fun `pid`(): kotlin.UInt? {
             return FfiConverterOptionalUInt.lift(
@@ -10170,7 +10011,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the program has ended.
      */
     @Throws(BowlineException::class)override fun `resize`(`size`: TerminalSize)
         =
@@ -10187,11 +10028,11 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * Tries again to reach a runner that was given up.
+     * Tries again to restore a connection that has failed.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] when nothing was given up, or it is gone for good.
+     * `Invalid` if the connection has not failed, or cannot be restored.
      */
     @Throws(BowlineException::class)override fun `retry`()
         =
@@ -10211,7 +10052,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
      *
      * # Errors
      *
-     * [`BowlineError::Ended`].
+     * `Ended` if the program has ended.
      */
     @Throws(BowlineException::class)override fun `signal`(`signal`: SignalKind)
         =
@@ -10228,11 +10069,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * What the session is doing.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the session's state.
      */
     @Throws(BowlineException::class)override fun `state`(): SessionState {
             return FfiConverterTypeSessionState.lift(
@@ -10249,12 +10086,9 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * Types a prompt into whatever is in the foreground and presses Enter. Nothing is ever cut
-     * without a word.
+     * Pastes a prompt into the program in the foreground and presses Enter.
      *
-     * # Errors
-     *
-     * Only a fault of the library: a refusal is an outcome.
+     * The result tells whether the program read it. Text is never truncated silently.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -10280,12 +10114,8 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * The name of its terminal, as the registry and a runner have it: what
-     * [`Engine::attach_shell`](crate::Engine::attach_shell) asks for.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the id of the session's terminal, which `Engine.attachShell` and `Engine.terminals`
+     * use.
      */
     @Throws(BowlineException::class)override fun `terminal`(): kotlin.String {
             return FfiConverterString.lift(
@@ -10302,11 +10132,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * Ends the program and all that it started, step by step.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Terminates the program and its descendants as the configuration's `termination` describes.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -10330,11 +10156,11 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * Types bytes as they are.
+     * Writes bytes to the terminal as typed input.
      *
      * # Errors
      *
-     * As [`type_text`](Self::type_text).
+     * As `typeText`.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -10360,12 +10186,11 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
-     * Types a text as it is, as keys: a prompt with a newline, or escape sequences.
+     * Writes text to the terminal as typed input. It may contain newlines and escape sequences.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`] if the terminal would cut a line, [`BowlineError::Ended`] after
-     * the end.
+     * `Invalid` if the terminal would truncate a line; `Ended` if the program has ended.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -10384,6 +10209,35 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
         // lift function
         { },
 
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Waits for the program's exit. Does not end it.
+     *
+     * # Errors
+     *
+     * `Cancelled` if `cancellation` is cancelled. The program keeps running.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `waitForExit`(`cancellation`: Cancellation?) : ExitView {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_wait_for_exit(
+                uniffiHandle,
+
+        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeExitView.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -10524,101 +10378,93 @@ public object FfiConverterTypeShellSession: FfiConverter<ShellSession, Long> {
 
 
 /**
- * Runs the agent in a terminal that somebody sees, for one session.
+ * Runs commands of an agent, one after another, in a terminal that the user can see.
  */
 public interface TerminalExecutorInterface {
 
     /**
-     * Answers a question.
+     * Answers a hook question.
      *
      * # Errors
      *
-     * As [`HookServer::answer`](crate::HookServer::answer).
+     * As `HookServer.answer`.
      */
     fun `answer`(`question`: kotlin.ULong, `reply`: HookReply)
 
     /**
-     * Ends what is running, the terminal and the server for hooks, and waits until they are gone.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Ends the running command, the terminal and the hook server, and waits until they are gone.
      */
     suspend fun `cleanup`(): HookReport
 
     /**
-     * Tells that a command in the host's terminal has ended.
+     * Reports that a command in the host's terminal has ended.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is no such run, or it was given up.
+     * `NotFound` if there is no such run, or it was cancelled.
      */
     fun `commandEnded`(`run`: kotlin.ULong, `output`: TerminalOutput)
 
     /**
-     * The newest conversation that the session is about.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the id of the session's current conversation.
      */
     fun `conversation`(): kotlin.String?
 
     /**
-     * Runs a command, and waits until its process has exited *and* its session has ended, each for
-     * a bounded time. Commands run one after another. Giving it up ends the command.
+     * Runs a command and waits until its process has exited *and* its session has ended, each for a
+     * bounded time.
+     *
+     * Commands run one at a time, in the order of the calls. Cancelling the call ends the command.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`], [`BowlineError::Configuration`], [`BowlineError::Start`],
-     * [`BowlineError::Host`], [`BowlineError::Ended`] after the clean-up, and
-     * [`BowlineError::Cancelled`].
+     * `Invalid` or `Configuration` if the command is not valid; `Start` if it cannot be started;
+     * `Host` if the host's terminal fails; `Ended` after `cleanup`; `Cancelled` if `cancellation` is
+     * cancelled.
      */
     suspend fun `execute`(`command`: ExecutorCommand, `cancellation`: Cancellation? = null): CommandOutcome
 
     /**
-     * The hooks from now on.
+     * Returns a stream of the hook events from now on.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`] after the clean-up.
+     * `Ended` after `cleanup`.
      */
-    fun `hooks`(): HookStream
+    fun `hookStream`(): HookStream
 
     /**
-     * The questions of the hooks' gate, once: there is one who decides.
+     * Returns the stream of the hooks that wait for a decision of the host. It can be taken once.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`] after the
-     * clean-up.
+     * `Busy` if the stream was taken before; `Ended` after `cleanup`.
      */
-    fun `questions`(): HookQuestionStream
+    fun `questionStream`(): HookQuestionStream
 
     /**
-     * Types bytes into the running command's terminal, if it is one of our own.
+     * Types text into the running command's terminal, if it is a terminal of the library.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when no command runs in one, or it has just ended.
+     * `NotFound` if no command is running in such a terminal.
      */
     suspend fun `typeText`(`text`: kotlin.String)
 
     /**
-     * Waits until a question does not wait any more, as
-     * [`HookServer::withdrawn`](crate::HookServer::withdrawn).
+     * Waits until a hook question is closed, like `HookServer.waitForWithdrawal`.
      *
      * # Errors
      *
-     * [`BowlineError::Cancelled`].
+     * `Cancelled` if `cancellation` is cancelled.
      */
-    suspend fun `withdrawn`(`question`: kotlin.ULong, `cancellation`: Cancellation? = null)
+    suspend fun `waitForWithdrawal`(`question`: kotlin.ULong, `cancellation`: Cancellation? = null)
 
     companion object
 }
 
 /**
- * Runs the agent in a terminal that somebody sees, for one session.
+ * Runs commands of an agent, one after another, in a terminal that the user can see.
  */
 open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterface
 {
@@ -10723,11 +10569,11 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
 
 
     /**
-     * Answers a question.
+     * Answers a hook question.
      *
      * # Errors
      *
-     * As [`HookServer::answer`](crate::HookServer::answer).
+     * As `HookServer.answer`.
      */
     @Throws(BowlineException::class)override fun `answer`(`question`: kotlin.ULong, `reply`: HookReply)
         =
@@ -10745,11 +10591,7 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
 
 
     /**
-     * Ends what is running, the terminal and the server for hooks, and waits until they are gone.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Ends the running command, the terminal and the hook server, and waits until they are gone.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -10773,11 +10615,11 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
 
 
     /**
-     * Tells that a command in the host's terminal has ended.
+     * Reports that a command in the host's terminal has ended.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is no such run, or it was given up.
+     * `NotFound` if there is no such run, or it was cancelled.
      */
     @Throws(BowlineException::class)override fun `commandEnded`(`run`: kotlin.ULong, `output`: TerminalOutput)
         =
@@ -10795,11 +10637,7 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
 
 
     /**
-     * The newest conversation that the session is about.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the id of the session's current conversation.
      */
     @Throws(BowlineException::class)override fun `conversation`(): kotlin.String? {
             return FfiConverterOptionalString.lift(
@@ -10816,14 +10654,16 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
 
 
     /**
-     * Runs a command, and waits until its process has exited *and* its session has ended, each for
-     * a bounded time. Commands run one after another. Giving it up ends the command.
+     * Runs a command and waits until its process has exited *and* its session has ended, each for a
+     * bounded time.
+     *
+     * Commands run one at a time, in the order of the calls. Cancelling the call ends the command.
      *
      * # Errors
      *
-     * [`BowlineError::Invalid`], [`BowlineError::Configuration`], [`BowlineError::Start`],
-     * [`BowlineError::Host`], [`BowlineError::Ended`] after the clean-up, and
-     * [`BowlineError::Cancelled`].
+     * `Invalid` or `Configuration` if the command is not valid; `Start` if it cannot be started;
+     * `Host` if the host's terminal fails; `Ended` after `cleanup`; `Cancelled` if `cancellation` is
+     * cancelled.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -10849,17 +10689,17 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
 
 
     /**
-     * The hooks from now on.
+     * Returns a stream of the hook events from now on.
      *
      * # Errors
      *
-     * [`BowlineError::Ended`] after the clean-up.
+     * `Ended` after `cleanup`.
      */
-    @Throws(BowlineException::class)override fun `hooks`(): HookStream {
+    @Throws(BowlineException::class)override fun `hookStream`(): HookStream {
             return FfiConverterTypeHookStream.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_hooks(
+    UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_hook_stream(
         it,
         _status)
 }
@@ -10870,18 +10710,17 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
 
 
     /**
-     * The questions of the hooks' gate, once: there is one who decides.
+     * Returns the stream of the hooks that wait for a decision of the host. It can be taken once.
      *
      * # Errors
      *
-     * [`BowlineError::Busy`] when they were given before, [`BowlineError::Ended`] after the
-     * clean-up.
+     * `Busy` if the stream was taken before; `Ended` after `cleanup`.
      */
-    @Throws(BowlineException::class)override fun `questions`(): HookQuestionStream {
+    @Throws(BowlineException::class)override fun `questionStream`(): HookQuestionStream {
             return FfiConverterTypeHookQuestionStream.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_questions(
+    UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_question_stream(
         it,
         _status)
 }
@@ -10892,11 +10731,11 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
 
 
     /**
-     * Types bytes into the running command's terminal, if it is one of our own.
+     * Types text into the running command's terminal, if it is a terminal of the library.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when no command runs in one, or it has just ended.
+     * `NotFound` if no command is running in such a terminal.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -10922,19 +10761,18 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
 
 
     /**
-     * Waits until a question does not wait any more, as
-     * [`HookServer::withdrawn`](crate::HookServer::withdrawn).
+     * Waits until a hook question is closed, like `HookServer.waitForWithdrawal`.
      *
      * # Errors
      *
-     * [`BowlineError::Cancelled`].
+     * `Cancelled` if `cancellation` is cancelled.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `withdrawn`(`question`: kotlin.ULong, `cancellation`: Cancellation?) {
+    override suspend fun `waitForWithdrawal`(`question`: kotlin.ULong, `cancellation`: Cancellation?) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_withdrawn(
+            UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_wait_for_withdrawal(
                 uniffiHandle,
 
         FfiConverterULong.lower(`question`),
@@ -11087,18 +10925,21 @@ public object FfiConverterTypeTerminalExecutor: FfiConverter<TerminalExecutor, L
 
 
 /**
- * Gives tokens. The calls come from threads of the library that may wait.
+ * Provides tokens for connections to a runner.
+ *
+ * The library calls it from its own threads, where it may block.
  */
 public interface TokenProvider {
 
     /**
-     * The token to use now; `None` where none is needed. `was_refused` tells that the runner has
-     * just refused the last one: a provider that can get another one does, and one that cannot
-     * gives it again.
+     * Returns the token for the next connection, or nothing if none is needed.
+     *
+     * `was_refused` is true if the runner has just refused the previous token. Return a new one if
+     * possible, and the same one otherwise.
      *
      * # Errors
      *
-     * There is none to be had.
+     * Throw if no token is available. The connection then fails.
      */
     fun `token`(`wasRefused`: kotlin.Boolean): kotlin.String?
 
@@ -11106,7 +10947,9 @@ public interface TokenProvider {
 }
 
 /**
- * Gives tokens. The calls come from threads of the library that may wait.
+ * Provides tokens for connections to a runner.
+ *
+ * The library calls it from its own threads, where it may block.
  */
 open class TokenProviderImpl: Disposable, AutoCloseable, TokenProvider
 {
@@ -11211,13 +11054,14 @@ open class TokenProviderImpl: Disposable, AutoCloseable, TokenProvider
 
 
     /**
-     * The token to use now; `None` where none is needed. `was_refused` tells that the runner has
-     * just refused the last one: a provider that can get another one does, and one that cannot
-     * gives it again.
+     * Returns the token for the next connection, or nothing if none is needed.
+     *
+     * `was_refused` is true if the runner has just refused the previous token. Return a new one if
+     * possible, and the same one otherwise.
      *
      * # Errors
      *
-     * There is none to be had.
+     * Throw if no token is available. The connection then fails.
      */
     @Throws(BowlineException::class)override fun `token`(`wasRefused`: kotlin.Boolean): kotlin.String? {
             return FfiConverterOptionalString.lift(
@@ -11429,54 +11273,46 @@ public object FfiConverterTypeTokenProvider: FfiConverter<TokenProvider, Long> {
 
 
 /**
- * A transcript as it stood at one moment. It never changes and costs next to nothing: it shares
- * its text with the session.
+ * A transcript at one moment. It never changes and shares its text with the session.
  */
 public interface TranscriptSnapshotInterface {
 
     /**
-     * The cursor to read on with: what changed since is behind it.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the cursor from which to read later changes.
      */
     fun `cursor`(): kotlin.ULong
 
     /**
-     * How many entries a thread has: the main one, or that of the sub-agent of a tool call.
+     * Returns the number of entries of the main thread, or of the sub-agent that the tool call
+     * `thread` started.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is no such sub-agent.
+     * `NotFound` if there is no such sub-agent.
      */
     fun `entryCount`(`thread`: kotlin.String?): kotlin.ULong
 
     /**
-     * The transcript as one line of JSON, schema 1.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the transcript as one line of JSON, schema 1.
      */
     fun `json`(): kotlin.String
 
     /**
-     * The last `most` entries of a thread that stand before the entry `before`; the newest ones
-     * without it.
+     * Returns the last `max_count` entries of a thread before the entry `before`, or the newest ones
+     * if it is absent.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is no such sub-agent.
+     * `NotFound` if there is no such sub-agent.
      */
-    fun `page`(`thread`: kotlin.String? = null, `before`: kotlin.UInt? = null, `most`: kotlin.UInt = 50u): SnapshotPage
+    fun `page`(`thread`: kotlin.String? = null, `before`: kotlin.UInt? = null, `maxCount`: kotlin.UInt = 50u): SnapshotPage
 
     /**
-     * A tool call with what it gave back, whatever thread it is in.
+     * Returns a tool call of any thread as the change that adds it.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`].
+     * `NotFound` if there is no such call.
      */
     fun `toolCall`(`toolUseId`: kotlin.String): Change
 
@@ -11484,8 +11320,7 @@ public interface TranscriptSnapshotInterface {
 }
 
 /**
- * A transcript as it stood at one moment. It never changes and costs next to nothing: it shares
- * its text with the session.
+ * A transcript at one moment. It never changes and shares its text with the session.
  */
 open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInterface
 {
@@ -11590,11 +11425,7 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
 
 
     /**
-     * The cursor to read on with: what changed since is behind it.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the cursor from which to read later changes.
      */
     @Throws(BowlineException::class)override fun `cursor`(): kotlin.ULong {
             return FfiConverterULong.lift(
@@ -11611,11 +11442,12 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
 
 
     /**
-     * How many entries a thread has: the main one, or that of the sub-agent of a tool call.
+     * Returns the number of entries of the main thread, or of the sub-agent that the tool call
+     * `thread` started.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is no such sub-agent.
+     * `NotFound` if there is no such sub-agent.
      */
     @Throws(BowlineException::class)override fun `entryCount`(`thread`: kotlin.String?): kotlin.ULong {
             return FfiConverterULong.lift(
@@ -11633,11 +11465,7 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
 
 
     /**
-     * The transcript as one line of JSON, schema 1.
-     *
-     * # Errors
-     *
-     * Only a fault of the library.
+     * Returns the transcript as one line of JSON, schema 1.
      */
     @Throws(BowlineException::class)override fun `json`(): kotlin.String {
             return FfiConverterString.lift(
@@ -11654,14 +11482,14 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
 
 
     /**
-     * The last `most` entries of a thread that stand before the entry `before`; the newest ones
-     * without it.
+     * Returns the last `max_count` entries of a thread before the entry `before`, or the newest ones
+     * if it is absent.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`] when there is no such sub-agent.
+     * `NotFound` if there is no such sub-agent.
      */
-    @Throws(BowlineException::class)override fun `page`(`thread`: kotlin.String?, `before`: kotlin.UInt?, `most`: kotlin.UInt): SnapshotPage {
+    @Throws(BowlineException::class)override fun `page`(`thread`: kotlin.String?, `before`: kotlin.UInt?, `maxCount`: kotlin.UInt): SnapshotPage {
             return FfiConverterTypeSnapshotPage.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
@@ -11670,7 +11498,7 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
 
         FfiConverterOptionalString.lower(`thread`),
         FfiConverterOptionalUInt.lower(`before`),
-        FfiConverterUInt.lower(`most`),_status)
+        FfiConverterUInt.lower(`maxCount`),_status)
 }
     }
     )
@@ -11679,11 +11507,11 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
 
 
     /**
-     * A tool call with what it gave back, whatever thread it is in.
+     * Returns a tool call of any thread as the change that adds it.
      *
      * # Errors
      *
-     * [`BowlineError::NotFound`].
+     * `NotFound` if there is no such call.
      */
     @Throws(BowlineException::class)override fun `toolCall`(`toolUseId`: kotlin.String): Change {
             return FfiConverterTypeChange.lift(
@@ -11740,31 +11568,31 @@ public object FfiConverterTypeTranscriptSnapshot: FfiConverter<TranscriptSnapsho
 
 
 /**
- * Typed options of the agent's command line. The default leaves every choice to the agent.
+ * Options of the agent's command line. By default every choice is left to the agent.
  */
 data class AgentOptions (
     /**
-     * The id of the copy, a fresh UUID, where the conversation is a fork.
+     * The id of the copy when a conversation is forked: a new UUID.
      */
     var `forkAs`: kotlin.String? = null
     ,
     /**
-     * Resume only up to this message, by its uuid.
+     * The uuid of the last message to resume. Later ones are dropped.
      */
     var `resumeAt`: kotlin.String? = null
     ,
     /**
-     * With `resume_at`: the uuid of the prompt whose turn is dropped; the agent checks it.
+     * With `resume_at`: the uuid of the prompt whose turn is dropped, which the agent verifies.
      */
     var `dropTurn`: kotlin.String? = null
     ,
     /**
-     * Write nothing about the conversation to disk.
+     * Whether the agent does not store the conversation.
      */
     var `withoutPersistence`: kotlin.Boolean = false
     ,
     /**
-     * Repeat on the output what is written to disk.
+     * Whether the agent also writes to its output what it stores.
      */
     var `mirror`: kotlin.Boolean = false
     ,
@@ -11774,22 +11602,22 @@ data class AgentOptions (
     var `model`: kotlin.String? = null
     ,
     /**
-     * Models for when that one is busy, in order.
+     * Models to use when that one is overloaded, in order.
      */
     var `fallbackModels`: List<kotlin.String> = listOf()
     ,
     /**
-     * How hard the model thinks.
+     * The reasoning effort.
      */
     var `effort`: Effort? = null
     ,
     /**
-     * Whether it thinks.
+     * Whether the model reasons before it answers.
      */
     var `thinking`: Thinking? = null
     ,
     /**
-     * The most tokens that it thinks.
+     * The maximum number of reasoning tokens.
      */
     var `maxThinkingTokens`: kotlin.UInt? = null
     ,
@@ -11799,107 +11627,107 @@ data class AgentOptions (
     var `permissionMode`: kotlin.String? = null
     ,
     /**
-     * How far permissions may be left out.
+     * Whether permission checks can be skipped.
      */
     var `skipPermissions`: SkipPermissions? = null
     ,
     /**
-     * Who is asked: `stdio` for the host, or a tool of an MCP server.
+     * Where permission requests are sent: `stdio` for the host, or a tool of an MCP server.
      */
     var `permissionPromptTool`: kotlin.String? = null
     ,
     /**
-     * Whether anybody is asked.
+     * Whether permission requests are sent at all.
      */
     var `permissionPrompts`: PermissionPrompts? = null
     ,
     /**
-     * Tools that need no permission, as the agent's rules spell them (`Bash(git:*)`).
+     * Tools that need no permission, as rules of the agent such as `Bash(git:*)`.
      */
     var `allowedTools`: List<kotlin.String> = listOf()
     ,
     /**
-     * Tools that may not be used.
+     * Tools that are not available.
      */
     var `disallowedTools`: List<kotlin.String> = listOf()
     ,
     /**
-     * The built-in tools that there are; none for the default set, an empty list for no tool.
+     * The built-in tools that are available; the agent's default when absent, none if empty.
      */
     var `tools`: List<kotlin.String>? = null
     ,
     /**
-     * MCP servers.
+     * Configurations of MCP servers.
      */
     var `mcpConfigs`: List<AgentDocument> = listOf()
     ,
     /**
-     * Use no other MCP servers than these.
+     * Whether only the MCP servers in `mcp_configs` are used.
      */
     var `strictMcpConfig`: kotlin.Boolean = false
     ,
     /**
-     * More settings.
+     * Additional settings.
      */
     var `settings`: AgentDocument? = null
     ,
     /**
-     * The places that settings are read from; an empty list reads none.
+     * The places that settings are read from; none if empty.
      */
     var `settingSources`: List<SettingSource>? = null
     ,
     /**
-     * The embedder's policy.
+     * Policy settings of the embedding program.
      */
     var `managedSettings`: AgentDocument? = null
     ,
     /**
-     * Where the project's settings are, if not in the working directory.
+     * The directory of the project's settings; the working directory when absent.
      */
     var `projectConfigRoot`: kotlin.String? = null
     ,
     /**
-     * In place of the agent's system prompt.
+     * Replaces the agent's system prompt.
      */
     var `systemPrompt`: AgentText? = null
     ,
     /**
-     * Behind the agent's system prompt. A resumed conversation keeps the one it was begun with.
+     * Appended to the agent's system prompt. A resumed conversation keeps its original one.
      */
     var `appendSystemPrompt`: AgentText? = null
     ,
     /**
-     * Behind the system prompt of sub-agents.
+     * Appended to the system prompt of sub-agents.
      */
     var `appendSubagentSystemPrompt`: kotlin.String? = null
     ,
     /**
-     * Whether the system prompt is recorded once and kept; the agent does unless told not to.
+     * Whether the system prompt is stored with the conversation; the agent's default is true.
      */
     var `systemPromptSnapshot`: kotlin.Boolean? = null
     ,
     /**
-     * Tell what differs from machine to machine in the first message.
+     * Whether details of the machine are sent in the first message instead of the system prompt.
      */
     var `withoutDynamicPrompt`: kotlin.Boolean = false
     ,
     /**
-     * More folders that the agent may use.
+     * Additional directories that the agent may use.
      */
     var `addDirs`: List<kotlin.String> = listOf()
     ,
     /**
-     * Most turns of the model in answer to one prompt.
+     * The maximum number of model requests for one prompt.
      */
     var `maxTurns`: kotlin.UInt? = null
     ,
     /**
-     * Tokens for one task.
+     * The token budget of one task.
      */
     var `taskBudget`: kotlin.ULong? = null
     ,
     /**
-     * Most US dollars since the agent's start.
+     * The maximum cost since the agent's start, in US dollars.
      */
     var `maxBudgetUsd`: kotlin.Double? = null
     ,
@@ -11909,47 +11737,47 @@ data class AgentOptions (
     var `jsonSchema`: kotlin.String? = null
     ,
     /**
-     * The agent definition for this session.
+     * The agent definition of the session.
      */
     var `agent`: kotlin.String? = null
     ,
     /**
-     * More agent definitions.
+     * Additional agent definitions.
      */
     var `agents`: AgentDocument? = null
     ,
     /**
-     * Folders or archives of plugins.
+     * Plugins: directories or archives.
      */
     var `pluginDirs`: List<kotlin.String> = listOf()
     ,
     /**
-     * The same, without their MCP servers.
+     * Plugins whose MCP servers are not started.
      */
     var `pluginDirsWithoutMcp`: List<kotlin.String> = listOf()
     ,
     /**
-     * Archives of plugins, by URL.
+     * URLs of plugin archives.
      */
     var `pluginUrls`: List<kotlin.String> = listOf()
     ,
     /**
-     * No hooks, plugins, MCP discovery or memory files; an API key only.
+     * Whether to run without hooks, plugins, MCP discovery and memory files, with an API key only.
      */
     var `bare`: kotlin.Boolean = false
     ,
     /**
-     * Nothing that is customised.
+     * Whether to run without any customisation.
      */
     var `safeMode`: kotlin.Boolean = false
     ,
     /**
-     * No tools that run commands, and no settings of user or project.
+     * Whether to run without tools that run commands and without user and project settings.
      */
     var `restricted`: kotlin.Boolean = false
     ,
     /**
-     * Debug messages of these categories; an empty text for all.
+     * The categories of debug messages to write; all if empty.
      */
     var `debug`: kotlin.String? = null
     ,
@@ -11959,67 +11787,67 @@ data class AgentOptions (
     var `debugFile`: kotlin.String? = null
     ,
     /**
-     * The session's name for people.
+     * The display name of the session.
      */
     var `name`: kotlin.String? = null
     ,
     /**
-     * A git worktree for this session, by name.
+     * The name of a git worktree to create for the session.
      */
     var `worktree`: kotlin.String? = null
     ,
     /**
-     * No skills and no slash commands.
+     * Whether skills and slash commands are disabled.
      */
     var `withoutSlashCommands`: kotlin.Boolean = false
     ,
     /**
-     * Beta headers of the API.
+     * Beta headers for the API.
      */
     var `betas`: List<kotlin.String> = listOf()
     ,
     /**
-     * Files to fetch at the start, as `id:relative-path`.
+     * Files to download at the start, as `id:relative-path`.
      */
     var `files`: List<kotlin.String> = listOf()
     ,
     /**
-     * Stream each message as it is written.
+     * Whether messages are streamed while the model writes them.
      */
     var `partialMessages`: kotlin.Boolean = false
     ,
     /**
-     * Repeat the host's messages on the output.
+     * Whether the agent echoes the host's messages.
      */
     var `replayUserMessages`: kotlin.Boolean = false
     ,
     /**
-     * Pass on what sub-agents say.
+     * Whether the text of sub-agents is included in the output.
      */
     var `forwardSubagentText`: kotlin.Boolean = false
     ,
     /**
-     * Tell of every hook on the output.
+     * Whether hook executions are included in the output.
      */
     var `hookEvents`: kotlin.Boolean = false
     ,
     /**
-     * Suggest the next prompt after each turn.
+     * Whether the agent suggests a next prompt after each turn.
      */
     var `promptSuggestions`: kotlin.Boolean? = null
     ,
     /**
-     * Do nothing before the host has said `initialize`.
+     * Whether the agent waits for the `initialize` request.
      */
     var `awaitInitialize`: kotlin.Boolean = false
     ,
     /**
-     * Arguments in front of all others, as they are.
+     * Arguments before all others.
      */
     var `leadingArgs`: List<kotlin.String> = listOf()
     ,
     /**
-     * Arguments behind all others but the prompt, as they are.
+     * Arguments after all others except the prompt.
      */
     var `trailingArgs`: List<kotlin.String> = listOf()
 
@@ -12219,23 +12047,22 @@ public object FfiConverterTypeAgentOptions: FfiConverterRustBuffer<AgentOptions>
 
 
 /**
- * Changes between a cursor and a later one, to be applied in this order.
+ * The changes between two cursors of a transcript. Apply them in order.
  */
 data class ChangeBatch (
     /**
-     * The cursor to ask with the next time.
+     * The cursor for the next read.
      */
     var `cursor`: kotlin.ULong
     ,
     /**
-     * Forget everything first: what follows is the whole transcript as far as it goes. The first
-     * batch for cursor 0 is always one of these; a later one comes when what was in between is not
-     * kept any more.
+     * Whether to discard all earlier state before applying the batch. True for the first batch from
+     * cursor 0, and later when the changes after the given cursor are no longer kept.
      */
     var `isReset`: kotlin.Boolean
     ,
     /**
-     * What changed. Each tells what holds now, and not how it came about.
+     * The changes. Each carries the new state of one item, not the difference.
      */
     var `changes`: List<Change>
 
@@ -12276,18 +12103,17 @@ public object FfiConverterTypeChangeBatch: FfiConverterRustBuffer<ChangeBatch> {
 
 
 /**
- * How we prove who we are (mutual TLS). Both files are read for each connection, so that a renewed
- * certificate is shown from then on.
+ * A client certificate for mutual TLS. Both files are read for each connection, so that a renewed
+ * certificate is used from then on.
  */
 data class ClientIdentity (
     /**
-     * A file with our certificate, and with those between it and the authority that the runner
-     * knows, in PEM.
+     * The path of a PEM file with the certificate, followed by intermediate certificates.
      */
     var `certificate`: kotlin.String
     ,
     /**
-     * A file with the private key of the first one, in PEM.
+     * The path of a PEM file with the certificate's private key.
      */
     var `key`: kotlin.String
 
@@ -12325,41 +12151,41 @@ public object FfiConverterTypeClientIdentity: FfiConverterRustBuffer<ClientIdent
 
 
 /**
- * What came of a command.
+ * The result of a command.
  */
 data class CommandOutcome (
     /**
-     * What the terminal showed, as lines.
+     * The terminal's output as lines.
      */
     var `stdout`: kotlin.String
     ,
     /**
-     * What was written apart from it.
+     * Output that the terminal kept apart.
      */
     var `stderr`: kotlin.String
     ,
     /**
-     * The exit code; none where the terminal does not know.
+     * The exit code; absent if the terminal does not know it.
      */
     var `exitCode`: kotlin.Int?
     ,
     /**
-     * From the start to the last piece of evidence, in milliseconds.
+     * The time from the start to the last evidence of the end, in milliseconds.
      */
     var `durationMs`: kotlin.ULong
     ,
     /**
-     * What shows that it has ended, and what is missing.
+     * What shows that the command ended.
      */
     var `evidence`: EvidenceKind
     ,
     /**
-     * The reason that the agent gave for the session's end.
+     * The agent's reason for the end of its session.
      */
     var `sessionEnd`: kotlin.String?
     ,
     /**
-     * The conversation to resume.
+     * The id of the conversation to resume.
      */
     var `conversation`: kotlin.String?
 
@@ -12412,23 +12238,23 @@ public object FfiConverterTypeCommandOutcome: FfiConverterRustBuffer<CommandOutc
 
 
 /**
- * How tightly this machine can hold a session's processes.
+ * The process containment that this machine supports.
  */
 data class ContainmentView (
     /**
-     * Without a guard: `group`, `subreaper` or `cgroup`.
+     * The level without a guard program: `group`, `subreaper` or `cgroup`.
      */
     var `level`: kotlin.String
     ,
     /**
-     * With a guard.
+     * The level with a guard program.
      */
     var `guarded`: kotlin.String
     ,
     /**
-     * Why it is not `cgroup`; absent if it is.
+     * Why `cgroup` is not available; absent if it is.
      */
-    var `lacking`: kotlin.String?
+    var `limitation`: kotlin.String?
 
 ){
 
@@ -12454,70 +12280,70 @@ public object FfiConverterTypeContainmentView: FfiConverterRustBuffer<Containmen
     override fun allocationSize(value: ContainmentView) = (
             FfiConverterString.allocationSize(value.`level`) +
             FfiConverterString.allocationSize(value.`guarded`) +
-            FfiConverterOptionalString.allocationSize(value.`lacking`)
+            FfiConverterOptionalString.allocationSize(value.`limitation`)
     )
 
     override fun write(value: ContainmentView, buf: ByteBuffer) {
             FfiConverterString.write(value.`level`, buf)
             FfiConverterString.write(value.`guarded`, buf)
-            FfiConverterOptionalString.write(value.`lacking`, buf)
+            FfiConverterOptionalString.write(value.`limitation`, buf)
     }
 }
 
 
 
 /**
- * What a dialogue is made from. Everything has a default.
+ * The configuration of a dialogue session. Every field has a default.
  */
 data class DialogueConfiguration (
     /**
-     * The agent: a name that is looked up in `PATH`, or a path. The engine's when absent.
+     * The agent's path, or a name to look up in `PATH`; the engine's when absent.
      */
     var `program`: kotlin.String? = null
     ,
     /**
-     * The runner that the agent is to run at; it runs here, as a child of this process, when absent.
+     * The runner to start the agent at; a child process of the host when absent.
      */
     var `runner`: RunnerConfiguration? = null
     ,
     /**
-     * Arguments in front of those that the library adds.
+     * Arguments before those that the library adds.
      */
     var `leadingArgs`: List<kotlin.String> = listOf()
     ,
     /**
-     * Arguments behind those that the library adds.
+     * Arguments after those that the library adds.
      */
     var `args`: List<kotlin.String> = listOf()
     ,
     /**
-     * What else the agent is told. Where a member of this record says the same, that one counts.
+     * Further options of the agent. Fields of this record take precedence.
      */
     var `options`: AgentOptions? = null
     ,
     /**
-     * Changes of the host's environment for the agent.
+     * Changes to the inherited environment.
      */
     var `environment`: EnvironmentChanges? = null
     ,
     /**
-     * The agent's working directory; the host's own when absent.
+     * The agent's working directory; the host's when absent.
      */
     var `cwd`: kotlin.String? = null
     ,
     /**
-     * The agent's own folder. The conversation is looked for in it before anything is started; when
-     * absent, the agent's first turn tells whether it is there.
+     * The agent's configuration directory. If set, a conversation to resume is looked up in it before
+     * the agent starts; otherwise the agent's first turn shows whether it exists.
      */
-    var `agentFolder`: kotlin.String? = null
+    var `agentDirectory`: kotlin.String? = null
     ,
     /**
-     * What the agent's standard streams are; pipes when absent.
+     * The agent's standard streams; pipes when absent.
      */
     var `stdio`: DialogueStdio? = null
     ,
     /**
-     * Which conversation it is about; a new one when absent.
+     * The conversation to open; a new one when absent.
      */
     var `conversation`: Conversation? = null
     ,
@@ -12532,37 +12358,38 @@ data class DialogueConfiguration (
     var `permissionMode`: kotlin.String? = null
     ,
     /**
-     * Tools that need no permission, as the agent's rules spell them (`Bash(git:*)`).
+     * Tools that need no permission, as rules of the agent such as `Bash(git:*)`.
      */
     var `allowedTools`: List<kotlin.String> = listOf()
     ,
     /**
-     * Stream each message as it is written.
+     * Whether messages are streamed while the model writes them.
      */
     var `partialMessages`: kotlin.Boolean = true
     ,
     /**
-     * Ask the host for permissions; the agent denies what needs one otherwise.
+     * Whether the agent sends permission requests to the host. If not, it denies them itself.
      */
     var `askPermissions`: kotlin.Boolean = true
     ,
     /**
-     * Register the host with an `initialize` request before anything else.
+     * Whether to send an `initialize` request first.
      */
     var `initialize`: kotlin.Boolean = true
     ,
     /**
-     * Longest line of the agent that is parsed, in bytes; 64 MiB when absent.
+     * The longest line that is parsed, in bytes; 64 MiB when absent.
      */
     var `maxLine`: kotlin.ULong? = null
     ,
     /**
-     * How much of the conversation is kept in memory; all of it when absent.
+     * How much of the transcript is kept in memory; all of it when absent.
      */
     var `window`: TranscriptWindow? = null
     ,
     /**
-     * How much of the agent's standard error is kept, in bytes, half of it from the beginning.
+     * How much of the agent's standard error is kept, in bytes: one half from its beginning, one half
+     * from its end.
      */
     var `stderrBytes`: kotlin.ULong = 65536uL
     ,
@@ -12572,29 +12399,30 @@ data class DialogueConfiguration (
     var `controlTimeoutMs`: kotlin.ULong = 60000uL
     ,
     /**
-     * How long an agent that was asked to end may go on before it is terminated, in milliseconds.
+     * How long the agent may take to exit when asked to, in milliseconds. After that it is
+     * terminated.
      */
     var `endGraceMs`: kotlin.ULong = 30000uL
     ,
     /**
-     * What is done about an agent that is silent; the standard when absent.
+     * What happens when the agent is silent; `WatchdogPolicy.Standard` when absent.
      */
-    var `watchdog`: WatchdogConfiguration? = null
+    var `watchdog`: WatchdogPolicy? = null
     ,
     /**
-     * How hard the agent is ended.
+     * How the agent is terminated.
      */
-    var `ladder`: EndLadder? = null
+    var `termination`: TerminationPolicy? = null
     ,
     /**
-     * A program that ends the agent and all its tools if the host is killed: `bowline`, as a path.
-     * The engine's when absent.
+     * The path of `bowline`, run as a guard that terminates the agent and its tools if the host is
+     * killed; the engine's when absent.
      */
     var `guard`: kotlin.String? = null
     ,
     /**
-     * A file that the agent's output is copied to, byte for byte; or, if its name ends in `.bjl`, a
-     * journal of everything. It must not exist yet.
+     * A file to record the agent's output in, which must not exist. A name that ends in `.bjl`
+     * records a journal of all streams.
      */
     var `record`: kotlin.String? = null
 
@@ -12615,7 +12443,7 @@ data class DialogueConfiguration (
         this.`options`,
         this.`environment`,
         this.`cwd`,
-        this.`agentFolder`,
+        this.`agentDirectory`,
         this.`stdio`,
         this.`conversation`,
         this.`model`,
@@ -12630,7 +12458,7 @@ data class DialogueConfiguration (
         this.`controlTimeoutMs`,
         this.`endGraceMs`,
         this.`watchdog`,
-        this.`ladder`,
+        this.`termination`,
         this.`guard`,
         this.`record`
     )
@@ -12666,8 +12494,8 @@ public object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Dial
             FfiConverterULong.read(buf),
             FfiConverterULong.read(buf),
             FfiConverterULong.read(buf),
-            FfiConverterOptionalTypeWatchdogConfiguration.read(buf),
-            FfiConverterOptionalTypeEndLadder.read(buf),
+            FfiConverterOptionalTypeWatchdogPolicy.read(buf),
+            FfiConverterOptionalTypeTerminationPolicy.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalString.read(buf),
         )
@@ -12681,7 +12509,7 @@ public object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Dial
             FfiConverterOptionalTypeAgentOptions.allocationSize(value.`options`) +
             FfiConverterOptionalTypeEnvironmentChanges.allocationSize(value.`environment`) +
             FfiConverterOptionalString.allocationSize(value.`cwd`) +
-            FfiConverterOptionalString.allocationSize(value.`agentFolder`) +
+            FfiConverterOptionalString.allocationSize(value.`agentDirectory`) +
             FfiConverterOptionalTypeDialogueStdio.allocationSize(value.`stdio`) +
             FfiConverterOptionalTypeConversation.allocationSize(value.`conversation`) +
             FfiConverterOptionalString.allocationSize(value.`model`) +
@@ -12695,8 +12523,8 @@ public object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Dial
             FfiConverterULong.allocationSize(value.`stderrBytes`) +
             FfiConverterULong.allocationSize(value.`controlTimeoutMs`) +
             FfiConverterULong.allocationSize(value.`endGraceMs`) +
-            FfiConverterOptionalTypeWatchdogConfiguration.allocationSize(value.`watchdog`) +
-            FfiConverterOptionalTypeEndLadder.allocationSize(value.`ladder`) +
+            FfiConverterOptionalTypeWatchdogPolicy.allocationSize(value.`watchdog`) +
+            FfiConverterOptionalTypeTerminationPolicy.allocationSize(value.`termination`) +
             FfiConverterOptionalString.allocationSize(value.`guard`) +
             FfiConverterOptionalString.allocationSize(value.`record`)
     )
@@ -12709,7 +12537,7 @@ public object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Dial
             FfiConverterOptionalTypeAgentOptions.write(value.`options`, buf)
             FfiConverterOptionalTypeEnvironmentChanges.write(value.`environment`, buf)
             FfiConverterOptionalString.write(value.`cwd`, buf)
-            FfiConverterOptionalString.write(value.`agentFolder`, buf)
+            FfiConverterOptionalString.write(value.`agentDirectory`, buf)
             FfiConverterOptionalTypeDialogueStdio.write(value.`stdio`, buf)
             FfiConverterOptionalTypeConversation.write(value.`conversation`, buf)
             FfiConverterOptionalString.write(value.`model`, buf)
@@ -12723,8 +12551,8 @@ public object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Dial
             FfiConverterULong.write(value.`stderrBytes`, buf)
             FfiConverterULong.write(value.`controlTimeoutMs`, buf)
             FfiConverterULong.write(value.`endGraceMs`, buf)
-            FfiConverterOptionalTypeWatchdogConfiguration.write(value.`watchdog`, buf)
-            FfiConverterOptionalTypeEndLadder.write(value.`ladder`, buf)
+            FfiConverterOptionalTypeWatchdogPolicy.write(value.`watchdog`, buf)
+            FfiConverterOptionalTypeTerminationPolicy.write(value.`termination`, buf)
             FfiConverterOptionalString.write(value.`guard`, buf)
             FfiConverterOptionalString.write(value.`record`, buf)
     }
@@ -12733,7 +12561,86 @@ public object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Dial
 
 
 /**
- * Something that happened in a dialogue.
+ * How a dialogue session ended.
+ */
+data class DialogueEnd (
+    /**
+     * How the agent's process ended.
+     */
+    var `exit`: ExitView
+    ,
+    /**
+     * Whether the host ended the session.
+     */
+    var `isExpected`: kotlin.Boolean
+    ,
+    /**
+     * A description of the end.
+     */
+    var `reason`: kotlin.String
+    ,
+    /**
+     * What was terminated.
+     */
+    var `report`: TerminationView
+    ,
+    /**
+     * The agent's standard error output.
+     */
+    var `stderr`: StderrView
+    ,
+    /**
+     * Why the recording is incomplete, if it is.
+     */
+    var `recordingError`: kotlin.String?
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDialogueEnd: FfiConverterRustBuffer<DialogueEnd> {
+    override fun read(buf: ByteBuffer): DialogueEnd {
+        return DialogueEnd(
+            FfiConverterTypeExitView.read(buf),
+            FfiConverterBoolean.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterTypeTerminationView.read(buf),
+            FfiConverterTypeStderrView.read(buf),
+            FfiConverterOptionalString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: DialogueEnd) = (
+            FfiConverterTypeExitView.allocationSize(value.`exit`) +
+            FfiConverterBoolean.allocationSize(value.`isExpected`) +
+            FfiConverterString.allocationSize(value.`reason`) +
+            FfiConverterTypeTerminationView.allocationSize(value.`report`) +
+            FfiConverterTypeStderrView.allocationSize(value.`stderr`) +
+            FfiConverterOptionalString.allocationSize(value.`recordingError`)
+    )
+
+    override fun write(value: DialogueEnd, buf: ByteBuffer) {
+            FfiConverterTypeExitView.write(value.`exit`, buf)
+            FfiConverterBoolean.write(value.`isExpected`, buf)
+            FfiConverterString.write(value.`reason`, buf)
+            FfiConverterTypeTerminationView.write(value.`report`, buf)
+            FfiConverterTypeStderrView.write(value.`stderr`, buf)
+            FfiConverterOptionalString.write(value.`recordingError`, buf)
+    }
+}
+
+
+
+/**
+ * An event of a dialogue session.
  */
 data class DialogueEvent (
     /**
@@ -12742,17 +12649,17 @@ data class DialogueEvent (
     var `session`: kotlin.String
     ,
     /**
-     * The tool calls around it, the outermost first; empty on the main thread.
+     * The ids of the enclosing tool calls, outermost first; empty on the main thread.
      */
     var `path`: List<kotlin.String>
     ,
     /**
-     * Where its line begins in the agent's output, in bytes; absent for what no line says.
+     * The byte offset of the event's line in the agent's output; absent for events without a line.
      */
     var `offset`: kotlin.ULong?
     ,
     /**
-     * What the session is busy with.
+     * The phase that the session is in.
      */
     var `phase`: WorkPhase
     ,
@@ -12804,18 +12711,18 @@ public object FfiConverterTypeDialogueEvent: FfiConverterRustBuffer<DialogueEven
 
 
 /**
- * Events in their order.
+ * Consecutive events of a session.
  */
 data class DialogueEventBatch (
     /**
-     * The cursor to ask with the next time; it acknowledges these.
+     * The cursor for the next call of `next`, which acknowledges this batch.
      */
     var `cursor`: kotlin.ULong
     ,
     /**
-     * The events.
+     * The events in order.
      */
-    var `events`: List<HeardDialogueEvent>
+    var `events`: List<DialogueEventItem>
 
 ){
 
@@ -12833,176 +12740,34 @@ public object FfiConverterTypeDialogueEventBatch: FfiConverterRustBuffer<Dialogu
     override fun read(buf: ByteBuffer): DialogueEventBatch {
         return DialogueEventBatch(
             FfiConverterULong.read(buf),
-            FfiConverterSequenceTypeHeardDialogueEvent.read(buf),
+            FfiConverterSequenceTypeDialogueEventItem.read(buf),
         )
     }
 
     override fun allocationSize(value: DialogueEventBatch) = (
             FfiConverterULong.allocationSize(value.`cursor`) +
-            FfiConverterSequenceTypeHeardDialogueEvent.allocationSize(value.`events`)
+            FfiConverterSequenceTypeDialogueEventItem.allocationSize(value.`events`)
     )
 
     override fun write(value: DialogueEventBatch, buf: ByteBuffer) {
             FfiConverterULong.write(value.`cursor`, buf)
-            FfiConverterSequenceTypeHeardDialogueEvent.write(value.`events`, buf)
+            FfiConverterSequenceTypeDialogueEventItem.write(value.`events`, buf)
     }
 }
 
 
 
 /**
- * How hard a process is ended, step by step. A step of zero is left out.
- */
-data class EndLadder (
-    /**
-     * After the end of its input, in milliseconds.
-     */
-    var `eofGraceMs`: kotlin.ULong = 2000uL
-    ,
-    /**
-     * After SIGINT, if there is to be one, in milliseconds.
-     */
-    var `interruptMs`: kotlin.ULong? = null
-    ,
-    /**
-     * After SIGTERM, in milliseconds.
-     */
-    var `termGraceMs`: kotlin.ULong = 2000uL
-    ,
-    /**
-     * How long SIGKILL is repeated until nothing is left, in milliseconds.
-     */
-    var `killMs`: kotlin.ULong = 2000uL
-
-){
-
-
-
-
-
-    companion object
-}
-
-/**
- * @suppress
- */
-public object FfiConverterTypeEndLadder: FfiConverterRustBuffer<EndLadder> {
-    override fun read(buf: ByteBuffer): EndLadder {
-        return EndLadder(
-            FfiConverterULong.read(buf),
-            FfiConverterOptionalULong.read(buf),
-            FfiConverterULong.read(buf),
-            FfiConverterULong.read(buf),
-        )
-    }
-
-    override fun allocationSize(value: EndLadder) = (
-            FfiConverterULong.allocationSize(value.`eofGraceMs`) +
-            FfiConverterOptionalULong.allocationSize(value.`interruptMs`) +
-            FfiConverterULong.allocationSize(value.`termGraceMs`) +
-            FfiConverterULong.allocationSize(value.`killMs`)
-    )
-
-    override fun write(value: EndLadder, buf: ByteBuffer) {
-            FfiConverterULong.write(value.`eofGraceMs`, buf)
-            FfiConverterOptionalULong.write(value.`interruptMs`, buf)
-            FfiConverterULong.write(value.`termGraceMs`, buf)
-            FfiConverterULong.write(value.`killMs`, buf)
-    }
-}
-
-
-
-/**
- * How a dialogue ended.
- */
-data class Ended (
-    /**
-     * How the agent's process ended.
-     */
-    var `exit`: ExitView
-    ,
-    /**
-     * Whether the host had asked for it.
-     */
-    var `isExpected`: kotlin.Boolean
-    ,
-    /**
-     * The end in words.
-     */
-    var `reason`: kotlin.String
-    ,
-    /**
-     * What was killed, and whether anything survived.
-     */
-    var `report`: TerminationView
-    ,
-    /**
-     * What the agent wrote to standard error.
-     */
-    var `stderr`: StderrView
-    ,
-    /**
-     * Why the recording is not whole, if one was asked for and it is not.
-     */
-    var `recordingFailed`: kotlin.String?
-
-){
-
-
-
-
-
-    companion object
-}
-
-/**
- * @suppress
- */
-public object FfiConverterTypeEnded: FfiConverterRustBuffer<Ended> {
-    override fun read(buf: ByteBuffer): Ended {
-        return Ended(
-            FfiConverterTypeExitView.read(buf),
-            FfiConverterBoolean.read(buf),
-            FfiConverterString.read(buf),
-            FfiConverterTypeTerminationView.read(buf),
-            FfiConverterTypeStderrView.read(buf),
-            FfiConverterOptionalString.read(buf),
-        )
-    }
-
-    override fun allocationSize(value: Ended) = (
-            FfiConverterTypeExitView.allocationSize(value.`exit`) +
-            FfiConverterBoolean.allocationSize(value.`isExpected`) +
-            FfiConverterString.allocationSize(value.`reason`) +
-            FfiConverterTypeTerminationView.allocationSize(value.`report`) +
-            FfiConverterTypeStderrView.allocationSize(value.`stderr`) +
-            FfiConverterOptionalString.allocationSize(value.`recordingFailed`)
-    )
-
-    override fun write(value: Ended, buf: ByteBuffer) {
-            FfiConverterTypeExitView.write(value.`exit`, buf)
-            FfiConverterBoolean.write(value.`isExpected`, buf)
-            FfiConverterString.write(value.`reason`, buf)
-            FfiConverterTypeTerminationView.write(value.`report`, buf)
-            FfiConverterTypeStderrView.write(value.`stderr`, buf)
-            FfiConverterOptionalString.write(value.`recordingFailed`, buf)
-    }
-}
-
-
-
-/**
- * What holds for everything that an engine makes, unless its own configuration says otherwise.
+ * Defaults for everything that an engine starts.
  */
 data class EngineConfiguration (
     /**
-     * The agent: a name that is looked up in `PATH`, or a path; `claude` when absent.
+     * The agent's path, or a name to look up in `PATH`; `claude` when absent.
      */
     var `program`: kotlin.String? = null
     ,
     /**
-     * A program that ends sessions if the host is killed: `bowline`, as a path.
+     * The path of `bowline`, run as a guard that terminates sessions if the host is killed.
      */
     var `guard`: kotlin.String? = null
 
@@ -13040,12 +12805,13 @@ public object FfiConverterTypeEngineConfiguration: FfiConverterRustBuffer<Engine
 
 
 /**
- * The environment of a process: the host's own, with changes. The variables of an outer agent are
- * taken out.
+ * Changes to the environment that a process inherits from the host.
+ *
+ * Variables that an enclosing agent sets for its tools are always removed.
  */
 data class EnvironmentChanges (
     /**
-     * Begin with nothing instead of the host's variables.
+     * Whether to start from an empty environment instead of the host's.
      */
     var `isEmpty`: kotlin.Boolean = false
     ,
@@ -13055,7 +12821,7 @@ data class EnvironmentChanges (
     var `set`: Map<kotlin.String, kotlin.String> = mapOf()
     ,
     /**
-     * Variables to take away.
+     * Variables to remove.
      */
     var `remove`: List<kotlin.String> = listOf()
 
@@ -13096,16 +12862,16 @@ public object FfiConverterTypeEnvironmentChanges: FfiConverterRustBuffer<Environ
 
 
 /**
- * How much of what a reader has not taken yet is kept for him.
+ * How many unread events are kept for a slow reader. The oldest are dropped first.
  */
 data class EventLimits (
     /**
-     * Events.
+     * The maximum number of events.
      */
     var `events`: kotlin.ULong = 1024uL
     ,
     /**
-     * Bytes of their texts.
+     * The maximum size of their texts, in bytes.
      */
     var `bytes`: kotlin.ULong = 4194304uL
 
@@ -13143,37 +12909,36 @@ public object FfiConverterTypeEventLimits: FfiConverterRustBuffer<EventLimits> {
 
 
 /**
- * One command for the agent.
+ * A command of the agent.
  */
 data class ExecutorCommand (
     /**
-     * The host's name for this interaction: up to 128 letters, digits, dashes, dots, underscores.
+     * The host's name for the interaction: up to 128 letters, digits, `-`, `.` and `_`.
      */
     var `interaction`: kotlin.String
     ,
     /**
-     * What the agent is asked. It travels in a file without a name, never in an argument.
+     * The prompt. It is passed in an unlinked file, never in an argument.
      */
     var `prompt`: kotlin.String? = null
     ,
     /**
-     * The agent, as a name or a path; the configuration's when absent. Empty: there is nothing to
-     * do.
+     * The agent's path or name; the configuration's when absent. An empty string runs nothing.
      */
     var `program`: kotlin.String? = null
     ,
     /**
-     * The agent prints one answer, in the place of a person sitting in front of it.
+     * Whether the agent prints one answer and exits, instead of running interactively.
      */
     var `isPrint`: kotlin.Boolean = false
     ,
     /**
-     * Which conversation it is about; the session's own when absent.
+     * The conversation to open; the session's when absent.
      */
     var `conversation`: Conversation? = null
     ,
     /**
-     * What the agent is told besides.
+     * Further options of the agent.
      */
     var `options`: AgentOptions? = null
     ,
@@ -13183,7 +12948,7 @@ data class ExecutorCommand (
     var `cwd`: kotlin.String? = null
     ,
     /**
-     * Variables of the host's own: they may be secrets.
+     * Further variables to set. They may be secrets.
      */
     var `variables`: Map<kotlin.String, kotlin.String> = mapOf()
 
@@ -13239,7 +13004,7 @@ public object FfiConverterTypeExecutorCommand: FfiConverterRustBuffer<ExecutorCo
 
 
 /**
- * What an executor is made from.
+ * The configuration of a terminal executor.
  */
 data class ExecutorConfiguration (
     /**
@@ -13248,47 +13013,47 @@ data class ExecutorConfiguration (
     var `session`: kotlin.String
     ,
     /**
-     * The agent: commands of any other program are refused. The engine's when absent.
+     * The agent; commands with another program are refused. The engine's when absent.
      */
     var `agent`: kotlin.String? = null
     ,
     /**
-     * Changes of the environment that a terminal of our own starts with.
+     * Changes to the inherited environment, for a terminal of the library.
      */
     var `environment`: EnvironmentChanges? = null
     ,
     /**
-     * The conversation that the session is about, if it has one.
+     * The id of the conversation to continue.
      */
     var `conversation`: kotlin.String? = null
     ,
     /**
-     * The hooks. `SessionStart` and `SessionEnd` are always among them.
+     * The hooks. `SessionStart` and `SessionEnd` are always included.
      */
     var `hooks`: HookConfiguration? = null
     ,
     /**
-     * How long a command may run, in milliseconds; 0 for ever. A day when absent.
+     * How long a command may run, in milliseconds; 0 for no limit, a day when absent.
      */
-    var `longestRunMs`: kotlin.ULong? = null
+    var `maxRunMs`: kotlin.ULong? = null
     ,
     /**
-     * How long the process may take to exit after its session has ended, in milliseconds.
+     * How long the process may take to exit after its session ended, in milliseconds.
      */
     var `exitGraceMs`: kotlin.ULong = 10000uL
     ,
     /**
-     * How long the news of the session's end may take after the exit, in milliseconds.
+     * How long the `SessionEnd` hook may take after the exit, in milliseconds.
      */
     var `hookGraceMs`: kotlin.ULong = 2000uL
     ,
     /**
-     * How long a terminal may take to end a command that is given up, in milliseconds.
+     * How long a terminal may take to end a cancelled command, in milliseconds.
      */
     var `endGraceMs`: kotlin.ULong = 10000uL
     ,
     /**
-     * The size of a terminal of our own.
+     * The size of a terminal of the library.
      */
     var `size`: TerminalSize? = null
 
@@ -13326,7 +13091,7 @@ public object FfiConverterTypeExecutorConfiguration: FfiConverterRustBuffer<Exec
             FfiConverterOptionalTypeEnvironmentChanges.allocationSize(value.`environment`) +
             FfiConverterOptionalString.allocationSize(value.`conversation`) +
             FfiConverterOptionalTypeHookConfiguration.allocationSize(value.`hooks`) +
-            FfiConverterOptionalULong.allocationSize(value.`longestRunMs`) +
+            FfiConverterOptionalULong.allocationSize(value.`maxRunMs`) +
             FfiConverterULong.allocationSize(value.`exitGraceMs`) +
             FfiConverterULong.allocationSize(value.`hookGraceMs`) +
             FfiConverterULong.allocationSize(value.`endGraceMs`) +
@@ -13339,7 +13104,7 @@ public object FfiConverterTypeExecutorConfiguration: FfiConverterRustBuffer<Exec
             FfiConverterOptionalTypeEnvironmentChanges.write(value.`environment`, buf)
             FfiConverterOptionalString.write(value.`conversation`, buf)
             FfiConverterOptionalTypeHookConfiguration.write(value.`hooks`, buf)
-            FfiConverterOptionalULong.write(value.`longestRunMs`, buf)
+            FfiConverterOptionalULong.write(value.`maxRunMs`, buf)
             FfiConverterULong.write(value.`exitGraceMs`, buf)
             FfiConverterULong.write(value.`hookGraceMs`, buf)
             FfiConverterULong.write(value.`endGraceMs`, buf)
@@ -13354,22 +13119,22 @@ public object FfiConverterTypeExecutorConfiguration: FfiConverterRustBuffer<Exec
  */
 data class ExitView (
     /**
-     * Its exit code, if it ended by itself.
+     * The exit code, if the process exited by itself.
      */
     var `code`: kotlin.Int?
     ,
     /**
-     * The signal that ended it, as the platform counts them.
+     * The number of the signal that ended the process.
      */
     var `signal`: kotlin.Int?
     ,
     /**
-     * Whether it was killed because memory had run out, as far as the system tells.
+     * Whether the kernel killed the process for lack of memory, as far as known.
      */
     var `isOutOfMemory`: kotlin.Boolean
     ,
     /**
-     * Whether its streams came to their own end, so that nothing can be missing.
+     * Whether all output was read to its end.
      */
     var `isDrained`: kotlin.Boolean
 
@@ -13413,107 +13178,51 @@ public object FfiConverterTypeExitView: FfiConverterRustBuffer<ExitView> {
 
 
 /**
- * A dialogue and a stream that hears of everything from its beginning.
- */
-data class HeardSession (
-    /**
-     * The dialogue.
-     */
-    var `session`: DialogueSession
-    ,
-    /**
-     * What happens in it.
-     */
-    var `events`: DialogueEventStream
-
-): Disposable{
-
-
-
-
-
-    @Suppress("UNNECESSARY_SAFE_CALL") // codegen is much simpler if we unconditionally emit safe calls here
-    override fun destroy() {
-
-    Disposable.destroy(
-        this.`session`,
-        this.`events`
-    )
-    }
-
-    companion object
-}
-
-/**
- * @suppress
- */
-public object FfiConverterTypeHeardSession: FfiConverterRustBuffer<HeardSession> {
-    override fun read(buf: ByteBuffer): HeardSession {
-        return HeardSession(
-            FfiConverterTypeDialogueSession.read(buf),
-            FfiConverterTypeDialogueEventStream.read(buf),
-        )
-    }
-
-    override fun allocationSize(value: HeardSession) = (
-            FfiConverterTypeDialogueSession.allocationSize(value.`session`) +
-            FfiConverterTypeDialogueEventStream.allocationSize(value.`events`)
-    )
-
-    override fun write(value: HeardSession, buf: ByteBuffer) {
-            FfiConverterTypeDialogueSession.write(value.`session`, buf)
-            FfiConverterTypeDialogueEventStream.write(value.`events`, buf)
-    }
-}
-
-
-
-/**
- * Where events are forwarded to.
+ * A backend that hook events are forwarded to.
  */
 data class HookBackend (
     /**
-     * The address, `http://` only in this version.
+     * The backend's `http://` URL.
      */
     var `url`: kotlin.String
     ,
     /**
-     * The backend's name for the session.
+     * The backend's session id.
      */
     var `sessionId`: kotlin.String
     ,
     /**
-     * Shown as a bearer token.
+     * The bearer token.
      */
     var `token`: kotlin.String? = null
     ,
     /**
-     * Send events and token to another machine in clear text.
+     * Whether events and token may be sent to another machine without encryption.
      */
     var `allowClearText`: kotlin.Boolean = false
     ,
     /**
-     * How often an event is offered: the first time and again.
+     * The maximum number of attempts for an event.
      */
     var `attempts`: kotlin.UInt = 5u
     ,
     /**
-     * The pause before the second time, in milliseconds; it doubles from then on.
+     * The time before the second attempt, in milliseconds. It doubles with each attempt.
      */
     var `backoffMs`: kotlin.ULong = 500uL
     ,
     /**
-     * How long one try may take, in milliseconds.
+     * The timeout of one attempt, in milliseconds.
      */
     var `timeoutMs`: kotlin.ULong = 10000uL
     ,
     /**
-     * Events that may wait.
+     * The maximum number of queued events.
      */
     var `queue`: kotlin.ULong = 1024uL
     ,
     /**
-     * How long waiting events are still sent when the server is stopped, in milliseconds.
+     * How long queued events are still sent when the server stops, in milliseconds.
      */
     var `flushMs`: kotlin.ULong = 5000uL
 
@@ -13572,18 +13281,18 @@ public object FfiConverterTypeHookBackend: FfiConverterRustBuffer<HookBackend> {
 
 
 /**
- * Events in the order of arrival.
+ * Consecutive hook events, in the order of arrival.
  */
 data class HookBatch (
     /**
-     * The cursor to ask with the next time; it acknowledges these.
+     * The cursor for the next call of `next`, which acknowledges this batch.
      */
     var `cursor`: kotlin.ULong
     ,
     /**
-     * The events.
+     * The events in order.
      */
-    var `events`: List<HookNews>
+    var `events`: List<HookEventItem>
 
 ){
 
@@ -13601,40 +13310,41 @@ public object FfiConverterTypeHookBatch: FfiConverterRustBuffer<HookBatch> {
     override fun read(buf: ByteBuffer): HookBatch {
         return HookBatch(
             FfiConverterULong.read(buf),
-            FfiConverterSequenceTypeHookNews.read(buf),
+            FfiConverterSequenceTypeHookEventItem.read(buf),
         )
     }
 
     override fun allocationSize(value: HookBatch) = (
             FfiConverterULong.allocationSize(value.`cursor`) +
-            FfiConverterSequenceTypeHookNews.allocationSize(value.`events`)
+            FfiConverterSequenceTypeHookEventItem.allocationSize(value.`events`)
     )
 
     override fun write(value: HookBatch, buf: ByteBuffer) {
             FfiConverterULong.write(value.`cursor`, buf)
-            FfiConverterSequenceTypeHookNews.write(value.`events`, buf)
+            FfiConverterSequenceTypeHookEventItem.write(value.`events`, buf)
     }
 }
 
 
 
 /**
- * What a server for hooks is made from. The default tells of the common events over HTTP, decides
+ * The configuration of a hook server. By default it receives the common events over HTTP, decides
  * nothing and forwards nothing.
  */
 data class HookConfiguration (
     /**
-     * The events that the agent is to tell, by its own names; the common ones when absent.
+     * The events to receive, by the agent's names; the common ones when absent.
      */
     var `kinds`: List<kotlin.String>? = null
     ,
     /**
-     * How it tells them; over HTTP when absent.
+     * How the agent delivers events; over HTTP when absent.
      */
     var `route`: HookRoute? = null
     ,
     /**
-     * The program for events that the agent does not post; without one these are left out.
+     * The helper program for events that the agent cannot post itself. Without one they are not
+     * received.
      */
     var `helper`: HookHelper? = null
     ,
@@ -13644,17 +13354,17 @@ data class HookConfiguration (
     var `gate`: HookGate? = null
     ,
     /**
-     * What the variables are called that the agent and its hooks find.
+     * The names of the variables for the agent and its hooks.
      */
     var `variables`: HookVariables? = null
     ,
     /**
-     * Where events are forwarded to.
+     * The backend that events are forwarded to.
      */
     var `backend`: HookBackend? = null
     ,
     /**
-     * What a client may take.
+     * Limits for clients.
      */
     var `limits`: HookLimits? = null
 
@@ -13707,16 +13417,16 @@ public object FfiConverterTypeHookConfiguration: FfiConverterRustBuffer<HookConf
 
 
 /**
- * One event, as a hook brought it. What the agent left out is absent.
+ * An event that a hook delivered. Fields are absent if the agent did not send them.
  */
 data class HookEvent (
     /**
-     * The event's place in the order of arrival, from 0.
+     * The number of the event in the order of arrival, from 0.
      */
     var `sequence`: kotlin.ULong
     ,
     /**
-     * The interaction whose settings the hook was in.
+     * The interaction whose settings contain the hook.
      */
     var `interaction`: kotlin.String
     ,
@@ -13726,12 +13436,12 @@ data class HookEvent (
     var `kind`: kotlin.String
     ,
     /**
-     * The agent's session.
+     * The agent's session id.
      */
     var `sessionId`: kotlin.String?
     ,
     /**
-     * The session's main transcript, which lags.
+     * The path of the agent's transcript. The file is written with a delay.
      */
     var `transcriptPath`: kotlin.String?
     ,
@@ -13741,7 +13451,7 @@ data class HookEvent (
     var `cwd`: kotlin.String?
     ,
     /**
-     * The prompt that is being answered.
+     * The id of the prompt that is being answered.
      */
     var `promptId`: kotlin.String?
     ,
@@ -13751,22 +13461,22 @@ data class HookEvent (
     var `permissionMode`: kotlin.String?
     ,
     /**
-     * The sub-agent that it happened in.
+     * The id of the sub-agent that the event is about.
      */
     var `agentId`: kotlin.String?
     ,
     /**
-     * The sub-agent's kind.
+     * The type of the sub-agent.
      */
     var `agentType`: kotlin.String?
     ,
     /**
-     * How hard the model thinks.
+     * The reasoning effort of the model.
      */
     var `effort`: kotlin.String?
     ,
     /**
-     * The event as the agent wrote it: a JSON object with every member, known or not.
+     * The complete event as a JSON object.
      */
     var `json`: kotlin.String
 
@@ -13834,21 +13544,21 @@ public object FfiConverterTypeHookEvent: FfiConverterRustBuffer<HookEvent> {
 
 
 /**
- * What became of events that were to be forwarded.
+ * Counts of the events that were to be forwarded to a backend.
  */
 data class HookForwardReport (
     /**
-     * The backend took them.
+     * Events that the backend accepted.
      */
     var `delivered`: kotlin.ULong
     ,
     /**
-     * It did not, however often they were offered.
+     * Events that failed after all attempts.
      */
     var `failed`: kotlin.ULong
     ,
     /**
-     * They were never offered.
+     * Events that were dropped because the queue was full or the server stopped.
      */
     var `dropped`: kotlin.ULong
 
@@ -13903,7 +13613,7 @@ data class HookGate (
     var `deadlineMs`: kotlin.ULong
     ,
     /**
-     * The answer when it takes longer, or nobody reads the questions.
+     * The answer after the deadline, or if the question stream is not read.
      */
     var `fallback`: HookReply
 
@@ -13944,7 +13654,7 @@ public object FfiConverterTypeHookGate: FfiConverterRustBuffer<HookGate> {
 
 
 /**
- * The program that carries an event from the agent to the server: `bowline hook`.
+ * The program that delivers an event from the agent to the server, usually `bowline hook`.
  */
 data class HookHelper (
     /**
@@ -13953,8 +13663,7 @@ data class HookHelper (
     var `program`: kotlin.String
     ,
     /**
-     * Its arguments in front of the server's address and the token variable's name; `hook` when
-     * absent.
+     * Arguments before the server's URL and the name of the token variable; `hook` when absent.
      */
     var `args`: List<kotlin.String>? = null
 
@@ -13992,36 +13701,36 @@ public object FfiConverterTypeHookHelper: FfiConverterRustBuffer<HookHelper> {
 
 
 /**
- * What a client may take.
+ * Limits for clients of a hook server.
  */
 data class HookLimits (
     /**
-     * Bytes of an event.
+     * The maximum size of an event, in bytes.
      */
     var `bodyBytes`: kotlin.ULong = 16777216uL
     ,
     /**
-     * Bytes of all headers.
+     * The maximum size of all headers, in bytes.
      */
     var `headerBytes`: kotlin.ULong = 16384uL
     ,
     /**
-     * How long the headers may take, in milliseconds.
+     * The timeout for the headers, in milliseconds.
      */
     var `headerMs`: kotlin.ULong = 5000uL
     ,
     /**
-     * How long the event may take, in milliseconds.
+     * The timeout for the event, in milliseconds.
      */
     var `bodyMs`: kotlin.ULong = 30000uL
     ,
     /**
-     * How long the answer may take to be read, in milliseconds.
+     * The timeout for sending the answer, in milliseconds.
      */
     var `answerMs`: kotlin.ULong = 10000uL
     ,
     /**
-     * Clients at a time; more wait.
+     * The maximum number of connections. Further ones wait.
      */
     var `connections`: kotlin.ULong = 64uL
 
@@ -14071,21 +13780,21 @@ public object FfiConverterTypeHookLimits: FfiConverterRustBuffer<HookLimits> {
 
 
 /**
- * An event that waits for the host's decision.
+ * A hook event that waits for the host's decision.
  */
 data class HookQuestion (
     /**
-     * Names the question in the answer.
+     * The number to answer the question with.
      */
-    var `question`: kotlin.ULong
+    var `id`: kotlin.ULong
     ,
     /**
-     * What is about to happen.
+     * The event.
      */
     var `event`: HookEvent
     ,
     /**
-     * How long there was to answer when it was asked, in milliseconds.
+     * The time to answer when the question arrived, in milliseconds.
      */
     var `remainingMs`: kotlin.ULong
 
@@ -14111,13 +13820,13 @@ public object FfiConverterTypeHookQuestion: FfiConverterRustBuffer<HookQuestion>
     }
 
     override fun allocationSize(value: HookQuestion) = (
-            FfiConverterULong.allocationSize(value.`question`) +
+            FfiConverterULong.allocationSize(value.`id`) +
             FfiConverterTypeHookEvent.allocationSize(value.`event`) +
             FfiConverterULong.allocationSize(value.`remainingMs`)
     )
 
     override fun write(value: HookQuestion, buf: ByteBuffer) {
-            FfiConverterULong.write(value.`question`, buf)
+            FfiConverterULong.write(value.`id`, buf)
             FfiConverterTypeHookEvent.write(value.`event`, buf)
             FfiConverterULong.write(value.`remainingMs`, buf)
     }
@@ -14126,16 +13835,16 @@ public object FfiConverterTypeHookQuestion: FfiConverterRustBuffer<HookQuestion>
 
 
 /**
- * Questions in their order.
+ * Consecutive questions.
  */
 data class HookQuestionBatch (
     /**
-     * The cursor to ask with the next time; it acknowledges these.
+     * The cursor for the next call of `next`, which acknowledges this batch.
      */
     var `cursor`: kotlin.ULong
     ,
     /**
-     * The questions.
+     * The questions in order.
      */
     var `events`: List<HookQuestion>
 
@@ -14173,31 +13882,31 @@ public object FfiConverterTypeHookQuestionBatch: FfiConverterRustBuffer<HookQues
 
 
 /**
- * What a server has done.
+ * Counts of a hook server.
  */
 data class HookReport (
     /**
-     * Events, each counted once.
+     * Events, without repeated deliveries.
      */
     var `events`: kotlin.ULong
     ,
     /**
-     * Deliveries of events that had been brought before.
+     * Repeated deliveries of events.
      */
     var `duplicates`: kotlin.ULong
     ,
     /**
-     * Requests that were turned away.
+     * Requests that were refused.
      */
     var `refused`: kotlin.ULong
     ,
     /**
-     * Decisions that nobody made in time.
+     * Questions that the host did not answer in time, so that the default answer was sent.
      */
     var `defaults`: kotlin.ULong
     ,
     /**
-     * What became of the events that were to be forwarded.
+     * Counts of forwarded events, if a backend is configured.
      */
     var `forward`: HookForwardReport?
 
@@ -14244,31 +13953,32 @@ public object FfiConverterTypeHookReport: FfiConverterRustBuffer<HookReport> {
 
 
 /**
- * What the variables are called that the agent and its hooks find. One without a name is not set.
+ * The names of the environment variables for the agent and its hooks. A variable without a name is
+ * not set.
  */
 data class HookVariables (
     /**
-     * The address that an event is posted to.
+     * The variable for the URL that events are posted to.
      */
     var `url`: kotlin.String? = "BOWLINE_HOOK_URL"
     ,
     /**
-     * The token that must be shown there.
+     * The variable for the bearer token.
      */
     var `token`: kotlin.String = "BOWLINE_HOOK_TOKEN"
     ,
     /**
-     * The backend's address.
+     * The variable for the backend's URL.
      */
     var `apiUrl`: kotlin.String? = null
     ,
     /**
-     * The backend's token.
+     * The variable for the backend's token.
      */
     var `apiToken`: kotlin.String? = null
     ,
     /**
-     * The backend's name for the session.
+     * The variable for the backend's session id.
      */
     var `sessionId`: kotlin.String? = null
 
@@ -14315,16 +14025,16 @@ public object FfiConverterTypeHookVariables: FfiConverterRustBuffer<HookVariable
 
 
 /**
- * What a terminal of the host's runs.
+ * A command for a terminal of the host.
  */
 data class HostTerminalCommand (
     /**
-     * Names the run when its end is told.
+     * The number of the run, for `commandEnded`.
      */
     var `run`: kotlin.ULong
     ,
     /**
-     * The host's name for the session: commands of one session may share a terminal.
+     * The host's name for the session. Commands of one session may share a terminal.
      */
     var `session`: kotlin.String
     ,
@@ -14334,23 +14044,23 @@ data class HostTerminalCommand (
     var `interaction`: kotlin.String
     ,
     /**
-     * The agent.
+     * The agent's path or name.
      */
     var `program`: kotlin.String
     ,
     /**
-     * Its arguments.
+     * The arguments.
      */
     var `args`: List<kotlin.String>
     ,
     /**
-     * The line to type into a terminal with a POSIX shell: `cat FILE | claude …`. None if it cannot
-     * be typed.
+     * The command as a line for a POSIX shell, such as `cat FILE | claude …`; absent if it cannot be
+     * written as one.
      */
     var `line`: kotlin.String?
     ,
     /**
-     * The variables to set. They hold secrets: set them, do not write them into a line.
+     * The variables to set. They contain secrets: pass them in the environment, not in the line.
      */
     var `variables`: Map<kotlin.String, kotlin.String>
     ,
@@ -14360,7 +14070,7 @@ data class HostTerminalCommand (
     var `cwd`: kotlin.String?
     ,
     /**
-     * The file that is the agent's standard input. It can be read until the run has ended.
+     * The file to use as standard input. It is readable until the run has ended.
      */
     var `input`: kotlin.String?
 
@@ -14419,21 +14129,21 @@ public object FfiConverterTypeHostTerminalCommand: FfiConverterRustBuffer<HostTe
 
 
 /**
- * What an interrupt has stopped.
+ * What an interrupt stopped.
  */
-data class Interrupted (
+data class InterruptReport (
     /**
-     * Prompts that wait still, by uuid.
+     * The UUIDs of the prompts that still wait.
      */
     var `stillQueued`: List<kotlin.String>
     ,
     /**
-     * Prompts that were given up, by uuid.
+     * The UUIDs of the prompts that were cancelled.
      */
     var `cancelled`: List<kotlin.String>
     ,
     /**
-     * Tasks that were asked to end, by id.
+     * The ids of the tasks that were asked to stop.
      */
     var `tasks`: List<kotlin.String>
 
@@ -14449,22 +14159,22 @@ data class Interrupted (
 /**
  * @suppress
  */
-public object FfiConverterTypeInterrupted: FfiConverterRustBuffer<Interrupted> {
-    override fun read(buf: ByteBuffer): Interrupted {
-        return Interrupted(
+public object FfiConverterTypeInterruptReport: FfiConverterRustBuffer<InterruptReport> {
+    override fun read(buf: ByteBuffer): InterruptReport {
+        return InterruptReport(
             FfiConverterSequenceString.read(buf),
             FfiConverterSequenceString.read(buf),
             FfiConverterSequenceString.read(buf),
         )
     }
 
-    override fun allocationSize(value: Interrupted) = (
+    override fun allocationSize(value: InterruptReport) = (
             FfiConverterSequenceString.allocationSize(value.`stillQueued`) +
             FfiConverterSequenceString.allocationSize(value.`cancelled`) +
             FfiConverterSequenceString.allocationSize(value.`tasks`)
     )
 
-    override fun write(value: Interrupted, buf: ByteBuffer) {
+    override fun write(value: InterruptReport, buf: ByteBuffer) {
             FfiConverterSequenceString.write(value.`stillQueued`, buf)
             FfiConverterSequenceString.write(value.`cancelled`, buf)
             FfiConverterSequenceString.write(value.`tasks`, buf)
@@ -14474,16 +14184,16 @@ public object FfiConverterTypeInterrupted: FfiConverterRustBuffer<Interrupted> {
 
 
 /**
- * What is left of a session that was killed.
+ * A session that was killed.
  */
 data class KilledSession (
     /**
-     * The session as it was at its end.
+     * The session's last state.
      */
-    var `info`: ManagedSession
+    var `session`: ManagedSession
     ,
     /**
-     * What was killed; absent if it had ended in an earlier run of the host.
+     * What was terminated; absent if the session had ended before this run of the host.
      */
     var `report`: TerminationView?
 
@@ -14508,12 +14218,12 @@ public object FfiConverterTypeKilledSession: FfiConverterRustBuffer<KilledSessio
     }
 
     override fun allocationSize(value: KilledSession) = (
-            FfiConverterTypeManagedSession.allocationSize(value.`info`) +
+            FfiConverterTypeManagedSession.allocationSize(value.`session`) +
             FfiConverterOptionalTypeTerminationView.allocationSize(value.`report`)
     )
 
     override fun write(value: KilledSession, buf: ByteBuffer) {
-            FfiConverterTypeManagedSession.write(value.`info`, buf)
+            FfiConverterTypeManagedSession.write(value.`session`, buf)
             FfiConverterOptionalTypeTerminationView.write(value.`report`, buf)
     }
 }
@@ -14521,21 +14231,21 @@ public object FfiConverterTypeKilledSession: FfiConverterRustBuffer<KilledSessio
 
 
 /**
- * The last sign of life of a session.
+ * The last activity of a session.
  */
 data class LastActivity (
     /**
-     * What it was.
+     * The kind of activity.
      */
     var `source`: ActivitySource
     ,
     /**
-     * What the session is busy with now.
+     * The current phase.
      */
     var `phase`: WorkPhase
     ,
     /**
-     * How long ago it was, in milliseconds.
+     * The time since the activity, in milliseconds.
      */
     var `ageMs`: kotlin.ULong
 
@@ -14576,11 +14286,11 @@ public object FfiConverterTypeLastActivity: FfiConverterRustBuffer<LastActivity>
 
 
 /**
- * What lives inside of the library: everything is 0 when a host has let go of all that it had.
+ * Counts of live objects of the library. All are 0 once the host has released everything.
  */
 data class LiveCounters (
     /**
-     * Handles of dialogues.
+     * Handles of dialogue sessions.
      */
     var `sessions`: kotlin.ULong
     ,
@@ -14590,12 +14300,12 @@ data class LiveCounters (
     var `streams`: kotlin.ULong
     ,
     /**
-     * Receipts of prompts.
+     * Prompt receipts.
      */
     var `receipts`: kotlin.ULong
     ,
     /**
-     * Snapshots of transcripts.
+     * Transcript snapshots.
      */
     var `snapshots`: kotlin.ULong
     ,
@@ -14605,7 +14315,7 @@ data class LiveCounters (
     var `recordings`: kotlin.ULong
     ,
     /**
-     * Handles of shells.
+     * Handles of shell sessions.
      */
     var `shells`: kotlin.ULong
     ,
@@ -14615,7 +14325,7 @@ data class LiveCounters (
     var `managers`: kotlin.ULong
     ,
     /**
-     * Servers for hooks.
+     * Hook servers.
      */
     var `hookServers`: kotlin.ULong
     ,
@@ -14625,14 +14335,14 @@ data class LiveCounters (
     var `executors`: kotlin.ULong
     ,
     /**
-     * Calls that wait inside.
+     * Calls in progress.
      */
-    var `calls`: kotlin.ULong
+    var `pendingCalls`: kotlin.ULong
     ,
     /**
-     * Readers that wait for changes.
+     * Reads of change streams in progress.
      */
-    var `pulls`: kotlin.ULong
+    var `pendingReads`: kotlin.ULong
     ,
     /**
      * Terminals with a process.
@@ -14679,8 +14389,8 @@ public object FfiConverterTypeLiveCounters: FfiConverterRustBuffer<LiveCounters>
             FfiConverterULong.allocationSize(value.`managers`) +
             FfiConverterULong.allocationSize(value.`hookServers`) +
             FfiConverterULong.allocationSize(value.`executors`) +
-            FfiConverterULong.allocationSize(value.`calls`) +
-            FfiConverterULong.allocationSize(value.`pulls`) +
+            FfiConverterULong.allocationSize(value.`pendingCalls`) +
+            FfiConverterULong.allocationSize(value.`pendingReads`) +
             FfiConverterULong.allocationSize(value.`terminals`)
     )
 
@@ -14694,8 +14404,8 @@ public object FfiConverterTypeLiveCounters: FfiConverterRustBuffer<LiveCounters>
             FfiConverterULong.write(value.`managers`, buf)
             FfiConverterULong.write(value.`hookServers`, buf)
             FfiConverterULong.write(value.`executors`, buf)
-            FfiConverterULong.write(value.`calls`, buf)
-            FfiConverterULong.write(value.`pulls`, buf)
+            FfiConverterULong.write(value.`pendingCalls`, buf)
+            FfiConverterULong.write(value.`pendingReads`, buf)
             FfiConverterULong.write(value.`terminals`, buf)
     }
 }
@@ -14703,26 +14413,31 @@ public object FfiConverterTypeLiveCounters: FfiConverterRustBuffer<LiveCounters>
 
 
 /**
- * One log line.
+ * A log line.
  */
 data class LogLine (
     /**
-     * How grave it is.
+     * The severity.
      */
     var `level`: LogLevel
     ,
     /**
-     * The part of the library that says it.
+     * The module that logged the line.
      */
     var `target`: kotlin.String
     ,
     /**
-     * What it says, with its values.
+     * The id of the session that the line is about, if it is about one.
+     */
+    var `session`: kotlin.String?
+    ,
+    /**
+     * The message and its values.
      */
     var `text`: kotlin.String
     ,
     /**
-     * Lines that were dropped before this one, because the host was too slow.
+     * The number of lines that were dropped before this one because the host was too slow.
      */
     var `dropped`: kotlin.ULong
 
@@ -14743,6 +14458,7 @@ public object FfiConverterTypeLogLine: FfiConverterRustBuffer<LogLine> {
         return LogLine(
             FfiConverterTypeLogLevel.read(buf),
             FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
             FfiConverterString.read(buf),
             FfiConverterULong.read(buf),
         )
@@ -14751,6 +14467,7 @@ public object FfiConverterTypeLogLine: FfiConverterRustBuffer<LogLine> {
     override fun allocationSize(value: LogLine) = (
             FfiConverterTypeLogLevel.allocationSize(value.`level`) +
             FfiConverterString.allocationSize(value.`target`) +
+            FfiConverterOptionalString.allocationSize(value.`session`) +
             FfiConverterString.allocationSize(value.`text`) +
             FfiConverterULong.allocationSize(value.`dropped`)
     )
@@ -14758,6 +14475,7 @@ public object FfiConverterTypeLogLine: FfiConverterRustBuffer<LogLine> {
     override fun write(value: LogLine, buf: ByteBuffer) {
             FfiConverterTypeLogLevel.write(value.`level`, buf)
             FfiConverterString.write(value.`target`, buf)
+            FfiConverterOptionalString.write(value.`session`, buf)
             FfiConverterString.write(value.`text`, buf)
             FfiConverterULong.write(value.`dropped`, buf)
     }
@@ -14766,38 +14484,38 @@ public object FfiConverterTypeLogLine: FfiConverterRustBuffer<LogLine> {
 
 
 /**
- * An environment, and where it is from.
+ * The environment of a login shell and where it comes from.
  */
 data class LoginEnvironmentView (
     /**
-     * For a configuration: these variables and no other.
+     * The environment, for a configuration: exactly the shell's variables.
      */
-    var `changes`: EnvironmentChanges
+    var `environment`: EnvironmentChanges
     ,
     /**
-     * The shell that was asked.
+     * The shell that was run.
      */
     var `shell`: kotlin.String
     ,
     /**
-     * Which way of asking was answered.
+     * How the environment was obtained.
      */
     var `source`: LoginSource
     ,
     /**
-     * What came of the ways that were tried before, in their order.
+     * Why earlier attempts failed, in order.
      */
     var `failures`: List<kotlin.String>
     ,
     /**
-     * The files that the shell read at its start, as far as its kind tells and they exist.
+     * The startup files that a shell of this kind reads and that exist.
      */
-    var `files`: List<kotlin.String>
+    var `startupFiles`: List<kotlin.String>
     ,
     /**
      * How long it took, in milliseconds.
      */
-    var `tookMs`: kotlin.ULong
+    var `durationMs`: kotlin.ULong
 
 ){
 
@@ -14824,44 +14542,44 @@ public object FfiConverterTypeLoginEnvironmentView: FfiConverterRustBuffer<Login
     }
 
     override fun allocationSize(value: LoginEnvironmentView) = (
-            FfiConverterTypeEnvironmentChanges.allocationSize(value.`changes`) +
+            FfiConverterTypeEnvironmentChanges.allocationSize(value.`environment`) +
             FfiConverterString.allocationSize(value.`shell`) +
             FfiConverterTypeLoginSource.allocationSize(value.`source`) +
             FfiConverterSequenceString.allocationSize(value.`failures`) +
-            FfiConverterSequenceString.allocationSize(value.`files`) +
-            FfiConverterULong.allocationSize(value.`tookMs`)
+            FfiConverterSequenceString.allocationSize(value.`startupFiles`) +
+            FfiConverterULong.allocationSize(value.`durationMs`)
     )
 
     override fun write(value: LoginEnvironmentView, buf: ByteBuffer) {
-            FfiConverterTypeEnvironmentChanges.write(value.`changes`, buf)
+            FfiConverterTypeEnvironmentChanges.write(value.`environment`, buf)
             FfiConverterString.write(value.`shell`, buf)
             FfiConverterTypeLoginSource.write(value.`source`, buf)
             FfiConverterSequenceString.write(value.`failures`, buf)
-            FfiConverterSequenceString.write(value.`files`, buf)
-            FfiConverterULong.write(value.`tookMs`, buf)
+            FfiConverterSequenceString.write(value.`startupFiles`, buf)
+            FfiConverterULong.write(value.`durationMs`, buf)
     }
 }
 
 
 
 /**
- * Which shell is asked, and how.
+ * Which shell to query and how.
  */
 data class LoginShellQuery (
     /**
-     * The shell, by its full path; the user's own when absent.
+     * The shell's absolute path; the user's login shell when absent.
      */
     var `shell`: kotlin.String? = null
     ,
     /**
-     * How long it may take, in milliseconds; 8,000 when absent.
+     * How long the shell may take, in milliseconds; 8,000 when absent.
      */
-    var `patienceMs`: kotlin.ULong? = null
+    var `timeoutMs`: kotlin.ULong? = null
     ,
     /**
-     * Ask it in any case: an answer that was had before does not count.
+     * Whether to run the shell even if there is a cached result.
      */
-    var `isFresh`: kotlin.Boolean = false
+    var `ignoresCache`: kotlin.Boolean = false
 
 ){
 
@@ -14886,40 +14604,40 @@ public object FfiConverterTypeLoginShellQuery: FfiConverterRustBuffer<LoginShell
 
     override fun allocationSize(value: LoginShellQuery) = (
             FfiConverterOptionalString.allocationSize(value.`shell`) +
-            FfiConverterOptionalULong.allocationSize(value.`patienceMs`) +
-            FfiConverterBoolean.allocationSize(value.`isFresh`)
+            FfiConverterOptionalULong.allocationSize(value.`timeoutMs`) +
+            FfiConverterBoolean.allocationSize(value.`ignoresCache`)
     )
 
     override fun write(value: LoginShellQuery, buf: ByteBuffer) {
             FfiConverterOptionalString.write(value.`shell`, buf)
-            FfiConverterOptionalULong.write(value.`patienceMs`, buf)
-            FfiConverterBoolean.write(value.`isFresh`, buf)
+            FfiConverterOptionalULong.write(value.`timeoutMs`, buf)
+            FfiConverterBoolean.write(value.`ignoresCache`, buf)
     }
 }
 
 
 
 /**
- * How a session ended.
+ * How a managed session ended.
  */
 data class ManagedEnd (
     /**
-     * When it was seen, in milliseconds since 1970.
+     * When the end was observed, in milliseconds since 1970.
      */
     var `atMs`: kotlin.ULong
     ,
     /**
-     * Its exit code.
+     * The exit code.
      */
     var `code`: kotlin.Int?
     ,
     /**
-     * The signal that ended it.
+     * The signal that ended the program.
      */
     var `signal`: kotlin.Int?
     ,
     /**
-     * Why.
+     * Why the session ended.
      */
     var `reason`: EndReasonKind
 
@@ -14963,56 +14681,56 @@ public object FfiConverterTypeManagedEnd: FfiConverterRustBuffer<ManagedEnd> {
 
 
 /**
- * What is known of one session.
+ * A session in a manager's list.
  */
 data class ManagedSession (
     /**
-     * Its name, over restarts of the host.
+     * The session's id, which does not change when the host restarts.
      */
     var `id`: kotlin.String
     ,
     /**
-     * What kind it is.
+     * The kind of session.
      */
     var `kind`: SessionKind
     ,
     /**
-     * The host's word for it.
+     * The host's label for the session.
      */
     var `label`: kotlin.String
     ,
     /**
-     * Its working directory.
+     * The working directory.
      */
     var `cwd`: kotlin.String
     ,
     /**
-     * When it was made, in milliseconds since 1970.
+     * When the session was created, in milliseconds since 1970.
      */
     var `createdMs`: kotlin.ULong
     ,
     /**
-     * What it is doing.
+     * The session's state.
      */
     var `state`: SessionState
     ,
     /**
-     * The process id of its program, while it lives.
+     * The process id of the program while it runs.
      */
     var `pid`: kotlin.UInt?
     ,
     /**
-     * The agent's ids for its conversations, oldest first.
+     * The ids of the agent's conversations, oldest first.
      */
     var `conversations`: List<kotlin.String>
     ,
     /**
-     * How it ended, if it has.
+     * How the session ended, if it has.
      */
     var `end`: ManagedEnd?
     ,
     /**
-     * Whether it has ended and has a conversation to go on with.
+     * Whether the session has ended and has a conversation to resume.
      */
     var `isResumable`: kotlin.Boolean
 
@@ -15074,33 +14792,33 @@ public object FfiConverterTypeManagedSession: FfiConverterRustBuffer<ManagedSess
 
 
 /**
- * What a session manager is made from.
+ * The configuration of a session manager.
  */
 data class ManagerConfiguration (
     /**
-     * Where the list is kept. One host at a time.
+     * The directory of the session list. One process at a time can open it.
      */
-    var `stateFolder`: kotlin.String
+    var `stateDirectory`: kotlin.String
     ,
     /**
-     * Most living sessions at once.
+     * The maximum number of running sessions.
      */
     var `maxSessions`: kotlin.ULong = 64uL
     ,
     /**
-     * Ended sessions that stay in the list.
+     * How many ended sessions stay in the list.
      */
     var `keepEnded`: kotlin.ULong = 200uL
     ,
     /**
-     * Where the leases of conversations are kept; in the state folder when absent.
+     * The directory of the conversation leases; within the state directory when absent.
      */
-    var `leaseFolder`: kotlin.String? = null
+    var `leaseDirectory`: kotlin.String? = null
     ,
     /**
-     * The agent's own folder; its usual one when absent.
+     * The agent's configuration directory; the agent's default when absent.
      */
-    var `agentFolder`: kotlin.String? = null
+    var `agentDirectory`: kotlin.String? = null
 
 ){
 
@@ -15126,40 +14844,40 @@ public object FfiConverterTypeManagerConfiguration: FfiConverterRustBuffer<Manag
     }
 
     override fun allocationSize(value: ManagerConfiguration) = (
-            FfiConverterString.allocationSize(value.`stateFolder`) +
+            FfiConverterString.allocationSize(value.`stateDirectory`) +
             FfiConverterULong.allocationSize(value.`maxSessions`) +
             FfiConverterULong.allocationSize(value.`keepEnded`) +
-            FfiConverterOptionalString.allocationSize(value.`leaseFolder`) +
-            FfiConverterOptionalString.allocationSize(value.`agentFolder`)
+            FfiConverterOptionalString.allocationSize(value.`leaseDirectory`) +
+            FfiConverterOptionalString.allocationSize(value.`agentDirectory`)
     )
 
     override fun write(value: ManagerConfiguration, buf: ByteBuffer) {
-            FfiConverterString.write(value.`stateFolder`, buf)
+            FfiConverterString.write(value.`stateDirectory`, buf)
             FfiConverterULong.write(value.`maxSessions`, buf)
             FfiConverterULong.write(value.`keepEnded`, buf)
-            FfiConverterOptionalString.write(value.`leaseFolder`, buf)
-            FfiConverterOptionalString.write(value.`agentFolder`, buf)
+            FfiConverterOptionalString.write(value.`leaseDirectory`, buf)
+            FfiConverterOptionalString.write(value.`agentDirectory`, buf)
     }
 }
 
 
 
 /**
- * What all sessions of this process have done since it began.
+ * Totals over all sessions since the process started.
  */
 data class MetricsView (
     /**
-     * Terminals that live.
+     * Running terminals.
      */
     var `terminals`: kotlin.ULong
     ,
     /**
-     * Dialogues among them.
+     * Running terminals that are dialogues.
      */
     var `dialogues`: kotlin.ULong
     ,
     /**
-     * Permission requests that wait for an answer.
+     * Open permission requests.
      */
     var `openPermissions`: kotlin.ULong
     ,
@@ -15169,7 +14887,7 @@ data class MetricsView (
     var `started`: kotlin.ULong
     ,
     /**
-     * Terminals that have ended.
+     * Terminals that ended.
      */
     var `ended`: kotlin.ULong
     ,
@@ -15179,37 +14897,37 @@ data class MetricsView (
     var `unexpectedEnds`: kotlin.ULong
     ,
     /**
-     * Dialogues that were started to go on with a conversation.
+     * Dialogues that resumed a conversation.
      */
     var `restarts`: kotlin.ULong
     ,
     /**
-     * Turns of dialogues that have ended.
+     * Turns that ended.
      */
     var `turns`: kotlin.ULong
     ,
     /**
-     * Tokens sent to models.
+     * Input tokens.
      */
     var `inputTokens`: kotlin.ULong
     ,
     /**
-     * Tokens received from models.
+     * Output tokens.
      */
     var `outputTokens`: kotlin.ULong
     ,
     /**
-     * Tokens read from models' caches.
+     * Tokens read from prompt caches.
      */
     var `cacheReadTokens`: kotlin.ULong
     ,
     /**
-     * Tokens written to models' caches.
+     * Tokens written to prompt caches.
      */
     var `cacheCreationTokens`: kotlin.ULong
     ,
     /**
-     * Cost in US dollars, as the agents tell it.
+     * The cost in US dollars, as reported by the agents.
      */
     var `costUsd`: kotlin.Double
     ,
@@ -15224,22 +14942,22 @@ data class MetricsView (
     var `errorBytes`: kotlin.ULong
     ,
     /**
-     * Permission requests that were asked.
+     * Permission requests.
      */
     var `permissions`: kotlin.ULong
     ,
     /**
-     * Events that subscribers were too slow for.
+     * Events that were dropped because a subscriber was too slow.
      */
     var `lagged`: kotlin.ULong
     ,
     /**
-     * Times that a watchdog has looked for life.
+     * Probes of the watchdogs.
      */
     var `inquiries`: kotlin.ULong
     ,
     /**
-     * Agents that a watchdog has ended.
+     * Agents that a watchdog terminated.
      */
     var `timeouts`: kotlin.ULong
 
@@ -15328,7 +15046,7 @@ public object FfiConverterTypeMetricsView: FfiConverterRustBuffer<MetricsView> {
 
 
 /**
- * What one model has used, in tokens.
+ * The token usage of one model.
  */
 data class ModelUsage (
     /**
@@ -15337,22 +15055,22 @@ data class ModelUsage (
     var `model`: kotlin.String
     ,
     /**
-     * Tokens sent.
+     * Input tokens.
      */
     var `inputTokens`: kotlin.ULong
     ,
     /**
-     * Tokens received.
+     * Output tokens.
      */
     var `outputTokens`: kotlin.ULong
     ,
     /**
-     * Tokens read from the cache.
+     * Tokens read from the prompt cache.
      */
     var `cacheReadTokens`: kotlin.ULong
     ,
     /**
-     * Tokens written to the cache.
+     * Tokens written to the prompt cache.
      */
     var `cacheCreationTokens`: kotlin.ULong
 
@@ -15399,61 +15117,61 @@ public object FfiConverterTypeModelUsage: FfiConverterRustBuffer<ModelUsage> {
 
 
 /**
- * A permission request and what became of it.
+ * A permission request and its answer.
  */
 data class PermissionRecord (
     /**
-     * Names the request; the agent chose it.
+     * The request's id, chosen by the agent.
      */
     var `requestId`: kotlin.String
     ,
     /**
-     * The call that it is about.
+     * The id of the tool call that needs permission.
      */
     var `toolUseId`: kotlin.String?
     ,
     /**
-     * The tool.
+     * The tool's name.
      */
     var `toolName`: kotlin.String
     ,
     /**
-     * The sub-agent that asks; absent on the main thread.
+     * The id of the sub-agent that sent the request; absent on the main thread.
      */
     var `agentId`: kotlin.String?
     ,
     /**
-     * What kind of answer is wanted.
+     * The kind of answer that the request expects.
      */
     var `kind`: PermissionKind
     ,
     /**
-     * The tool's arguments, a JSON object. Empty once the request is closed.
+     * The tool's arguments as a JSON object. Empty once the request is closed.
      */
     var `input`: kotlin.String
     ,
     /**
-     * Rules that would make the request needless, a JSON array.
+     * Rules that would make the request unnecessary, a JSON array.
      */
     var `suggestions`: kotlin.String?
     ,
     /**
-     * When it was asked, in milliseconds since 1970.
+     * When the request arrived, in milliseconds since 1970.
      */
     var `askedAtMs`: kotlin.ULong
     ,
     /**
-     * What became of it.
+     * The state of the request.
      */
     var `state`: RequestState
     ,
     /**
-     * Who answered, if he gave a name.
+     * The name of the person or program that answered, if given.
      */
     var `answeredBy`: kotlin.String?
     ,
     /**
-     * Whether the answer was yes.
+     * Whether the tool was allowed; absent without an answer.
      */
     var `isAllowed`: kotlin.Boolean?
 
@@ -15518,31 +15236,31 @@ public object FfiConverterTypePermissionRecord: FfiConverterRustBuffer<Permissio
 
 
 /**
- * A permission request.
+ * A permission request in the transcript.
  */
 data class PermissionView (
     /**
-     * Names the request in the host's answer.
+     * The id to answer the request with.
      */
     var `requestId`: kotlin.String
     ,
     /**
-     * The call.
+     * The tool call that needs permission.
      */
     var `toolUseId`: kotlin.String?
     ,
     /**
-     * The tool.
+     * The tool's name.
      */
     var `toolName`: kotlin.String
     ,
     /**
-     * What became of it.
+     * The state of the request.
      */
     var `state`: PermissionState
     ,
     /**
-     * While it is open, the arguments that the tool would run with, a JSON object.
+     * The tool's arguments as a JSON object; absent once the request is closed.
      */
     var `input`: kotlin.String?
 
@@ -15589,31 +15307,31 @@ public object FfiConverterTypePermissionView: FfiConverterRustBuffer<PermissionV
 
 
 /**
- * What the user says.
+ * A prompt.
  */
 data class Prompt (
     /**
-     * Its parts, in order.
+     * The parts of the prompt, in order.
      */
     var `parts`: List<PromptPart>
     ,
     /**
-     * Names it; a fresh UUID when absent.
+     * The prompt's UUID; a new one when absent.
      */
     var `uuid`: kotlin.String? = null
     ,
     /**
-     * When the agent should take it up.
+     * When the agent handles the prompt.
      */
     var `priority`: Priority? = null
     ,
     /**
-     * Take a leading slash for a text and not for a command.
+     * Whether a leading slash is text and not a command.
      */
     var `isVerbatim`: kotlin.Boolean = false
     ,
     /**
-     * Add it to the conversation without an answer.
+     * Whether to add the prompt to the conversation without an answer.
      */
     var `isAppendOnly`: kotlin.Boolean = false
 
@@ -15660,26 +15378,26 @@ public object FfiConverterTypePrompt: FfiConverterRustBuffer<Prompt> {
 
 
 /**
- * One question to the user.
+ * A question to the user.
  */
 data class Question (
     /**
-     * What is asked. Answers name it by this text.
+     * The question's text, which also identifies it in `QuestionAnswer`.
      */
     var `question`: kotlin.String
     ,
     /**
-     * The question in a word or two.
+     * A heading of a word or two.
      */
     var `header`: kotlin.String
     ,
     /**
-     * What can be chosen; words of one's own are an answer too.
+     * The options. Free text is also a valid answer.
      */
     var `options`: List<QuestionOption>
     ,
     /**
-     * Whether several options can be chosen; their labels are joined by a comma and a space.
+     * Whether several options can be chosen. Their labels are joined by a comma and a space.
      */
     var `isMultiSelect`: kotlin.Boolean
 
@@ -15723,7 +15441,7 @@ public object FfiConverterTypeQuestion: FfiConverterRustBuffer<Question> {
 
 
 /**
- * The answer to one question.
+ * The answer to a question.
  */
 data class QuestionAnswer (
     /**
@@ -15732,7 +15450,7 @@ data class QuestionAnswer (
     var `question`: kotlin.String
     ,
     /**
-     * What was chosen.
+     * The chosen label, or free text.
      */
     var `answer`: kotlin.String
 
@@ -15770,16 +15488,16 @@ public object FfiConverterTypeQuestionAnswer: FfiConverterRustBuffer<QuestionAns
 
 
 /**
- * One option of a question.
+ * An option of a question.
  */
 data class QuestionOption (
     /**
-     * The answer.
+     * The label, which is the answer.
      */
     var `label`: kotlin.String
     ,
     /**
-     * What it means.
+     * An explanation of the option.
      */
     var `description`: kotlin.String
 
@@ -15817,55 +15535,54 @@ public object FfiConverterTypeQuestionOption: FfiConverterRustBuffer<QuestionOpt
 
 
 /**
- * A runner, and how to get to it. Holds no connection.
+ * The address of a runner, the credentials for it and how to connect. Opens no connection.
  */
 data class RunnerConfiguration (
     /**
-     * Where it is: `http://`, `https://` or `unix:`, without a token.
+     * The runner's URL: `http://`, `https://` or `unix:`.
      */
     var `url`: kotlin.String
     ,
     /**
-     * What it lets us in for; none is needed for a socket that knows its callers.
+     * The token. Not needed for a Unix socket of the same user.
      */
     var `token`: kotlin.String? = null
     ,
     /**
-     * A file with the token, read anew for each connection; `token` counts before it.
+     * A file that contains the token, read for each connection. Ignored if `token` is set.
      */
     var `tokenFile`: kotlin.String? = null
     ,
     /**
-     * Gives tokens for each connection; it counts before the other two.
+     * Provides a token for each connection. Takes precedence over `token` and `token_file`.
      */
-    var `tokens`: TokenProvider? = null
+    var `tokenProvider`: TokenProvider? = null
     ,
     /**
-     * The SHA-256 of each certificate in DER that the runner may show, in hexadecimal digits; when
-     * absent, it needs one for its name from an authority that browsers trust.
+     * The SHA-256 digests, in hexadecimal digits, of the DER certificates to accept; when absent, the
+     * certificate must be valid for the host name and issued by a public authority.
      */
     var `certificates`: List<kotlin.String>? = null
     ,
     /**
-     * How we prove who we are, to a runner that lets nobody in without a certificate.
+     * The client certificate, for a runner that requires one.
      */
     var `identity`: ClientIdentity? = null
     ,
     /**
-     * Reach another machine without TLS: for networks that are encrypted themselves.
+     * Whether to connect to another machine without TLS, for networks that are encrypted themselves.
      */
-    var `isUnprotected`: kotlin.Boolean = false
+    var `allowClearText`: kotlin.Boolean = false
     ,
     /**
-     * How long a lost link is tried for before it is given up, in milliseconds; ten minutes when
-     * absent.
+     * How long to retry after a lost connection, in milliseconds; ten minutes when absent.
      */
-    var `patienceMs`: kotlin.ULong? = null
+    var `reconnectTimeoutMs`: kotlin.ULong? = null
     ,
     /**
-     * Who we are, for people who look at the runner's list.
+     * The name of this client in the runner's list.
      */
-    var `client`: kotlin.String? = null
+    var `clientName`: kotlin.String? = null
 
 ): Disposable{
 
@@ -15880,12 +15597,12 @@ data class RunnerConfiguration (
         this.`url`,
         this.`token`,
         this.`tokenFile`,
-        this.`tokens`,
+        this.`tokenProvider`,
         this.`certificates`,
         this.`identity`,
-        this.`isUnprotected`,
-        this.`patienceMs`,
-        this.`client`
+        this.`allowClearText`,
+        this.`reconnectTimeoutMs`,
+        this.`clientName`
     )
     }
 
@@ -15914,101 +15631,100 @@ public object FfiConverterTypeRunnerConfiguration: FfiConverterRustBuffer<Runner
             FfiConverterString.allocationSize(value.`url`) +
             FfiConverterOptionalString.allocationSize(value.`token`) +
             FfiConverterOptionalString.allocationSize(value.`tokenFile`) +
-            FfiConverterOptionalTypeTokenProvider.allocationSize(value.`tokens`) +
+            FfiConverterOptionalTypeTokenProvider.allocationSize(value.`tokenProvider`) +
             FfiConverterOptionalSequenceString.allocationSize(value.`certificates`) +
             FfiConverterOptionalTypeClientIdentity.allocationSize(value.`identity`) +
-            FfiConverterBoolean.allocationSize(value.`isUnprotected`) +
-            FfiConverterOptionalULong.allocationSize(value.`patienceMs`) +
-            FfiConverterOptionalString.allocationSize(value.`client`)
+            FfiConverterBoolean.allocationSize(value.`allowClearText`) +
+            FfiConverterOptionalULong.allocationSize(value.`reconnectTimeoutMs`) +
+            FfiConverterOptionalString.allocationSize(value.`clientName`)
     )
 
     override fun write(value: RunnerConfiguration, buf: ByteBuffer) {
             FfiConverterString.write(value.`url`, buf)
             FfiConverterOptionalString.write(value.`token`, buf)
             FfiConverterOptionalString.write(value.`tokenFile`, buf)
-            FfiConverterOptionalTypeTokenProvider.write(value.`tokens`, buf)
+            FfiConverterOptionalTypeTokenProvider.write(value.`tokenProvider`, buf)
             FfiConverterOptionalSequenceString.write(value.`certificates`, buf)
             FfiConverterOptionalTypeClientIdentity.write(value.`identity`, buf)
-            FfiConverterBoolean.write(value.`isUnprotected`, buf)
-            FfiConverterOptionalULong.write(value.`patienceMs`, buf)
-            FfiConverterOptionalString.write(value.`client`, buf)
+            FfiConverterBoolean.write(value.`allowClearText`, buf)
+            FfiConverterOptionalULong.write(value.`reconnectTimeoutMs`, buf)
+            FfiConverterOptionalString.write(value.`clientName`, buf)
     }
 }
 
 
 
 /**
- * A session that a runner keeps.
+ * A session at a runner.
  */
 data class RunnerSession (
     /**
-     * Its name for programs: what [`Engine::attach`](crate::Engine::attach) and
-     * [`Engine::attach_shell`](crate::Engine::attach_shell) ask for.
+     * The session's id, for `Engine.attach` and `Engine.attachShell`.
      */
     var `id`: kotlin.String
     ,
     /**
-     * Its name for people.
+     * The session's display name.
      */
     var `name`: kotlin.String?
     ,
     /**
-     * What kind it is.
+     * The kind of session.
      */
     var `kind`: SessionKind
     ,
     /**
-     * What was started.
+     * The program.
      */
     var `program`: kotlin.String
     ,
     /**
-     * Where, if somebody said.
+     * The working directory, if one was set.
      */
     var `cwd`: kotlin.String?
     ,
     /**
-     * Whatever a host wants to find it by.
+     * Labels that the host set.
      */
     var `labels`: Map<kotlin.String, kotlin.String>
     ,
     /**
-     * How far it has come.
+     * The session's state.
      */
     var `state`: RunnerSessionState
     ,
     /**
-     * The child's process on the runner's machine, while it runs.
+     * The process id on the runner's machine while the program runs.
      */
     var `pid`: kotlin.UInt?
     ,
     /**
-     * When it was started, in milliseconds since 1970.
+     * When the session was started, in milliseconds since 1970.
      */
     var `startedMs`: kotlin.ULong
     ,
     /**
-     * When it ended, in milliseconds since 1970.
+     * When the session ended, in milliseconds since 1970.
      */
     var `endedMs`: kotlin.ULong?
     ,
     /**
-     * Its exit code.
+     * The exit code.
      */
     var `code`: kotlin.Int?
     ,
     /**
-     * The signal that ended it.
+     * The signal that ended the program.
      */
     var `signal`: kotlin.Int?
     ,
     /**
-     * Whether it was killed because memory had run out.
+     * Whether the program was killed for lack of memory.
      */
     var `isOutOfMemory`: kotlin.Boolean
     ,
     /**
-     * All that the runner says of it, a JSON object.
+     * The runner's complete description of the session, a JSON object.
      */
     var `json`: kotlin.String
 
@@ -16082,16 +15798,16 @@ public object FfiConverterTypeRunnerSession: FfiConverterRustBuffer<RunnerSessio
 
 
 /**
- * Events in their order.
+ * Consecutive session events.
  */
 data class SessionEventBatch (
     /**
-     * The cursor to ask with the next time; it acknowledges these.
+     * The cursor for the next call of `next`, which acknowledges this batch.
      */
     var `cursor`: kotlin.ULong
     ,
     /**
-     * The events.
+     * The events in order.
      */
     var `events`: List<SessionEvent>
 
@@ -16129,7 +15845,7 @@ public object FfiConverterTypeSessionEventBatch: FfiConverterRustBuffer<SessionE
 
 
 /**
- * A permission request and the session that asks.
+ * A permission request and its session.
  */
 data class SessionPermission (
     /**
@@ -16180,12 +15896,12 @@ public object FfiConverterTypeSessionPermission: FfiConverterRustBuffer<SessionP
  */
 data class SessionReport (
     /**
-     * The session.
+     * The session's id.
      */
     var `id`: kotlin.String
     ,
     /**
-     * What was killed, and whether anything survived.
+     * What was terminated.
      */
     var `report`: TerminationView
 
@@ -16223,21 +15939,21 @@ public object FfiConverterTypeSessionReport: FfiConverterRustBuffer<SessionRepor
 
 
 /**
- * The session's conversation, model and mode.
+ * The conversation, model and permission mode of a session.
  */
 data class SessionView (
     /**
-     * The agent's session that is in force; `/clear` replaces it.
+     * The id of the agent's current conversation. `/clear` begins a new one.
      */
     var `sessionId`: kotlin.String?
     ,
     /**
-     * Every session of the agent, in order.
+     * The ids of all conversations of the session, oldest first.
      */
     var `conversations`: List<kotlin.String>
     ,
     /**
-     * The model in force.
+     * The current model.
      */
     var `model`: kotlin.String?
     ,
@@ -16302,27 +16018,83 @@ public object FfiConverterTypeSessionView: FfiConverterRustBuffer<SessionView> {
 
 
 /**
- * What a shell session is made from.
+ * A dialogue session and a stream of all of its events.
+ */
+data class SessionWithEvents (
+    /**
+     * The session.
+     */
+    var `session`: DialogueSession
+    ,
+    /**
+     * The events since the agent's start.
+     */
+    var `events`: DialogueEventStream
+
+): Disposable{
+
+
+
+
+
+    @Suppress("UNNECESSARY_SAFE_CALL") // codegen is much simpler if we unconditionally emit safe calls here
+    override fun destroy() {
+
+    Disposable.destroy(
+        this.`session`,
+        this.`events`
+    )
+    }
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeSessionWithEvents: FfiConverterRustBuffer<SessionWithEvents> {
+    override fun read(buf: ByteBuffer): SessionWithEvents {
+        return SessionWithEvents(
+            FfiConverterTypeDialogueSession.read(buf),
+            FfiConverterTypeDialogueEventStream.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: SessionWithEvents) = (
+            FfiConverterTypeDialogueSession.allocationSize(value.`session`) +
+            FfiConverterTypeDialogueEventStream.allocationSize(value.`events`)
+    )
+
+    override fun write(value: SessionWithEvents, buf: ByteBuffer) {
+            FfiConverterTypeDialogueSession.write(value.`session`, buf)
+            FfiConverterTypeDialogueEventStream.write(value.`events`, buf)
+    }
+}
+
+
+
+/**
+ * The configuration of a shell session.
  */
 data class ShellConfiguration (
     /**
-     * The program's working directory; it must exist.
+     * The program's working directory, which must exist.
      */
     var `cwd`: kotlin.String
     ,
     /**
-     * The runner that the program runs at; this machine when absent. At a runner it outlives this
-     * host, and what is said here of directories, environment and shells is about its machine.
+     * The runner to start the program at; a child process of the host when absent. At a runner the
+     * program outlives the host, and paths and variables are those of the runner's machine.
      */
     var `runner`: RunnerConfiguration? = null
     ,
     /**
-     * What is run; the user's login shell when absent.
+     * The program; the user's login shell when absent.
      */
     var `program`: ShellProgram? = null
     ,
     /**
-     * Changes of the host's environment for the program.
+     * Changes to the inherited environment.
      */
     var `environment`: EnvironmentChanges? = null
     ,
@@ -16332,38 +16104,37 @@ data class ShellConfiguration (
     var `size`: TerminalSize? = null
     ,
     /**
-     * How long the output must be quiet for the session to be idle, in milliseconds.
+     * How long the program must write nothing for the session to be idle, in milliseconds.
      */
     var `idleAfterMs`: kotlin.ULong = 1000uL
     ,
     /**
-     * Longest line that is handed over, in characters.
+     * The maximum length of a line, in characters. Longer ones are split.
      */
     var `maxLine`: kotlin.ULong = 65536uL
     ,
     /**
-     * Lines that are kept for readers.
+     * The maximum number of lines that are kept for readers.
      */
     var `historyLines`: kotlin.ULong = 1000uL
     ,
     /**
-     * Bytes of lines that are kept for readers.
+     * The maximum size of the lines that are kept for readers, in bytes.
      */
     var `historyBytes`: kotlin.ULong = 262144uL
     ,
     /**
-     * How hard the session is ended.
+     * How the program is terminated.
      */
-    var `ladder`: EndLadder? = null
+    var `termination`: TerminationPolicy? = null
     ,
     /**
-     * The tightest hold to be used on the session's processes; the tightest that there is when
-     * absent.
+     * The strongest process containment to use; the strongest that is available when absent.
      */
     var `containment`: ContainmentLevel? = null
     ,
     /**
-     * A program that ends the session's processes if the host is killed: `bowline`, as a path. The
+     * The path of `bowline`, run as a guard that terminates the program if the host is killed; the
      * engine's when absent.
      */
     var `guard`: kotlin.String? = null
@@ -16387,7 +16158,7 @@ data class ShellConfiguration (
         this.`maxLine`,
         this.`historyLines`,
         this.`historyBytes`,
-        this.`ladder`,
+        this.`termination`,
         this.`containment`,
         this.`guard`
     )
@@ -16411,7 +16182,7 @@ public object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<ShellCo
             FfiConverterULong.read(buf),
             FfiConverterULong.read(buf),
             FfiConverterULong.read(buf),
-            FfiConverterOptionalTypeEndLadder.read(buf),
+            FfiConverterOptionalTypeTerminationPolicy.read(buf),
             FfiConverterOptionalTypeContainmentLevel.read(buf),
             FfiConverterOptionalString.read(buf),
         )
@@ -16427,7 +16198,7 @@ public object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<ShellCo
             FfiConverterULong.allocationSize(value.`maxLine`) +
             FfiConverterULong.allocationSize(value.`historyLines`) +
             FfiConverterULong.allocationSize(value.`historyBytes`) +
-            FfiConverterOptionalTypeEndLadder.allocationSize(value.`ladder`) +
+            FfiConverterOptionalTypeTerminationPolicy.allocationSize(value.`termination`) +
             FfiConverterOptionalTypeContainmentLevel.allocationSize(value.`containment`) +
             FfiConverterOptionalString.allocationSize(value.`guard`)
     )
@@ -16442,7 +16213,7 @@ public object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<ShellCo
             FfiConverterULong.write(value.`maxLine`, buf)
             FfiConverterULong.write(value.`historyLines`, buf)
             FfiConverterULong.write(value.`historyBytes`, buf)
-            FfiConverterOptionalTypeEndLadder.write(value.`ladder`, buf)
+            FfiConverterOptionalTypeTerminationPolicy.write(value.`termination`, buf)
             FfiConverterOptionalTypeContainmentLevel.write(value.`containment`, buf)
             FfiConverterOptionalString.write(value.`guard`, buf)
     }
@@ -16451,18 +16222,18 @@ public object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<ShellCo
 
 
 /**
- * What became of the sessions of a host that shut down.
+ * The result of a shutdown.
  */
 data class ShutdownReport (
     /**
-     * Each session that was alive.
+     * The sessions that were running.
      */
     var `sessions`: List<SessionReport>
     ,
     /**
-     * Why the list on disk does not say so, if it does not.
+     * Why the list could not be written to disk, if so.
      */
-    var `listFailed`: kotlin.String?
+    var `listError`: kotlin.String?
 
 ){
 
@@ -16486,30 +16257,31 @@ public object FfiConverterTypeShutdownReport: FfiConverterRustBuffer<ShutdownRep
 
     override fun allocationSize(value: ShutdownReport) = (
             FfiConverterSequenceTypeSessionReport.allocationSize(value.`sessions`) +
-            FfiConverterOptionalString.allocationSize(value.`listFailed`)
+            FfiConverterOptionalString.allocationSize(value.`listError`)
     )
 
     override fun write(value: ShutdownReport, buf: ByteBuffer) {
             FfiConverterSequenceTypeSessionReport.write(value.`sessions`, buf)
-            FfiConverterOptionalString.write(value.`listFailed`, buf)
+            FfiConverterOptionalString.write(value.`listError`, buf)
     }
 }
 
 
 
 /**
- * How long a phase may be silent.
+ * How long an agent may be silent in one phase.
  */
 data class SilenceLimit (
     /**
-     * Then an inquiry begins, in milliseconds.
+     * Silence in milliseconds after which the agent is probed.
      */
     var `silenceMs`: kotlin.ULong
     ,
     /**
-     * Then the agent is killed although its processes live, in milliseconds; absent, never.
+     * Silence in milliseconds after which the agent is killed even if its processes are active;
+     * absent for no limit.
      */
-    var `atMostMs`: kotlin.ULong? = null
+    var `maxSilenceMs`: kotlin.ULong? = null
 
 ){
 
@@ -16533,48 +16305,48 @@ public object FfiConverterTypeSilenceLimit: FfiConverterRustBuffer<SilenceLimit>
 
     override fun allocationSize(value: SilenceLimit) = (
             FfiConverterULong.allocationSize(value.`silenceMs`) +
-            FfiConverterOptionalULong.allocationSize(value.`atMostMs`)
+            FfiConverterOptionalULong.allocationSize(value.`maxSilenceMs`)
     )
 
     override fun write(value: SilenceLimit, buf: ByteBuffer) {
             FfiConverterULong.write(value.`silenceMs`, buf)
-            FfiConverterOptionalULong.write(value.`atMostMs`, buf)
+            FfiConverterOptionalULong.write(value.`maxSilenceMs`, buf)
     }
 }
 
 
 
 /**
- * A silence that was too long, with the evidence.
+ * A silence of the agent, with the evidence that the watchdog collected.
  */
 data class SilenceView (
     /**
-     * What the session is busy with.
+     * The phase that the session is in.
      */
     var `phase`: WorkPhase
     ,
     /**
-     * How long nothing was heard, in milliseconds.
+     * The duration of the silence, in milliseconds.
      */
     var `silentMs`: kotlin.ULong
     ,
     /**
-     * Processes that are alive; absent where it is not known.
+     * The number of running processes; absent if unknown.
      */
     var `processes`: kotlin.ULong?
     ,
     /**
-     * Time on a processor during the inquiry, in milliseconds; absent where it is not known.
+     * The CPU time used during the probe, in milliseconds; absent if unknown.
      */
     var `cpuMs`: kotlin.ULong?
     ,
     /**
-     * The tools that are open, by name.
+     * The names of the open tools.
      */
     var `openTools`: List<kotlin.String>
     ,
     /**
-     * All of it in words.
+     * A description of the above.
      */
     var `text`: kotlin.String
 
@@ -16624,23 +16396,23 @@ public object FfiConverterTypeSilenceView: FfiConverterRustBuffer<SilenceView> {
 
 
 /**
- * Some entries of one thread with their blocks and tool calls.
+ * Consecutive entries with their blocks and tool calls.
  */
 data class SnapshotPage (
     /**
-     * The entries in order, each followed by its blocks and the calls that these name.
+     * The changes that add the entries, in order, each followed by its blocks and their tool calls.
      */
     var `changes`: List<Change>
     ,
     /**
-     * Whether there are older entries.
+     * Whether there are earlier entries.
      */
     var `hasOlder`: kotlin.Boolean
     ,
     /**
-     * The oldest entry of the page, to ask for what is before it.
+     * The number of the page's first entry, to read the page before it.
      */
-    var `first`: kotlin.UInt?
+    var `firstEntry`: kotlin.UInt?
 
 ){
 
@@ -16666,29 +16438,29 @@ public object FfiConverterTypeSnapshotPage: FfiConverterRustBuffer<SnapshotPage>
     override fun allocationSize(value: SnapshotPage) = (
             FfiConverterSequenceTypeChange.allocationSize(value.`changes`) +
             FfiConverterBoolean.allocationSize(value.`hasOlder`) +
-            FfiConverterOptionalUInt.allocationSize(value.`first`)
+            FfiConverterOptionalUInt.allocationSize(value.`firstEntry`)
     )
 
     override fun write(value: SnapshotPage, buf: ByteBuffer) {
             FfiConverterSequenceTypeChange.write(value.`changes`, buf)
             FfiConverterBoolean.write(value.`hasOlder`, buf)
-            FfiConverterOptionalUInt.write(value.`first`, buf)
+            FfiConverterOptionalUInt.write(value.`firstEntry`, buf)
     }
 }
 
 
 
 /**
- * What was counted.
+ * Counts of the agent's output.
  */
 data class StatsView (
     /**
-     * Bytes of the lines, each with its LF.
+     * Bytes of all lines including their line feeds.
      */
     var `bytes`: kotlin.ULong
     ,
     /**
-     * Lines, the blank ones left out.
+     * Lines that are not blank.
      */
     var `lines`: kotlin.ULong
     ,
@@ -16698,17 +16470,17 @@ data class StatsView (
     var `events`: kotlin.ULong
     ,
     /**
-     * Events that came before.
+     * Events that were received before.
      */
     var `duplicates`: kotlin.ULong
     ,
     /**
-     * Lines that are not events.
+     * Lines that could not be parsed.
      */
     var `parseErrors`: kotlin.ULong
     ,
     /**
-     * Lines of a type that this version does not know.
+     * Lines of types that this version does not know.
      */
     var `unknown`: List<UnknownCount>
     ,
@@ -16766,21 +16538,21 @@ public object FfiConverterTypeStatsView: FfiConverterRustBuffer<StatsView> {
 
 
 /**
- * What an agent wrote to standard error.
+ * The standard error output of an agent.
  */
 data class StderrView (
     /**
-     * The text; where bytes are missing, a line says how many.
+     * The text. A line in it gives the number of bytes that were dropped at that point.
      */
     var `text`: kotlin.String
     ,
     /**
-     * Bytes that the agent wrote.
+     * The number of bytes that the agent wrote.
      */
     var `written`: kotlin.ULong
     ,
     /**
-     * Bytes of these that were not kept.
+     * How many of them were dropped.
      */
     var `dropped`: kotlin.ULong
 
@@ -16821,16 +16593,16 @@ public object FfiConverterTypeStderrView: FfiConverterRustBuffer<StderrView> {
 
 
 /**
- * A sub-agent; what it says comes as entries of its thread.
+ * A sub-agent. Its messages are entries of its own thread.
  */
 data class SubagentView (
     /**
-     * Its id, the `task_id` of its task.
+     * The sub-agent's id, which is the `task_id` of its task.
      */
     var `agentId`: kotlin.String?
     ,
     /**
-     * Its kind, such as `general-purpose`.
+     * The sub-agent's type, such as `general-purpose`.
      */
     var `agentType`: kotlin.String?
 
@@ -16868,23 +16640,23 @@ public object FfiConverterTypeSubagentView: FfiConverterRustBuffer<SubagentView>
 
 
 /**
- * What became of a prompt that was typed.
+ * The result of submitting a prompt.
  */
 data class Submission (
     /**
-     * What became of it.
+     * Whether the prompt was submitted.
      */
     var `outcome`: SubmissionOutcome
     ,
     /**
-     * Characters that were left out, marks of a paste among them.
+     * The number of control characters and paste markers that were removed from the prompt.
      */
-    var `leftOut`: kotlin.ULong
+    var `removed`: kotlin.ULong
     ,
     /**
-     * Bytes that were typed.
+     * The number of bytes that were typed.
      */
-    var `typed`: kotlin.ULong
+    var `typedBytes`: kotlin.ULong
 
 ){
 
@@ -16909,45 +16681,45 @@ public object FfiConverterTypeSubmission: FfiConverterRustBuffer<Submission> {
 
     override fun allocationSize(value: Submission) = (
             FfiConverterTypeSubmissionOutcome.allocationSize(value.`outcome`) +
-            FfiConverterULong.allocationSize(value.`leftOut`) +
-            FfiConverterULong.allocationSize(value.`typed`)
+            FfiConverterULong.allocationSize(value.`removed`) +
+            FfiConverterULong.allocationSize(value.`typedBytes`)
     )
 
     override fun write(value: Submission, buf: ByteBuffer) {
             FfiConverterTypeSubmissionOutcome.write(value.`outcome`, buf)
-            FfiConverterULong.write(value.`leftOut`, buf)
-            FfiConverterULong.write(value.`typed`, buf)
+            FfiConverterULong.write(value.`removed`, buf)
+            FfiConverterULong.write(value.`typedBytes`, buf)
     }
 }
 
 
 
 /**
- * How a prompt is submitted to a program on a terminal.
+ * How a prompt is typed into a program on a terminal.
  */
 data class SubmitOptions (
     /**
-     * Refuse a prompt with control characters instead of leaving them out.
+     * Whether to refuse a prompt with control characters instead of removing them.
      */
     var `refuseControls`: kotlin.Boolean = false
     ,
     /**
-     * How long the program may take to ask for bracketed paste, in milliseconds.
+     * How long the program may take to enable bracketed paste, in milliseconds.
      */
     var `readyWithinMs`: kotlin.ULong = 5000uL
     ,
     /**
-     * How long the output must be quiet between the text and the Enter, in milliseconds.
+     * How long the output must be unchanged between the text and Enter, in milliseconds.
      */
     var `settleMs`: kotlin.ULong = 150uL
     ,
     /**
-     * How long the program may go without reading, in milliseconds.
+     * How long the program may go without reading its input, in milliseconds.
      */
     var `readWithinMs`: kotlin.ULong = 10000uL
     ,
     /**
-     * How long to look for evidence that the Enter was read, in milliseconds.
+     * How long to wait for evidence that Enter was read, in milliseconds.
      */
     var `verifyWithinMs`: kotlin.ULong = 2000uL
 
@@ -16994,31 +16766,31 @@ public object FfiConverterTypeSubmitOptions: FfiConverterRustBuffer<SubmitOption
 
 
 /**
- * Background work that the agent announced.
+ * A background task of the agent.
  */
 data class TaskView (
     /**
-     * Its `task_id`.
+     * The task's `task_id`.
      */
     var `id`: kotlin.String
     ,
     /**
-     * Its type: `local_bash`, `local_agent`, …
+     * The task's type, such as `local_bash` or `local_agent`.
      */
     var `kind`: kotlin.String?
     ,
     /**
-     * What became of it.
+     * The state of the task.
      */
     var `state`: TaskState
     ,
     /**
-     * What it is for.
+     * The task's description.
      */
     var `description`: kotlin.String
     ,
     /**
-     * The call that started it.
+     * The tool call that started the task.
      */
     var `toolUseId`: kotlin.String?
 
@@ -17065,37 +16837,36 @@ public object FfiConverterTypeTaskView: FfiConverterRustBuffer<TaskView> {
 
 
 /**
- * A terminal that lives.
+ * A running terminal of this process.
  */
 data class TerminalEntry (
     /**
-     * Names it, in every list and every event.
+     * The terminal's id. For a dialogue this is the session's id.
      */
     var `id`: kotlin.String
     ,
     /**
-     * What it is for: `agent-dialogue`, `shell` or `executor`.
+     * The terminal's purpose: `agent-dialogue`, `shell` or `executor`.
      */
     var `tag`: kotlin.String
     ,
     /**
-     * The child's process id on its own machine.
+     * The process id on the machine that the process runs on.
      */
     var `pid`: kotlin.UInt?
     ,
     /**
-     * How tightly its processes are held: `group`, `subreaper` or `cgroup`; absent for a terminal of
-     * the host's own.
+     * The process containment: `group`, `subreaper` or `cgroup`; absent for a terminal of the host.
      */
     var `containment`: kotlin.String?
     ,
     /**
-     * When it was started, in milliseconds since 1970.
+     * When the terminal was started, in milliseconds since 1970.
      */
     var `startedMs`: kotlin.ULong
     ,
     /**
-     * How the link to the child's machine stands.
+     * The connection to the machine that the process runs on.
      */
     var `connection`: ConnectionView
 
@@ -17145,21 +16916,21 @@ public object FfiConverterTypeTerminalEntry: FfiConverterRustBuffer<TerminalEntr
 
 
 /**
- * What a command wrote, and how its process ended.
+ * The output and exit code of a command in a terminal.
  */
 data class TerminalOutput (
     /**
-     * What the terminal showed.
+     * The terminal's output.
      */
     var `stdout`: kotlin.String = ""
     ,
     /**
-     * What was written apart from it.
+     * Output that the terminal kept apart.
      */
     var `stderr`: kotlin.String = ""
     ,
     /**
-     * The exit code, if the terminal knows it.
+     * The exit code, if known.
      */
     var `exitCode`: kotlin.Int? = null
 
@@ -17200,16 +16971,16 @@ public object FfiConverterTypeTerminalOutput: FfiConverterRustBuffer<TerminalOut
 
 
 /**
- * A terminal's size, in characters.
+ * The size of a terminal, in characters.
  */
 data class TerminalSize (
     /**
-     * Rows of text.
+     * The number of rows.
      */
     var `rows`: kotlin.UShort = 24u
     ,
     /**
-     * Columns of text.
+     * The number of columns.
      */
     var `columns`: kotlin.UShort = 80u
 
@@ -17247,28 +17018,93 @@ public object FfiConverterTypeTerminalSize: FfiConverterRustBuffer<TerminalSize>
 
 
 /**
- * What was killed, and whether anything survived.
+ * How a process and its descendants are terminated: end of input, SIGINT, SIGTERM, SIGKILL.
+ *
+ * Each step waits for its grace period, in milliseconds, before the next one. A step of 0 is skipped.
+ */
+data class TerminationPolicy (
+    /**
+     * The time after the end of input.
+     */
+    var `eofGraceMs`: kotlin.ULong = 2000uL
+    ,
+    /**
+     * The time after SIGINT; absent to send no SIGINT.
+     */
+    var `interruptGraceMs`: kotlin.ULong? = null
+    ,
+    /**
+     * The time after SIGTERM.
+     */
+    var `termGraceMs`: kotlin.ULong = 2000uL
+    ,
+    /**
+     * How long SIGKILL is repeated until no process is left.
+     */
+    var `killTimeoutMs`: kotlin.ULong = 2000uL
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTerminationPolicy: FfiConverterRustBuffer<TerminationPolicy> {
+    override fun read(buf: ByteBuffer): TerminationPolicy {
+        return TerminationPolicy(
+            FfiConverterULong.read(buf),
+            FfiConverterOptionalULong.read(buf),
+            FfiConverterULong.read(buf),
+            FfiConverterULong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: TerminationPolicy) = (
+            FfiConverterULong.allocationSize(value.`eofGraceMs`) +
+            FfiConverterOptionalULong.allocationSize(value.`interruptGraceMs`) +
+            FfiConverterULong.allocationSize(value.`termGraceMs`) +
+            FfiConverterULong.allocationSize(value.`killTimeoutMs`)
+    )
+
+    override fun write(value: TerminationPolicy, buf: ByteBuffer) {
+            FfiConverterULong.write(value.`eofGraceMs`, buf)
+            FfiConverterOptionalULong.write(value.`interruptGraceMs`, buf)
+            FfiConverterULong.write(value.`termGraceMs`, buf)
+            FfiConverterULong.write(value.`killTimeoutMs`, buf)
+    }
+}
+
+
+
+/**
+ * The result of terminating a process and its descendants.
  */
 data class TerminationView (
     /**
-     * Processes that were killed.
+     * The ids of the processes that were killed.
      */
     var `killed`: List<kotlin.UInt>
     ,
     /**
-     * Processes that were still there in the end.
+     * The ids of the processes that could not be killed.
      */
     var `survivors`: List<kotlin.UInt>
     ,
     /**
-     * How tightly the processes were held: `group`, `subreaper` or `cgroup`.
+     * The process containment: `group`, `subreaper` or `cgroup`.
      */
     var `level`: kotlin.String
     ,
     /**
-     * How long it took, in milliseconds.
+     * How long the termination took, in milliseconds.
      */
-    var `tookMs`: kotlin.ULong
+    var `durationMs`: kotlin.ULong
 
 ){
 
@@ -17296,65 +17132,65 @@ public object FfiConverterTypeTerminationView: FfiConverterRustBuffer<Terminatio
             FfiConverterSequenceUInt.allocationSize(value.`killed`) +
             FfiConverterSequenceUInt.allocationSize(value.`survivors`) +
             FfiConverterString.allocationSize(value.`level`) +
-            FfiConverterULong.allocationSize(value.`tookMs`)
+            FfiConverterULong.allocationSize(value.`durationMs`)
     )
 
     override fun write(value: TerminationView, buf: ByteBuffer) {
             FfiConverterSequenceUInt.write(value.`killed`, buf)
             FfiConverterSequenceUInt.write(value.`survivors`, buf)
             FfiConverterString.write(value.`level`, buf)
-            FfiConverterULong.write(value.`tookMs`, buf)
+            FfiConverterULong.write(value.`durationMs`, buf)
     }
 }
 
 
 
 /**
- * How a terminal ended.
+ * How a terminal of this process ended.
  */
 data class TombstoneEntry (
     /**
-     * Its name.
+     * The terminal's id.
      */
     var `id`: kotlin.String
     ,
     /**
-     * What it was for.
+     * The terminal's purpose.
      */
     var `tag`: kotlin.String
     ,
     /**
-     * The child's process id on its own machine; it may name another process by now.
+     * The process id, which the system may have reused since.
      */
     var `pid`: kotlin.UInt?
     ,
     /**
-     * When it was started, in milliseconds since 1970.
+     * When the terminal was started, in milliseconds since 1970.
      */
     var `startedMs`: kotlin.ULong
     ,
     /**
-     * When it ended, in milliseconds since 1970.
+     * When the terminal ended, in milliseconds since 1970.
      */
     var `endedMs`: kotlin.ULong
     ,
     /**
-     * The child's exit code.
+     * The exit code.
      */
     var `code`: kotlin.Int?
     ,
     /**
-     * The signal that ended it.
+     * The signal that ended the process.
      */
     var `signal`: kotlin.Int?
     ,
     /**
-     * Whether the host had asked for it.
+     * Whether the host ended the terminal.
      */
     var `isExpected`: kotlin.Boolean
     ,
     /**
-     * The end in words.
+     * A description of the end.
      */
     var `reason`: kotlin.String
 
@@ -17413,7 +17249,7 @@ public object FfiConverterTypeTombstoneEntry: FfiConverterRustBuffer<TombstoneEn
 
 
 /**
- * A tool call and what became of it.
+ * A tool call and its result.
  */
 data class ToolCallView (
     /**
@@ -17422,27 +17258,27 @@ data class ToolCallView (
     var `id`: kotlin.String
     ,
     /**
-     * The tool.
+     * The tool's name.
      */
     var `name`: kotlin.String
     ,
     /**
-     * The arguments, a JSON value; absent while the model writes them.
+     * The arguments as a JSON value; absent while the model writes them.
      */
     var `input`: kotlin.String?
     ,
     /**
-     * What became of it.
+     * The state of the call.
      */
     var `state`: CallState
     ,
     /**
-     * What it gave back.
+     * The result, once there is one.
      */
     var `result`: ToolResultView?
     ,
     /**
-     * The sub-agent that it started.
+     * The sub-agent that the call started.
      */
     var `subagent`: SubagentView?
 
@@ -17492,7 +17328,7 @@ public object FfiConverterTypeToolCallView: FfiConverterRustBuffer<ToolCallView>
 
 
 /**
- * What a tool gave back.
+ * The result of a tool call.
  */
 data class ToolResultView (
     /**
@@ -17501,7 +17337,7 @@ data class ToolResultView (
     var `isError`: kotlin.Boolean
     ,
     /**
-     * Its text, with placeholders for everything else.
+     * The text, with placeholders for content that is not text.
      */
     var `text`: kotlin.String
 
@@ -17539,16 +17375,16 @@ public object FfiConverterTypeToolResultView: FfiConverterRustBuffer<ToolResultV
 
 
 /**
- * How much of a conversation is kept in memory.
+ * How much of a transcript is kept in memory. Older entries are dropped first.
  */
 data class TranscriptWindow (
     /**
-     * Most entries, of all threads; any number when absent.
+     * The maximum number of entries of all threads; no limit when absent.
      */
     var `entries`: kotlin.ULong? = null
     ,
     /**
-     * Most text, in bytes; any amount when absent.
+     * The maximum amount of text, in bytes; no limit when absent.
      */
     var `bytes`: kotlin.ULong? = null
 
@@ -17586,16 +17422,16 @@ public object FfiConverterTypeTranscriptWindow: FfiConverterRustBuffer<Transcrip
 
 
 /**
- * Lines of one type that this version does not know.
+ * The number of lines of one unknown type.
  */
 data class UnknownCount (
     /**
-     * The `type/subtype`.
+     * The type as `type/subtype`.
      */
     var `name`: kotlin.String
     ,
     /**
-     * How many.
+     * The number of lines.
      */
     var `count`: kotlin.ULong
 
@@ -17633,16 +17469,16 @@ public object FfiConverterTypeUnknownCount: FfiConverterRustBuffer<UnknownCount>
 
 
 /**
- * What was used, over all conversations of the session.
+ * Token usage and cost of all conversations of the session.
  */
 data class UsageView (
     /**
-     * Cost in US dollars.
+     * The cost in US dollars.
      */
     var `costUsd`: kotlin.Double
     ,
     /**
-     * The same as the shortest decimal number that means it, for types that count money exactly.
+     * The cost as a decimal number, for types that represent money exactly.
      */
     var `costDecimal`: kotlin.String
     ,
@@ -17688,7 +17524,7 @@ public object FfiConverterTypeUsageView: FfiConverterRustBuffer<UsageView> {
 
 
 /**
- * What a sign of life was.
+ * The kind of a session's last activity.
  */
 
 enum class ActivitySource {
@@ -17698,7 +17534,7 @@ enum class ActivitySource {
      */
     START,
     /**
-     * The host asked, answered or sent something.
+     * The host sent a prompt, an answer or a request.
      */
     HOST,
     /**
@@ -17706,7 +17542,7 @@ enum class ActivitySource {
      */
     EVENT,
     /**
-     * The processes were at work, or the agent answered the watchdog.
+     * The watchdog's probe found active processes or received an answer.
      */
     INQUIRY;
 
@@ -17744,7 +17580,7 @@ public object FfiConverterTypeActivitySource: FfiConverterRustBuffer<ActivitySou
 sealed class AgentDocument {
 
     /**
-     * JSON in the argument itself, which every user of the machine can read.
+     * JSON in an argument, which every user of the machine can read.
      */
     data class Json(
         /**
@@ -17759,11 +17595,11 @@ sealed class AgentDocument {
     }
 
     /**
-     * A file of the host's.
+     * A file of the host.
      */
     data class File(
         /**
-         * Its path.
+         * The path.
          */
         val `path`: kotlin.String) : AgentDocument()
 
@@ -17774,7 +17610,7 @@ sealed class AgentDocument {
     }
 
     /**
-     * A document that nobody else can open: for secrets.
+     * JSON in a temporary file that other users cannot read: for secrets.
      */
     data class Private(
         /**
@@ -17872,7 +17708,7 @@ public object FfiConverterTypeAgentDocument : FfiConverterRustBuffer<AgentDocume
 sealed class AgentText {
 
     /**
-     * In the argument itself.
+     * Text in an argument, which every user of the machine can read.
      */
     data class Inline(
         /**
@@ -17887,11 +17723,11 @@ sealed class AgentText {
     }
 
     /**
-     * A file of the host's.
+     * A file of the host.
      */
     data class File(
         /**
-         * Its path.
+         * The path.
          */
         val `path`: kotlin.String) : AgentText()
 
@@ -17965,16 +17801,16 @@ public object FfiConverterTypeAgentText : FfiConverterRustBuffer<AgentText>{
 
 
 /**
- * What a block holds.
+ * The content of a block.
  */
 sealed class BlockKind {
 
     /**
-     * Something said.
+     * Text of the model.
      */
     data class Text(
         /**
-         * The text, as far as it has come.
+         * The text so far.
          */
         val `text`: kotlin.String) : BlockKind()
 
@@ -17985,11 +17821,11 @@ sealed class BlockKind {
     }
 
     /**
-     * Reasoning; empty when the agent does not show it.
+     * Reasoning of the model. Empty if the agent does not include it.
      */
     data class Thinking(
         /**
-         * The text, as far as it has come.
+         * The text so far.
          */
         val `text`: kotlin.String) : BlockKind()
 
@@ -18000,13 +17836,13 @@ sealed class BlockKind {
     }
 
     /**
-     * Reasoning that nobody may read.
+     * Encrypted reasoning.
      */
     object RedactedThinking : BlockKind()
 
 
     /**
-     * A call of a tool.
+     * A tool call.
      */
     data class ToolCall(
         /**
@@ -18025,7 +17861,7 @@ sealed class BlockKind {
      */
     data class Other(
         /**
-         * The block as it was written, a JSON value.
+         * The block as a JSON value.
          */
         val `json`: kotlin.String) : BlockKind()
 
@@ -18142,18 +17978,22 @@ public object FfiConverterTypeBlockKind : FfiConverterRustBuffer<BlockKind>{
 
 
 /**
- * Why something that was asked for did not happen. The kind is for programs, `reason` for people:
- * a lowercase fragment that reads after "failed to" and says what to do next.
+ * The error that every call of the library throws.
+ *
+ * The case is for programs, `reason` is for people. `reason` is a lowercase fragment that reads after
+ * "failed to" and ends with what to do next.
+ *
+ * Any call may throw `Internal`. Other cases are listed with the calls that throw them.
  */
 sealed class BowlineException: kotlin.Exception() {
 
     /**
-     * The agent, shell or server could not be started. Nothing is left behind.
+     * An agent, shell or server could not be started or reached. No process is left behind.
      */
     class Start(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18162,12 +18002,12 @@ sealed class BowlineException: kotlin.Exception() {
     }
 
     /**
-     * A configuration contradicts itself or names what is not there.
+     * A configuration contradicts itself or names something that does not exist.
      */
     class Configuration(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18176,12 +18016,12 @@ sealed class BowlineException: kotlin.Exception() {
     }
 
     /**
-     * The session is over.
+     * The session, server or executor has ended.
      */
     class Ended(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18190,12 +18030,12 @@ sealed class BowlineException: kotlin.Exception() {
     }
 
     /**
-     * There is no such session, permission request, task or file.
+     * The named session, permission request, task or file does not exist.
      */
     class NotFound(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18204,12 +18044,12 @@ sealed class BowlineException: kotlin.Exception() {
     }
 
     /**
-     * The agent refused.
+     * The agent or the runner refused the request.
      */
     class Refused(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18218,12 +18058,12 @@ sealed class BowlineException: kotlin.Exception() {
     }
 
     /**
-     * There was no answer in time.
+     * No answer arrived in time.
      */
     class NoAnswer(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18232,12 +18072,12 @@ sealed class BowlineException: kotlin.Exception() {
     }
 
     /**
-     * Somebody else was first, or what was answered is not asked any more.
+     * The request was already answered, cancelled or expired.
      */
     class TooLate(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18246,12 +18086,12 @@ sealed class BowlineException: kotlin.Exception() {
     }
 
     /**
-     * An argument cannot be used.
+     * An argument is not valid.
      */
     class Invalid(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18260,12 +18100,12 @@ sealed class BowlineException: kotlin.Exception() {
     }
 
     /**
-     * Something is in use, or as many sessions run as may.
+     * A resource is in use, or the session limit is reached.
      */
     class Busy(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18274,12 +18114,12 @@ sealed class BowlineException: kotlin.Exception() {
     }
 
     /**
-     * A conversation cannot be gone on with. None was begun.
+     * A conversation could not be resumed. No new one was started.
      */
     class Resume(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18293,7 +18133,7 @@ sealed class BowlineException: kotlin.Exception() {
     class Io(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18302,12 +18142,12 @@ sealed class BowlineException: kotlin.Exception() {
     }
 
     /**
-     * The host gave the call up.
+     * The caller cancelled the call.
      */
     class Cancelled(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18321,7 +18161,7 @@ sealed class BowlineException: kotlin.Exception() {
     class Host(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18330,12 +18170,12 @@ sealed class BowlineException: kotlin.Exception() {
     }
 
     /**
-     * A fault of this library: a panic, in its own words.
+     * The library failed: a panic, with its message.
      */
     class Internal(
 
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String
         ) : BowlineException() {
@@ -18563,37 +18403,37 @@ public object FfiConverterTypeBowlineError : FfiConverterRustBuffer<BowlineExcep
 
 
 /**
- * What became of a tool call.
+ * The state of a tool call.
  */
 
 enum class CallState {
 
     /**
-     * Its input is still being written.
+     * The model is writing the input.
      */
     PENDING,
     /**
-     * The agent asks whether it may run.
+     * The agent waits for permission to run the tool.
      */
     AWAITING_PERMISSION,
     /**
-     * It runs.
+     * The tool is running.
      */
     RUNNING,
     /**
-     * It gave a result.
+     * The tool returned a result.
      */
     SUCCEEDED,
     /**
-     * It gave an error.
+     * The tool returned an error.
      */
     FAILED,
     /**
-     * An interrupt ended it.
+     * An interrupt ended the call.
      */
     INTERRUPTED,
     /**
-     * Its result will not come.
+     * The stream ended before the result.
      */
     LOST;
 
@@ -18626,16 +18466,19 @@ public object FfiConverterTypeCallState: FfiConverterRustBuffer<CallState> {
 
 
 /**
- * One change.
+ * A change of a transcript.
+ *
+ * Numbers name entries, blocks, calls, tasks and requests for the life of the transcript. Items are
+ * ordered by number.
  */
 sealed class Change {
 
     /**
-     * The session's conversation, model or mode.
+     * The conversation, model or permission mode changed.
      */
     data class Session(
         /**
-         * What holds now.
+         * The new state.
          */
         val `value`: dev.bowline.SessionView) : Change()
 
@@ -18646,15 +18489,15 @@ sealed class Change {
     }
 
     /**
-     * What the session is doing.
+     * The phase changed.
      */
     data class Status(
         /**
-         * What it is doing.
+         * The new phase.
          */
         val `phase`: dev.bowline.Phase,
         /**
-         * The evidence, in a few words.
+         * A short description of the evidence for the phase.
          */
         val `reason`: kotlin.String) : Change()
 
@@ -18665,23 +18508,23 @@ sealed class Change {
     }
 
     /**
-     * An entry is new or changed. Its blocks come as changes of their own.
+     * An entry was added or changed. Its blocks are separate changes.
      */
     data class Entry(
         /**
-         * Names the entry; entries stand in the order of their numbers.
+         * The entry's number.
          */
         val `entry`: kotlin.UInt,
         /**
-         * The tool call that holds its thread; none on the main thread.
+         * The id of the tool call whose sub-agent wrote the entry; absent on the main thread.
          */
         val `thread`: kotlin.String?,
         /**
-         * When it began, in milliseconds since 1970; 0 in a recording.
+         * When the entry began, in milliseconds since 1970; 0 in a recording.
          */
         val `atMs`: kotlin.ULong,
         /**
-         * What it says, without blocks.
+         * The entry's content without blocks.
          */
         val `value`: dev.bowline.EntryKind) : Change()
 
@@ -18692,11 +18535,11 @@ sealed class Change {
     }
 
     /**
-     * An entry was taken back.
+     * An entry was removed.
      */
     data class EntryRemoved(
         /**
-         * The entry.
+         * The entry's number.
          */
         val `entry`: kotlin.UInt) : Change()
 
@@ -18707,19 +18550,19 @@ sealed class Change {
     }
 
     /**
-     * A block is new, or changed as a whole.
+     * A block was added or replaced.
      */
     data class Block(
         /**
-         * Names the block; the blocks of an entry stand in the order of their numbers.
+         * The block's number.
          */
         val `block`: kotlin.UInt,
         /**
-         * Its entry.
+         * The number of the entry that contains the block.
          */
         val `entry`: kotlin.UInt,
         /**
-         * What it holds.
+         * The block's content.
          */
         val `value`: dev.bowline.BlockKind) : Change()
 
@@ -18730,19 +18573,19 @@ sealed class Change {
     }
 
     /**
-     * The text of a block grew: keep its first `from` bytes of UTF-8, and append `text`.
+     * Text was appended to a block: keep the first `from` bytes, then append `text`.
      */
     data class Append(
         /**
-         * The block.
+         * The block's number.
          */
         val `block`: kotlin.UInt,
         /**
-         * Bytes of UTF-8 that stay; all of them, unless the agent corrected itself.
+         * The number of UTF-8 bytes to keep. Less than all if the agent corrected its text.
          */
         val `from`: kotlin.UInt,
         /**
-         * What stands behind them.
+         * The text to append.
          */
         val `text`: kotlin.String) : Change()
 
@@ -18753,11 +18596,11 @@ sealed class Change {
     }
 
     /**
-     * A block was taken back.
+     * A block was removed.
      */
     data class BlockRemoved(
         /**
-         * The block.
+         * The block's number.
          */
         val `block`: kotlin.UInt) : Change()
 
@@ -18768,19 +18611,20 @@ sealed class Change {
     }
 
     /**
-     * A tool call is new or changed. Its sub-agent's entries come as changes of their own.
+     * A tool call was added or changed. Its sub-agent's entries are separate changes.
      */
     data class ToolCall(
         /**
-         * Names the call; the calls of a thread stand in the order of their numbers.
+         * The call's number.
          */
         val `call`: kotlin.UInt,
         /**
-         * The tool call that holds its thread; none on the main thread. It may change.
+         * The id of the tool call whose sub-agent made the call; absent on the main thread. May
+         * change.
          */
         val `thread`: kotlin.String?,
         /**
-         * What holds now.
+         * The new state.
          */
         val `value`: dev.bowline.ToolCallView) : Change()
 
@@ -18791,11 +18635,11 @@ sealed class Change {
     }
 
     /**
-     * A tool call was taken back.
+     * A tool call was removed.
      */
     data class ToolCallRemoved(
         /**
-         * The call.
+         * The call's number.
          */
         val `call`: kotlin.UInt) : Change()
 
@@ -18806,15 +18650,15 @@ sealed class Change {
     }
 
     /**
-     * A task is new or changed.
+     * A background task was added or changed.
      */
     data class BackgroundTask(
         /**
-         * Names the task; tasks stand in the order of their numbers.
+         * The task's number.
          */
         val `number`: kotlin.UInt,
         /**
-         * What holds now.
+         * The new state.
          */
         val `value`: dev.bowline.TaskView) : Change()
 
@@ -18825,15 +18669,15 @@ sealed class Change {
     }
 
     /**
-     * A permission request is new or changed.
+     * A permission request was added or changed.
      */
     data class Permission(
         /**
-         * Names the request; requests stand in the order of their numbers.
+         * The request's number.
          */
         val `number`: kotlin.UInt,
         /**
-         * What holds now.
+         * The new state.
          */
         val `value`: dev.bowline.PermissionView) : Change()
 
@@ -18844,11 +18688,11 @@ sealed class Change {
     }
 
     /**
-     * What was used.
+     * The token usage or cost changed.
      */
     data class Usage(
         /**
-         * What holds now.
+         * The new totals.
          */
         val `value`: dev.bowline.UsageView) : Change()
 
@@ -18859,11 +18703,11 @@ sealed class Change {
     }
 
     /**
-     * What was counted.
+     * The counts of lines and events changed.
      */
     data class Stats(
         /**
-         * What holds now.
+         * The new totals.
          */
         val `value`: dev.bowline.StatsView) : Change()
 
@@ -19138,22 +18982,22 @@ public object FfiConverterTypeChange : FfiConverterRustBuffer<Change>{
 
 
 /**
- * How the link to the agent's machine stands.
+ * The connection to the machine that the agent runs on. A local agent is always connected.
  */
 sealed class ConnectionView {
 
     /**
-     * The link is up.
+     * The connection is up.
      */
     object Connected : ConnectionView()
 
 
     /**
-     * The link is down and being made again.
+     * The connection was lost and is being restored.
      */
     data class Reconnecting(
         /**
-         * 1 for the first try.
+         * The number of the attempt, from 1.
          */
         val `attempt`: kotlin.UInt) : ConnectionView()
 
@@ -19164,15 +19008,15 @@ sealed class ConnectionView {
     }
 
     /**
-     * The link is up again; the streams go on where they stopped.
+     * The connection was restored, and the streams continue where they stopped.
      */
     data class Reconnected(
         /**
-         * Output offset from which the streams went on.
+         * The output offset at which the streams continue.
          */
         val `from`: kotlin.ULong,
         /**
-         * Bytes of output that were lost in between.
+         * The number of output bytes that were lost.
          */
         val `gap`: kotlin.ULong) : ConnectionView()
 
@@ -19183,15 +19027,15 @@ sealed class ConnectionView {
     }
 
     /**
-     * The link is given up.
+     * The connection could not be restored.
      */
     data class Failed(
         /**
-         * Why, and what to do next.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String,
         /**
-         * Whether another try can succeed.
+         * Whether `retry` can succeed.
          */
         val `canRetry`: kotlin.Boolean) : ConnectionView()
 
@@ -19297,17 +19141,17 @@ public object FfiConverterTypeConnectionView : FfiConverterRustBuffer<Connection
 
 
 /**
- * How tightly a session's processes are held.
+ * How the processes of a session are contained.
  */
 
 enum class ContainmentLevel {
 
     /**
-     * By their parentage, their process group and a variable that they inherit.
+     * By parentage, process group and an inherited environment variable.
      */
     GROUP,
     /**
-     * By a guard, which every orphan of theirs falls to.
+     * By a guard process that adopts orphaned descendants.
      */
     SUBREAPER,
     /**
@@ -19344,22 +19188,22 @@ public object FfiConverterTypeContainmentLevel: FfiConverterRustBuffer<Containme
 
 
 /**
- * Which conversation a session is about.
+ * The conversation that a session opens.
  */
 sealed class Conversation {
 
     /**
-     * A new one.
+     * A new conversation.
      */
     object New : Conversation()
 
 
     /**
-     * A new one under an id of the host's choice.
+     * A new conversation with an id of the host's choice.
      */
     data class NewAs(
         /**
-         * A UUID that the agent has not seen.
+         * A UUID that the agent has not used.
          */
         val `id`: kotlin.String) : Conversation()
 
@@ -19370,15 +19214,15 @@ sealed class Conversation {
     }
 
     /**
-     * One that the agent has on disk.
+     * A conversation that the agent has stored.
      */
     data class Resume(
         /**
-         * Its id.
+         * The conversation's id.
          */
         val `id`: kotlin.String,
         /**
-         * Go on in a copy under a new id.
+         * Whether to continue in a copy with a new id.
          */
         val `fork`: kotlin.Boolean) : Conversation()
 
@@ -19389,7 +19233,7 @@ sealed class Conversation {
     }
 
     /**
-     * The newest one of the working directory.
+     * The most recent conversation of the working directory.
      */
     object Newest : Conversation()
 
@@ -19483,12 +19327,110 @@ public object FfiConverterTypeConversation : FfiConverterRustBuffer<Conversation
 
 
 /**
- * What happened in a dialogue.
+ * An element of an event stream.
+ */
+sealed class DialogueEventItem {
+
+    /**
+     * An event.
+     */
+    data class Event(
+        /**
+         * The event.
+         */
+        val `event`: dev.bowline.DialogueEvent) : DialogueEventItem()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * Events were dropped here because the reader was too slow.
+     */
+    data class Lagged(
+        /**
+         * The number of dropped events.
+         */
+        val `missed`: kotlin.ULong) : DialogueEventItem()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDialogueEventItem : FfiConverterRustBuffer<DialogueEventItem>{
+    override fun read(buf: ByteBuffer): DialogueEventItem {
+        return when(buf.getInt()) {
+            1 -> DialogueEventItem.Event(
+                FfiConverterTypeDialogueEvent.read(buf),
+                )
+            2 -> DialogueEventItem.Lagged(
+                FfiConverterULong.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: DialogueEventItem): ULong = when(value) {
+        is DialogueEventItem.Event -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypeDialogueEvent.allocationSize(value.`event`)
+            )
+        }
+        is DialogueEventItem.Lagged -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterULong.allocationSize(value.`missed`)
+            )
+        }
+    }
+
+    override fun write(value: DialogueEventItem, buf: ByteBuffer) {
+        when(value) {
+            is DialogueEventItem.Event -> {
+                buf.putInt(1)
+                FfiConverterTypeDialogueEvent.write(value.`event`, buf)
+                Unit
+            }
+            is DialogueEventItem.Lagged -> {
+                buf.putInt(2)
+                FfiConverterULong.write(value.`missed`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * What happened in a dialogue session.
  */
 sealed class DialogueEventKind {
 
     /**
-     * A piece of a message that is being written.
+     * The model wrote a piece of a message.
      */
     data class Delta(
         /**
@@ -19496,7 +19438,7 @@ sealed class DialogueEventKind {
          */
         val `text`: kotlin.String,
         /**
-         * Whether it is of the reasoning.
+         * Whether the piece belongs to the reasoning.
          */
         val `isThinking`: kotlin.Boolean) : DialogueEventKind()
 
@@ -19507,11 +19449,11 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * The agent said something.
+     * The model completed a text block.
      */
     data class Text(
         /**
-         * What.
+         * The text.
          */
         val `text`: kotlin.String) : DialogueEventKind()
 
@@ -19522,7 +19464,7 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * The agent reasoned; empty when it does not show it.
+     * The model completed a reasoning block. Empty if the agent does not include reasoning.
      */
     data class Thinking(
         /**
@@ -19537,19 +19479,19 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * The agent calls a tool.
+     * The model called a tool.
      */
     data class ToolUse(
         /**
-         * Names the call.
+         * The call's id.
          */
         val `id`: kotlin.String,
         /**
-         * The tool.
+         * The tool's name.
          */
         val `name`: kotlin.String,
         /**
-         * The arguments, a JSON object.
+         * The arguments as a JSON object.
          */
         val `input`: kotlin.String) : DialogueEventKind()
 
@@ -19560,11 +19502,11 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * A tool gave something back.
+     * A tool call returned.
      */
     data class ToolResult(
         /**
-         * The call.
+         * The call's id.
          */
         val `id`: kotlin.String,
         /**
@@ -19572,7 +19514,7 @@ sealed class DialogueEventKind {
          */
         val `isError`: kotlin.Boolean,
         /**
-         * Its text, with placeholders for everything else.
+         * The text, with placeholders for content that is not text.
          */
         val `text`: kotlin.String) : DialogueEventKind()
 
@@ -19583,7 +19525,7 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * The agent asks for a permission.
+     * The agent requested a permission.
      */
     data class PermissionRequest(
         /**
@@ -19598,7 +19540,7 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * A permission request is open no more; its state says why.
+     * A permission request was closed. Its state tells why.
      */
     data class PermissionEnded(
         /**
@@ -19613,15 +19555,15 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * A prompt came one step further.
+     * The state of a prompt changed.
      */
     data class Receipt(
         /**
-         * The prompt.
+         * The prompt's uuid.
          */
         val `uuid`: kotlin.String,
         /**
-         * How far it is.
+         * The new state.
          */
         val `state`: dev.bowline.ReceiptState) : DialogueEventKind()
 
@@ -19632,19 +19574,19 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * A turn has ended. More turns may come.
+     * A turn ended.
      */
     data class TurnEnd(
         /**
-         * `success`, `error_during_execution`, …
+         * The agent's result subtype, such as `success` or `error_during_execution`.
          */
         val `subtype`: kotlin.String,
         /**
-         * How it ended.
+         * How the turn ended.
          */
-        val `outcome`: dev.bowline.Outcome,
+        val `outcome`: dev.bowline.TurnOutcome,
         /**
-         * Whether it failed.
+         * Whether the turn failed.
          */
         val `isError`: kotlin.Boolean,
         /**
@@ -19652,7 +19594,7 @@ sealed class DialogueEventKind {
          */
         val `text`: kotlin.String?,
         /**
-         * Cost of the session so far, in US dollars.
+         * The cost of the session so far, in US dollars.
          */
         val `costUsd`: kotlin.Double) : DialogueEventKind()
 
@@ -19663,11 +19605,11 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * A line is no event. The lines behind it are read all the same.
+     * A line could not be parsed. Later lines are not affected.
      */
     data class ParseError(
         /**
-         * What is wrong with it.
+         * What is wrong with the line.
          */
         val `text`: kotlin.String) : DialogueEventKind()
 
@@ -19678,15 +19620,15 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * A part of the output is missing, in bytes.
+     * A part of the agent's output is missing.
      */
     data class Gap(
         /**
-         * First missing byte.
+         * The offset of the first missing byte.
          */
         val `from`: kotlin.ULong,
         /**
-         * First byte behind the gap.
+         * The offset after the last missing byte.
          */
         val `to`: kotlin.ULong) : DialogueEventKind()
 
@@ -19697,7 +19639,7 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * A line of the agent's standard error.
+     * The agent wrote a line to standard error.
      */
     data class StderrLine(
         /**
@@ -19712,11 +19654,11 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * The agent is silent for too long, so that its life is looked for.
+     * The agent was silent for too long, and the watchdog probes it.
      */
     data class Inquiry(
         /**
-         * The silence.
+         * The evidence.
          */
         val `silence`: dev.bowline.SilenceView) : DialogueEventKind()
 
@@ -19727,11 +19669,11 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * The inquiry found life.
+     * The watchdog's probe found activity.
      */
     data class StillAlive(
         /**
-         * The silence.
+         * The evidence.
          */
         val `silence`: dev.bowline.SilenceView) : DialogueEventKind()
 
@@ -19742,11 +19684,11 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * The agent is ended for its silence.
+     * The watchdog terminates the agent.
      */
     data class SessionTimeout(
         /**
-         * The silence.
+         * The evidence.
          */
         val `silence`: dev.bowline.SilenceView) : DialogueEventKind()
 
@@ -19757,11 +19699,11 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * The link to the agent's machine changed.
+     * The connection to the agent's machine changed.
      */
     data class Connection(
         /**
-         * How it stands.
+         * The new state.
          */
         val `state`: dev.bowline.ConnectionView) : DialogueEventKind()
 
@@ -19772,15 +19714,15 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * The session is over, and nothing follows.
+     * The session ended. This is the last event.
      */
     data class SessionEnd(
         /**
-         * Whether the host asked for it.
+         * Whether the host ended the session.
          */
         val `isExpected`: kotlin.Boolean,
         /**
-         * How it ended, in words.
+         * A description of the end.
          */
         val `reason`: kotlin.String) : DialogueEventKind()
 
@@ -19791,11 +19733,11 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * Something that this version does not know.
+     * An event of a kind that this version does not know.
      */
     data class Other(
         /**
-         * In the library's own words.
+         * A description of the event.
          */
         val `text`: kotlin.String) : DialogueEventKind()
 
@@ -19853,7 +19795,7 @@ public object FfiConverterTypeDialogueEventKind : FfiConverterRustBuffer<Dialogu
                 )
             9 -> DialogueEventKind.TurnEnd(
                 FfiConverterString.read(buf),
-                FfiConverterTypeOutcome.read(buf),
+                FfiConverterTypeTurnOutcome.read(buf),
                 FfiConverterBoolean.read(buf),
                 FfiConverterOptionalString.read(buf),
                 FfiConverterDouble.read(buf),
@@ -19959,7 +19901,7 @@ public object FfiConverterTypeDialogueEventKind : FfiConverterRustBuffer<Dialogu
             (
                 4UL
                 + FfiConverterString.allocationSize(value.`subtype`)
-                + FfiConverterTypeOutcome.allocationSize(value.`outcome`)
+                + FfiConverterTypeTurnOutcome.allocationSize(value.`outcome`)
                 + FfiConverterBoolean.allocationSize(value.`isError`)
                 + FfiConverterOptionalString.allocationSize(value.`text`)
                 + FfiConverterDouble.allocationSize(value.`costUsd`)
@@ -20083,7 +20025,7 @@ public object FfiConverterTypeDialogueEventKind : FfiConverterRustBuffer<Dialogu
             is DialogueEventKind.TurnEnd -> {
                 buf.putInt(9)
                 FfiConverterString.write(value.`subtype`, buf)
-                FfiConverterTypeOutcome.write(value.`outcome`, buf)
+                FfiConverterTypeTurnOutcome.write(value.`outcome`, buf)
                 FfiConverterBoolean.write(value.`isError`, buf)
                 FfiConverterOptionalString.write(value.`text`, buf)
                 FfiConverterDouble.write(value.`costUsd`, buf)
@@ -20145,17 +20087,17 @@ public object FfiConverterTypeDialogueEventKind : FfiConverterRustBuffer<Dialogu
 
 
 /**
- * What the agent's standard streams are.
+ * The standard streams of an agent.
  */
 
 enum class DialogueStdio {
 
     /**
-     * Pipes: bytes arrive as they were written and the end of input is a real one.
+     * Pipes.
      */
     PIPES,
     /**
-     * A terminal in raw mode.
+     * A pseudoterminal in raw mode.
      */
     PTY;
 
@@ -20188,7 +20130,7 @@ public object FfiConverterTypeDialogueStdio: FfiConverterRustBuffer<DialogueStdi
 
 
 /**
- * How hard the model thinks.
+ * The reasoning effort of the model.
  */
 
 enum class Effort {
@@ -20243,40 +20185,40 @@ public object FfiConverterTypeEffort: FfiConverterRustBuffer<Effort> {
 
 
 /**
- * Why a session ended.
+ * Why a managed session ended.
  */
 sealed class EndReasonKind {
 
     /**
-     * Its program ended by itself.
+     * The program exited.
      */
     object Exited : EndReasonKind()
 
 
     /**
-     * The host killed it.
+     * The host called `kill`.
      */
     object Killed : EndReasonKind()
 
 
     /**
-     * The host shut down.
+     * The host called `cleanup` or `shutdown`.
      */
     object Shutdown : EndReasonKind()
 
 
     /**
-     * The host died without shutting down; nobody saw the end.
+     * The host died before the session ended.
      */
     object HostLost : EndReasonKind()
 
 
     /**
-     * The agent went on elsewhere than it was asked to, and was terminated for it.
+     * The agent continued another conversation than the one to resume and was terminated.
      */
     data class NotResumed(
         /**
-         * In words.
+         * What the agent did instead.
          */
         val `text`: kotlin.String) : EndReasonKind()
 
@@ -20379,13 +20321,13 @@ public object FfiConverterTypeEndReasonKind : FfiConverterRustBuffer<EndReasonKi
 
 
 /**
- * What an error entry is about.
+ * The kind of an error entry.
  */
 
 enum class EntryErrorKind {
 
     /**
-     * A line is not an event.
+     * A line could not be parsed.
      */
     PARSE,
     /**
@@ -20393,7 +20335,7 @@ enum class EntryErrorKind {
      */
     TRUNCATED,
     /**
-     * The process ended without being asked to.
+     * The process exited without being asked to.
      */
     UNEXPECTED_EXIT,
     /**
@@ -20401,11 +20343,11 @@ enum class EntryErrorKind {
      */
     RECONNECT_FAILED,
     /**
-     * The agent was silent for too long.
+     * The agent was silent for longer than the watchdog allows.
      */
     SESSION_TIMEOUT,
     /**
-     * A part of the stream is missing; the text says which.
+     * A part of the stream is missing. The text names the byte range.
      */
     GAP;
 
@@ -20438,7 +20380,7 @@ public object FfiConverterTypeEntryErrorKind: FfiConverterRustBuffer<EntryErrorK
 
 
 /**
- * What an entry says.
+ * The content of a transcript entry.
  */
 sealed class EntryKind {
 
@@ -20447,19 +20389,19 @@ sealed class EntryKind {
      */
     data class User(
         /**
-         * The uuid of the line, or of the host's prompt.
+         * The uuid of the line or of the host's prompt.
          */
         val `uuid`: kotlin.String?,
         /**
-         * What was said.
+         * The prompt's text.
          */
         val `text`: kotlin.String,
         /**
-         * The agent echoed it.
+         * Whether the agent echoed the prompt.
          */
         val `isReplay`: kotlin.Boolean,
         /**
-         * The agent wrote it itself.
+         * Whether the agent generated the prompt.
          */
         val `isSynthetic`: kotlin.Boolean) : EntryKind()
 
@@ -20470,7 +20412,7 @@ sealed class EntryKind {
     }
 
     /**
-     * A message of the model; its blocks come as changes of their own.
+     * A message of the model. Its blocks are separate changes.
      */
     data class Assistant(
         /**
@@ -20482,7 +20424,7 @@ sealed class EntryKind {
          */
         val `model`: kotlin.String?,
         /**
-         * Where it stands.
+         * The state of the message.
          */
         val `state`: dev.bowline.MessageState) : EntryKind()
 
@@ -20497,31 +20439,31 @@ sealed class EntryKind {
      */
     data class Result(
         /**
-         * `success`, `error_during_execution`, …
+         * The agent's result subtype, such as `success` or `error_during_execution`.
          */
         val `subtype`: kotlin.String,
         /**
-         * Whether the turn failed; independent of `subtype`.
+         * Whether the turn failed. Independent of `subtype`.
          */
         val `isError`: kotlin.Boolean,
         /**
-         * How it ended.
+         * How the turn ended.
          */
-        val `outcome`: dev.bowline.Outcome,
+        val `outcome`: dev.bowline.TurnOutcome,
         /**
-         * The final text, or what went wrong.
+         * The final text or the error message.
          */
         val `text`: kotlin.String?,
         /**
-         * What started the turn, when the host did not.
+         * What started the turn, if not a prompt of the host.
          */
         val `origin`: kotlin.String?,
         /**
-         * Round trips to the model.
+         * The number of requests to the model.
          */
         val `numTurns`: kotlin.ULong,
         /**
-         * Wall time in milliseconds.
+         * The wall-clock time of the turn in milliseconds.
          */
         val `durationMs`: kotlin.ULong) : EntryKind()
 
@@ -20532,15 +20474,15 @@ sealed class EntryKind {
     }
 
     /**
-     * Something to know beside the conversation.
+     * An informational message outside the conversation.
      */
     data class Notice(
         /**
-         * The type or system subtype of its line.
+         * The type, or the system subtype, of the line.
          */
         val `notice`: kotlin.String,
         /**
-         * What to know.
+         * The message.
          */
         val `text`: kotlin.String) : EntryKind()
 
@@ -20551,15 +20493,15 @@ sealed class EntryKind {
     }
 
     /**
-     * Something went wrong with the stream.
+     * An error of the stream or the process.
      */
     data class Error(
         /**
-         * What it is about.
+         * The kind of error.
          */
         val `kind`: dev.bowline.EntryErrorKind,
         /**
-         * What went wrong.
+         * The message.
          */
         val `text`: kotlin.String) : EntryKind()
 
@@ -20599,7 +20541,7 @@ public object FfiConverterTypeEntryKind : FfiConverterRustBuffer<EntryKind>{
             3 -> EntryKind.Result(
                 FfiConverterString.read(buf),
                 FfiConverterBoolean.read(buf),
-                FfiConverterTypeOutcome.read(buf),
+                FfiConverterTypeTurnOutcome.read(buf),
                 FfiConverterOptionalString.read(buf),
                 FfiConverterOptionalString.read(buf),
                 FfiConverterULong.read(buf),
@@ -20643,7 +20585,7 @@ public object FfiConverterTypeEntryKind : FfiConverterRustBuffer<EntryKind>{
                 4UL
                 + FfiConverterString.allocationSize(value.`subtype`)
                 + FfiConverterBoolean.allocationSize(value.`isError`)
-                + FfiConverterTypeOutcome.allocationSize(value.`outcome`)
+                + FfiConverterTypeTurnOutcome.allocationSize(value.`outcome`)
                 + FfiConverterOptionalString.allocationSize(value.`text`)
                 + FfiConverterOptionalString.allocationSize(value.`origin`)
                 + FfiConverterULong.allocationSize(value.`numTurns`)
@@ -20689,7 +20631,7 @@ public object FfiConverterTypeEntryKind : FfiConverterRustBuffer<EntryKind>{
                 buf.putInt(3)
                 FfiConverterString.write(value.`subtype`, buf)
                 FfiConverterBoolean.write(value.`isError`, buf)
-                FfiConverterTypeOutcome.write(value.`outcome`, buf)
+                FfiConverterTypeTurnOutcome.write(value.`outcome`, buf)
                 FfiConverterOptionalString.write(value.`text`, buf)
                 FfiConverterOptionalString.write(value.`origin`, buf)
                 FfiConverterULong.write(value.`numTurns`, buf)
@@ -20717,29 +20659,29 @@ public object FfiConverterTypeEntryKind : FfiConverterRustBuffer<EntryKind>{
 
 
 /**
- * What shows that a command has ended, and what is missing.
+ * What shows that a command ended.
  */
 
 enum class EvidenceKind {
 
     /**
-     * There was nothing to do.
+     * Nothing was run.
      */
     NOTHING,
     /**
-     * The process has exited and its session has ended.
+     * The process exited and the `SessionEnd` hook arrived.
      */
     COMPLETE,
     /**
-     * The process has exited; the end of its session was not told.
+     * The process exited; no `SessionEnd` hook arrived in time.
      */
     NO_SESSION_END,
     /**
-     * The session has ended; the process did not exit in time, and was ended.
+     * The `SessionEnd` hook arrived; the process did not exit in time and was killed.
      */
     NO_EXIT,
     /**
-     * The longest time has passed with neither, and the process was ended.
+     * The maximum run time passed and the process was killed.
      */
     NEITHER;
 
@@ -20772,9 +20714,9 @@ public object FfiConverterTypeEvidenceKind: FfiConverterRustBuffer<EvidenceKind>
 
 
 /**
- * What a reader hears.
+ * An element of a hook stream.
  */
-sealed class HeardDialogueEvent {
+sealed class HookEventItem {
 
     /**
      * An event.
@@ -20783,7 +20725,7 @@ sealed class HeardDialogueEvent {
         /**
          * The event.
          */
-        val `event`: dev.bowline.DialogueEvent) : HeardDialogueEvent()
+        val `event`: dev.bowline.HookEvent) : HookEventItem()
 
     {
 
@@ -20792,13 +20734,13 @@ sealed class HeardDialogueEvent {
     }
 
     /**
-     * So many events were dropped here, the oldest ones, because they were not taken in time.
+     * Events were dropped here because the reader was too slow.
      */
     data class Lagged(
         /**
-         * How many.
+         * The number of dropped events.
          */
-        val `missed`: kotlin.ULong) : HeardDialogueEvent()
+        val `missed`: kotlin.ULong) : HookEventItem()
 
     {
 
@@ -20819,28 +20761,28 @@ sealed class HeardDialogueEvent {
 /**
  * @suppress
  */
-public object FfiConverterTypeHeardDialogueEvent : FfiConverterRustBuffer<HeardDialogueEvent>{
-    override fun read(buf: ByteBuffer): HeardDialogueEvent {
+public object FfiConverterTypeHookEventItem : FfiConverterRustBuffer<HookEventItem>{
+    override fun read(buf: ByteBuffer): HookEventItem {
         return when(buf.getInt()) {
-            1 -> HeardDialogueEvent.Event(
-                FfiConverterTypeDialogueEvent.read(buf),
+            1 -> HookEventItem.Event(
+                FfiConverterTypeHookEvent.read(buf),
                 )
-            2 -> HeardDialogueEvent.Lagged(
+            2 -> HookEventItem.Lagged(
                 FfiConverterULong.read(buf),
                 )
             else -> throw RuntimeException("invalid enum value, something is very wrong!!")
         }
     }
 
-    override fun allocationSize(value: HeardDialogueEvent): ULong = when(value) {
-        is HeardDialogueEvent.Event -> {
+    override fun allocationSize(value: HookEventItem): ULong = when(value) {
+        is HookEventItem.Event -> {
             // Add the size for the Int that specifies the variant plus the size needed for all fields
             (
                 4UL
-                + FfiConverterTypeDialogueEvent.allocationSize(value.`event`)
+                + FfiConverterTypeHookEvent.allocationSize(value.`event`)
             )
         }
-        is HeardDialogueEvent.Lagged -> {
+        is HookEventItem.Lagged -> {
             // Add the size for the Int that specifies the variant plus the size needed for all fields
             (
                 4UL
@@ -20849,14 +20791,14 @@ public object FfiConverterTypeHeardDialogueEvent : FfiConverterRustBuffer<HeardD
         }
     }
 
-    override fun write(value: HeardDialogueEvent, buf: ByteBuffer) {
+    override fun write(value: HookEventItem, buf: ByteBuffer) {
         when(value) {
-            is HeardDialogueEvent.Event -> {
+            is HookEventItem.Event -> {
                 buf.putInt(1)
-                FfiConverterTypeDialogueEvent.write(value.`event`, buf)
+                FfiConverterTypeHookEvent.write(value.`event`, buf)
                 Unit
             }
-            is HeardDialogueEvent.Lagged -> {
+            is HookEventItem.Lagged -> {
                 buf.putInt(2)
                 FfiConverterULong.write(value.`missed`, buf)
                 Unit
@@ -20870,132 +20812,34 @@ public object FfiConverterTypeHeardDialogueEvent : FfiConverterRustBuffer<HeardD
 
 
 /**
- * What a reader of hooks is given.
- */
-sealed class HookNews {
-
-    /**
-     * An event.
-     */
-    data class Event(
-        /**
-         * The event.
-         */
-        val `event`: dev.bowline.HookEvent) : HookNews()
-
-    {
-
-
-        companion object
-    }
-
-    /**
-     * The reader was too slow.
-     */
-    data class Missed(
-        /**
-         * How many events are gone.
-         */
-        val `events`: kotlin.ULong) : HookNews()
-
-    {
-
-
-        companion object
-    }
-
-
-
-
-
-
-
-
-    companion object
-}
-
-/**
- * @suppress
- */
-public object FfiConverterTypeHookNews : FfiConverterRustBuffer<HookNews>{
-    override fun read(buf: ByteBuffer): HookNews {
-        return when(buf.getInt()) {
-            1 -> HookNews.Event(
-                FfiConverterTypeHookEvent.read(buf),
-                )
-            2 -> HookNews.Missed(
-                FfiConverterULong.read(buf),
-                )
-            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
-        }
-    }
-
-    override fun allocationSize(value: HookNews): ULong = when(value) {
-        is HookNews.Event -> {
-            // Add the size for the Int that specifies the variant plus the size needed for all fields
-            (
-                4UL
-                + FfiConverterTypeHookEvent.allocationSize(value.`event`)
-            )
-        }
-        is HookNews.Missed -> {
-            // Add the size for the Int that specifies the variant plus the size needed for all fields
-            (
-                4UL
-                + FfiConverterULong.allocationSize(value.`events`)
-            )
-        }
-    }
-
-    override fun write(value: HookNews, buf: ByteBuffer) {
-        when(value) {
-            is HookNews.Event -> {
-                buf.putInt(1)
-                FfiConverterTypeHookEvent.write(value.`event`, buf)
-                Unit
-            }
-            is HookNews.Missed -> {
-                buf.putInt(2)
-                FfiConverterULong.write(value.`events`, buf)
-                Unit
-            }
-        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
-    }
-}
-
-
-
-
-
-/**
- * What a host answers to an event.
+ * The host's answer to a hook event.
  */
 sealed class HookReply {
 
     /**
-     * Nothing: all goes on as without a hook.
+     * No decision: the agent continues as without the hook.
      */
     object Nothing : HookReply()
 
 
     /**
-     * To `PreToolUse`: what becomes of the tool.
+     * Decides about a tool call, for `PreToolUse`.
      */
     data class Tool(
         /**
-         * The verdict.
+         * The decision.
          */
         val `verdict`: dev.bowline.ToolVerdict,
         /**
-         * Why, for the model or the user.
+         * The reason, for the model or the user.
          */
         val `reason`: kotlin.String?,
         /**
-         * Another input for the tool, a JSON object.
+         * Replaces the tool's input, a JSON object.
          */
         val `updatedInput`: kotlin.String?,
         /**
-         * What the model is told besides.
+         * Additional context for the model.
          */
         val `context`: kotlin.String?) : HookReply()
 
@@ -21006,15 +20850,15 @@ sealed class HookReply {
     }
 
     /**
-     * To `PermissionRequest`: yes, in the user's place.
+     * Allows the tool in place of the user, for `PermissionRequest`.
      */
     data class AllowPermission(
         /**
-         * Another input for the tool, a JSON object.
+         * Replaces the tool's input, a JSON object.
          */
         val `updatedInput`: kotlin.String?,
         /**
-         * Rules to remember, a JSON array.
+         * Permission rules to remember, a JSON array.
          */
         val `updatedPermissions`: kotlin.String?) : HookReply()
 
@@ -21025,15 +20869,15 @@ sealed class HookReply {
     }
 
     /**
-     * To `PermissionRequest`: no, in the user's place.
+     * Denies the tool in place of the user, for `PermissionRequest`.
      */
     data class DenyPermission(
         /**
-         * Why, for the model.
+         * The reason, for the model.
          */
         val `reason`: kotlin.String?,
         /**
-         * End the turn as well.
+         * Whether to end the turn as well.
          */
         val `interrupt`: kotlin.Boolean) : HookReply()
 
@@ -21044,11 +20888,11 @@ sealed class HookReply {
     }
 
     /**
-     * Refuses what can be refused.
+     * Blocks the action, for events that can be blocked.
      */
     data class Block(
         /**
-         * Why, for the model.
+         * The reason, for the model.
          */
         val `reason`: kotlin.String) : HookReply()
 
@@ -21059,11 +20903,11 @@ sealed class HookReply {
     }
 
     /**
-     * Tells the model something.
+     * Adds context for the model.
      */
     data class Context(
         /**
-         * What.
+         * The context.
          */
         val `text`: kotlin.String) : HookReply()
 
@@ -21074,11 +20918,11 @@ sealed class HookReply {
     }
 
     /**
-     * Ends the turn. Tools that have started still run.
+     * Ends the turn. Tools that are running are not stopped.
      */
     data class Halt(
         /**
-         * Why, for the user.
+         * The reason, for the user.
          */
         val `reason`: kotlin.String) : HookReply()
 
@@ -21089,11 +20933,12 @@ sealed class HookReply {
     }
 
     /**
-     * To `WorktreeCreate`: the folder that the host has made. Without it the agent's tool fails.
+     * Names the worktree that the host created, for `WorktreeCreate`. Without this answer the
+     * agent's tool fails.
      */
     data class Worktree(
         /**
-         * Its absolute path.
+         * The absolute path of the worktree.
          */
         val `path`: kotlin.String) : HookReply()
 
@@ -21104,12 +20949,12 @@ sealed class HookReply {
     }
 
     /**
-     * To `SessionStart`, `CwdChanged` and `FileChanged`: the files whose changes the agent is to
-     * tell as `FileChanged`, from now on and in place of those that were answered before.
+     * Sets the files that the agent watches for `FileChanged`, replacing those set before. For
+     * `SessionStart`, `CwdChanged` and `FileChanged`.
      */
     data class Watch(
         /**
-         * Their absolute paths.
+         * The absolute paths of the files.
          */
         val `paths`: List<kotlin.String>) : HookReply()
 
@@ -21120,17 +20965,17 @@ sealed class HookReply {
     }
 
     /**
-     * To `PermissionDenied`: the model may try again.
+     * Lets the model try again, for `PermissionDenied`.
      */
     object Retry : HookReply()
 
 
     /**
-     * To `Elicitation` and `ElicitationResult`: this is the answer in the user's place.
+     * Submits a form in place of the user, for `Elicitation` and `ElicitationResult`.
      */
     data class AcceptForm(
         /**
-         * A JSON object.
+         * The form's content, a JSON object.
          */
         val `content`: kotlin.String) : HookReply()
 
@@ -21141,13 +20986,13 @@ sealed class HookReply {
     }
 
     /**
-     * To `Elicitation` and `ElicitationResult`: the user does not want to say.
+     * Declines a form in place of the user, for `Elicitation` and `ElicitationResult`.
      */
     object DeclineForm : HookReply()
 
 
     /**
-     * To `Elicitation` and `ElicitationResult`: the question was put away.
+     * Cancels a form in place of the user, for `Elicitation` and `ElicitationResult`.
      */
     object CancelForm : HookReply()
 
@@ -21157,7 +21002,7 @@ sealed class HookReply {
      */
     data class Raw(
         /**
-         * A JSON object as the agent takes it.
+         * The answer in the agent's format, a JSON object.
          */
         val `json`: kotlin.String) : HookReply()
 
@@ -21410,17 +21255,17 @@ public object FfiConverterTypeHookReply : FfiConverterRustBuffer<HookReply>{
 
 
 /**
- * How the agent tells events.
+ * How the agent delivers events.
  */
 
 enum class HookRoute {
 
     /**
-     * It posts them itself.
+     * The agent posts them.
      */
     HTTP,
     /**
-     * It runs the helper for each.
+     * The agent runs the helper for each event.
      */
     HELPER;
 
@@ -21453,34 +21298,34 @@ public object FfiConverterTypeHookRoute: FfiConverterRustBuffer<HookRoute> {
 
 
 /**
- * How much an interrupt stops.
+ * What an interrupt stops.
  */
 sealed class InterruptScope {
 
     /**
-     * The running turn. Prompts that wait run right after it.
+     * The current turn. Waiting prompts are handled next.
      */
     object Turn : InterruptScope()
 
 
     /**
-     * The running turn and the prompts that wait.
+     * The current turn and the waiting prompts.
      */
     object TurnAndQueued : InterruptScope()
 
 
     /**
-     * The running turn, and the background tasks that are open then.
+     * The current turn and the background tasks that are open.
      */
     object TurnAndTasks : InterruptScope()
 
 
     /**
-     * One task. The turn goes on.
+     * One background task. The turn continues.
      */
     data class OneTask(
         /**
-         * Its `task_id`.
+         * The task's `task_id`.
          */
         val `taskId`: kotlin.String) : InterruptScope()
 
@@ -21572,33 +21417,33 @@ public object FfiConverterTypeInterruptScope : FfiConverterRustBuffer<InterruptS
 
 
 /**
- * How much is told.
+ * The severity of a log line. Each level includes the ones before it.
  */
 
 enum class LogLevel {
 
     /**
-     * Nothing.
+     * Disables logging.
      */
     OFF,
     /**
-     * What failed.
+     * Failures.
      */
     ERROR,
     /**
-     * What may be wrong, too.
+     * Possible problems.
      */
     WARN,
     /**
-     * What happens, too.
+     * Normal operation.
      */
     INFO,
     /**
-     * What helps to find faults, too.
+     * Details for debugging.
      */
     DEBUG,
     /**
-     * Everything.
+     * All details.
      */
     TRACE;
 
@@ -21631,21 +21476,21 @@ public object FfiConverterTypeLogLevel: FfiConverterRustBuffer<LogLevel> {
 
 
 /**
- * Which way of asking was answered.
+ * How an environment was obtained.
  */
 
 enum class LoginSource {
 
     /**
-     * The shell, as a login and interactively.
+     * From an interactive login shell.
      */
     INTERACTIVE,
     /**
-     * The shell, as a login.
+     * From a login shell that is not interactive.
      */
     LOGIN,
     /**
-     * None: the host's own environment.
+     * From the host's own environment, since the shell failed.
      */
     INHERITED;
 
@@ -21678,16 +21523,16 @@ public object FfiConverterTypeLoginSource: FfiConverterRustBuffer<LoginSource> {
 
 
 /**
- * What became of a prompt, by the kind of its session.
+ * The result of a prompt, by the kind of session.
  */
 sealed class ManagerPrompt: Disposable  {
 
     /**
-     * It was typed into a shell, or refused.
+     * The prompt was typed into a shell.
      */
     data class Shell(
         /**
-         * What became of it.
+         * The result.
          */
         val `submission`: dev.bowline.Submission) : ManagerPrompt()
 
@@ -21698,11 +21543,11 @@ sealed class ManagerPrompt: Disposable  {
     }
 
     /**
-     * It was sent to a dialogue.
+     * The prompt was sent to an agent.
      */
     data class Dialogue(
         /**
-         * What becomes of it.
+         * The prompt's receipt.
          */
         val `receipt`: dev.bowline.Receipt) : ManagerPrompt()
 
@@ -21796,21 +21641,21 @@ public object FfiConverterTypeManagerPrompt : FfiConverterRustBuffer<ManagerProm
 
 
 /**
- * Where a message stands.
+ * The state of an assistant message.
  */
 
 enum class MessageState {
 
     /**
-     * It grows.
+     * The message is being written.
      */
     STREAMING,
     /**
-     * It is whole.
+     * The message is complete.
      */
     COMPLETE,
     /**
-     * It was cut, by an interrupt or by the end of the stream.
+     * The message was cut off by an interrupt or by the end of the stream.
      */
     ABORTED;
 
@@ -21843,70 +21688,19 @@ public object FfiConverterTypeMessageState: FfiConverterRustBuffer<MessageState>
 
 
 /**
- * How a turn ended.
- */
-
-enum class Outcome {
-
-    /**
-     * The agent finished.
-     */
-    COMPLETED,
-    /**
-     * It was interrupted.
-     */
-    CANCELLED,
-    /**
-     * It failed.
-     */
-    FAILED,
-    /**
-     * A hook put a tool call off.
-     */
-    SUSPENDED;
-
-
-
-
-    companion object
-}
-
-
-/**
- * @suppress
- */
-public object FfiConverterTypeOutcome: FfiConverterRustBuffer<Outcome> {
-    override fun read(buf: ByteBuffer) = try {
-        Outcome.values()[buf.getInt() - 1]
-    } catch (e: IndexOutOfBoundsException) {
-        throw RuntimeException("invalid enum value, something is very wrong!!", e)
-    }
-
-    override fun allocationSize(value: Outcome) = 4UL
-
-    override fun write(value: Outcome, buf: ByteBuffer) {
-        buf.putInt(value.ordinal + 1)
-    }
-}
-
-
-
-
-
-/**
  * Where [`force_panic`] panics.
  */
 
-enum class PanicPlace {
+enum class PanicLocation {
 
     /**
-     * On the caller's thread.
+     * On the calling thread.
      */
-    CALL,
+    CALLER_THREAD,
     /**
      * In a task of the runtime.
      */
-    TASK;
+    RUNTIME_TASK;
 
 
 
@@ -21918,16 +21712,16 @@ enum class PanicPlace {
 /**
  * @suppress
  */
-public object FfiConverterTypePanicPlace: FfiConverterRustBuffer<PanicPlace> {
+public object FfiConverterTypePanicLocation: FfiConverterRustBuffer<PanicLocation> {
     override fun read(buf: ByteBuffer) = try {
-        PanicPlace.values()[buf.getInt() - 1]
+        PanicLocation.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
         throw RuntimeException("invalid enum value, something is very wrong!!", e)
     }
 
-    override fun allocationSize(value: PanicPlace) = 4UL
+    override fun allocationSize(value: PanicLocation) = 4UL
 
-    override fun write(value: PanicPlace, buf: ByteBuffer) {
+    override fun write(value: PanicLocation, buf: ByteBuffer) {
         buf.putInt(value.ordinal + 1)
     }
 }
@@ -21942,15 +21736,15 @@ public object FfiConverterTypePanicPlace: FfiConverterRustBuffer<PanicPlace> {
 sealed class PermissionAnswer {
 
     /**
-     * The tool may run.
+     * Allows the tool.
      */
     data class Allow(
         /**
-         * Other arguments than the model's, a JSON object; the model's own when absent.
+         * Replaces the tool's arguments, a JSON object; the model's own when absent.
          */
         val `updatedInput`: kotlin.String?,
         /**
-         * Rules to remember, a JSON array.
+         * Permission rules to remember, a JSON array.
          */
         val `updatedPermissions`: kotlin.String?) : PermissionAnswer()
 
@@ -21961,15 +21755,15 @@ sealed class PermissionAnswer {
     }
 
     /**
-     * The tool may not run.
+     * Denies the tool.
      */
     data class Deny(
         /**
-         * What the model is told.
+         * The reason, for the model.
          */
         val `reason`: kotlin.String,
         /**
-         * End the turn as well.
+         * Whether to end the turn as well.
          */
         val `interrupt`: kotlin.Boolean) : PermissionAnswer()
 
@@ -21980,11 +21774,11 @@ sealed class PermissionAnswer {
     }
 
     /**
-     * The answers to questions.
+     * Answers questions.
      */
     data class Answers(
         /**
-         * One for each question.
+         * One answer for each question.
          */
         val `answers`: List<dev.bowline.QuestionAnswer>) : PermissionAnswer()
 
@@ -21995,11 +21789,11 @@ sealed class PermissionAnswer {
     }
 
     /**
-     * The plan is to be carried out.
+     * Approves a plan.
      */
     data class ApprovePlan(
         /**
-         * The permission mode that holds from then on; the agent's own choice when absent.
+         * The permission mode from then on; the agent's choice when absent.
          */
         val `mode`: kotlin.String?) : PermissionAnswer()
 
@@ -22010,11 +21804,11 @@ sealed class PermissionAnswer {
     }
 
     /**
-     * The plan is to be made again.
+     * Rejects a plan.
      */
     data class RejectPlan(
         /**
-         * What is wrong with it; the model is told.
+         * The feedback, for the model.
          */
         val `feedback`: kotlin.String) : PermissionAnswer()
 
@@ -22139,18 +21933,18 @@ public object FfiConverterTypePermissionAnswer : FfiConverterRustBuffer<Permissi
 
 
 /**
- * What kind of answer a request wants.
+ * The kind of answer that a permission request expects.
  */
 sealed class PermissionKind {
 
     /**
-     * May a tool run?
+     * Whether a tool may run.
      */
     object Tool : PermissionKind()
 
 
     /**
-     * Questions to the user.
+     * Answers to questions.
      */
     data class Questions(
         /**
@@ -22165,7 +21959,7 @@ sealed class PermissionKind {
     }
 
     /**
-     * A plan that wants approval.
+     * Approval of a plan.
      */
     data class Plan(
         /**
@@ -22254,17 +22048,17 @@ public object FfiConverterTypePermissionKind : FfiConverterRustBuffer<Permission
 
 
 /**
- * Who answers when the agent must ask.
+ * Where permission requests go.
  */
 
 enum class PermissionPrompts {
 
     /**
-     * The host, or the permission tool.
+     * To the host, or to the permission tool.
      */
     HOST,
     /**
-     * Nobody: what would ask is denied.
+     * Nowhere: whatever needs permission is denied.
      */
     NOBODY;
 
@@ -22297,13 +22091,13 @@ public object FfiConverterTypePermissionPrompts: FfiConverterRustBuffer<Permissi
 
 
 /**
- * What became of a permission request.
+ * The state of a permission request in the transcript.
  */
 
 enum class PermissionState {
 
     /**
-     * Nobody has answered yet.
+     * The request waits for an answer.
      */
     OPEN,
     /**
@@ -22315,19 +22109,19 @@ enum class PermissionState {
      */
     DENIED,
     /**
-     * Somebody answered; the answer is not in the stream.
+     * The request was answered, but the stream does not contain the answer.
      */
     ANSWERED,
     /**
-     * The agent took it back.
+     * The agent cancelled the request.
      */
     WITHDRAWN,
     /**
-     * The stream ended, or the turn was interrupted, before an answer.
+     * The stream ended or the turn was interrupted before an answer.
      */
     EXPIRED,
     /**
-     * The stream ended before an answer, and the call was never announced.
+     * The stream ended before an answer, and the tool call was never announced.
      */
     ORPHANED;
 
@@ -22360,29 +22154,29 @@ public object FfiConverterTypePermissionState: FfiConverterRustBuffer<Permission
 
 
 /**
- * What a session is doing. It is derived from evidence and never set.
+ * The activity of a session. It is derived from the agent's output and process state.
  */
 
 enum class Phase {
 
     /**
-     * The agent has given no sign of life yet.
+     * The agent has written nothing yet.
      */
     STARTING,
     /**
-     * Nothing is open.
+     * No turn, tool or task is open.
      */
     IDLE,
     /**
-     * A turn, a tool or a task is open.
+     * A turn, tool or task is open.
      */
     RUNNING,
     /**
-     * The agent waits for an answer to a permission request.
+     * The agent waits for the answer to a permission request.
      */
     AWAITING_PERMISSION,
     /**
-     * The process is gone, or the recording is over.
+     * The process has exited, or the recording is complete.
      */
     ENDED;
 
@@ -22415,21 +22209,21 @@ public object FfiConverterTypePhase: FfiConverterRustBuffer<Phase> {
 
 
 /**
- * When the agent should take up a prompt.
+ * When the agent handles a prompt.
  */
 
 enum class Priority {
 
     /**
-     * At once: the running turn is pre-empted.
+     * At once, interrupting the current turn.
      */
     NOW,
     /**
-     * Next.
+     * Before other waiting prompts.
      */
     NEXT,
     /**
-     * Behind what waits already.
+     * After other waiting prompts.
      */
     LATER;
 
@@ -22467,7 +22261,7 @@ public object FfiConverterTypePriority: FfiConverterRustBuffer<Priority> {
 sealed class PromptPart {
 
     /**
-     * A text.
+     * Text.
      */
     data class Text(
         /**
@@ -22486,7 +22280,7 @@ sealed class PromptPart {
      */
     data class Image(
         /**
-         * Where it is.
+         * The image's data.
          */
         val `source`: dev.bowline.SourceData) : PromptPart()
 
@@ -22501,11 +22295,11 @@ sealed class PromptPart {
      */
     data class Document(
         /**
-         * Where it is.
+         * The document's data.
          */
         val `source`: dev.bowline.SourceData,
         /**
-         * Its title.
+         * The document's title.
          */
         val `title`: kotlin.String?) : PromptPart()
 
@@ -22597,45 +22391,45 @@ public object FfiConverterTypePromptPart : FfiConverterRustBuffer<PromptPart>{
 
 
 /**
- * How far a prompt has come. It only moves forward.
+ * The state of a prompt. It only moves forward.
  */
 
 enum class ReceiptState {
 
     /**
-     * The session has taken it.
+     * The session has queued the prompt.
      */
     ACCEPTED,
     /**
-     * The kernel has taken its line.
+     * The prompt was written to the agent's input.
      */
     WRITTEN,
     /**
-     * The agent has repeated it: it is in the conversation.
+     * The agent has echoed the prompt: it is part of the conversation.
      */
     ECHOED,
     /**
-     * A turn about it runs.
+     * A turn about the prompt is running.
      */
     STARTED,
     /**
-     * A turn about it has ended; the result says how.
+     * A turn about the prompt has ended.
      */
     ANSWERED,
     /**
-     * It was answered together with a later one.
+     * The prompt was answered together with a later one.
      */
     MERGED,
     /**
-     * The agent knows its uuid from an earlier run: it repeats the prompt and does not answer it.
+     * The agent knows the prompt's UUID from an earlier run and does not answer it again.
      */
     DUPLICATE,
     /**
-     * The agent gave it up unanswered.
+     * The agent cancelled the prompt.
      */
     CANCELLED,
     /**
-     * The process ended before the agent said what became of it.
+     * The process ended before the prompt's state was known.
      */
     UNKNOWN;
 
@@ -22668,13 +22462,13 @@ public object FfiConverterTypeReceiptState: FfiConverterRustBuffer<ReceiptState>
 
 
 /**
- * What became of a permission request.
+ * The state of a permission request.
  */
 
 enum class RequestState {
 
     /**
-     * It waits for an answer.
+     * The request waits for an answer.
      */
     OPEN,
     /**
@@ -22682,15 +22476,15 @@ enum class RequestState {
      */
     ANSWERED,
     /**
-     * The agent took it back.
+     * The agent cancelled the request.
      */
     WITHDRAWN,
     /**
-     * Nobody answered in time, or its turn was given up.
+     * The request timed out, or its turn was interrupted.
      */
     EXPIRED,
     /**
-     * The agent ended before an answer.
+     * The agent exited before an answer.
      */
     ORPHANED;
 
@@ -22723,21 +22517,21 @@ public object FfiConverterTypeRequestState: FfiConverterRustBuffer<RequestState>
 
 
 /**
- * How far a session at a runner has come.
+ * The state of a session at a runner.
  */
 
 enum class RunnerSessionState {
 
     /**
-     * It runs.
+     * The program is running.
      */
     RUNNING,
     /**
-     * It has ended.
+     * The program has exited.
      */
     EXITED,
     /**
-     * What kept it was killed, and everything of it with it.
+     * The session's process was killed, and its descendants with it.
      */
     LOST;
 
@@ -22770,20 +22564,20 @@ public object FfiConverterTypeRunnerSessionState: FfiConverterRustBuffer<RunnerS
 
 
 /**
- * Something that a session tells.
+ * An event of a session.
  */
 sealed class SessionEvent {
 
     /**
-     * A line of a shell session.
+     * A shell session wrote a line.
      */
     data class Output(
         /**
-         * The session.
+         * The session's id.
          */
         val `session`: kotlin.String,
         /**
-         * The line without its end, with its colours.
+         * The line without its line ending, with color escape sequences.
          */
         val `line`: kotlin.String) : SessionEvent()
 
@@ -22794,15 +22588,15 @@ sealed class SessionEvent {
     }
 
     /**
-     * Output was overwritten before lines were made of it.
+     * Output was lost before it was split into lines.
      */
     data class Gap(
         /**
-         * The session.
+         * The session's id.
          */
         val `session`: kotlin.String,
         /**
-         * How many bytes are missing here.
+         * The number of lost bytes.
          */
         val `bytes`: kotlin.ULong) : SessionEvent()
 
@@ -22813,15 +22607,15 @@ sealed class SessionEvent {
     }
 
     /**
-     * This reader was too slow.
+     * Lines were dropped here because the reader was too slow.
      */
     data class Lagged(
         /**
-         * The session.
+         * The session's id.
          */
         val `session`: kotlin.String,
         /**
-         * How many lines it has missed here.
+         * The number of dropped lines.
          */
         val `lines`: kotlin.ULong) : SessionEvent()
 
@@ -22832,11 +22626,11 @@ sealed class SessionEvent {
     }
 
     /**
-     * Sessions came and went before this reader looked.
+     * Sessions were created and removed before the reader learned of them.
      */
     data class Missed(
         /**
-         * How many.
+         * The number of sessions.
          */
         val `sessions`: kotlin.ULong) : SessionEvent()
 
@@ -22847,15 +22641,15 @@ sealed class SessionEvent {
     }
 
     /**
-     * The session is in another state.
+     * The session's state changed.
      */
     data class State(
         /**
-         * The session.
+         * The session's id.
          */
         val `session`: kotlin.String,
         /**
-         * The state now.
+         * The new state.
          */
         val `state`: dev.bowline.SessionState) : SessionEvent()
 
@@ -22866,19 +22660,19 @@ sealed class SessionEvent {
     }
 
     /**
-     * The session has ended. The last event.
+     * The session's program ended. This is the session's last event.
      */
     data class Exit(
         /**
-         * The session.
+         * The session's id.
          */
         val `session`: kotlin.String,
         /**
-         * Its exit code.
+         * The exit code.
          */
         val `code`: kotlin.Int?,
         /**
-         * The signal that ended it.
+         * The signal that ended the program.
          */
         val `signal`: kotlin.Int?) : SessionEvent()
 
@@ -22889,11 +22683,11 @@ sealed class SessionEvent {
     }
 
     /**
-     * Something that this version does not know.
+     * An event of a kind that this version does not know.
      */
     data class Other(
         /**
-         * In the library's own words.
+         * A description of the event.
          */
         val `text`: kotlin.String) : SessionEvent()
 
@@ -23060,17 +22854,17 @@ public object FfiConverterTypeSessionEvent : FfiConverterRustBuffer<SessionEvent
 
 
 /**
- * What kind a session is.
+ * The kind of a session.
  */
 
 enum class SessionKind {
 
     /**
-     * A program on a terminal, told as lines.
+     * A program on a terminal, read as lines.
      */
     SHELL,
     /**
-     * An agent that speaks its protocol, told as a transcript.
+     * An agent that speaks stream-json, read as a transcript.
      */
     DIALOGUE;
 
@@ -23103,25 +22897,25 @@ public object FfiConverterTypeSessionKind: FfiConverterRustBuffer<SessionKind> {
 
 
 /**
- * What a session is doing. Nobody sets it: it follows from what is seen.
+ * The state of a session. It is derived from its output and input.
  */
 
 enum class SessionState {
 
     /**
-     * Its program runs, and neither has said a word nor been sent one.
+     * The program was started; there was no output or input yet.
      */
     CREATING,
     /**
-     * It works.
+     * The program is busy.
      */
     ACTIVE,
     /**
-     * It waits for somebody to type.
+     * The program waits for input.
      */
     IDLE,
     /**
-     * Its program has ended.
+     * The program has ended.
      */
     TERMINATED;
 
@@ -23160,15 +22954,15 @@ public object FfiConverterTypeSessionState: FfiConverterRustBuffer<SessionState>
 enum class SettingSource {
 
     /**
-     * The user's.
+     * The user's settings.
      */
     USER,
     /**
-     * The project's.
+     * The project's settings.
      */
     PROJECT,
     /**
-     * The project's on this machine.
+     * The project's settings on this machine.
      */
     LOCAL;
 
@@ -23201,22 +22995,22 @@ public object FfiConverterTypeSettingSource: FfiConverterRustBuffer<SettingSourc
 
 
 /**
- * What a shell session runs.
+ * The program of a shell session.
  */
 sealed class ShellProgram {
 
     /**
-     * The login shell of the user, with `-l`.
+     * The user's login shell, with `-l`.
      */
     object Login : ShellProgram()
 
 
     /**
-     * A shell of the host's choice, with `-l`.
+     * A given shell, with `-l`.
      */
     data class LoginWith(
         /**
-         * Its path.
+         * The shell's path.
          */
         val `shell`: kotlin.String) : ShellProgram()
 
@@ -23227,15 +23021,15 @@ sealed class ShellProgram {
     }
 
     /**
-     * A program and its arguments.
+     * A given command.
      */
     data class Command(
         /**
-         * The program.
+         * The program's path or name.
          */
         val `program`: kotlin.String,
         /**
-         * Its arguments.
+         * The arguments.
          */
         val `args`: List<kotlin.String>) : ShellProgram()
 
@@ -23323,17 +23117,17 @@ public object FfiConverterTypeShellProgram : FfiConverterRustBuffer<ShellProgram
 
 
 /**
- * A signal for a process.
+ * A signal.
  */
 
 enum class SignalKind {
 
     /**
-     * SIGHUP: the terminal is gone.
+     * SIGHUP.
      */
     HANGUP,
     /**
-     * SIGINT: what ^C sends.
+     * SIGINT, as sent by Ctrl-C.
      */
     INTERRUPT,
     /**
@@ -23341,19 +23135,19 @@ enum class SignalKind {
      */
     QUIT,
     /**
-     * SIGTERM: please end.
+     * SIGTERM.
      */
     TERMINATE,
     /**
-     * SIGKILL: end.
+     * SIGKILL.
      */
     KILL,
     /**
-     * SIGSTOP: stand still.
+     * SIGSTOP.
      */
     STOP,
     /**
-     * SIGCONT: go on.
+     * SIGCONT.
      */
     CONTINUE,
     /**
@@ -23394,21 +23188,21 @@ public object FfiConverterTypeSignalKind: FfiConverterRustBuffer<SignalKind> {
 
 
 /**
- * How far permissions may be left out.
+ * Whether permission checks can be skipped.
  */
 
 enum class SkipPermissions {
 
     /**
-     * Not at all.
+     * They cannot.
      */
     NEVER,
     /**
-     * The host may switch to it later.
+     * The host may switch to that mode later.
      */
     ALLOWED,
     /**
-     * From the start. The agent refuses it to root.
+     * They are skipped from the start. The agent refuses this as root.
      */
     NOW;
 
@@ -23441,20 +23235,20 @@ public object FfiConverterTypeSkipPermissions: FfiConverterRustBuffer<SkipPermis
 
 
 /**
- * Where an image or a document is.
+ * The data of an image or a document.
  */
 sealed class SourceData {
 
     /**
-     * Here, in base 64.
+     * Inline bytes.
      */
     data class Base64(
         /**
-         * Such as `image/png`.
+         * The media type, such as `image/png`.
          */
         val `mediaType`: kotlin.String,
         /**
-         * The bytes in base 64.
+         * The bytes in Base64.
          */
         val `data`: kotlin.String) : SourceData()
 
@@ -23465,7 +23259,7 @@ sealed class SourceData {
     }
 
     /**
-     * Here, as a text.
+     * Inline text.
      */
     data class Text(
         /**
@@ -23480,11 +23274,11 @@ sealed class SourceData {
     }
 
     /**
-     * At an address that the API fetches.
+     * A URL that the API fetches.
      */
     data class Url(
         /**
-         * The address.
+         * The URL.
          */
         val `url`: kotlin.String) : SourceData()
 
@@ -23576,28 +23370,28 @@ public object FfiConverterTypeSourceData : FfiConverterRustBuffer<SourceData>{
 
 
 /**
- * What became of a prompt that was submitted.
+ * Whether a prompt was submitted.
  */
 sealed class SubmissionOutcome {
 
     /**
-     * All of it and the Enter were read by the program, and output came after the Enter.
+     * The program read the prompt and Enter, and wrote output after that.
      */
     object Submitted : SubmissionOutcome()
 
 
     /**
-     * All of it and the Enter were typed, and there is no sign that the program has read them.
+     * The prompt and Enter were typed. There is no evidence that the program read them.
      */
     object TypedUnverified : SubmissionOutcome()
 
 
     /**
-     * It was not submitted, or not to its end.
+     * The prompt was not typed, or not completely.
      */
     data class Refused(
         /**
-         * Why, and what to do.
+         * What failed and what to do next.
          */
         val `reason`: kotlin.String) : SubmissionOutcome()
 
@@ -23678,37 +23472,37 @@ public object FfiConverterTypeSubmissionOutcome : FfiConverterRustBuffer<Submiss
 
 
 /**
- * What became of a task.
+ * The state of a background task.
  */
 
 enum class TaskState {
 
     /**
-     * It waits to run.
+     * The task waits to run.
      */
     PENDING,
     /**
-     * It runs.
+     * The task is running.
      */
     RUNNING,
     /**
-     * It finished.
+     * The task finished.
      */
     COMPLETED,
     /**
-     * It failed.
+     * The task failed.
      */
     FAILED,
     /**
-     * Somebody stopped it.
+     * The task was stopped.
      */
     KILLED,
     /**
-     * It rests, and may run on.
+     * The task is paused and can continue.
      */
     PAUSED,
     /**
-     * Its end was not told.
+     * The stream ended before the task did.
      */
     LOST;
 
@@ -23741,7 +23535,7 @@ public object FfiConverterTypeTaskState: FfiConverterRustBuffer<TaskState> {
 
 
 /**
- * Whether the model thinks.
+ * Whether the model reasons before it answers.
  */
 
 enum class Thinking {
@@ -23788,25 +23582,25 @@ public object FfiConverterTypeThinking: FfiConverterRustBuffer<Thinking> {
 
 
 /**
- * What becomes of a tool.
+ * A decision about a tool call.
  */
 
 enum class ToolVerdict {
 
     /**
-     * It runs, and nobody is asked.
+     * Runs the tool without asking the user.
      */
     ALLOW,
     /**
-     * It does not run.
+     * Does not run the tool.
      */
     DENY,
     /**
-     * The user is asked.
+     * Asks the user.
      */
     ASK,
     /**
-     * The turn stops here, to be resumed: the hook is asked again then.
+     * Ends the turn at this point. When it is resumed, the hook is called again.
      */
     DEFER;
 
@@ -23839,31 +23633,83 @@ public object FfiConverterTypeToolVerdict: FfiConverterRustBuffer<ToolVerdict> {
 
 
 /**
- * What is done about an agent that is silent.
+ * How a turn ended.
  */
-sealed class WatchdogConfiguration {
+
+enum class TurnOutcome {
 
     /**
-     * The limits that the lifecycle has by itself: nobody who shows any sign of life is killed.
+     * The agent finished.
      */
-    object Standard : WatchdogConfiguration()
+    COMPLETED,
+    /**
+     * The turn was interrupted.
+     */
+    CANCELLED,
+    /**
+     * The turn failed.
+     */
+    FAILED,
+    /**
+     * A hook deferred a tool call.
+     */
+    SUSPENDED;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTurnOutcome: FfiConverterRustBuffer<TurnOutcome> {
+    override fun read(buf: ByteBuffer) = try {
+        TurnOutcome.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: TurnOutcome) = 4UL
+
+    override fun write(value: TurnOutcome, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * What happens when an agent writes nothing for a long time.
+ *
+ * A phase in which the agent waits for a permission answer never counts as silence.
+ */
+sealed class WatchdogPolicy {
+
+    /**
+     * The default limits. An agent whose processes show any activity is not killed.
+     */
+    object Standard : WatchdogPolicy()
 
 
     /**
-     * Nothing is looked at.
+     * No watchdog.
      */
-    object Never : WatchdogConfiguration()
+    object Disabled : WatchdogPolicy()
 
 
     /**
-     * A look each 10 s, and the end for an agent that has been silent for so long, whatever it is
-     * doing. A person who is being asked does not count.
+     * Kills an agent that is silent for a fixed time in any phase. Checked every 10 s.
      */
-    data class KillAfter(
+    data class FixedTimeout(
         /**
-         * How long, in milliseconds.
+         * The time in milliseconds.
          */
-        val `silenceMs`: kotlin.ULong) : WatchdogConfiguration()
+        val `timeoutMs`: kotlin.ULong) : WatchdogPolicy()
 
     {
 
@@ -23872,45 +23718,46 @@ sealed class WatchdogConfiguration {
     }
 
     /**
-     * Limits by phase; absent, for ever.
+     * Limits by phase. A phase without a limit may be silent for ever.
      */
     data class Phases(
         /**
-         * Time between two looks, in milliseconds.
+         * The time between two checks, in milliseconds.
          */
-        val `checkMs`: kotlin.ULong,
+        val `checkIntervalMs`: kotlin.ULong,
         /**
-         * How long an inquiry lasts, in milliseconds; absent, a silent agent is killed unasked.
+         * How long the processes are observed for activity, in milliseconds; absent to kill a silent
+         * agent at once.
          */
-        val `inquiryMs`: kotlin.ULong?,
+        val `probeMs`: kotlin.ULong?,
         /**
-         * How long an open permission request waits before it is denied, in milliseconds.
+         * How long a permission request may be open before it is denied, in milliseconds.
          */
-        val `permissionMs`: kotlin.ULong?,
+        val `permissionTimeoutMs`: kotlin.ULong?,
         /**
-         * Something was asked of an agent that has said nothing yet.
+         * The limit while the agent has not written anything in answer to the first prompt.
          */
         val `starting`: dev.bowline.SilenceLimit?,
         /**
-         * The model works.
+         * The limit while the model works.
          */
         val `model`: dev.bowline.SilenceLimit?,
         /**
-         * A tool runs.
+         * The limit while a tool runs.
          */
         val `tool`: dev.bowline.SilenceLimit?,
         /**
-         * Only background tasks run.
+         * The limit while only background tasks run.
          */
         val `background`: dev.bowline.SilenceLimit?,
         /**
-         * The agent was asked to end.
+         * The limit after the agent was asked to exit.
          */
         val `postResult`: dev.bowline.SilenceLimit?,
         /**
-         * How long an agent may live with its output closed, in milliseconds.
+         * How long an agent may run after it closed its output, in milliseconds.
          */
-        val `drainingMs`: kotlin.ULong?) : WatchdogConfiguration()
+        val `drainingMs`: kotlin.ULong?) : WatchdogPolicy()
 
     {
 
@@ -23931,15 +23778,15 @@ sealed class WatchdogConfiguration {
 /**
  * @suppress
  */
-public object FfiConverterTypeWatchdogConfiguration : FfiConverterRustBuffer<WatchdogConfiguration>{
-    override fun read(buf: ByteBuffer): WatchdogConfiguration {
+public object FfiConverterTypeWatchdogPolicy : FfiConverterRustBuffer<WatchdogPolicy>{
+    override fun read(buf: ByteBuffer): WatchdogPolicy {
         return when(buf.getInt()) {
-            1 -> WatchdogConfiguration.Standard
-            2 -> WatchdogConfiguration.Never
-            3 -> WatchdogConfiguration.KillAfter(
+            1 -> WatchdogPolicy.Standard
+            2 -> WatchdogPolicy.Disabled
+            3 -> WatchdogPolicy.FixedTimeout(
                 FfiConverterULong.read(buf),
                 )
-            4 -> WatchdogConfiguration.Phases(
+            4 -> WatchdogPolicy.Phases(
                 FfiConverterULong.read(buf),
                 FfiConverterOptionalULong.read(buf),
                 FfiConverterOptionalULong.read(buf),
@@ -23954,33 +23801,33 @@ public object FfiConverterTypeWatchdogConfiguration : FfiConverterRustBuffer<Wat
         }
     }
 
-    override fun allocationSize(value: WatchdogConfiguration): ULong = when(value) {
-        is WatchdogConfiguration.Standard -> {
+    override fun allocationSize(value: WatchdogPolicy): ULong = when(value) {
+        is WatchdogPolicy.Standard -> {
             // Add the size for the Int that specifies the variant plus the size needed for all fields
             (
                 4UL
             )
         }
-        is WatchdogConfiguration.Never -> {
+        is WatchdogPolicy.Disabled -> {
             // Add the size for the Int that specifies the variant plus the size needed for all fields
             (
                 4UL
             )
         }
-        is WatchdogConfiguration.KillAfter -> {
+        is WatchdogPolicy.FixedTimeout -> {
             // Add the size for the Int that specifies the variant plus the size needed for all fields
             (
                 4UL
-                + FfiConverterULong.allocationSize(value.`silenceMs`)
+                + FfiConverterULong.allocationSize(value.`timeoutMs`)
             )
         }
-        is WatchdogConfiguration.Phases -> {
+        is WatchdogPolicy.Phases -> {
             // Add the size for the Int that specifies the variant plus the size needed for all fields
             (
                 4UL
-                + FfiConverterULong.allocationSize(value.`checkMs`)
-                + FfiConverterOptionalULong.allocationSize(value.`inquiryMs`)
-                + FfiConverterOptionalULong.allocationSize(value.`permissionMs`)
+                + FfiConverterULong.allocationSize(value.`checkIntervalMs`)
+                + FfiConverterOptionalULong.allocationSize(value.`probeMs`)
+                + FfiConverterOptionalULong.allocationSize(value.`permissionTimeoutMs`)
                 + FfiConverterOptionalTypeSilenceLimit.allocationSize(value.`starting`)
                 + FfiConverterOptionalTypeSilenceLimit.allocationSize(value.`model`)
                 + FfiConverterOptionalTypeSilenceLimit.allocationSize(value.`tool`)
@@ -23991,26 +23838,26 @@ public object FfiConverterTypeWatchdogConfiguration : FfiConverterRustBuffer<Wat
         }
     }
 
-    override fun write(value: WatchdogConfiguration, buf: ByteBuffer) {
+    override fun write(value: WatchdogPolicy, buf: ByteBuffer) {
         when(value) {
-            is WatchdogConfiguration.Standard -> {
+            is WatchdogPolicy.Standard -> {
                 buf.putInt(1)
                 Unit
             }
-            is WatchdogConfiguration.Never -> {
+            is WatchdogPolicy.Disabled -> {
                 buf.putInt(2)
                 Unit
             }
-            is WatchdogConfiguration.KillAfter -> {
+            is WatchdogPolicy.FixedTimeout -> {
                 buf.putInt(3)
-                FfiConverterULong.write(value.`silenceMs`, buf)
+                FfiConverterULong.write(value.`timeoutMs`, buf)
                 Unit
             }
-            is WatchdogConfiguration.Phases -> {
+            is WatchdogPolicy.Phases -> {
                 buf.putInt(4)
-                FfiConverterULong.write(value.`checkMs`, buf)
-                FfiConverterOptionalULong.write(value.`inquiryMs`, buf)
-                FfiConverterOptionalULong.write(value.`permissionMs`, buf)
+                FfiConverterULong.write(value.`checkIntervalMs`, buf)
+                FfiConverterOptionalULong.write(value.`probeMs`, buf)
+                FfiConverterOptionalULong.write(value.`permissionTimeoutMs`, buf)
                 FfiConverterOptionalTypeSilenceLimit.write(value.`starting`, buf)
                 FfiConverterOptionalTypeSilenceLimit.write(value.`model`, buf)
                 FfiConverterOptionalTypeSilenceLimit.write(value.`tool`, buf)
@@ -24028,17 +23875,17 @@ public object FfiConverterTypeWatchdogConfiguration : FfiConverterRustBuffer<Wat
 
 
 /**
- * What a session is busy with, as far as waiting goes.
+ * The phase of a session, as the watchdog distinguishes them.
  */
 
 enum class WorkPhase {
 
     /**
-     * Nothing was asked.
+     * No prompt is open.
      */
     IDLE,
     /**
-     * Something was asked of an agent that has said nothing yet.
+     * A prompt was sent, and the agent has not written anything yet.
      */
     STARTING,
     /**
@@ -24046,7 +23893,7 @@ enum class WorkPhase {
      */
     MODEL,
     /**
-     * A tool of the main thread runs, or a sub-agent.
+     * A tool of the main thread or a sub-agent runs.
      */
     TOOL,
     /**
@@ -24054,15 +23901,15 @@ enum class WorkPhase {
      */
     BACKGROUND,
     /**
-     * Somebody is asked for a permission.
+     * A permission request is open.
      */
     PERMISSION,
     /**
-     * The last turn is over and the agent was asked to end.
+     * The last turn has ended, and the agent was asked to exit.
      */
     POST_RESULT,
     /**
-     * The agent has closed its output and lives.
+     * The agent has closed its output and is still running.
      */
     DRAINING;
 
@@ -24536,38 +24383,6 @@ public object FfiConverterOptionalTypeDialogueEventBatch: FfiConverterRustBuffer
         } else {
             buf.put(1)
             FfiConverterTypeDialogueEventBatch.write(value, buf)
-        }
-    }
-}
-
-
-
-
-/**
- * @suppress
- */
-public object FfiConverterOptionalTypeEndLadder: FfiConverterRustBuffer<EndLadder?> {
-    override fun read(buf: ByteBuffer): EndLadder? {
-        if (buf.get().toInt() == 0) {
-            return null
-        }
-        return FfiConverterTypeEndLadder.read(buf)
-    }
-
-    override fun allocationSize(value: EndLadder?): ULong {
-        if (value == null) {
-            return 1UL
-        } else {
-            return 1UL + FfiConverterTypeEndLadder.allocationSize(value)
-        }
-    }
-
-    override fun write(value: EndLadder?, buf: ByteBuffer) {
-        if (value == null) {
-            buf.put(0)
-        } else {
-            buf.put(1)
-            FfiConverterTypeEndLadder.write(value, buf)
         }
     }
 }
@@ -25282,6 +25097,38 @@ public object FfiConverterOptionalTypeTerminalSize: FfiConverterRustBuffer<Termi
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeTerminationPolicy: FfiConverterRustBuffer<TerminationPolicy?> {
+    override fun read(buf: ByteBuffer): TerminationPolicy? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeTerminationPolicy.read(buf)
+    }
+
+    override fun allocationSize(value: TerminationPolicy?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeTerminationPolicy.allocationSize(value)
+        }
+    }
+
+    override fun write(value: TerminationPolicy?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeTerminationPolicy.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeTerminationView: FfiConverterRustBuffer<TerminationView?> {
     override fun read(buf: ByteBuffer): TerminationView? {
         if (buf.get().toInt() == 0) {
@@ -25794,28 +25641,28 @@ public object FfiConverterOptionalTypeThinking: FfiConverterRustBuffer<Thinking?
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeWatchdogConfiguration: FfiConverterRustBuffer<WatchdogConfiguration?> {
-    override fun read(buf: ByteBuffer): WatchdogConfiguration? {
+public object FfiConverterOptionalTypeWatchdogPolicy: FfiConverterRustBuffer<WatchdogPolicy?> {
+    override fun read(buf: ByteBuffer): WatchdogPolicy? {
         if (buf.get().toInt() == 0) {
             return null
         }
-        return FfiConverterTypeWatchdogConfiguration.read(buf)
+        return FfiConverterTypeWatchdogPolicy.read(buf)
     }
 
-    override fun allocationSize(value: WatchdogConfiguration?): ULong {
+    override fun allocationSize(value: WatchdogPolicy?): ULong {
         if (value == null) {
             return 1UL
         } else {
-            return 1UL + FfiConverterTypeWatchdogConfiguration.allocationSize(value)
+            return 1UL + FfiConverterTypeWatchdogPolicy.allocationSize(value)
         }
     }
 
-    override fun write(value: WatchdogConfiguration?, buf: ByteBuffer) {
+    override fun write(value: WatchdogPolicy?, buf: ByteBuffer) {
         if (value == null) {
             buf.put(0)
         } else {
             buf.put(1)
-            FfiConverterTypeWatchdogConfiguration.write(value, buf)
+            FfiConverterTypeWatchdogPolicy.write(value, buf)
         }
     }
 }
@@ -26366,24 +26213,24 @@ public object FfiConverterSequenceTypeChange: FfiConverterRustBuffer<List<Change
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeHeardDialogueEvent: FfiConverterRustBuffer<List<HeardDialogueEvent>> {
-    override fun read(buf: ByteBuffer): List<HeardDialogueEvent> {
+public object FfiConverterSequenceTypeDialogueEventItem: FfiConverterRustBuffer<List<DialogueEventItem>> {
+    override fun read(buf: ByteBuffer): List<DialogueEventItem> {
         val len = buf.getInt()
-        return List<HeardDialogueEvent>(len) {
-            FfiConverterTypeHeardDialogueEvent.read(buf)
+        return List<DialogueEventItem>(len) {
+            FfiConverterTypeDialogueEventItem.read(buf)
         }
     }
 
-    override fun allocationSize(value: List<HeardDialogueEvent>): ULong {
+    override fun allocationSize(value: List<DialogueEventItem>): ULong {
         val sizeForLength = 4UL
-        val sizeForItems = value.map { FfiConverterTypeHeardDialogueEvent.allocationSize(it) }.sum()
+        val sizeForItems = value.map { FfiConverterTypeDialogueEventItem.allocationSize(it) }.sum()
         return sizeForLength + sizeForItems
     }
 
-    override fun write(value: List<HeardDialogueEvent>, buf: ByteBuffer) {
+    override fun write(value: List<DialogueEventItem>, buf: ByteBuffer) {
         buf.putInt(value.size)
         value.iterator().forEach {
-            FfiConverterTypeHeardDialogueEvent.write(it, buf)
+            FfiConverterTypeDialogueEventItem.write(it, buf)
         }
     }
 }
@@ -26394,24 +26241,24 @@ public object FfiConverterSequenceTypeHeardDialogueEvent: FfiConverterRustBuffer
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeHookNews: FfiConverterRustBuffer<List<HookNews>> {
-    override fun read(buf: ByteBuffer): List<HookNews> {
+public object FfiConverterSequenceTypeHookEventItem: FfiConverterRustBuffer<List<HookEventItem>> {
+    override fun read(buf: ByteBuffer): List<HookEventItem> {
         val len = buf.getInt()
-        return List<HookNews>(len) {
-            FfiConverterTypeHookNews.read(buf)
+        return List<HookEventItem>(len) {
+            FfiConverterTypeHookEventItem.read(buf)
         }
     }
 
-    override fun allocationSize(value: List<HookNews>): ULong {
+    override fun allocationSize(value: List<HookEventItem>): ULong {
         val sizeForLength = 4UL
-        val sizeForItems = value.map { FfiConverterTypeHookNews.allocationSize(it) }.sum()
+        val sizeForItems = value.map { FfiConverterTypeHookEventItem.allocationSize(it) }.sum()
         return sizeForLength + sizeForItems
     }
 
-    override fun write(value: List<HookNews>, buf: ByteBuffer) {
+    override fun write(value: List<HookEventItem>, buf: ByteBuffer) {
         buf.putInt(value.size)
         value.iterator().forEach {
-            FfiConverterTypeHookNews.write(it, buf)
+            FfiConverterTypeHookEventItem.write(it, buf)
         }
     }
 }
@@ -26547,11 +26394,59 @@ public object FfiConverterMapStringString: FfiConverterRustBuffer<Map<kotlin.Str
 
 
         /**
-         * What lives inside of the library now.
+         * Returns the revision of the exported API.
+         *
+         * Bindings that were generated for another revision must not be used with this library.
+         */ fun `apiRevision`(): kotlin.UInt {
+            return FfiConverterUInt.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_func_api_revision(
+
+        _status)
+}
+    )
+    }
+
+
+        /**
+         * Panics inside the library, so that a host can test that this throws an error and does not crash.
          *
          * # Errors
          *
-         * Only a fault of the library.
+         * Always `Internal`.
+         */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+     suspend fun `forcePanic`(`location`: PanicLocation) {
+        return uniffiRustCallAsync(
+        UniffiLib.uniffi_bowline_ffi_fn_func_force_panic(
+        FfiConverterTypePanicLocation.lower(`location`),),
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_void(future) },
+        // lift function
+        { },
+
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+        /**
+         * Returns the version of the library, such as `0.1.0`.
+         */ fun `libraryVersion`(): kotlin.String {
+            return FfiConverterString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_func_library_version(
+
+        _status)
+}
+    )
+    }
+
+
+        /**
+         * Returns the counts of live objects, for leak checks.
          */
     @Throws(BowlineException::class) fun `liveCounters`(): LiveCounters {
             return FfiConverterTypeLiveCounters.lift(
@@ -26565,61 +26460,10 @@ public object FfiConverterMapStringString: FfiConverterRustBuffer<Map<kotlin.Str
 
 
         /**
-         * The revision of this surface. Sources that were generated for another one must not be used.
-         */ fun `apiRevision`(): kotlin.UInt {
-            return FfiConverterUInt.lift(
-    uniffiRustCall() { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_func_api_revision(
-
-        _status)
-}
-    )
-    }
-
-
-        /**
-         * Panics, so that a host's tests can see that a fault inside is an error and no crash.
+         * Tests which process containment this machine supports.
          *
-         * # Errors
-         *
-         * Always [`BowlineError::Internal`](crate::BowlineError::Internal).
-         */
-    @Throws(BowlineException::class)
-    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-     suspend fun `forcePanic`(`place`: PanicPlace) {
-        return uniffiRustCallAsync(
-        UniffiLib.uniffi_bowline_ffi_fn_func_force_panic(
-        FfiConverterTypePanicPlace.lower(`place`),),
-        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
-        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
-        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_void(future) },
-        // lift function
-        { },
-
-        // Error FFI converter
-        BowlineException.ErrorHandler,
-    )
-    }
-
-        /**
-         * The version of the library.
-         */ fun `libraryVersion`(): kotlin.String {
-            return FfiConverterString.lift(
-    uniffiRustCall() { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_func_library_version(
-
-        _status)
-}
-    )
-    }
-
-
-        /**
-         * Tries out how tightly this machine can hold a session's processes. Leaves nothing behind.
-         *
-         * # Errors
-         *
-         * Only a fault of the library.
+         * The test creates a short-lived process and control group and removes both. It blocks the calling
+         * thread for some milliseconds.
          */
     @Throws(BowlineException::class) fun `probeContainment`(): ContainmentView {
             return FfiConverterTypeContainmentView.lift(
@@ -26633,26 +26477,14 @@ public object FfiConverterMapStringString: FfiConverterRustBuffer<Map<kotlin.Str
 
 
         /**
-         * The events that a server tells of when a configuration names none.
-         */ fun `commonHookKinds`(): List<kotlin.String> {
-            return FfiConverterSequenceString.lift(
-    uniffiRustCall() { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_func_common_hook_kinds(
-
-        _status)
-}
-    )
-    }
-
-
-        /**
-         * Adds hooks, as [`HookServer::settings`](crate::HookServer::settings) gives them, to settings of the
-         * agent, behind those that are there: the agent runs all of an event. Both are JSON objects, and so
-         * is what comes of it.
+         * Adds hook settings, as returned by `HookServer.settings`, to other settings of the agent.
+         *
+         * Hooks that `settings` has for the same event are kept and run first. Both arguments and the result
+         * are JSON objects.
          *
          * # Errors
          *
-         * [`BowlineError::Configuration`] when one of them is not what the agent takes.
+         * `Configuration` if an argument is not a JSON object or has hooks that the agent would not accept.
          */
     @Throws(BowlineException::class) fun `mergeSettings`(`settings`: kotlin.String, `hooks`: kotlin.String): kotlin.String {
             return FfiConverterString.lift(
@@ -26668,13 +26500,25 @@ public object FfiConverterMapStringString: FfiConverterRustBuffer<Map<kotlin.Str
 
 
         /**
-         * Hands log lines of this level and graver ones to `sink`, in the place of the one before; without
-         * one, nothing is told any more.
+         * Returns the events that a hook server receives by default.
+         */ fun `commonHookKinds`(): List<kotlin.String> {
+            return FfiConverterSequenceString.lift(
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_func_common_hook_kinds(
+
+        _status)
+}
+    )
+    }
+
+
+        /**
+         * Delivers log lines up to `level` to `sink`, which replaces the previous one. Without a sink,
+         * logging stops.
          *
          * # Errors
          *
-         * [`BowlineError::Busy`] when the process has a log of its own for this library, as a host in Rust
-         * may.
+         * `Busy` if the process has installed another `tracing` subscriber, as a host in Rust may.
          */
     @Throws(BowlineException::class) fun `setLogging`(`level`: LogLevel, `sink`: LogSink? = null)
         =
