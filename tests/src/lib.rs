@@ -3,7 +3,6 @@
 pub mod campaign;
 pub mod chaos;
 pub mod faceless;
-pub mod grpc;
 pub mod real_agent;
 pub mod secrets;
 pub mod session;

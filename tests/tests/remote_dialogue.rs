@@ -1,6 +1,8 @@
 //! Dialogues at a real runner: the same transcript as here, whatever becomes of links, hosts and the
 //! runner.
 
+#[path = "remote_dialogue/grpc.rs"]
+mod grpc;
 #[path = "remote_dialogue/links.rs"]
 mod links;
 #[path = "remote_dialogue/rig.rs"]

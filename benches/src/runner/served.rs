@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use anyhow::{Context as _, Result};
 use bowline_runner::wire::SessionKind;
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
-use bowline_tests::grpc::GrpcNetwork;
 use bowline_transport::{
     Attachment, Configuration, PtyMode, Remote, RemoteOrder, RemoteUrl, SessionId, Stdio,
     TerminalEngine, TerminalSession, Token, WindowSize,
@@ -111,13 +110,11 @@ impl Served {
                 let state = StateDir::at(self.folder.path().join("s"))?;
                 Remote::new(RemoteUrl::Shim(state.session(session).socket()))
             }
-            Door::Grpc => GrpcNetwork {
-                via: self.address,
-                runner: self.address,
-                token: self.token.clone(),
-                session,
+            Door::Grpc => {
+                let mut remote = self.remote()?;
+                remote.url = format!("grpc://{}", self.address).parse()?;
+                remote
             }
-            .remote(),
         };
         let joined = TerminalEngine.attach_remote(&remote, session, attachment);
         Ok(joined.await?)

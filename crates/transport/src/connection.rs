@@ -83,7 +83,9 @@ impl ConnectionState {
 }
 
 impl ConnectionState {
-    pub(crate) const fn is_failed(&self) -> bool {
+    /// Returns whether the link has been given up.
+    #[must_use]
+    pub const fn is_failed(&self) -> bool {
         matches!(self, Self::Failed(_))
     }
 }

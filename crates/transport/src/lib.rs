@@ -45,10 +45,10 @@
 //! does not want this drops its readers, or asks for [`Overflow::DropOldest`]. Errors and the output
 //! of a PTY drop their oldest bytes instead and never hold a child back.
 //!
-//! # Other machines
+//! # Remote sessions (feature `remote`)
 //!
-//! [`make_remote`](TerminalEngine::make_remote) and
-//! [`attach_remote`](TerminalEngine::attach_remote) give the same [`TerminalSession`] for a child
+//! `TerminalEngine::make_remote` and
+//! `TerminalEngine::attach_remote` give the same [`TerminalSession`] for a child
 //! that belongs to a runner. A link that breaks is made again: output goes on at its offset, what is
 //! gone is a [`Piece::Gap`], and what was written is typed once. How the link stands is a
 //! [`ConnectionState`]; what both sides say to each other is [`wire`].
@@ -87,7 +87,9 @@ mod connection;
 mod engine;
 mod local;
 mod output_reader;
+#[cfg(feature = "remote")]
 mod remote;
+mod screen;
 mod session;
 
 pub use bowline_journal as journal;
@@ -102,9 +104,11 @@ pub use bowline_wire as wire;
 pub use connection::{ConnectionState, ReconnectFailed, ReconnectFailure, RetryError};
 pub use engine::TerminalEngine;
 pub use output_reader::OutputReader;
+#[cfg(feature = "remote")]
 pub use remote::{
-    Address, Attachment, BadUrl, Beginning, Boxed, ByteStream, CredentialsProvider, Identity,
-    Network, NoCredentials, NoToken, Remote, RemoteError, RemoteOrder, RemoteUrl, Screen,
+    Address, Attachment, BadUrl, Beginning, Boxed, ByteStream, Carrier, CredentialsProvider,
+    Identity, Network, NoCredentials, NoToken, Remote, RemoteError, RemoteOrder, RemoteUrl,
     SystemNetwork, Token, TokenFile, Trust,
 };
+pub use screen::Screen;
 pub use session::{Kind, TerminalSession};

@@ -33,8 +33,8 @@ impl OutputReader {
         Self { source }
     }
 
-    /// For a session that is read elsewhere, by the readers of its output and of its errors.
-    pub(crate) fn of_readers(readers: [LogReader; 2]) -> Self {
+    /// Returns a reader of a session whose streams another task appends to: its output, its errors.
+    pub fn of_readers(readers: [LogReader; 2]) -> Self {
         let source = Source::Readers(readers.map(Reading::begin));
         Self { source }
     }

@@ -12,6 +12,8 @@ mod credentials;
 mod driver;
 mod error;
 mod farewell;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod link;
 mod machine;
 mod network;
@@ -27,8 +29,7 @@ pub use attach::{Attachment, Beginning};
 pub use create::RemoteOrder;
 pub use credentials::{Boxed, CredentialsProvider, NoCredentials, NoToken, Token, TokenFile};
 pub use error::RemoteError;
-pub use machine::Screen;
 pub use network::{Address, ByteStream, Network, SystemNetwork};
 pub use target::Remote;
 pub use tls::{Identity, Trust};
-pub use url::{BadUrl, RemoteUrl};
+pub use url::{BadUrl, Carrier, RemoteUrl};

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
 use crate::connection::{ConnectionState, RetryError};
-use crate::remote::Screen;
+use crate::screen::Screen;
 use bowline_process::Containment;
 use bowline_process::Signal;
 use bowline_process::Tty;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_lifecycle::{
-    DialogueConfiguration, DialogueSession, Ladder, Place, Remote, RemoteUrl, SessionId, StartError,
+    DialogueConfiguration, DialogueSession, Ladder, Place, Remote, RemoteUrl, SessionId,
+    StartError, TokenFile,
 };
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
 use bowline_tests::faceless::faceless;
@@ -44,7 +45,7 @@ impl Rig {
                 args: vec!["shim".into()],
             },
             socket: Some(self.socket()),
-            listen: Vec::new(),
+            listen: vec![([127, 0, 0, 1], 0).into()],
             token_file: self.folder.path().join("token"),
             hosts: Vec::new(),
             origins: Vec::new(),
@@ -62,6 +63,14 @@ impl Rig {
 
     pub(crate) fn remote(&self) -> Remote {
         Remote::new(RemoteUrl::Unix(self.socket()))
+    }
+
+    /// The same runner over gRPC, with the token in its file.
+    pub(crate) fn grpc(&self) -> Remote {
+        let runner = self.runner.as_ref().expect("it runs");
+        let url = format!("grpc://{}", runner.addresses()[0]);
+        let token = TokenFile(self.folder.path().join("token"));
+        Remote::new(url.parse().expect("a URL")).with_credentials(token)
     }
 
     /// The understudy at the runner.

@@ -17,6 +17,7 @@ use super::network::ByteStream;
 use super::open::{authorization, connect, failure, token};
 use super::target::Remote;
 use super::tls;
+use super::url::Carrier;
 use crate::connection::ReconnectFailure;
 
 /// How long a runner may take over a request: a child may be started for it, and a login shell
@@ -113,7 +114,7 @@ async fn exchange(
     }
     let request = request.body(Full::new(body));
     let request = request.map_err(|error| Breakage::lost(error.to_string()))?;
-    let stream = connect(remote).await?;
+    let stream = connect(remote, Carrier::WebSocket).await?;
     speak(stream, request).await.map_err(unsure)
 }
 

@@ -25,6 +25,9 @@ pub(super) enum Link {
     Raw(Box<dyn ByteStream>),
     /// Whole frames in each message.
     Socket(Box<WebSocketStream<Box<dyn ByteStream>>>),
+    /// Whole frames in each message of a gRPC stream.
+    #[cfg(feature = "grpc")]
+    Grpc(Box<super::grpc::GrpcLink>),
 }
 
 impl Link {
@@ -51,6 +54,8 @@ impl Link {
         match self {
             Self::Raw(stream) => poll_read(stream, cx),
             Self::Socket(socket) => poll_message(socket, cx),
+            #[cfg(feature = "grpc")]
+            Self::Grpc(link) => link.poll_message(cx),
         }
     }
 
@@ -80,6 +85,8 @@ impl Link {
                 }
                 socket.poll_flush(cx).map_err(|it| it.to_string())
             }
+            #[cfg(feature = "grpc")]
+            Self::Grpc(link) => link.poll_send(cx, out),
         }
     }
 }
@@ -119,7 +126,7 @@ fn poll_message(
 }
 
 /// Takes as many whole frames as fit into one message.
-fn batch(out: &mut BytesMut) -> Bytes {
+pub(super) fn batch(out: &mut BytesMut) -> Bytes {
     let mut end = 0;
     while let Some(length) = out[end..].first_chunk().map(|it| u32::from_le_bytes(*it)) {
         let next = end + HEADER_BYTES + length as usize;

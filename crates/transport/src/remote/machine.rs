@@ -20,7 +20,6 @@ mod painting;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-pub use self::io::Screen;
 pub(crate) use self::io::{Breakage, Connection, Input, Output, Ticket};
 pub(crate) use self::outbound::Unwritten;
 

@@ -19,7 +19,7 @@ use super::machine::Breakage;
 use super::network::{Address, ByteStream};
 use super::target::Remote;
 use super::tls::{self, Trust};
-use super::url::RemoteUrl;
+use super::url::{Carrier, RemoteUrl};
 use crate::connection::ReconnectFailure;
 use bowline_process::SessionId;
 use bowline_wire::{HEADER_BYTES, MAX_PAYLOAD};
@@ -77,9 +77,14 @@ async fn open_with(
     session: SessionId,
     token: Option<&Token>,
 ) -> Result<Link, Breakage> {
-    let stream = connect(remote).await?;
+    let stream = connect(remote, remote.url.carrier()).await?;
     if matches!(remote.url, RemoteUrl::Shim(_)) {
         return Ok(Link::Raw(stream));
+    }
+    #[cfg(feature = "grpc")]
+    if remote.url.carrier() == Carrier::Grpc {
+        let link = super::grpc::attach(stream, &remote.url, session, token).await?;
+        return Ok(Link::Grpc(Box::new(link)));
     }
     let request = request(remote, session, token)?;
     let (socket, response) = client_async_with_config(request, stream, Some(limits()))
@@ -94,7 +99,10 @@ async fn open_with(
 }
 
 /// Connects, with TLS where the URL says so.
-pub(super) async fn connect(remote: &Remote) -> Result<Box<dyn ByteStream>, Breakage> {
+pub(super) async fn connect(
+    remote: &Remote,
+    carrier: Carrier,
+) -> Result<Box<dyn ByteStream>, Breakage> {
     if !remote.url.is_private() && remote.trust != Trust::Unprotected {
         let detail = "a token would be readable on the way, use https://";
         return Err(Breakage::new(ReconnectFailure::Auth, detail));
@@ -108,7 +116,7 @@ pub(super) async fn connect(remote: &Remote) -> Result<Box<dyn ByteStream>, Brea
     match &remote.url {
         RemoteUrl::Tcp {
             host, tls: true, ..
-        } => tls::secure(stream, host, remote).await,
+        } => tls::secure(stream, host, remote, carrier).await,
         _ => Ok(stream),
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::machine::Screen;
 use crate::connection::{ConnectionState, RetryError};
+use crate::screen::Screen;
 use crate::session::{Kind, Terminal};
 use bowline_process::Containment;
 use bowline_process::Exit;

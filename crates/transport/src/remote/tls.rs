@@ -24,6 +24,7 @@ use super::farewell::LastWords;
 use super::machine::Breakage;
 use super::network::ByteStream;
 use super::target::Remote;
+use super::url::Carrier;
 use crate::connection::ReconnectFailure;
 
 /// How a runner proves who it is.
@@ -56,10 +57,16 @@ pub(super) async fn secure(
     stream: Box<dyn ByteStream>,
     host: &str,
     remote: &Remote,
+    carrier: Carrier,
 ) -> Result<Box<dyn ByteStream>, Breakage> {
     let lost = |error: io::Error| broken(&remote.url.to_string(), &error);
     let name = ServerName::try_from(host.to_owned()).map_err(|it| lost(io::Error::other(it)))?;
-    let configuration = configuration(remote)?;
+    let mut configuration = configuration(remote)?;
+    // Application protocol names of RFC 7301.
+    configuration.alpn_protocols = vec![match carrier {
+        Carrier::WebSocket => b"http/1.1".to_vec(),
+        Carrier::Grpc => b"h2".to_vec(),
+    }];
     let connector = TlsConnector::from(Arc::new(configuration));
     let stream = connector.connect(name, stream).await.map_err(lost)?;
     Ok(Box::new(LastWords::of(stream)))
@@ -126,7 +133,7 @@ fn configuration(remote: &Remote) -> Result<ClientConfig, Breakage> {
             )));
         }
     };
-    let mut configuration = match &remote.identity {
+    let configuration = match &remote.identity {
         None => builder.with_no_client_auth(),
         Some(identity) => {
             let (chain, key) = identity.read()?;
@@ -134,7 +141,6 @@ fn configuration(remote: &Remote) -> Result<ClientConfig, Breakage> {
             shown.map_err(|error| unusable(&identity.certificate, &error))?
         }
     };
-    configuration.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(configuration)
 }
 

@@ -1,47 +1,71 @@
-//! Where a runner is.
+//! The address of a runner.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Where a runner listens. As text:
+/// The address of a runner. As text:
 ///
-/// | text | what is there |
+/// | text | address |
 /// |---|---|
-/// | `unix:/path` | a runner's socket on this machine |
-/// | `http://host:port` | a runner; this machine only, since the token can be read on the way |
-/// | `https://host:port` | a runner behind TLS |
-/// | `shim:/path` | the socket of one session, with no runner in between |
+/// | `unix:/path` | a runner's Unix socket on this machine |
+/// | `http://host:port` | a runner without TLS; loopback only, since the token is readable on the network |
+/// | `https://host:port` | a runner with TLS |
+/// | `grpc://host:port`, `grpcs://host:port` | the same two, with frames over gRPC instead of WebSocket (feature `grpc`) |
+/// | `shim:/path` | the Unix socket of a single session, without a runner |
 ///
-/// A URL carries no token, no user and no query: those end up in logs and process tables.
+/// A URL has no token, user, path or query, since URLs appear in logs and process tables.
+///
+/// ```
+/// use bowline_transport::RemoteUrl;
+///
+/// let url: RemoteUrl = "https://runner.example:7420".parse()?;
+/// assert!(url.is_private());
+/// # Ok::<(), bowline_transport::BadUrl>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RemoteUrl {
-    /// A runner's socket.
+    /// A runner's Unix socket.
     Unix(PathBuf),
-    /// The socket of one session.
+    /// The Unix socket of one session.
     Shim(PathBuf),
     /// A runner on a network.
     Tcp {
-        /// A name or an address; that of IPv6 without brackets.
+        /// A host name or an IP address; IPv6 without brackets.
         host: String,
-        /// 80 or 443 where the text has none.
+        /// The port; 80 or 443 if the text has none.
         port: u16,
-        /// Whether what is said is encrypted, and the runner proves who it is.
+        /// Whether the connection uses TLS.
         tls: bool,
+        /// The protocol that carries the frames of a session.
+        carrier: Carrier,
     },
 }
 
-/// The text is not a runner's URL.
+/// The protocol that carries the frames of a session. REST requests use HTTP/1.1 with either.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Carrier {
+    /// Binary WebSocket messages (RFC 6455).
+    #[default]
+    WebSocket,
+    /// The bidirectional stream `Attach` of `bowline.runner.v1.Runner`, over HTTP/2.
+    Grpc,
+}
+
+/// The text is not the URL of a runner.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("read the runner's URL: {reason}, give unix:/path, http://host:port or https://host:port")]
+#[error(
+    "invalid runner URL: {reason}; use unix:/path, http://host:port, https://host:port, grpc://host:port or grpcs://host:port"
+)]
 pub struct BadUrl {
     reason: &'static str,
 }
 
 impl RemoteUrl {
-    /// Whether nobody else can listen in: it stays on this machine, or is encrypted.
+    /// Returns whether others cannot read the traffic: it stays on this machine or is encrypted.
     #[must_use]
     pub fn is_private(&self) -> bool {
         match self {
@@ -50,7 +74,16 @@ impl RemoteUrl {
         }
     }
 
-    /// What a request says it is for.
+    /// Returns the protocol that carries the frames of a session.
+    #[must_use]
+    pub const fn carrier(&self) -> Carrier {
+        match self {
+            Self::Unix(_) | Self::Shim(_) => Carrier::WebSocket,
+            Self::Tcp { carrier, .. } => *carrier,
+        }
+    }
+
+    /// Returns the `Host` of a request.
     pub(super) fn authority(&self) -> String {
         match self {
             Self::Unix(_) | Self::Shim(_) => "localhost".to_owned(),
@@ -75,35 +108,50 @@ impl FromStr for RemoteUrl {
         if let Some(path) = text.strip_prefix("shim:") {
             return absolute(path).map(Self::Shim);
         }
-        let http = text.strip_prefix("http://").map(|rest| (rest, false));
-        let https = || text.strip_prefix("https://").map(|rest| (rest, true));
-        let (rest, tls) = http.or_else(https).ok_or(BadUrl {
-            reason: "it begins with none of the known schemes",
-        })?;
+        let (scheme, rest) = text.split_once("://").ok_or(UNKNOWN_SCHEME)?;
+        let (tls, carrier) = match scheme {
+            "http" => (false, Carrier::WebSocket),
+            "https" => (true, Carrier::WebSocket),
+            "grpc" | "grpcs" if !cfg!(feature = "grpc") => return Err(NO_GRPC),
+            "grpc" => (false, Carrier::Grpc),
+            "grpcs" => (true, Carrier::Grpc),
+            _ => return Err(UNKNOWN_SCHEME),
+        };
         let (host, port) = split(rest.strip_suffix('/').unwrap_or(rest))?;
-        let port = port.unwrap_or(if tls { 443 } else { 80 });
-        let host = host.to_owned();
-        Ok(Self::Tcp { host, port, tls })
+        Ok(Self::Tcp {
+            host: host.to_owned(),
+            port: port.unwrap_or(if tls { 443 } else { 80 }),
+            tls,
+            carrier,
+        })
     }
 }
+
+const UNKNOWN_SCHEME: BadUrl = BadUrl {
+    reason: "the scheme is unknown",
+};
+
+const NO_GRPC: BadUrl = BadUrl {
+    reason: "gRPC is not compiled in (feature `grpc`)",
+};
 
 fn absolute(path: &str) -> Result<PathBuf, BadUrl> {
     let path = Path::new(path.strip_prefix("//").unwrap_or(path));
     if path.is_absolute() {
         return Ok(path.to_owned());
     }
-    let reason = "the socket's path does not begin at the root";
+    let reason = "the path of the socket is not absolute";
     Err(BadUrl { reason })
 }
 
-/// Host and port. Anything else that a URL may have is refused.
+/// Splits host and port. Refuses the other parts of a URL.
 fn split(authority: &str) -> Result<(&str, Option<u16>), BadUrl> {
     if authority.contains(['/', '?', '#', '@']) {
         let reason = "it has more than a host and a port";
         return Err(BadUrl { reason });
     }
     let bad = BadUrl {
-        reason: "it has no host, or a port that is none",
+        reason: "the host is missing or the port is not a number",
     };
     let (host, rest) = match authority.strip_prefix('[') {
         Some(inner) => inner.split_once(']').ok_or_else(|| bad.clone())?,
@@ -128,8 +176,15 @@ impl fmt::Display for RemoteUrl {
         match self {
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
             Self::Shim(path) => write!(f, "shim:{}", path.display()),
-            Self::Tcp { tls: false, .. } => write!(f, "http://{}", self.authority()),
-            Self::Tcp { tls: true, .. } => write!(f, "https://{}", self.authority()),
+            Self::Tcp { tls, carrier, .. } => {
+                let scheme = match (carrier, tls) {
+                    (Carrier::WebSocket, false) => "http",
+                    (Carrier::WebSocket, true) => "https",
+                    (Carrier::Grpc, false) => "grpc",
+                    (Carrier::Grpc, true) => "grpcs",
+                };
+                write!(f, "{scheme}://{}", self.authority())
+            }
         }
     }
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use bowline_runner::SessionSpec;
 use bowline_runner::wire::SessionKind;
-use bowline_transport::{Attachment, Remote, RemoteUrl, SessionId, TerminalEngine, TokenFile};
+use bowline_transport::{
+    Attachment, Carrier, Remote, RemoteUrl, SessionId, TerminalEngine, TokenFile,
+};
 use bytes::Bytes;
 use tokio::time::{Instant as At, sleep_until};
 
@@ -115,6 +117,7 @@ fn through(proxy: &ChaosProxy, station: &Station) -> Remote {
         host: proxy.address().ip().to_string(),
         port: proxy.address().port(),
         tls: false,
+        carrier: Carrier::WebSocket,
     };
     Remote::new(url).with_credentials(TokenFile(station.folder().join("token")))
 }

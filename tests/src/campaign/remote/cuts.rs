@@ -113,7 +113,7 @@ async fn session(
             1 => stream::run(daemon, &storm, seed, stream::Kind::Pipes).await,
             2 => stream::run(daemon, &storm, seed, stream::Kind::TerminalOverGrpc).await,
             3 => stream::run(daemon, &storm, seed, stream::Kind::PipesOverGrpc).await,
-            _ => dialogue::run(daemon, &storm, expected).await,
+            kind => dialogue::run(daemon, &storm, expected, kind == 6).await,
         }
     };
     tokio::select! {

@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 use crate::connection::{ConnectionState, ReconnectFailed};
-use crate::remote::machine::{Output, Screen, Ticket, Unwritten};
+use crate::remote::machine::{Output, Ticket, Unwritten};
 use crate::remote::terminal::{Done, Logs, News};
+use crate::screen::Screen;
 use bowline_process::Containment;
 use bowline_process::ReservedBytes;
 use bowline_process::TerminationReport;

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::Machine;
 use super::inbound::Misplaced;
-use super::io::{Breakage, Output, Screen};
+use super::io::{Breakage, Output};
 use super::link::Link;
 use super::outbound::{Contradiction, Settled};
 use super::painting::Painting;
 use crate::connection::ReconnectFailure;
+use crate::screen::Screen;
 use bowline_wire::{ExitNotice, KillReport, Message, StreamId, code};
 use bytes::Bytes;
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::screen::Screen;
+
 use super::outbound::Unwritten;
 use crate::connection::{ConnectionState, ReconnectFailure};
 use bowline_process::Ladder;
@@ -118,17 +120,6 @@ pub(crate) enum Output {
     Killed(Option<KillReport>, Duration),
     /// Nothing is left to do.
     Over,
-}
-
-/// A screen as bytes that draw it on a terminal in whatever state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Screen {
-    /// The offset of the output that goes on from it.
-    pub offset: u64,
-    /// The size that it was drawn for.
-    pub size: WindowSize,
-    /// What draws it.
-    pub bytes: Bytes,
 }
 
 /// What the machine keeps saying to the owner.

@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::io::Screen;
+use crate::screen::Screen;
 use bowline_process::WindowSize;
 
 /// The longest screen, in bytes: that of the largest window (1,000 by 1,000) with 16 bytes a cell.

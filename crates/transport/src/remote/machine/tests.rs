@@ -1,6 +1,7 @@
 mod model;
 mod schedules;
 
+use crate::screen::Screen;
 use std::time::Duration;
 
 use bytes::Bytes;

@@ -25,13 +25,18 @@ pub(super) async fn run(
     daemon: &Daemon,
     storm: &Storm<'_>,
     expected: &Value,
+    is_grpc: bool,
 ) -> Result<Tally, String> {
     let network = BehindTheFirst {
         runner: Detour(daemon.address()),
         proxy: Detour(storm.proxy.address()),
         is_made: false.into(),
     };
-    let remote = daemon.remote_over(Arc::new(network));
+    let mut remote = daemon.remote_over(Arc::new(network));
+    if is_grpc {
+        let url = format!("grpc://{}", daemon.address()).parse();
+        remote.url = url.map_err(|error| format!("{error}"))?;
+    }
     let heard = told(configuration(Place::Runner(remote)), || storm.calm()).await?;
     match difference(&heard, expected, "transcript") {
         Some(difference) => Err(difference),

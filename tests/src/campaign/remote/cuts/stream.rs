@@ -14,7 +14,6 @@ use super::super::daemon::Daemon;
 use super::super::network::Detour;
 use super::super::parrot::{self, Parrot};
 use super::{Storm, Tally};
-use crate::grpc::GrpcNetwork;
 
 /// The most lines of a session.
 const LINES: u64 = 160;
@@ -44,16 +43,11 @@ pub(super) async fn run(
         what = on_pty(what, PtyMode::Raw);
     }
     let id = daemon.leave(what).await?;
-    let remote = match kind {
-        Kind::Terminal | Kind::Pipes => daemon.remote_over(Arc::new(Detour(storm.proxy.address()))),
-        Kind::TerminalOverGrpc | Kind::PipesOverGrpc => GrpcNetwork {
-            via: storm.proxy.address(),
-            runner: daemon.address(),
-            token: daemon.token().to_owned(),
-            session: id,
-        }
-        .remote(),
-    };
+    let mut remote = daemon.remote_over(Arc::new(Detour(storm.proxy.address())));
+    if matches!(kind, Kind::TerminalOverGrpc | Kind::PipesOverGrpc) {
+        let url = format!("grpc://{}", daemon.address()).parse();
+        remote.url = url.map_err(|error| format!("{error}"))?;
+    }
     let attachment = Attachment {
         patience: JOIN,
         ..Attachment::default()
