@@ -16,25 +16,26 @@
 
 mod aside;
 mod client;
-mod core;
 mod doors;
-mod host;
 mod quiet;
 mod screen;
 mod serve;
+mod session;
+mod session_machine;
 mod shim;
 
 pub use bowline_transport::wire;
 pub use bowline_transport::{Identity, Piece, Stream, TerminalSession};
 pub use client::{RunnerClient, RunnerError, RunnerProblem};
-pub use core::{
-    ClientId, Core, CoreConfiguration, Effect, Policy, ReadBack, Screen, StreamConfiguration,
-};
-pub use host::{Child, ChildEnd, ChildEvent, ChildOrder, HostState, LocalHost};
-pub use screen::{ReplayCleaner, SessionScreen, VtEngine};
+pub use screen::{ReplayFilter, SessionScreen, VtEngine};
 pub use serve::{
     Certificate, Runner, ServeConfiguration, ServeError, ServeLimits, StopReport, Tls, TlsError,
     TokenError, read_or_create_token, runtime,
+};
+pub use session::{Child, ChildCommand, ChildEvent, ChildPeer, SessionHandle, SessionStatus};
+pub use session_machine::{
+    ClientId, Effect, JournalRead, MachineConfiguration, OverflowPolicy, ScreenSnapshot,
+    SessionMachine, StreamConfiguration,
 };
 pub use shim::{
     DEFAULT_RING_BYTES, JournalSpec, RING_VARIABLE, STATE_VARIABLE, SessionDir, SessionInfo,

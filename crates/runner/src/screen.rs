@@ -1,18 +1,18 @@
 //! The screen of a session, kept while nobody looks, so that whoever comes sees what is there.
 //!
 //! [`SessionScreen`] reads a terminal's output and can tell at any time which bytes make another
-//! terminal, whatever state that one is in, look and behave the same: a [`Screen`], together with the
+//! terminal, whatever state that one is in, look and behave the same: a [`ScreenSnapshot`], together with the
 //! output from its offset on. That offset is always one between two sequences, and before the last
 //! character if that may still be repeated or get an accent; nothing is ever cut.
 //!
 //! While nobody is there who could, it answers what programs ask of a terminal. Invariants: what it
 //! keeps is bounded, whatever comes; an engine that fails costs the screen and not the session.
 
-mod clean;
 mod modes;
-mod params;
 mod query;
-mod split;
+mod replay_filter;
+mod sequence;
+mod splitter;
 #[cfg(test)]
 mod tests;
 mod tracker;
@@ -25,23 +25,23 @@ use bowline_transport::WindowSize;
 use bytes::Bytes;
 use unicode_width::UnicodeWidthChar as _;
 
-use crate::core::Screen;
+use crate::session_machine::ScreenSnapshot;
 
-pub use clean::ReplayCleaner;
+pub use replay_filter::ReplayFilter;
 
 use modes::Modes;
-use params::Sequence;
 use query::{Facts, Query, answer, query};
-use split::{Kind, Splitter, Token};
-use tracker::Tracker;
+use sequence::Sequence;
+use splitter::{SequenceKind, SequenceSplitter, Token};
+use tracker::StateTracker;
 use vterm::Vterm;
 
 /// Bytes of answers that wait for a program to read them. One that asks more than that without
 /// reading gets no more.
-const MOST_ANSWERS: usize = 4 << 10;
+const MAX_REPLY_BYTES: usize = 4 << 10;
 
 /// Bytes of a character and its accents that are held back.
-const LONGEST_CLUSTER: usize = 64;
+const MAX_CLUSTER_BYTES: usize = 64;
 
 /// A model of a terminal: it is fed output and tells which bytes make that screen.
 ///
@@ -67,8 +67,8 @@ pub struct SessionScreen {
     engine: Box<dyn VtEngine>,
     /// Makes another engine when one has failed.
     make: fn(WindowSize) -> Box<dyn VtEngine>,
-    splitter: Splitter,
-    tracker: Tracker,
+    splitter: SequenceSplitter,
+    tracker: StateTracker,
     modes: Modes,
     /// The last character, with its accents, that the engine was not given yet.
     last: Vec<u8>,
@@ -93,8 +93,8 @@ impl SessionScreen {
         Self {
             engine: make(size),
             make,
-            splitter: Splitter::default(),
-            tracker: Tracker::default(),
+            splitter: SequenceSplitter::default(),
+            tracker: StateTracker::default(),
             modes: Modes::default(),
             last: Vec::new(),
             end: 0,
@@ -115,7 +115,7 @@ impl SessionScreen {
 
     /// Takes the answers that are to be written to the program's input.
     #[must_use]
-    pub fn answers(&mut self) -> Bytes {
+    pub fn take_replies(&mut self) -> Bytes {
         std::mem::take(&mut self.answers).into()
     }
 
@@ -139,7 +139,7 @@ impl SessionScreen {
 
     /// Whether the program takes a paste in brackets (mode 2004).
     #[must_use]
-    pub fn takes_paste(&self) -> bool {
+    pub fn has_bracketed_paste(&self) -> bool {
         let paste = Query::Mode {
             is_private: true,
             mode: 2004,
@@ -159,7 +159,7 @@ impl SessionScreen {
         };
         if offset > self.end {
             self.flush();
-            self.splitter = Splitter::default();
+            self.splitter = SequenceSplitter::default();
         }
         self.end = self.end.max(offset + bytes.len() as u64);
         let mut splitter = std::mem::take(&mut self.splitter);
@@ -179,7 +179,7 @@ impl SessionScreen {
     /// The screen: bytes that bring a terminal of its size from any state to that of this one at the
     /// screen's offset. The output from there on is to follow.
     #[must_use]
-    pub fn snapshot(&mut self) -> Screen {
+    pub fn snapshot(&mut self) -> ScreenSnapshot {
         let mut bytes = Vec::new();
         self.tracker.prelude(&mut bytes, self.size.cols);
         let contents = self.guard(|engine| engine.contents());
@@ -189,12 +189,12 @@ impl SessionScreen {
         if let Some(kind) = self.splitter.open_string() {
             // The string's rest is still to come: it must not be taken for text.
             let introducer: &[u8] = match kind {
-                Kind::Osc => b"\x1b]999;",
+                SequenceKind::Osc => b"\x1b]999;",
                 _ => b"\x1b_",
             };
             bytes.extend(introducer);
         }
-        Screen {
+        ScreenSnapshot {
             at_offset: self.end - held as u64,
             size: self.size,
             bytes: bytes.into(),
@@ -239,7 +239,7 @@ impl SessionScreen {
 
     fn whole_text(&mut self, text: &[u8]) {
         let keep = last_cluster(text);
-        if keep == text.len() && self.last.len() + keep <= LONGEST_CLUSTER && !begins(text) {
+        if keep == text.len() && self.last.len() + keep <= MAX_CLUSTER_BYTES && !begins(text) {
             self.last.extend(text);
             return;
         }
@@ -273,7 +273,7 @@ impl SessionScreen {
     }
 
     fn answer(&mut self, query: Query<'_>) {
-        if self.answers.len() >= MOST_ANSWERS {
+        if self.answers.len() >= MAX_REPLY_BYTES {
             return;
         }
         let is_cursor = matches!(query, Query::Cursor { .. });
@@ -311,7 +311,7 @@ fn begins(text: &[u8]) -> bool {
 /// How many bytes the last character of a text has, with its accents, and with what there is of one
 /// that is not whole. 0 after a control.
 fn last_cluster(text: &[u8]) -> usize {
-    let tail = &text[text.len() - text.len().min(LONGEST_CLUSTER)..];
+    let tail = &text[text.len() - text.len().min(MAX_CLUSTER_BYTES)..];
     let mut length = 0;
     for chunk in tail.utf8_chunks().collect::<Vec<_>>().into_iter().rev() {
         let invalid = chunk.invalid();

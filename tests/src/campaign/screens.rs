@@ -10,25 +10,25 @@
 
 use bowline_runner::SessionScreen;
 
-use self::handover::compare;
+use self::handoff::compare;
 use self::oracle::Oracle;
 use self::programs::{RING, SIZE, program};
 use self::sessions::Session;
 use super::{Job, Random, Report};
 
 // The same that the runner's own tests have.
-#[path = "../../../crates/runner/src/screen/tests/handover.rs"]
-mod handover;
+#[path = "../../../crates/runner/src/screen/tests/handoff.rs"]
+mod handoff;
 #[expect(dead_code, reason = "the runner's own tests resize terminals, too")]
 #[path = "../../../crates/runner/src/screen/tests/oracle.rs"]
 mod oracle;
 #[path = "../../../crates/runner/src/screen/tests/programs.rs"]
 mod programs;
 pub(super) mod queries;
+#[path = "../../../crates/runner/src/screen/tests/replay_cases.rs"]
+mod replay_cases;
 #[path = "../../../crates/runner/src/screen/tests/sessions.rs"]
 mod sessions;
-#[path = "../../../crates/runner/src/screen/tests/spent.rs"]
-mod spent;
 
 /// One of so many sessions is handed over at every byte, and has so many bytes at most.
 const EVERY_BYTE: u64 = 100;
@@ -145,7 +145,7 @@ fn full_screen(seed: u64) -> Result<(), String> {
     }
     let (mut direct, mut client) = (Oracle::new(SIZE), Oracle::new(SIZE));
     direct.feed(&output);
-    client.feed(handover::DIRT);
+    client.feed(handoff::DIRT);
     client.feed(&snapshot.bytes);
     client.feed(&output[from..]);
     compare(&mut direct, &mut client)

@@ -17,7 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_runner::wire::{Epoch, SessionFacts, SessionKind, SessionState, StdioKind, StreamId};
-use bowline_runner::{Child, CoreConfiguration, LocalHost, Policy, StreamConfiguration};
+use bowline_runner::{
+    Child, MachineConfiguration, OverflowPolicy, SessionHandle, StreamConfiguration,
+};
 use bowline_transport::{Containment, SessionId};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -106,7 +108,7 @@ async fn schedule(seed: u64) -> Result<Sums, String> {
     let mut random = Random::new(seed);
     let session = SessionId::random();
     let (child, end) = Child::channels([StreamId::STDOUT]);
-    let host = LocalHost::start(configuration(session), child);
+    let host = SessionHandle::start(configuration(session), child);
     let played = Played::begin(end, Random::new(random.draw()));
     let weather = Arc::new(Weather::new(host, random.draw()));
     let act = watch::Sender::new(Act::Storm);
@@ -165,13 +167,13 @@ async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> Result<T, St
     done.map_err(|_| format!("{what}, within {LONGEST:?}"))
 }
 
-fn configuration(session: SessionId) -> CoreConfiguration {
+fn configuration(session: SessionId) -> MachineConfiguration {
     let stream = |id, policy| StreamConfiguration {
         id,
         policy,
         ring_bytes: RING_BYTES,
     };
-    CoreConfiguration {
+    MachineConfiguration {
         session,
         epoch: Epoch::random(),
         facts: SessionFacts {
@@ -183,10 +185,10 @@ fn configuration(session: SessionId) -> CoreConfiguration {
             state: SessionState::Running,
         },
         streams: vec![
-            stream(StreamId::STDOUT, Policy::Block),
-            stream(StreamId::LIFECYCLE, Policy::DropOldest),
+            stream(StreamId::STDOUT, OverflowPolicy::Block),
+            stream(StreamId::LIFECYCLE, OverflowPolicy::DropOldest),
         ],
         has_screen: false,
-        exit_kept: None,
+        exit_retention: None,
     }
 }

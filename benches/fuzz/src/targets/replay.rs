@@ -8,7 +8,7 @@ use alacritty_terminal::event::{Event, EventListener};
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::term::Config;
 use alacritty_terminal::vte::ansi::{Processor, StdSyncHandler};
-use bowline_runner::ReplayCleaner;
+use bowline_runner::ReplayFilter;
 
 use super::lines::{OUTPUT, output};
 use super::{pieces, same, whole};
@@ -41,7 +41,7 @@ fn look() -> Result<Look, String> {
 }
 
 fn cleaned<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    let (mut cleaner, mut out) = (ReplayCleaner::default(), Vec::new());
+    let (mut cleaner, mut out) = (ReplayFilter::default(), Vec::new());
     for piece in pieces {
         cleaner.feed(piece, &mut out);
     }

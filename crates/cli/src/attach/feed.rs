@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use bowline_runner::ReplayCleaner;
+use bowline_runner::ReplayFilter;
 
 /// Output on its way to our terminal. What is live goes through as it is. What others have answered
 /// already, while we were away, is cleaned: our terminal's answers would be typed into a program that
 /// has its own, and a clipboard would be set that was meant for another moment.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
-    replay: Option<ReplayCleaner>,
+    replay: Option<ReplayFilter>,
 }
 
 impl Feed {

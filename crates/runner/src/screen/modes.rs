@@ -1,7 +1,7 @@
 //! What was said of modes and colours, for programs that ask.
 
-use super::params::{Csi, Osc, Sequence};
 use super::query::Query;
+use super::sequence::{Csi, Osc, Sequence};
 
 /// The private modes whose state is known, and how they are at first.
 const KNOWN: [(u16, bool); 23] = [

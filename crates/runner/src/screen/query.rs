@@ -1,6 +1,6 @@
 //! What programs ask of a terminal: which sequences are questions, and the answers to some.
 
-use super::params::{Csi, Osc, Sequence};
+use super::sequence::{Csi, Osc, Sequence};
 
 /// A question that has an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

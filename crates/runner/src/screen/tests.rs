@@ -1,23 +1,23 @@
 //! The screen against another terminal: `alacritty_terminal`, fed the same output without a break.
 
-mod answers;
-mod cleaning;
 mod features;
-mod handover;
-mod itself;
+mod handoff;
 mod oracle;
+mod overflowed_ring;
 mod programs;
+mod queries;
 mod random;
+mod replay_cases;
+mod replay_filter;
 mod resizing;
+mod round_trip;
 mod sessions;
-mod spent;
 mod splitting;
-mod tui;
 
 use bowline_transport::WindowSize;
 
 use super::SessionScreen;
-use handover::{DIRT, compare, hand_over};
+use handoff::{DIRT, compare, hand_off};
 
 /// Rows and columns of most tests.
 const SIZE: WindowSize = WindowSize::new(8, 30);

@@ -6,7 +6,7 @@
 mod keyboard;
 mod titles;
 
-use super::params::{Csi, Osc, Sequence};
+use super::sequence::{Csi, Osc, Sequence};
 
 use keyboard::Keyboard;
 use titles::Titles;
@@ -31,7 +31,7 @@ const KEY_RESOURCES: usize = 8;
 
 /// What is in force besides what the engine knows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tracker {
+pub(super) struct StateTracker {
     keyboard: Keyboard,
     titles: Titles,
     /// What was said of mouse modes: of each when it was last set, and when reset since.
@@ -51,7 +51,7 @@ pub(super) struct Tracker {
     is_alternate: bool,
 }
 
-impl Tracker {
+impl StateTracker {
     /// Whether the alternate screen is shown.
     pub(super) fn is_alternate(&self) -> bool {
         self.is_alternate

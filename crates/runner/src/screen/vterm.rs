@@ -6,8 +6,8 @@ use bowline_transport::WindowSize;
 use shpool_vterm::{ContentRegion, Size, Term};
 
 use super::VtEngine;
-use super::params::Csi;
-use super::split::{Kind, Splitter, Token};
+use super::sequence::Csi;
+use super::splitter::{SequenceKind, SequenceSplitter, Token};
 
 /// Lines that the engine keeps, those on the screen included. More of the past is in the journal; a
 /// thousand lines would cost eleven megabytes.
@@ -80,8 +80,10 @@ impl VtEngine for Vterm {
     fn contents(&self) -> Vec<u8> {
         let contents = self.term.contents(ContentRegion::All);
         let mut out = Vec::with_capacity(contents.len());
-        Splitter::default().feed(&contents, |token| match token {
-            Token::Sequence(Kind::Csi, bytes @ [.., b'm']) => rename_underline(bytes, &mut out),
+        SequenceSplitter::default().feed(&contents, |token| match token {
+            Token::Sequence(SequenceKind::Csi, bytes @ [.., b'm']) => {
+                rename_underline(bytes, &mut out)
+            }
             Token::Text(bytes) | Token::Sequence(_, bytes) | Token::Broken(bytes) => {
                 out.extend(bytes)
             }
@@ -94,10 +96,9 @@ impl VtEngine for Vterm {
     /// addressed is the cursor. Text behind that stands for a wrap that is pending.
     fn cursor(&self) -> (u16, u16) {
         let (mut cursor, mut is_pending) = ((1, 1), false);
-        Splitter::default().feed(
-            &self.term.contents(ContentRegion::Screen),
-            |token| match token {
-                Token::Sequence(Kind::Csi, sequence) => {
+        SequenceSplitter::default().feed(&self.term.contents(ContentRegion::Screen), |token| {
+            match token {
+                Token::Sequence(SequenceKind::Csi, sequence) => {
                     if let Some(csi) =
                         Csi::read(sequence).filter(|csi| csi.command() == (0, b"", b'H'))
                     {
@@ -107,8 +108,8 @@ impl VtEngine for Vterm {
                 }
                 Token::Text(_) => is_pending = true,
                 _ => {}
-            },
-        );
+            }
+        });
         if is_pending {
             cursor.1 = u16::try_from(self.term.size().width).unwrap_or(u16::MAX);
         }

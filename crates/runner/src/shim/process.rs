@@ -19,9 +19,9 @@ use super::spawn::PATIENCE;
 use super::state_dir::is_ours;
 use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec};
 use crate::aside::aside;
-use crate::core::{CoreConfiguration, Policy, StreamConfiguration};
-use crate::host::{Archive, Child, HostState, LocalHost, wall_ms};
 use crate::quiet::QuietStream;
+use crate::session::{Child, SessionHandle, SessionJournal, SessionStatus, wall_ms};
+use crate::session_machine::{MachineConfiguration, OverflowPolicy, StreamConfiguration};
 use crate::wire::{Epoch, ExitNotice, SessionFacts, SessionState, StdioKind, StreamId};
 
 /// Bytes of complaints that are kept.
@@ -107,7 +107,7 @@ struct Shim {
     folder: SessionDir,
     info: SessionInfo,
     listener: UnixListener,
-    host: LocalHost,
+    host: SessionHandle,
     polite: [Signal; 3],
 }
 
@@ -123,11 +123,10 @@ impl Shim {
         let polite = polite_signals().map_err(failed)?;
         let epoch = Epoch::random();
         let started_ms = wall_ms();
-        let archive = spec
-            .journal
-            .on
-            .then(|| Archive::create(folder.journal(), spec.journal.cap_bytes, epoch, started_ms));
-        let archive = archive.transpose().map_err(failed)?;
+        let journal = spec.journal.on.then(|| {
+            SessionJournal::create(folder.journal(), spec.journal.cap_bytes, epoch, started_ms)
+        });
+        let journal = journal.transpose().map_err(failed)?;
         let session = TerminalEngine.make_session(spec.configuration(guard()));
         let session = session.map_err(|error| Answer::Failed {
             fault: SpawnFault::from(&error),
@@ -137,7 +136,7 @@ impl Shim {
             epoch,
             pid: session.pid(),
             containment: session.containment(),
-            has_journal: archive.is_some(),
+            has_journal: journal.is_some(),
             started_ms,
         };
         let info = SessionInfo::new(spec, birth);
@@ -146,7 +145,7 @@ impl Shim {
         let _ = rustix::process::chdir("/");
         let configuration = core_configuration(spec, epoch, &session);
         let child = Child::of(session, spec.is_on_terminal());
-        let host = LocalHost::with_archive(configuration, child, archive);
+        let host = SessionHandle::spawn(configuration, child, journal);
         Ok(Self {
             folder,
             info,
@@ -158,7 +157,7 @@ impl Shim {
 
     /// Lets clients in until the session is over, and leaves its tombstone.
     async fn run(&mut self) -> io::Result<()> {
-        let mut state = self.host.state();
+        let mut state = self.host.status();
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -168,7 +167,7 @@ impl Shim {
                     if changed.is_err() {
                         return Err(io::Error::other("the session's task is gone"));
                     }
-                    let HostState { exit, is_over } = state.borrow_and_update().clone();
+                    let SessionStatus { exit, is_over } = state.borrow_and_update().clone();
                     self.record(exit.as_deref().cloned(), is_over);
                     if is_over {
                         let _ = std::fs::remove_file(self.folder.socket());
@@ -198,7 +197,7 @@ impl Shim {
     async fn look(&self) {
         let found = std::fs::symlink_metadata(self.folder.socket());
         if found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            self.host.stop_if_deserted().await;
+            self.host.stop_if_unattached().await;
         }
     }
 
@@ -225,7 +224,7 @@ fn core_configuration(
     spec: &SessionSpec,
     epoch: Epoch,
     session: &TerminalSession,
-) -> CoreConfiguration {
+) -> MachineConfiguration {
     let (stdio, ids) = if spec.is_on_terminal() {
         (StdioKind::Pty, vec![StreamId::TTY])
     } else {
@@ -235,18 +234,18 @@ fn core_configuration(
     let stream = |id| StreamConfiguration {
         id,
         policy: if spec.blocks() && id != StreamId::STDERR {
-            Policy::Block
+            OverflowPolicy::Block
         } else {
-            Policy::DropOldest
+            OverflowPolicy::DropOldest
         },
         ring_bytes,
     };
     let chronicle = StreamConfiguration {
         id: StreamId::LIFECYCLE,
-        policy: Policy::DropOldest,
+        policy: OverflowPolicy::DropOldest,
         ring_bytes: CHRONICLE_BYTES,
     };
-    CoreConfiguration {
+    MachineConfiguration {
         session: spec.id,
         epoch,
         facts: SessionFacts {
@@ -259,7 +258,7 @@ fn core_configuration(
         },
         streams: ids.into_iter().map(stream).chain([chronicle]).collect(),
         has_screen: spec.has_screen(),
-        exit_kept: spec.exit_kept_ms.map(Duration::from_millis),
+        exit_retention: spec.exit_kept_ms.map(Duration::from_millis),
     }
 }
 

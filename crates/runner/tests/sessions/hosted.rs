@@ -6,8 +6,8 @@ use bowline_runner::wire::{
     Epoch, Lease, Message, SessionFacts, SessionKind, SessionState, StdioKind, StreamId,
 };
 use bowline_runner::{
-    Child, ChildEnd, ChildEvent, ChildOrder, CoreConfiguration, LocalHost, Policy,
-    StreamConfiguration,
+    Child, ChildCommand, ChildEvent, ChildPeer, MachineConfiguration, OverflowPolicy,
+    SessionHandle, StreamConfiguration,
 };
 use bowline_transport::{Containment, Drained, ExitStatus, Piece, SessionId};
 use bytes::Bytes;
@@ -18,13 +18,13 @@ use crate::support::OUT;
 
 const RING: usize = 64 * 1024;
 
-pub(crate) fn configuration(policy: Policy) -> CoreConfiguration {
+pub(crate) fn configuration(policy: OverflowPolicy) -> MachineConfiguration {
     let stream = |id, policy| StreamConfiguration {
         id,
         policy,
         ring_bytes: RING,
     };
-    CoreConfiguration {
+    MachineConfiguration {
         session: SessionId::random(),
         epoch: Epoch::random(),
         facts: SessionFacts {
@@ -37,26 +37,26 @@ pub(crate) fn configuration(policy: Policy) -> CoreConfiguration {
         },
         streams: vec![
             stream(OUT, policy),
-            stream(StreamId::LIFECYCLE, Policy::DropOldest),
+            stream(StreamId::LIFECYCLE, OverflowPolicy::DropOldest),
         ],
         has_screen: false,
-        exit_kept: None,
+        exit_retention: None,
     }
 }
 
 struct Rig {
-    host: LocalHost,
-    child: ChildEnd,
+    host: SessionHandle,
+    child: ChildPeer,
     session: SessionId,
     written: u64,
 }
 
 impl Rig {
-    fn new(policy: Policy) -> Self {
+    fn new(policy: OverflowPolicy) -> Self {
         let configuration = configuration(policy);
         let session = configuration.session;
         let (child, end) = Child::channels([OUT]);
-        let host = LocalHost::start(configuration, child);
+        let host = SessionHandle::start(configuration, child);
         Self {
             host,
             child: end,
@@ -107,7 +107,7 @@ impl Rig {
 
 #[tokio::test(start_paused = true)]
 async fn the_last_byte_the_exit_and_the_end_come_in_this_order() {
-    let mut rig = Rig::new(Policy::Block);
+    let mut rig = Rig::new(OverflowPolicy::Block);
     let client = rig.join(Lease::Write).await;
     rig.write(b"hello".to_vec()).await;
     rig.exit();
@@ -115,19 +115,19 @@ async fn the_last_byte_the_exit_and_the_end_come_in_this_order() {
     assert_eq!(memory.text(OUT), "hello");
     let exit = memory.exit.unwrap();
     assert_eq!((exit.status, exit.ends[&OUT]), (ExitStatus::Code(0), 5));
-    let mut state = rig.host.state();
+    let mut state = rig.host.status();
     state.wait_for(|state| state.is_over).await.unwrap();
-    let order = rig.child.orders.recv().await;
+    let order = rig.child.commands.recv().await;
     assert!(
-        matches!(order, Some(ChildOrder::Kill(_))),
+        matches!(order, Some(ChildCommand::Kill(_))),
         "what is left of the tree goes too"
     );
-    assert!(rig.child.orders.recv().await.is_none());
+    assert!(rig.child.commands.recv().await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_question_behind_the_last_acknowledgement_is_answered() {
-    let mut rig = Rig::new(Policy::Block);
+    let mut rig = Rig::new(OverflowPolicy::Block);
     let mut client = rig.join(Lease::Write).await;
     rig.exit();
     client.until(|memory| memory.exit.is_some()).await;
@@ -140,7 +140,7 @@ async fn a_question_behind_the_last_acknowledgement_is_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_client_of_a_blocking_stream_holds_the_child_and_misses_nothing() {
-    let mut rig = Rig::new(Policy::Block);
+    let mut rig = Rig::new(OverflowPolicy::Block);
     let mut memory = Memory::new(rig.session, Lease::Write, &[OUT]);
     memory.credit = 0;
     let mut client = Client::over(rig.connect().await, memory).await;
@@ -169,7 +169,7 @@ async fn a_slow_client_of_a_blocking_stream_holds_the_child_and_misses_nothing()
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_reads_nothing_costs_a_dropping_stream_nothing() {
-    let mut rig = Rig::new(Policy::DropOldest);
+    let mut rig = Rig::new(OverflowPolicy::DropOldest);
     let idle = rig.join(Lease::Read).await;
     let mut live = rig.join(Lease::Read).await;
     for round in 1..=200 {
@@ -186,7 +186,7 @@ async fn a_client_that_reads_nothing_costs_a_dropping_stream_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_a_half_open_connection_is_given_up_after_15_seconds() {
-    let rig = Rig::new(Policy::Block);
+    let rig = Rig::new(OverflowPolicy::Block);
     let (ours, theirs) = duplex(4 * 1024);
     rig.host.connect(theirs).await;
     let memory = Memory::new(rig.session, Lease::Write, &[OUT]);
@@ -222,7 +222,7 @@ async fn seed_002_a_half_open_connection_is_given_up_after_15_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_takes_nothing_and_says_nothing_is_given_up() {
-    let mut rig = Rig::new(Policy::DropOldest);
+    let mut rig = Rig::new(OverflowPolicy::DropOldest);
     let mut stuck = rig.join(Lease::Write).await;
     let mut live = rig.join(Lease::Read).await;
     let end = 32 * 1024;
@@ -250,7 +250,7 @@ async fn a_peer_that_takes_nothing_and_says_nothing_is_given_up() {
 
 #[tokio::test(start_paused = true)]
 async fn input_reaches_the_child_once_whatever_is_cut() {
-    let mut rig = Rig::new(Policy::Block);
+    let mut rig = Rig::new(OverflowPolicy::Block);
     let mut taken = Vec::new();
     let mut memory = Memory::new(rig.session, Lease::Write, &[OUT]);
     let whole: Vec<u8> = (0..40_000_u32).map(|at| (at % 251) as u8).collect();
@@ -272,8 +272,8 @@ async fn input_reaches_the_child_once_whatever_is_cut() {
         let cut = Duration::from_millis(u64::from(round.is_multiple_of(3)));
         let _ = tokio::time::timeout(cut, sending).await;
         memory = client.cut();
-        while let Ok(order) = rig.child.orders.try_recv() {
-            let ChildOrder::Write(bytes) = order else {
+        while let Ok(order) = rig.child.commands.try_recv() {
+            let ChildCommand::Write(bytes) = order else {
                 panic!("unexpected: {order:?}");
             };
             taken.extend_from_slice(&bytes);
@@ -286,7 +286,7 @@ async fn input_reaches_the_child_once_whatever_is_cut() {
 
 #[tokio::test(start_paused = true)]
 async fn bytes_come_contiguous_over_any_number_of_cuts() {
-    let mut rig = Rig::new(Policy::Block);
+    let mut rig = Rig::new(OverflowPolicy::Block);
     let mut memory = Memory::new(rig.session, Lease::Write, &[OUT]);
     let mut round = 0_usize;
     while memory.next(OUT) < 500_000 {
@@ -315,7 +315,7 @@ async fn bytes_come_contiguous_over_any_number_of_cuts() {
 
 #[tokio::test(start_paused = true)]
 async fn bytes_that_are_no_frames_end_their_connection_alone() {
-    let mut rig = Rig::new(Policy::Block);
+    let mut rig = Rig::new(OverflowPolicy::Block);
     let mut client = rig.join(Lease::Write).await;
     let mut garbage = rig.connect().await;
     tokio::io::AsyncWriteExt::write_all(&mut garbage, &[0x5a; 64])
@@ -332,7 +332,7 @@ async fn bytes_that_are_no_frames_end_their_connection_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn the_chronicle_says_who_came() {
-    let rig = Rig::new(Policy::Block);
+    let rig = Rig::new(OverflowPolicy::Block);
     let memory = Memory::new(rig.session, Lease::Write, &[StreamId::LIFECYCLE]);
     let mut client = Client::over(rig.connect().await, memory).await;
     client
@@ -352,11 +352,11 @@ async fn the_chronicle_says_who_came() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stopped_session_ends_its_child_and_tells_everybody() {
-    let mut rig = Rig::new(Policy::Block);
+    let mut rig = Rig::new(OverflowPolicy::Block);
     let client = rig.join(Lease::Read).await;
     rig.host.stop().await;
-    let order = rig.child.orders.recv().await;
-    assert!(matches!(order, Some(ChildOrder::Kill(_))));
+    let order = rig.child.commands.recv().await;
+    assert!(matches!(order, Some(ChildCommand::Kill(_))));
     rig.exit();
     let memory = client.finish().await;
     assert!(memory.exit.is_some());
@@ -365,7 +365,7 @@ async fn a_stopped_session_ends_its_child_and_tells_everybody() {
 /// One hundred thousand small pieces cost the host no more than their bytes.
 #[tokio::test(start_paused = true)]
 async fn many_small_pieces_are_delivered_whole() {
-    let mut rig = Rig::new(Policy::Block);
+    let mut rig = Rig::new(OverflowPolicy::Block);
     let mut client = rig.join(Lease::Write).await;
     let sender = rig.child.outputs.remove(0).1;
     let writing = tokio::spawn(async move {

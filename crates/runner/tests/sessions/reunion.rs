@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bowline_runner::{Child, ChildEnd, ChildEvent, ChildOrder, LocalHost, Policy};
+use bowline_runner::{Child, ChildCommand, ChildEvent, ChildPeer, OverflowPolicy, SessionHandle};
 use bowline_transport::{
     Address, Attachment, Boxed, ByteStream, Drained, Exit, ExitStatus, Network, Piece, Remote,
     RemoteUrl, SessionId, Stream, TerminalEngine,
@@ -129,7 +129,7 @@ impl AsyncWrite for Frail {
 /// Connects to one host, for a while each time.
 #[derive(Debug)]
 struct Weather {
-    host: LocalHost,
+    host: SessionHandle,
     dice: Mutex<Dice>,
     /// Connections that break; those after them do not.
     storms: Mutex<u32>,
@@ -185,7 +185,7 @@ fn input_at(offset: usize) -> u8 {
 
 /// Writes its output in pieces of any size, takes its input at its own pace, and ends when both are
 /// done. Answers what it took.
-async fn play(mut end: ChildEnd, mut dice: Dice) -> Vec<u8> {
+async fn play(mut end: ChildPeer, mut dice: Dice) -> Vec<u8> {
     let output = end.outputs.remove(0).1;
     let mut sizes = Dice::new(dice.roll(1 << 40) + 1);
     let writing = tokio::spawn(async move {
@@ -203,16 +203,16 @@ async fn play(mut end: ChildEnd, mut dice: Dice) -> Vec<u8> {
         }
     });
     let mut taken = Vec::new();
-    while let Some(order) = end.orders.recv().await {
+    while let Some(order) = end.commands.recv().await {
         match order {
-            ChildOrder::Write(bytes) => {
+            ChildCommand::Write(bytes) => {
                 if dice.roll(3) == 0 {
                     tokio::time::sleep(Duration::from_millis(dice.roll(300))).await;
                 }
                 taken.extend_from_slice(&bytes);
                 end.events.send(ChildEvent::Written(Ok(()))).unwrap();
             }
-            ChildOrder::CloseInput => {
+            ChildCommand::CloseInput => {
                 end.events.send(ChildEvent::Written(Ok(()))).unwrap();
                 break;
             }
@@ -234,10 +234,10 @@ async fn play(mut end: ChildEnd, mut dice: Dice) -> Vec<u8> {
 
 async fn one(seed: u64) {
     let mut dice = Dice::new(seed);
-    let configuration = configuration(Policy::Block);
+    let configuration = configuration(OverflowPolicy::Block);
     let session: SessionId = configuration.session;
     let (child, end) = Child::channels([OUT]);
-    let host = LocalHost::start(configuration, child);
+    let host = SessionHandle::start(configuration, child);
     let child = tokio::spawn(play(end, Dice::new(dice.roll(1 << 40) + 1)));
     let storms = dice.roll(40) as u32;
     let url: RemoteUrl = "shim:/in/memory".parse().unwrap();
@@ -295,7 +295,7 @@ async fn one(seed: u64) {
     );
     drop((session, reader));
     // The client has acknowledged the exit and gone, so nothing keeps the session.
-    let mut state = host.state();
+    let mut state = host.status();
     state.wait_for(|state| state.is_over).await.unwrap();
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, IoSlice};
 use std::sync::{Arc, Condvar, Mutex};
 
 use bowline_runner::wire::{Durability, Lease, Message, StreamId};
-use bowline_runner::{Child, LocalHost, Policy};
+use bowline_runner::{Child, OverflowPolicy, SessionHandle};
 use bowline_transport::Piece;
 use bowline_transport::journal::{Disk, Folder, JournalLimits};
 use tokio::io::duplex;
@@ -92,10 +92,10 @@ async fn a_disk_that_syncs_for_ever_stalls_no_session() {
         sync_bytes: 16 << 10,
         ..JournalLimits::default()
     };
-    let configuration = configuration(Policy::Block);
+    let configuration = configuration(OverflowPolicy::Block);
     let session = configuration.session;
     let (child, end) = Child::channels([OUT]);
-    let host = LocalHost::with_journal(configuration, child, disk.clone(), limits).unwrap();
+    let host = SessionHandle::with_journal(configuration, child, disk.clone(), limits).unwrap();
     let connect = async || {
         let (ours, theirs) = duplex(64 << 10);
         host.connect(theirs).await;

@@ -6,7 +6,9 @@ use bowline_runner::wire::{
     Attach, AttachMode, Epoch, Frame, Hello, Lease, Message, SessionFacts, SessionKind,
     SessionState, StdioKind, StreamId, VERSION,
 };
-use bowline_runner::{ClientId, Core, CoreConfiguration, Effect, Policy, StreamConfiguration};
+use bowline_runner::{
+    ClientId, Effect, MachineConfiguration, OverflowPolicy, SessionMachine, StreamConfiguration,
+};
 use bowline_transport::{Containment, SessionId};
 use bytes::Bytes;
 use shuttle::sync::mpsc::{Receiver, Sender, channel};
@@ -31,7 +33,7 @@ const OUT: StreamId = StreamId::STDOUT;
 
 /// The session, and what was seen of it.
 struct Session {
-    core: Core,
+    machine: SessionMachine,
     id: SessionId,
     /// All that was typed into the child.
     typed: Vec<u8>,
@@ -50,7 +52,7 @@ impl Place {
     fn new() -> Arc<Self> {
         let id = SessionId::random();
         let session = Session {
-            core: Core::new(configuration(id)),
+            machine: SessionMachine::new(configuration(id)),
             id,
             typed: Vec::new(),
             leases: Vec::new(),
@@ -111,10 +113,10 @@ pub(super) fn schedule() {
 fn child(place: &Place) {
     for piece in 0..PIECES {
         let bytes: Vec<u8> = (piece * PIECE..(piece + 1) * PIECE).map(byte_at).collect();
-        place.with(|session| session.core.output(OUT, bytes.into()));
+        place.with(|session| session.machine.on_output(OUT, bytes.into()));
     }
     loop {
-        let effect = place.wait(|session| match session.core.next_effect() {
+        let effect = place.wait(|session| match session.machine.next_effect() {
             Some(effect) => Some(Some(effect)),
             None => session.is_over.then_some(None),
         });
@@ -122,9 +124,9 @@ fn child(place: &Place) {
             None => return,
             Some(Effect::Write(bytes)) => place.with(|session| {
                 session.typed.extend_from_slice(&bytes);
-                session.core.written(Ok(()), NOW);
+                session.machine.on_written(Ok(()), NOW);
             }),
-            Some(Effect::Joined { .. } | Effect::Left { .. }) => {}
+            Some(Effect::Attached { .. } | Effect::Detached { .. }) => {}
             Some(other) => panic!("nobody asked for {other:?}"),
         }
     }
@@ -163,7 +165,7 @@ impl Link {
 
 /// A connection: it delivers what the host says, in its order and at any time, and then its end.
 fn connect(place: &Arc<Place>) -> (Link, thread::JoinHandle<()>) {
-    let client = place.with(|session| session.core.connect(NOW));
+    let client = place.with(|session| session.machine.connect(NOW));
     let (sends, receives) = channel();
     let place = Arc::clone(place);
     let connection = thread::spawn(move || deliver(&place, client, &receives));
@@ -172,9 +174,9 @@ fn connect(place: &Arc<Place>) -> (Link, thread::JoinHandle<()>) {
 
 fn deliver(place: &Place, client: ClientId, receives: &Receiver<Frame>) {
     while let Ok(frame) = receives.recv() {
-        place.with(|session| session.core.frame(client, frame, NOW));
+        place.with(|session| session.machine.on_frame(client, frame, NOW));
     }
-    place.with(|session| session.core.closed(client));
+    place.with(|session| session.machine.on_closed(client));
 }
 
 /// What a host knows in one of its lives.
@@ -196,7 +198,7 @@ fn live(number: u64, life: u64, place: &Place, link: &Link) {
     link.says(0, Message::Attach(attach(session)));
     let mut known = Known::default();
     let generation = place.wait(|session| {
-        hear(&mut session.core, link.client, &mut known);
+        hear(&mut session.machine, link.client, &mut known);
         known.generation
     });
     let mut offset = known.input_next;
@@ -210,7 +212,7 @@ fn live(number: u64, life: u64, place: &Place, link: &Link) {
         link.says(generation, Message::Input { offset, bytes });
         offset += length;
     }
-    place.with(|session| hear(&mut session.core, link.client, &mut known));
+    place.with(|session| hear(&mut session.machine, link.client, &mut known));
     assert!(known.fenced != Some(generation), "fenced by its own lease");
     if (number + life).is_multiple_of(2) {
         link.says(generation, Message::Detach);
@@ -218,8 +220,8 @@ fn live(number: u64, life: u64, place: &Place, link: &Link) {
 }
 
 /// Hears all that the session has to say now.
-fn hear(core: &mut Core, client: ClientId, known: &mut Known) {
-    while let Some(frame) = core.next_frame(client) {
+fn hear(machine: &mut SessionMachine, client: ClientId, known: &mut Known) {
+    while let Some(frame) = machine.next_frame(client) {
         match frame.message {
             Message::Attached(attached) => {
                 assert!(known.generation.is_none(), "attached twice");
@@ -289,13 +291,13 @@ fn attach(session: SessionId) -> Attach {
     }
 }
 
-fn configuration(session: SessionId) -> CoreConfiguration {
+fn configuration(session: SessionId) -> MachineConfiguration {
     let stream = |id, policy| StreamConfiguration {
         id,
         policy,
         ring_bytes: 4 << 10,
     };
-    CoreConfiguration {
+    MachineConfiguration {
         session,
         epoch: Epoch(1),
         facts: SessionFacts {
@@ -307,10 +309,10 @@ fn configuration(session: SessionId) -> CoreConfiguration {
             state: SessionState::Running,
         },
         streams: vec![
-            stream(OUT, Policy::Block),
-            stream(StreamId::LIFECYCLE, Policy::DropOldest),
+            stream(OUT, OverflowPolicy::Block),
+            stream(StreamId::LIFECYCLE, OverflowPolicy::DropOldest),
         ],
         has_screen: false,
-        exit_kept: None,
+        exit_retention: None,
     }
 }

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use bowline_runner::wire::{
     Durability, Epoch, Lease, Message, SessionFacts, SessionKind, SessionState, StdioKind, StreamId,
 };
-use bowline_runner::{Child, ChildEnd, CoreConfiguration, LocalHost, Policy, StreamConfiguration};
+use bowline_runner::{
+    Child, ChildPeer, MachineConfiguration, OverflowPolicy, SessionHandle, StreamConfiguration,
+};
 use bowline_transport::journal::{Folder, JournalLimits, JournalReader};
 use bowline_transport::{Containment, Piece, SessionId};
 use tokio::io::{DuplexStream, duplex};
@@ -87,13 +89,13 @@ fn limits() -> JournalLimits {
     }
 }
 
-fn configuration(session: SessionId) -> CoreConfiguration {
+fn configuration(session: SessionId) -> MachineConfiguration {
     let stream = |id| StreamConfiguration {
         id,
-        policy: Policy::Block,
+        policy: OverflowPolicy::Block,
         ring_bytes: 16 << 10,
     };
-    CoreConfiguration {
+    MachineConfiguration {
         session,
         epoch: Epoch::random(),
         facts: SessionFacts {
@@ -106,7 +108,7 @@ fn configuration(session: SessionId) -> CoreConfiguration {
         },
         streams: vec![stream(OUT), stream(StreamId::LIFECYCLE)],
         has_screen: false,
-        exit_kept: None,
+        exit_retention: None,
     }
 }
 
@@ -119,8 +121,8 @@ struct Seen {
 
 /// A session whose disk fails.
 struct Point {
-    host: LocalHost,
-    child: ChildEnd,
+    host: SessionHandle,
+    child: ChildPeer,
     session: SessionId,
     disk: Faulty,
     folder: tempfile::TempDir,
@@ -137,7 +139,7 @@ async fn point(plan: Plan, mut random: Random, seen: &Mutex<Seen>) -> Result<(),
     let disk = Faulty::new(&folder.path().join("journal"), Some(plan)).map_err(text)?;
     let session = SessionId::random();
     let (child, end) = Child::channels([OUT]);
-    let host = LocalHost::with_journal(configuration(session), child, disk.clone(), limits());
+    let host = SessionHandle::with_journal(configuration(session), child, disk.clone(), limits());
     let seed = random.draw();
     let mut point = Point {
         host: host.map_err(text)?,

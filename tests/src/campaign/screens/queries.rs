@@ -12,8 +12,8 @@ use bowline_runner::wire::{
     SessionState, StdioKind, StreamId, VERSION, encode,
 };
 use bowline_runner::{
-    Child, ChildEnd, ChildEvent, ChildOrder, CoreConfiguration, LocalHost, Policy, ReplayCleaner,
-    StreamConfiguration,
+    Child, ChildCommand, ChildEvent, ChildPeer, MachineConfiguration, OverflowPolicy, ReplayFilter,
+    SessionHandle, StreamConfiguration,
 };
 use bowline_transport::{Containment, Piece, SessionId, WindowSize};
 use bytes::{Bytes, BytesMut};
@@ -21,9 +21,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::handover::DIRT;
+use super::handoff::DIRT;
 use super::oracle::Oracle;
-use super::spent::{KEPT, SPENT};
+use super::replay_cases::{DROPPED, KEPT};
 use crate::campaign::{Job, Random, Report};
 
 const SIZE: WindowSize = WindowSize::new(8, 30);
@@ -63,7 +63,7 @@ async fn session(seed: u64, visits: u64) -> Result<(), String> {
     let mut random = Random::new(seed);
     let id = SessionId::random();
     let (child, end) = Child::channels([StreamId::TTY]);
-    let host = LocalHost::start(configuration(id), child);
+    let host = SessionHandle::start(configuration(id), child);
     let mut program = Program::new(end);
     for visit in 0..visits {
         let named = |why: String| format!("visit {visit}: {why}");
@@ -98,17 +98,17 @@ struct Program {
 }
 
 impl Program {
-    fn new(end: ChildEnd) -> Self {
-        let ChildEnd {
+    fn new(end: ChildPeer) -> Self {
+        let ChildPeer {
             mut outputs,
             events,
-            mut orders,
+            mut commands,
         } = end;
         let (_, output) = outputs.pop().expect("it was asked for");
         let (type_in, typed) = mpsc::unbounded_channel();
         tokio::spawn(async move {
-            while let Some(order) = orders.recv().await {
-                if let ChildOrder::Write(bytes) = order {
+            while let Some(order) = commands.recv().await {
+                if let ChildCommand::Write(bytes) = order {
                     let _ = type_in.send(bytes);
                     let _ = events.send(ChildEvent::Written(Ok(())));
                 }
@@ -138,7 +138,11 @@ impl Program {
     /// Asks and draws; the session answers. It ends with a question, or in the middle of one.
     async fn talks_alone(&mut self, random: &mut Random) -> Result<(), String> {
         for _ in 0..random.below(40) {
-            let from: &[&[u8]] = if random.below(2) == 0 { &SPENT } else { &KEPT };
+            let from: &[&[u8]] = if random.below(2) == 0 {
+                &DROPPED
+            } else {
+                &KEPT
+            };
             self.writes(from[random.below(from.len() as u64) as usize])
                 .await;
         }
@@ -186,7 +190,7 @@ struct Visitor {
     link: DuplexStream,
     decoder: Decoder,
     terminal: Oracle,
-    cleaner: ReplayCleaner,
+    cleaner: ReplayFilter,
     /// The next offset of the output.
     next: u64,
 }
@@ -194,7 +198,12 @@ struct Visitor {
 impl Visitor {
     /// Comes with what it has shown already: all that was written up to there. Who begins with the
     /// screen has shown something else.
-    async fn come(host: &LocalHost, session: SessionId, mode: AttachMode, shown: &[u8]) -> Self {
+    async fn come(
+        host: &SessionHandle,
+        session: SessionId,
+        mode: AttachMode,
+        shown: &[u8],
+    ) -> Self {
         let (link, other) = tokio::io::duplex(64 << 10);
         host.connect(other).await;
         let cursor = shown.len() as u64;
@@ -202,7 +211,7 @@ impl Visitor {
             link,
             decoder: Decoder::new(),
             terminal: Oracle::new(SIZE),
-            cleaner: ReplayCleaner::default(),
+            cleaner: ReplayFilter::default(),
             next: 0,
         };
         match mode {
@@ -256,7 +265,7 @@ impl Visitor {
             match self.hears().await? {
                 Message::Snapshot { at_offset, .. } => {
                     // What was begun before has no end.
-                    self.cleaner = ReplayCleaner::default();
+                    self.cleaner = ReplayFilter::default();
                     screen = Some(at_offset);
                 }
                 Message::SnapshotChunk { bytes, more, .. } => {
@@ -333,13 +342,13 @@ impl Visitor {
     }
 }
 
-fn configuration(session: SessionId) -> CoreConfiguration {
+fn configuration(session: SessionId) -> MachineConfiguration {
     let stream = |id| StreamConfiguration {
         id,
-        policy: Policy::DropOldest,
+        policy: OverflowPolicy::DropOldest,
         ring_bytes: RING_BYTES,
     };
-    CoreConfiguration {
+    MachineConfiguration {
         session,
         epoch: Epoch::random(),
         facts: SessionFacts {
@@ -352,6 +361,6 @@ fn configuration(session: SessionId) -> CoreConfiguration {
         },
         streams: vec![stream(StreamId::TTY), stream(StreamId::LIFECYCLE)],
         has_screen: true,
-        exit_kept: None,
+        exit_retention: None,
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_runner::wire::KillReport;
-use bowline_runner::{ChildEnd, ChildEvent, ChildOrder};
+use bowline_runner::{ChildCommand, ChildEvent, ChildPeer};
 use bowline_transport::{Containment, Drained, ExitStatus, Piece};
 use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
@@ -35,17 +35,17 @@ pub(super) struct Played {
 }
 
 impl Played {
-    pub(super) fn begin(child: ChildEnd, mut random: Random) -> Self {
+    pub(super) fn begin(child: ChildPeer, mut random: Random) -> Self {
         let typed = Arc::new(Mutex::new(Vec::new()));
         let (wrote, wrote_all) = watch::channel(false);
         let (end, ended) = mpsc::unbounded_channel();
-        let ChildEnd {
+        let ChildPeer {
             outputs,
             events,
-            orders,
+            commands,
         } = child;
         let obeying = obey(
-            orders,
+            commands,
             events.clone(),
             Arc::clone(&typed),
             Random::new(random.draw()),
@@ -115,14 +115,14 @@ impl Played {
 }
 
 async fn obey(
-    mut orders: mpsc::UnboundedReceiver<ChildOrder>,
+    mut commands: mpsc::UnboundedReceiver<ChildCommand>,
     events: mpsc::UnboundedSender<ChildEvent>,
     typed: Arc<Mutex<Vec<u8>>>,
     mut random: Random,
 ) {
-    while let Some(order) = orders.recv().await {
+    while let Some(order) = commands.recv().await {
         let answer = match order {
-            ChildOrder::Write(bytes) => {
+            ChildCommand::Write(bytes) => {
                 sleep(Duration::from_millis(random.below(50))).await;
                 typed
                     .lock()
@@ -130,14 +130,14 @@ async fn obey(
                     .extend_from_slice(&bytes);
                 ChildEvent::Written(Ok(()))
             }
-            ChildOrder::CloseInput => ChildEvent::Written(Ok(())),
-            ChildOrder::Kill(_) => ChildEvent::Killed(KillReport {
+            ChildCommand::CloseInput => ChildEvent::Written(Ok(())),
+            ChildCommand::Kill(_) => ChildEvent::Killed(KillReport {
                 killed: Vec::new(),
                 survivors: Vec::new(),
                 level: Containment::Group,
                 took: Duration::ZERO,
             }),
-            ChildOrder::Resize(_) | ChildOrder::Signal(_) => continue,
+            ChildCommand::Resize(_) | ChildCommand::Signal(_) => continue,
         };
         let _ = events.send(answer);
     }

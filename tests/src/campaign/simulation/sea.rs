@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bowline_runner::LocalHost;
+use bowline_runner::SessionHandle;
 use bowline_transport::{Address, Boxed, ByteStream, Network};
 use tokio::io::duplex;
 use tokio::sync::watch;
@@ -20,7 +20,7 @@ const PIPE_BYTES: usize = 8 << 10;
 /// What all links of a schedule have in common.
 #[derive(Debug)]
 pub(super) struct Weather {
-    host: LocalHost,
+    host: SessionHandle,
     seed: u64,
     connections: AtomicU64,
     is_calm: AtomicBool,
@@ -30,7 +30,7 @@ pub(super) struct Weather {
 }
 
 impl Weather {
-    pub(super) fn new(host: LocalHost, seed: u64) -> Self {
+    pub(super) fn new(host: SessionHandle, seed: u64) -> Self {
         Self {
             host,
             seed,

@@ -1,6 +1,6 @@
 //! The feature matrix: what a terminal can have in mind, handed over at every byte.
 
-use super::{SIZE, compare, hand_over};
+use super::{SIZE, compare, hand_off};
 use crate::screen::tests::oracle::Oracle;
 
 /// A feature, and output that uses it.
@@ -134,7 +134,7 @@ fn difference(output: &[u8], cut: usize) -> Option<String> {
         let output = [output, first].concat();
         let mut direct = Oracle::new(SIZE);
         direct.feed(&output);
-        let mut client = hand_over(SIZE, &output, cut);
+        let mut client = hand_off(SIZE, &output, cut);
         if let Err(difference) = compare(&mut direct, &mut client) {
             return Some(difference);
         }

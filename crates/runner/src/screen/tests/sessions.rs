@@ -2,7 +2,7 @@
 
 use bowline_transport::WindowSize;
 
-use super::handover::{compare, hand_over};
+use super::handoff::{compare, hand_off};
 use super::oracle::Oracle;
 
 /// Numbers that are the same for the same seed (SplitMix64).
@@ -296,7 +296,7 @@ impl Session {
             .sum::<usize>();
         let mut direct = Oracle::new(self.size);
         direct.feed(output.as_bytes());
-        let mut client = hand_over(self.size, output.as_bytes(), before + self.cut.1);
+        let mut client = hand_off(self.size, output.as_bytes(), before + self.cut.1);
         compare(&mut direct, &mut client)
     }
 

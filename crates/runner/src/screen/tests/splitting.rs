@@ -4,12 +4,13 @@ use proptest::prelude::*;
 
 use super::SIZE;
 use crate::screen::SessionScreen;
-use crate::screen::split::{Kind, Splitter, Token};
+use crate::screen::splitter::{SequenceKind, SequenceSplitter, Token};
 use crate::screen::tests::oracle::{Oracle, same};
 
 /// Tokens as text, text in chunks put together, and what is held.
 fn tokens(output: &[u8], chunk: usize) -> (Vec<String>, Vec<u8>) {
-    let (mut splitter, mut tokens, mut text) = (Splitter::default(), Vec::new(), Vec::new());
+    let (mut splitter, mut tokens, mut text) =
+        (SequenceSplitter::default(), Vec::new(), Vec::new());
     for chunk in output.chunks(chunk) {
         splitter.feed(chunk, |token| {
             if let Token::Text(more) = token {
@@ -32,7 +33,7 @@ fn end_text(text: &mut Vec<u8>, tokens: &mut Vec<String>) {
 
 #[test]
 fn sequences_are_what_the_parser_of_dec_makes_of_them() {
-    use Kind::{Csi, Dcs, Escape, Osc, Other};
+    use SequenceKind::{Csi, Dcs, Escape, Osc, Other};
     use Token::{Broken, Sequence, Text};
     let cases: [&[Token<'_>]; 11] = [
         &[Text(b"a"), Sequence(Csi, b"\x1b[1m"), Text(b"b")],
@@ -73,7 +74,7 @@ proptest! {
 
     #[test]
     fn no_byte_is_lost(output in prop::collection::vec(byte(), 0..200)) {
-        let (mut splitter, mut seen) = (Splitter::default(), Vec::<u8>::new());
+        let (mut splitter, mut seen) = (SequenceSplitter::default(), Vec::<u8>::new());
         splitter.feed(&output, |token| match token {
             Token::Text(bytes) | Token::Sequence(_, bytes) | Token::Broken(bytes) => seen.extend(bytes),
             Token::Skipped => unreachable!("200 bytes are held"),

@@ -1,6 +1,6 @@
 //! The stacks of the keyboard protocol (kitty's `CSI … u`): one for each screen.
 
-use super::super::params::Csi;
+use super::super::sequence::Csi;
 
 /// Entries of a stack, as kitty has them.
 const DEEPEST: usize = 16;

@@ -1,6 +1,6 @@
 //! The window's title and icon name, and their stacks (`CSI 22 t`, `CSI 23 t`).
 
-use super::super::params::{Csi, Osc};
+use super::super::sequence::{Csi, Osc};
 
 /// Bytes of a title that are kept. Nobody reads more, and each snapshot carries it.
 const LONGEST: usize = 1024;

@@ -12,8 +12,8 @@ use bowline_runner::wire::{
     SessionKind, SessionState, StdioKind, StreamId, VERSION, encode,
 };
 use bowline_runner::{
-    Child, ChildEnd, ChildEvent, ChildOrder, CoreConfiguration, LocalHost, Policy,
-    StreamConfiguration,
+    Child, ChildCommand, ChildEvent, ChildPeer, MachineConfiguration, OverflowPolicy,
+    SessionHandle, StreamConfiguration,
 };
 use bowline_transport::{Containment, Ladder, SessionId, Signal, WindowSize};
 use bytes::{Bytes, BytesMut};
@@ -57,7 +57,7 @@ async fn schedule(seed: u64) -> Result<(u64, u64), String> {
     let mut random = Random::new(seed);
     let session = SessionId::random();
     let (child, end) = Child::channels([StreamId::TTY]);
-    let host = LocalHost::start(configuration(session), child);
+    let host = SessionHandle::start(configuration(session), child);
     let mut played = Played::new(end);
     let mut old: Vec<Stale> = Vec::new();
     let (mut lease, mut typed, mut stale) = (None, Vec::new(), 0);
@@ -107,7 +107,7 @@ struct Link {
 
 impl Link {
     async fn open(
-        host: &LocalHost,
+        host: &SessionHandle,
         session: SessionId,
         resume_generation: Option<u64>,
     ) -> Result<Self, String> {
@@ -258,23 +258,23 @@ impl Stale {
 
 /// The child: what it is ordered to do is looked at when everything has settled.
 struct Played {
-    orders: mpsc::UnboundedReceiver<String>,
+    commands: mpsc::UnboundedReceiver<String>,
     typed: Vec<u8>,
 }
 
 impl Played {
-    fn new(child: ChildEnd) -> Self {
-        let (tell, orders) = mpsc::unbounded_channel();
+    fn new(child: ChildPeer) -> Self {
+        let (tell, commands) = mpsc::unbounded_channel();
         tokio::spawn(obey(child, tell));
         Self {
-            orders,
+            commands,
             typed: Vec::new(),
         }
     }
 
     /// Whether all that came to the child is what the living connections said.
     fn check(&mut self, expected: &[u8]) -> Result<(), String> {
-        while let Ok(order) = self.orders.try_recv() {
+        while let Ok(order) = self.commands.try_recv() {
             match order.strip_prefix("type ") {
                 Some(text) => self.typed.extend_from_slice(text.as_bytes()),
                 None => return Err(format!("a stale connection had the child {order}")),
@@ -291,35 +291,35 @@ impl Played {
     }
 }
 
-async fn obey(child: ChildEnd, tell: mpsc::UnboundedSender<String>) {
-    let ChildEnd {
+async fn obey(child: ChildPeer, tell: mpsc::UnboundedSender<String>) {
+    let ChildPeer {
         outputs,
         events,
-        mut orders,
+        mut commands,
     } = child;
-    while let Some(order) = orders.recv().await {
+    while let Some(order) = commands.recv().await {
         let told = match order {
-            ChildOrder::Write(bytes) => {
+            ChildCommand::Write(bytes) => {
                 let _ = events.send(ChildEvent::Written(Ok(())));
                 format!("type {}", String::from_utf8_lossy(&bytes))
             }
-            ChildOrder::CloseInput => "hear the end of its input".to_owned(),
-            ChildOrder::Resize(size) => format!("resized to {size:?}"),
-            ChildOrder::Signal(signal) => format!("signalled {signal:?}"),
-            ChildOrder::Kill(_) => "killed".to_owned(),
+            ChildCommand::CloseInput => "hear the end of its input".to_owned(),
+            ChildCommand::Resize(size) => format!("resized to {size:?}"),
+            ChildCommand::Signal(signal) => format!("signalled {signal:?}"),
+            ChildCommand::Kill(_) => "killed".to_owned(),
         };
         let _ = tell.send(told);
     }
     drop(outputs);
 }
 
-fn configuration(session: SessionId) -> CoreConfiguration {
+fn configuration(session: SessionId) -> MachineConfiguration {
     let stream = |id| StreamConfiguration {
         id,
-        policy: Policy::DropOldest,
+        policy: OverflowPolicy::DropOldest,
         ring_bytes: 64 << 10,
     };
-    CoreConfiguration {
+    MachineConfiguration {
         session,
         epoch: Epoch::random(),
         facts: SessionFacts {
@@ -332,6 +332,6 @@ fn configuration(session: SessionId) -> CoreConfiguration {
         },
         streams: vec![stream(StreamId::TTY), stream(StreamId::LIFECYCLE)],
         has_screen: true,
-        exit_kept: None,
+        exit_retention: None,
     }
 }

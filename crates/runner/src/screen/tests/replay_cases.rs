@@ -1,0 +1,50 @@
+//! What a replay leaves out, and what it does not.
+
+/// Everything that a terminal answers, or does once and for all.
+pub(super) const DROPPED: [&[u8]; 31] = [
+    b"\x1b[\x006n",
+    b"\x1b[c",
+    b"\x1b[>c",
+    b"\x1b[=c",
+    b"\x1bZ",
+    b"\x1b[5n",
+    b"\x1b[6n",
+    b"\x1b[?6n",
+    b"\x1b[?996n",
+    b"\x1b[21t",
+    b"\x1b[14t",
+    b"\x1b[18t",
+    b"\x1b[?u",
+    b"\x1b[>q",
+    b"\x1b[?2026$p",
+    b"\x1b[4$p",
+    b"\x1b[?2026h",
+    b"\x1b[?2026l",
+    b"\x1b]4;1;?\x07",
+    b"\x1b]10;?\x1b\\",
+    b"\x1b]11;?\x07",
+    b"\x1b]12;?\x07",
+    b"\x1b]52;c;?\x07",
+    b"\x1b]52;c;c2VjcmV0\x07",
+    b"\x1b]9;done\x07",
+    b"\x1b]777;notify;a;b\x1b\\",
+    b"\x1b]1337;ReportCellSize\x07",
+    b"\x1bP+q544e\x1b\\",
+    b"\x1bP$qm\x1b\\",
+    b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",
+    b"\x05",
+];
+
+/// What stays.
+pub(super) const KEPT: [&[u8]; 10] = [
+    b"plain text\r\n",
+    b"\x1b[31;1mred",
+    b"\x1b[?1049h\x1b[2J\x1b[H",
+    b"\x1b]0;title\x07",
+    b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\",
+    b"\x1b]9;4;1;50\x07",
+    b"\x1b]11;#102030\x07",
+    b"\x1b[?2004h\x1b[>1u",
+    b"\x1b[22;0t\x1b[8;24;80t",
+    "漢e\u{301}".as_bytes(),
+];

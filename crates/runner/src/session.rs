@@ -1,0 +1,118 @@
+//! A running session: the state machine with a child, connections, a journal and a clock around it.
+//!
+//! One task, the [`SessionActor`], owns all of it. A child is a set of channels and a connection is
+//! any byte stream, so the same code runs in a shim, in a test and in a simulated network. At most
+//! one batch of frames is queued per connection, and a few chunks between the child and the machine.
+
+mod actor;
+mod audit_log;
+mod child;
+mod connection;
+mod journal;
+
+use std::io;
+use std::sync::Arc;
+
+use bowline_transport::journal::{Disk, Folder, JournalLimits};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, watch};
+use tracing::{Instrument as _, info_span};
+
+use self::actor::{Request, SessionActor};
+use crate::session_machine::MachineConfiguration;
+use crate::wire::ExitNotice;
+
+pub(crate) use self::audit_log::wall_ms;
+pub use self::child::{Child, ChildCommand, ChildEvent, ChildPeer};
+pub(crate) use self::journal::SessionJournal;
+use self::journal::SharedDisk;
+
+/// Accepted connections that may wait for the actor.
+const REQUEST_QUEUE: usize = 16;
+
+/// A handle to a session that runs in this process.
+///
+/// Dropping every handle does not end the session: it ends when its child has ended and a client has
+/// acknowledged the exit, when the exit retention has passed, or by [`stop`](Self::stop).
+#[derive(Clone, Debug)]
+pub struct SessionHandle {
+    requests: mpsc::Sender<Request>,
+    status: watch::Receiver<SessionStatus>,
+}
+
+/// Progress of a running session.
+#[derive(Clone, Debug, Default)]
+pub struct SessionStatus {
+    /// How the child ended, once it has.
+    pub exit: Option<Arc<ExitNotice>>,
+    /// Whether the session is over and all its resources are released.
+    pub is_over: bool,
+}
+
+impl SessionHandle {
+    /// Spawns a session without a journal. Panics outside a tokio runtime with time enabled.
+    pub fn start(configuration: MachineConfiguration, child: Child) -> Self {
+        Self::spawn(configuration, child, None::<SessionJournal<Folder>>)
+    }
+
+    /// Spawns a session that records its streams in a new journal on `disk`.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be created; no session is started then.
+    pub fn with_journal<D>(
+        configuration: MachineConfiguration,
+        child: Child,
+        disk: D,
+        limits: JournalLimits,
+    ) -> io::Result<Self>
+    where
+        D: Disk<File: Send + Sync> + Clone + Send + 'static,
+    {
+        let journal = SessionJournal::on(disk, limits, configuration.epoch, wall_ms())?;
+        Ok(Self::spawn(configuration, child, Some(journal)))
+    }
+
+    /// Spawns the actor in a span of its own.
+    pub(crate) fn spawn<D: SharedDisk>(
+        configuration: MachineConfiguration,
+        child: Child,
+        journal: Option<SessionJournal<D>>,
+    ) -> Self {
+        let span = info_span!(
+            "session",
+            session.id = %configuration.session,
+            process.pid = configuration.facts.pid,
+        );
+        let (requests, queue) = mpsc::channel(REQUEST_QUEUE);
+        let (publisher, status) = watch::channel(SessionStatus::default());
+        let actor = span.in_scope(|| SessionActor::new(configuration, child, journal, publisher));
+        tokio::spawn(actor.run(queue).instrument(span));
+        Self { requests, status }
+    }
+
+    /// Adds a client connection, over which frames are exchanged back to back. Waits while the
+    /// actor's queue is full; does nothing once the session is over.
+    pub async fn connect<S>(&self, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let _ = self.requests.send(Request::Connect(Box::new(stream))).await;
+    }
+
+    /// Terminates the child, gracefully at first, and then ends the session without waiting for a
+    /// client to acknowledge the exit.
+    pub async fn stop(&self) {
+        let _ = self.requests.send(Request::Stop).await;
+    }
+
+    /// Does what [`stop`](Self::stop) does if no client is connected.
+    pub(crate) async fn stop_if_unattached(&self) {
+        let _ = self.requests.send(Request::StopIfUnattached).await;
+    }
+
+    /// Returns a receiver of the session's present and future status.
+    pub fn status(&self) -> watch::Receiver<SessionStatus> {
+        self.status.clone()
+    }
+}

@@ -1,0 +1,567 @@
+//! The task that owns a running session: it feeds events to the state machine and performs the
+//! effects that the machine asks for.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bowline_transport::journal::SyncDone;
+use bowline_transport::{Drained, ExitStatus, Ladder, Piece};
+use bytes::BytesMut;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::SessionStatus;
+use super::audit_log::AuditEvent;
+use super::child::{Child, ChildCommand, ChildEvent};
+use super::connection::{ByteLink, Connection, ConnectionEvent, EventSender};
+use super::journal::{JournalState, SessionJournal, SharedDisk};
+use crate::aside::aside;
+use crate::screen::SessionScreen;
+use crate::session_machine::{ClientId, Effect, JournalRead, MachineConfiguration, SessionMachine};
+use crate::wire::{StreamId, encode};
+
+/// Bytes of frames after which a batch is sent.
+const BATCH_BYTES: usize = 128 * 1024;
+
+/// How long connections may take at the end of the session for what was sent to them.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long the final kill of the child's tree may take; longer than all steps of a termination
+/// policy.
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The `kind` of [`Degraded`](crate::wire::Message::Degraded) while the journal cannot be written.
+const JOURNAL: &str = "journal";
+
+/// The `kind` of [`Degraded`](crate::wire::Message::Degraded) after the screen model has failed.
+const SCREEN: &str = "screen";
+
+/// A request of a [`SessionHandle`](super::SessionHandle).
+#[derive(Debug)]
+pub(super) enum Request {
+    Connect(Box<dyn ByteLink>),
+    Stop,
+    StopIfUnattached,
+}
+
+/// An event that wakes the actor.
+#[derive(Debug)]
+enum ActorEvent {
+    Output(StreamId, Option<Piece>),
+    Child(ChildEvent),
+    Connection(ClientId, ConnectionEvent),
+    Request(Request),
+    Synced(SyncDone),
+    Timer,
+}
+
+/// How the child ended.
+#[derive(Debug)]
+struct ChildExit {
+    status: ExitStatus,
+    oom: bool,
+    drained: Drained,
+}
+
+/// The owner of a session's state.
+#[derive(Debug)]
+pub(super) struct SessionActor<D: SharedDisk> {
+    machine: SessionMachine,
+    child: Child,
+    journal: Option<SessionJournal<D>>,
+    screen: Option<SessionScreen>,
+    /// Failures of the screen model that were reported.
+    screen_faults: u32,
+    streams: Vec<StreamId>,
+    connections: BTreeMap<ClientId, Connection>,
+    event_sender: EventSender,
+    events: mpsc::UnboundedReceiver<(ClientId, ConnectionEvent)>,
+    sync_sender: mpsc::UnboundedSender<SyncDone>,
+    syncs: mpsc::UnboundedReceiver<SyncDone>,
+    started: Instant,
+    /// The child's exit, held back until its streams have ended.
+    pending_exit: Option<ChildExit>,
+    is_stopping: bool,
+    status: watch::Sender<SessionStatus>,
+}
+
+impl<D: SharedDisk> SessionActor<D> {
+    pub(super) fn new(
+        configuration: MachineConfiguration,
+        child: Child,
+        journal: Option<SessionJournal<D>>,
+        status: watch::Sender<SessionStatus>,
+    ) -> Self {
+        let (event_sender, events) = mpsc::unbounded_channel();
+        let (sync_sender, syncs) = mpsc::unbounded_channel();
+        let (epoch, facts) = (configuration.epoch, configuration.facts.clone());
+        let size = facts.size.filter(|_| configuration.has_screen);
+        let streams = configuration.streams.iter().map(|it| it.id).collect();
+        let mut actor = Self {
+            machine: SessionMachine::new(configuration),
+            child,
+            journal,
+            screen: size.map(SessionScreen::new),
+            screen_faults: 0,
+            streams,
+            connections: BTreeMap::new(),
+            event_sender,
+            events,
+            sync_sender,
+            syncs,
+            started: Instant::now(),
+            pending_exit: None,
+            is_stopping: false,
+            status,
+        };
+        actor.audit(&AuditEvent::Started {
+            epoch,
+            facts: &facts,
+        });
+        actor
+    }
+
+    /// Runs until the session is over.
+    pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
+        loop {
+            self.flush();
+            self.start_sync();
+            if self.machine.is_over(self.now()) {
+                break;
+            }
+            let event = self.next_event(&mut requests).await;
+            self.handle(event);
+        }
+        self.drain_connection_events();
+        self.shut_down(requests).await;
+    }
+
+    /// Handles frames that arrived together with the last acknowledgement of the exit. A client that
+    /// sends a ping after it, to learn whether it was received, would otherwise reconnect to ask, and
+    /// find no session.
+    fn drain_connection_events(&mut self) {
+        while let Ok((client, event)) = self.events.try_recv() {
+            self.on_connection_event(client, event);
+        }
+        self.flush();
+    }
+
+    /// Closes all connections, kills what is left of the child's tree and completes the journal.
+    async fn shut_down(mut self, mut requests: mpsc::Receiver<Request>) {
+        requests.close();
+        for connection in self.connections.values_mut() {
+            connection.finish();
+        }
+        let kill = ChildCommand::Kill(Ladder::AT_ONCE);
+        if self.child.commands.send(kill).is_ok() {
+            let _ = timeout(KILL_TIMEOUT, self.killed()).await;
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.sync(Instant::now().into_std());
+        }
+        let _ = timeout(CLOSE_TIMEOUT, self.all_closed()).await;
+        self.status.send_modify(|status| status.is_over = true);
+        tracing::info!("session ended");
+    }
+
+    async fn killed(&mut self) {
+        while let Some(event) = self.child.events.recv().await {
+            if matches!(event, ChildEvent::Killed(_)) {
+                return;
+            }
+        }
+    }
+
+    async fn all_closed(&mut self) {
+        while !self.connections.is_empty() {
+            if let Some((client, ConnectionEvent::Closed)) = self.events.recv().await {
+                self.connections.remove(&client);
+            }
+        }
+    }
+
+    /// The machine's time.
+    fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    async fn next_event(&mut self, requests: &mut mpsc::Receiver<Request>) -> ActorEvent {
+        let deadline = self.deadline();
+        // A child that has ended writes no more: its remaining output is read even if a client lags.
+        let has_ended = self.pending_exit.is_some();
+        let outputs = self.child.outputs.iter();
+        let paused: Vec<bool> = outputs
+            .map(|(id, _)| !has_ended && self.machine.is_paused(*id))
+            .collect();
+        let outputs = &mut self.child.outputs;
+        let output = poll_fn(|cx| {
+            for ((id, from), paused) in outputs.iter_mut().zip(&paused) {
+                if !paused && let Poll::Ready(piece) = from.poll_recv(cx) {
+                    return Poll::Ready((*id, piece));
+                }
+            }
+            Poll::Pending
+        });
+        tokio::select! {
+            Some((client, event)) = self.events.recv() => ActorEvent::Connection(client, event),
+            Some(event) = self.child.events.recv() => ActorEvent::Child(event),
+            Some(done) = self.syncs.recv() => ActorEvent::Synced(done),
+            (id, piece) = output => ActorEvent::Output(id, piece),
+            Some(request) = requests.recv() => ActorEvent::Request(request),
+            () = until(deadline) => ActorEvent::Timer,
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let machine = self.machine.deadline().map(|at| self.started + at);
+        let journal = self.journal.as_ref().and_then(SessionJournal::deadline);
+        let connections = self.connections.values().filter_map(Connection::expires);
+        machine
+            .into_iter()
+            .chain(journal.map(Instant::from_std))
+            .chain(connections)
+            .min()
+    }
+
+    fn handle(&mut self, event: ActorEvent) {
+        match event {
+            ActorEvent::Output(id, Some(piece)) => self.on_output(id, piece),
+            ActorEvent::Output(id, None) => self.on_output_ended(id),
+            ActorEvent::Child(event) => self.on_child_event(event),
+            ActorEvent::Connection(client, event) => self.on_connection_event(client, event),
+            ActorEvent::Request(Request::Connect(link)) => self.connect(link),
+            ActorEvent::Request(Request::Stop) => self.stop(),
+            ActorEvent::Request(Request::StopIfUnattached) => {
+                if self.connections.is_empty() {
+                    self.stop();
+                }
+            }
+            ActorEvent::Synced(done) => self.on_synced(done),
+            ActorEvent::Timer => self.on_timer(),
+        }
+    }
+
+    fn on_output(&mut self, id: StreamId, piece: Piece) {
+        match piece {
+            Piece::Bytes { bytes, .. } => {
+                let offset = self.machine.end(id);
+                self.machine.on_output(id, bytes.clone());
+                if id == StreamId::TTY {
+                    self.update_screen(offset, &bytes);
+                }
+            }
+            Piece::Gap { from, to } => self.machine.on_output_lost(id, to - from),
+        }
+        self.record(id);
+    }
+
+    /// Feeds output to the screen model. Terminal queries in it are replied to by the model while no
+    /// client holds the write lease.
+    fn update_screen(&mut self, offset: u64, bytes: &[u8]) {
+        let Some(screen) = &mut self.screen else {
+            return;
+        };
+        screen.set_answering(!self.machine.has_writer());
+        screen.feed(offset, bytes);
+        let replies = screen.take_replies();
+        self.machine
+            .set_bracketed_paste(screen.has_bracketed_paste());
+        let faults = screen.faults();
+        if faults > std::mem::replace(&mut self.screen_faults, faults) {
+            self.degrade(SCREEN, "the screen model failed and was reset");
+        }
+        self.machine.queue_terminal_reply(replies);
+    }
+
+    fn on_output_ended(&mut self, id: StreamId) {
+        self.child.outputs.retain(|(other, _)| *other != id);
+        self.machine.on_output_ended(id);
+        self.report_exit();
+    }
+
+    fn on_child_event(&mut self, event: ChildEvent) {
+        let now = self.now();
+        match event {
+            ChildEvent::Written(result) => self.machine.on_written(result, now),
+            ChildEvent::Killed(report) => self.machine.on_killed(report),
+            ChildEvent::Exited {
+                status,
+                oom,
+                drained,
+            } => {
+                self.pending_exit = Some(ChildExit {
+                    status,
+                    oom,
+                    drained,
+                });
+                self.report_exit();
+            }
+        }
+    }
+
+    /// Reports the child's exit once all of its streams have ended.
+    fn report_exit(&mut self) {
+        if !self.child.outputs.is_empty() {
+            return;
+        }
+        let Some(exit) = self.pending_exit.take() else {
+            return;
+        };
+        let ChildExit {
+            status,
+            oom,
+            drained,
+        } = exit;
+        self.audit(&AuditEvent::Exited {
+            status: &status,
+            oom,
+            drained: &drained,
+        });
+        tracing::info!(process.exit.status = ?status, oom, "child ended");
+        let now = self.now();
+        self.machine.on_exited(status, oom, drained, now);
+        if self.is_stopping {
+            self.machine.release_exit(now);
+        }
+        let exit = self.machine.exit().cloned().map(Arc::new);
+        self.status.send_modify(|status| status.exit = exit);
+    }
+
+    fn on_connection_event(&mut self, client: ClientId, event: ConnectionEvent) {
+        let now = self.now();
+        let Some(connection) = self.connections.get_mut(&client) else {
+            return;
+        };
+        match event {
+            ConnectionEvent::Frame(frame) => {
+                connection.on_frame();
+                self.machine.on_frame(client, frame, now);
+            }
+            ConnectionEvent::Sent => connection.on_sent(),
+            ConnectionEvent::DecodeError(detail) => self.machine.on_decode_error(client, &detail),
+            ConnectionEvent::Closed => {
+                self.machine.on_closed(client);
+                self.connections.remove(&client);
+            }
+        }
+    }
+
+    fn connect(&mut self, link: Box<dyn ByteLink>) {
+        let client = self.machine.connect(self.now());
+        let connection = Connection::open(client, link, self.event_sender.clone());
+        self.connections.insert(client, connection);
+    }
+
+    fn stop(&mut self) {
+        self.is_stopping = true;
+        if self.machine.exit().is_some() {
+            self.machine.release_exit(self.now());
+        }
+        self.command(ChildCommand::Kill(Ladder::default()));
+    }
+
+    fn on_timer(&mut self) {
+        self.machine.tick(self.now());
+        self.drop_expired_connections();
+        if let Some(journal) = &mut self.journal {
+            journal.poll(Instant::now().into_std());
+            self.record_all();
+        }
+    }
+
+    fn drop_expired_connections(&mut self) {
+        let now = Instant::now();
+        let machine = &mut self.machine;
+        self.connections.retain(|client, connection| {
+            let is_expired = connection.expires().is_some_and(|at| at <= now);
+            if is_expired {
+                machine.on_closed(*client);
+            }
+            !is_expired
+        });
+    }
+
+    /// Starts a sync that is due in another thread, so that the disk does not stall the session.
+    fn start_sync(&mut self) {
+        let due = self.journal.as_mut().and_then(SessionJournal::due_sync);
+        if let Some(job) = due {
+            let sender = self.sync_sender.clone();
+            aside(move || {
+                // Fails if the session ended meanwhile.
+                let _ = sender.send(job.run());
+            });
+        }
+    }
+
+    fn on_synced(&mut self, done: SyncDone) {
+        if let Some(journal) = &mut self.journal {
+            journal.synced(done, Instant::now().into_std());
+            self.record_all();
+        }
+    }
+
+    /// Appends an event to the audit log.
+    fn audit(&mut self, event: &AuditEvent<'_>) {
+        self.machine.on_output(StreamId::LIFECYCLE, event.line());
+        self.record(StreamId::LIFECYCLE);
+    }
+
+    fn record_all(&mut self) {
+        for id in self.streams.clone() {
+            self.record(id);
+        }
+    }
+
+    /// Writes what the journal lacks of a stream.
+    fn record(&mut self, id: StreamId) {
+        let Some(journal) = &mut self.journal else {
+            return;
+        };
+        journal.follow(&mut self.machine, id, Instant::now().into_std());
+        while let Some(state) = self.journal.as_mut().and_then(SessionJournal::next_state) {
+            match state {
+                JournalState::Degraded(detail) => self.degrade(JOURNAL, &detail),
+                JournalState::Recovered => {
+                    self.machine.recover(JOURNAL);
+                    let event = AuditEvent::Recovered { kind: JOURNAL };
+                    self.machine.on_output(StreamId::LIFECYCLE, event.line());
+                    self.record_all();
+                }
+            }
+        }
+    }
+
+    /// Reports a degraded feature to all clients. The journal takes the audit line with its next
+    /// write: it may be what is degraded.
+    fn degrade(&mut self, kind: &str, detail: &str) {
+        tracing::warn!(kind, detail, "session degraded");
+        self.machine.degrade(kind, detail);
+        let event = AuditEvent::Degraded { kind, detail };
+        self.machine.on_output(StreamId::LIFECYCLE, event.line());
+    }
+
+    /// Performs effects and sends frames until the machine has none left.
+    fn flush(&mut self) {
+        let mut effect = self.machine.next_effect();
+        loop {
+            while let Some(one) = effect {
+                self.perform(one);
+                effect = self.machine.next_effect();
+            }
+            let clients: Vec<_> = self.connections.keys().copied().collect();
+            let mut has_sent = false;
+            for client in clients {
+                has_sent |= self.send_frames(client);
+            }
+            // Frames may depend on effects, such as a read of the journal.
+            effect = self.machine.next_effect();
+            if effect.is_none() && !has_sent {
+                return;
+            }
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Write(bytes) => self.command(ChildCommand::Write(bytes)),
+            Effect::CloseInput => self.command(ChildCommand::CloseInput),
+            Effect::Resize(size) => {
+                if let Some(screen) = &mut self.screen {
+                    screen.resize(size);
+                }
+                self.command(ChildCommand::Resize(size));
+            }
+            Effect::Signal(signal) => self.command(ChildCommand::Signal(signal)),
+            Effect::Kill(ladder) => self.command(ChildCommand::Kill(ladder)),
+            Effect::Snapshot { client } => {
+                let snapshot = self.screen.as_mut().map(SessionScreen::snapshot);
+                self.machine.on_snapshot(client, snapshot);
+            }
+            Effect::ReadJournal {
+                client,
+                stream,
+                offset,
+                max,
+            } => {
+                let journal = self.journal.as_mut();
+                let read =
+                    journal.map_or(JournalRead::Unreadable, |it| it.read(stream, offset, max));
+                self.machine.on_journal_read(client, stream, offset, read);
+            }
+            Effect::Attached {
+                client,
+                lease,
+                generation,
+            } => {
+                tracing::debug!(client.name = client, ?lease, generation, "client attached");
+                self.audit(&AuditEvent::Attached {
+                    client: &client,
+                    lease,
+                    generation,
+                });
+            }
+            Effect::Detached {
+                client,
+                generation,
+                requested,
+            } => {
+                tracing::debug!(
+                    client.name = client,
+                    generation,
+                    requested,
+                    "writer detached"
+                );
+                self.audit(&AuditEvent::Detached {
+                    client: &client,
+                    generation,
+                    said: requested,
+                });
+            }
+        }
+    }
+
+    /// Sends a command to the child. One that has ended ignores it.
+    fn command(&self, command: ChildCommand) {
+        let _ = self.child.commands.send(command);
+    }
+
+    /// Sends a client its pending frames as one batch. Returns whether there were any.
+    fn send_frames(&mut self, client: ClientId) -> bool {
+        let Some(connection) = self.connections.get_mut(&client) else {
+            return false;
+        };
+        if self.machine.wants_frames(client) {
+            connection.permit_frames();
+        }
+        if self.machine.is_timed_out(client) {
+            connection.finish();
+        }
+        if !connection.is_idle() {
+            return false;
+        }
+        let mut batch = BytesMut::new();
+        while batch.len() < BATCH_BYTES
+            && let Some(frame) = self.machine.next_frame(client)
+        {
+            encode(&frame, &mut batch);
+        }
+        if !batch.is_empty() {
+            connection.send(batch.freeze());
+            return true;
+        }
+        if self.machine.is_closing(client) {
+            connection.finish();
+        }
+        false
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

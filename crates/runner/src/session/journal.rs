@@ -1,0 +1,163 @@
+//! The journal of a running session: it follows the session's streams like a client does, and
+//! returns bytes that have left memory.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use bowline_transport::Piece;
+use bowline_transport::journal::{
+    Disk, Folder, JournalEvent, JournalLimits, JournalReader, JournalWriter, SyncDone, SyncJob,
+};
+
+use crate::session_machine::{JournalRead, SessionMachine};
+use crate::wire::{Epoch, StreamId};
+
+/// A disk whose files can be synced by another thread than the one that writes them.
+pub(crate) trait SharedDisk: Disk<File: Send + Sync> + Clone + Send + 'static {}
+
+impl<D: Disk<File: Send + Sync> + Clone + Send + 'static> SharedDisk for D {}
+
+/// A change of the journal's condition.
+#[derive(Debug)]
+pub(super) enum JournalState {
+    /// Writing fails, for this reason.
+    Degraded(String),
+    /// Writing works again.
+    Recovered,
+}
+
+/// A session's journal: one writer, and a reader that is opened when it is first needed.
+#[derive(Debug)]
+pub(crate) struct SessionJournal<D: Disk> {
+    writer: JournalWriter<D>,
+    reader: Option<JournalReader<D>>,
+    disk: D,
+    limits: JournalLimits,
+}
+
+impl SessionJournal<Folder> {
+    /// Creates a journal in a new directory at `path`.
+    pub(crate) fn create(
+        path: PathBuf,
+        cap_bytes: u64,
+        epoch: Epoch,
+        started_ms: u64,
+    ) -> io::Result<Self> {
+        let mut limits = JournalLimits::default();
+        limits.cap_bytes = cap_bytes.max(2);
+        limits.segment_bytes = limits.segment_bytes.min(limits.cap_bytes / 2);
+        Self::on(Folder::make(path)?, limits, epoch, started_ms)
+    }
+}
+
+impl<D: SharedDisk> SessionJournal<D> {
+    /// Creates a journal on a disk.
+    pub(super) fn on(
+        disk: D,
+        limits: JournalLimits,
+        epoch: Epoch,
+        started_ms: u64,
+    ) -> io::Result<Self> {
+        let mut writer = JournalWriter::create(disk.clone(), limits, epoch, started_ms)?;
+        writer.defer_syncs();
+        Ok(Self {
+            writer,
+            reader: None,
+            disk,
+            limits,
+        })
+    }
+
+    /// Appends what the journal lacks of a stream, and reports its extent to the machine.
+    pub(super) fn follow(&mut self, machine: &mut SessionMachine, id: StreamId, now: Instant) {
+        loop {
+            let at = self.writer.end(id);
+            if at >= machine.end(id) {
+                break;
+            }
+            let done = match machine.read_memory(id, at) {
+                Ok(bytes) => self.writer.append(id, at, bytes, now),
+                Err(oldest) => self.writer.append_gap(id, oldest, "overflow", now),
+            };
+            if done.is_err() {
+                break;
+            }
+        }
+        self.report_extent(machine, id);
+    }
+
+    /// Does what is due at `now`.
+    pub(super) fn poll(&mut self, now: Instant) {
+        self.writer.poll(now);
+    }
+
+    /// When [`poll`](Self::poll) is due next.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.writer.deadline()
+    }
+
+    /// Returns the next change of the journal's condition.
+    pub(super) fn next_state(&mut self) -> Option<JournalState> {
+        loop {
+            match self.writer.next_event()? {
+                JournalEvent::Degraded(degraded) => {
+                    return Some(JournalState::Degraded(degraded.to_string()));
+                }
+                JournalEvent::Recovered => return Some(JournalState::Recovered),
+                // The machine learns of it from the extent, and a client that lacks the bytes from a gap.
+                JournalEvent::Dropped { .. } => {}
+            }
+        }
+    }
+
+    /// Makes everything durable; blocks.
+    pub(super) fn sync(&mut self, now: Instant) {
+        let _ = self.writer.sync(now);
+    }
+
+    /// Returns a sync that is due, to be run in another thread.
+    pub(super) fn due_sync(&mut self) -> Option<SyncJob<D>> {
+        self.writer.due_sync()
+    }
+
+    /// Takes the result of a sync.
+    pub(super) fn synced(&mut self, done: SyncDone, now: Instant) {
+        self.writer.synced(done, now);
+    }
+
+    /// Reads up to `max` bytes of a stream from `offset`.
+    pub(super) fn read(&mut self, id: StreamId, offset: u64, max: usize) -> JournalRead {
+        if self.reader.is_none() {
+            self.reader = JournalReader::open(self.disk.clone()).ok();
+        }
+        let piece = self
+            .reader
+            .as_mut()
+            .and_then(|reader| reader.read(id, offset, max).ok().flatten());
+        match piece {
+            Some(Piece::Bytes { bytes, .. }) => JournalRead::Bytes(bytes),
+            Some(Piece::Gap { to, .. }) => JournalRead::Gap { to },
+            None => JournalRead::Unreadable,
+        }
+    }
+
+    fn report_extent(&self, machine: &mut SessionMachine, id: StreamId) {
+        let Some(kept) = self.writer.kept().get(&id).copied() else {
+            return;
+        };
+        let has_room = self.writer.degraded().is_none() && self.has_room(machine, id, kept.start);
+        machine.set_journal_extent(id, kept.start..kept.end, has_room);
+        machine.set_durable(id, kept.durable);
+    }
+
+    /// Whether another segment fits without dropping bytes that a client still needs.
+    fn has_room(&self, machine: &SessionMachine, id: StreamId, start: u64) -> bool {
+        let kept = self.writer.kept().values();
+        let used: u64 = kept.map(|kept| kept.end - kept.start).sum();
+        let next = self.limits.segment_bytes.saturating_mul(2);
+        // Record headers are not counted in `used`; they add less than a tenth.
+        let is_small = used.saturating_mul(10) / 9 + next < self.limits.cap_bytes;
+        is_small || machine.oldest_needed(id) >= start.saturating_add(next)
+    }
+}

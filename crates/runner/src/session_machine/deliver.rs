@@ -1,0 +1,246 @@
+//! What a client is sent next: answers first, then bytes as far as its credit goes, then the exit.
+
+use super::client::{Attachment, Client, CursorWait};
+use super::stream::StreamRead;
+use super::{ClientId, Effect, JournalRead, ScreenSnapshot, SessionMachine};
+use crate::wire::{Frame, GapReason, Message, StreamId};
+
+/// Bytes of a stream in one message. Small enough that no stream keeps another one, or an answer,
+/// waiting for long.
+const MAX_DATA_BYTES: usize = 64 * 1024;
+
+impl SessionMachine {
+    /// The next frame for a client, if it has one to get. To be waiters when its connection has room;
+    /// may leave effects behind.
+    pub fn next_frame(&mut self, id: ClientId) -> Option<Frame> {
+        let message = self.next_message(id)?;
+        let generation = self.clients.get(&id).map_or(0, Client::generation);
+        Some(Frame {
+            generation,
+            message,
+        })
+    }
+
+    fn next_message(&mut self, id: ClientId) -> Option<Message> {
+        let client = self.clients.get_mut(&id)?;
+        if let Some(message) = client.outbox.pop_front() {
+            return Some(message);
+        }
+        let attachment = client.attachment_mut()?;
+        if std::mem::take(&mut attachment.input_ack_due) {
+            return Some(Message::InputAck {
+                offset: self.input.taken(),
+                ended: self.input.has_ended(),
+            });
+        }
+        self.next_data(id).or_else(|| self.exit_message(id))
+    }
+
+    /// The next bytes of any stream that the client follows, each stream in its last_served. Who has half a
+    /// ring that it has not said it has is waiters: its credit may be larger than the ring, and come
+    /// back too late for the child.
+    fn next_data(&mut self, id: ClientId) -> Option<Message> {
+        let attachment = self.attachment(id)?;
+        let last_served = attachment.last_served;
+        let ids = attachment.cursors.keys().copied();
+        let (before, after): (Vec<_>, Vec<_>) = ids.partition(|stream| *stream <= last_served);
+        for stream in after.into_iter().chain(before) {
+            if let Some(message) = self.data_from(id, stream) {
+                let half = self.streams.get(&stream)?.capacity() / 2;
+                let attachment = self.attachment(id)?;
+                attachment.last_served = stream;
+                if attachment.cursors.get(&stream)?.unacknowledged() > half {
+                    self.clients.get_mut(&id)?.ping_unless_pending();
+                }
+                return Some(message);
+            }
+        }
+        None
+    }
+
+    fn data_from(&mut self, id: ClientId, stream: StreamId) -> Option<Message> {
+        let log = self.streams.get(&stream)?;
+        let client = self.clients.get_mut(&id)?;
+        let cursor = client.attachment_mut()?.cursors.get_mut(&stream)?;
+        let most = cursor.credit.min(cursor.same_replay_len());
+        let most = usize::try_from(most).map_or(MAX_DATA_BYTES, |it| it.min(MAX_DATA_BYTES));
+        if let CursorWait::Ready(bytes) = &mut cursor.wait {
+            let piece = bytes.split_to(bytes.len().min(most));
+            if bytes.is_empty() {
+                cursor.wait = CursorWait::Nothing;
+            }
+            return cursor.advance(stream, piece);
+        }
+        if cursor.wait != CursorWait::Nothing {
+            return None;
+        }
+        match log.next(cursor.next, most) {
+            StreamRead::UpToDate => None,
+            StreamRead::Bytes(bytes) => cursor.advance(stream, bytes),
+            StreamRead::Gone { .. } if stream == StreamId::TTY && self.has_screen => {
+                cursor.wait = CursorWait::Snapshot { gone: true };
+                self.effects.push_back(Effect::Snapshot { client: id });
+                None
+            }
+            StreamRead::Gone { to } => self.gap(id, stream, to, None),
+            StreamRead::Journal if most == 0 => None,
+            StreamRead::Journal => {
+                cursor.wait = CursorWait::Journal;
+                self.effects.push_back(Effect::ReadJournal {
+                    client: id,
+                    stream,
+                    offset: cursor.next,
+                    max: most,
+                });
+                None
+            }
+        }
+    }
+
+    /// Lets a client go on where the bytes are, and says so.
+    fn gap(
+        &mut self,
+        id: ClientId,
+        stream: StreamId,
+        to: u64,
+        reason: Option<GapReason>,
+    ) -> Option<Message> {
+        let archived = self.streams.get(&stream)?.has_journal_data();
+        let cursor = self.attachment(id)?.cursors.get_mut(&stream)?;
+        let from = cursor.next;
+        cursor.wait = CursorWait::Nothing;
+        cursor.skip_to(to);
+        let usual = if archived {
+            GapReason::Trimmed
+        } else {
+            GapReason::Overflow
+        };
+        Some(Message::Gap {
+            stream,
+            from,
+            to,
+            reason: reason.unwrap_or(usual),
+        })
+    }
+
+    /// Answers [`Effect::ReadJournal`].
+    pub fn on_journal_read(
+        &mut self,
+        id: ClientId,
+        stream: StreamId,
+        offset: u64,
+        found: JournalRead,
+    ) {
+        let Some(log) = self.streams.get(&stream) else {
+            return;
+        };
+        let (ring_start, end) = (log.ring_start(), log.end());
+        let attachment = self.attachment(id);
+        let Some(cursor) = attachment.and_then(|it| it.cursors.get_mut(&stream)) else {
+            return;
+        };
+        if cursor.wait != CursorWait::Journal || cursor.next != offset {
+            return;
+        }
+        let (to, reason) = match found {
+            JournalRead::Bytes(bytes) if !bytes.is_empty() => {
+                cursor.wait = CursorWait::Ready(bytes);
+                return;
+            }
+            JournalRead::Gap { to } if to > offset => (to.min(end), GapReason::Overflow),
+            _ => (ring_start.max(offset), GapReason::Damaged),
+        };
+        if let Some(gap) = self.gap(id, stream, to, Some(reason)) {
+            self.send(id, gap);
+        }
+    }
+
+    /// Answers [`Effect::Snapshot`]; `None` if there is no screen to be had.
+    pub fn on_snapshot(&mut self, id: ClientId, screen: Option<ScreenSnapshot>) {
+        let stream = StreamId::TTY;
+        let Some(log) = self.streams.get(&stream) else {
+            return;
+        };
+        let (start, end) = (log.start(), log.end());
+        let Some(cursor) = self
+            .attachment(id)
+            .and_then(|it| it.cursors.get_mut(&stream))
+        else {
+            return;
+        };
+        let CursorWait::Snapshot { gone } = cursor.wait else {
+            return;
+        };
+        cursor.wait = CursorWait::Nothing;
+        let next = cursor.next;
+        let usable = |screen: &ScreenSnapshot| (start..=end).contains(&screen.at_offset);
+        let Some(screen) = screen.filter(usable) else {
+            if next < start
+                && let Some(gap) = self.gap(id, stream, start, None)
+            {
+                self.send(id, gap);
+            }
+            return;
+        };
+        if gone && let Some(gap) = self.gap(id, stream, screen.at_offset, None) {
+            self.send(id, gap);
+        }
+        self.skip_cursor(id, screen.at_offset);
+        self.send_snapshot(id, &screen);
+    }
+
+    fn skip_cursor(&mut self, id: ClientId, to: u64) {
+        let attachment = self.attachment(id);
+        if let Some(cursor) = attachment.and_then(|it| it.cursors.get_mut(&StreamId::TTY)) {
+            cursor.skip_to(to);
+        }
+    }
+
+    fn send_snapshot(&mut self, id: ClientId, screen: &ScreenSnapshot) {
+        let total = screen.bytes.len() as u64;
+        self.send(
+            id,
+            Message::Snapshot {
+                at_offset: screen.at_offset,
+                size: screen.size,
+                hash: crc32c::crc32c(&screen.bytes),
+                total,
+            },
+        );
+        let mut rest = screen.bytes.clone();
+        let mut offset = 0;
+        while !rest.is_empty() {
+            let bytes = rest.split_to(rest.len().min(MAX_DATA_BYTES));
+            let more = !rest.is_empty();
+            let length = bytes.len() as u64;
+            self.send(
+                id,
+                Message::SnapshotChunk {
+                    offset,
+                    bytes,
+                    more,
+                },
+            );
+            offset += length;
+        }
+    }
+
+    /// The exit, for a client that has been sent everything else.
+    fn exit_message(&mut self, id: ClientId) -> Option<Message> {
+        let notice = self.exit.as_ref()?.notice.clone();
+        let attachment = self.attachment(id)?;
+        let has_all = |attachment: &Attachment| {
+            let mut cursors = attachment.cursors.iter();
+            cursors.all(|(stream, cursor)| cursor.next >= notice.ends[stream])
+        };
+        if attachment.exit_sent || !has_all(attachment) {
+            return None;
+        }
+        attachment.exit_sent = true;
+        Some(Message::Exit(notice))
+    }
+
+    fn attachment(&mut self, id: ClientId) -> Option<&mut Attachment> {
+        self.clients.get_mut(&id)?.attachment_mut()
+    }
+}

@@ -1,0 +1,119 @@
+//! The machine alone: tables of what is answered to what, and random schedules of several clients.
+
+mod protocol;
+mod schedule;
+
+use super::connections::{MAX_CLIENTS, MAX_OUTBOX, MAX_REFUSED_CLIENTS};
+use super::*;
+use crate::wire::{
+    Attach, AttachMode, Attached, Frame, Hello, Lease, SessionState, StdioKind, VERSION,
+};
+use bowline_transport::{Drained, ExitStatus, Ladder, Signal, WindowSize};
+use bytes::Bytes;
+
+const KIB: usize = 1024;
+
+fn size() -> WindowSize {
+    WindowSize::new(24, 80)
+}
+
+fn facts(stdio: StdioKind) -> SessionFacts {
+    SessionFacts {
+        kind: crate::wire::SessionKind::Dialogue,
+        stdio,
+        pid: Some(1),
+        size: (stdio == StdioKind::Pty).then(size),
+        containment: bowline_transport::Containment::Group,
+        state: SessionState::Running,
+    }
+}
+
+fn session() -> SessionId {
+    "00000000-0000-4000-8000-000000000001".parse().unwrap()
+}
+
+/// A machine with one stream of output and one of lifecycle.
+fn machine(id: StreamId, policy: OverflowPolicy, ring_bytes: usize) -> SessionMachine {
+    let stdio = if id == StreamId::TTY {
+        StdioKind::Pty
+    } else {
+        StdioKind::Pipes
+    };
+    let stream = |id, policy, ring_bytes| StreamConfiguration {
+        id,
+        policy,
+        ring_bytes,
+    };
+    SessionMachine::new(MachineConfiguration {
+        session: session(),
+        epoch: Epoch(7),
+        facts: facts(stdio),
+        streams: vec![
+            stream(id, policy, ring_bytes),
+            stream(StreamId::LIFECYCLE, OverflowPolicy::DropOldest, 4 * KIB),
+        ],
+        has_screen: id == StreamId::TTY,
+        exit_retention: None,
+    })
+}
+
+/// What a host asks for that knows nothing.
+fn attach(lease: Lease, stream: StreamId) -> Attach {
+    Attach {
+        session: session(),
+        epoch: None,
+        cursors: BTreeMap::from([(stream, 0), (StreamId::LIFECYCLE, 0)]),
+        mode: AttachMode::Resume,
+        lease,
+        resume_generation: None,
+        size: None,
+        credit: 1 << 20,
+        client: "test".into(),
+    }
+}
+
+/// Says something under no lease.
+fn say(machine: &mut SessionMachine, client: ClientId, message: Message) {
+    say_as(machine, client, 0, message);
+}
+
+fn say_as(machine: &mut SessionMachine, client: ClientId, generation: u64, message: Message) {
+    let now = machine.now;
+    let frame = Frame::new(generation, message);
+    machine.on_frame(client, frame, now);
+}
+
+/// A connection that has greeted.
+fn greeted(machine: &mut SessionMachine) -> ClientId {
+    let client = machine.connect(machine.now);
+    let hello = Hello {
+        versions: (VERSION, VERSION),
+        features: Vec::new(),
+    };
+    say(machine, client, Message::Hello(hello));
+    let welcome = machine.next_frame(client).unwrap().message;
+    assert!(matches!(welcome, Message::Welcome(_)));
+    client
+}
+
+/// A client that was let in, and what it was told.
+fn join(machine: &mut SessionMachine, attach: Attach) -> (ClientId, Attached) {
+    let client = greeted(machine);
+    say(machine, client, Message::Attach(attach));
+    match machine.next_frame(client).unwrap().message {
+        Message::Attached(attached) => (client, attached),
+        other => panic!("not let in: {other:?}"),
+    }
+}
+
+/// Everything that a client is to be sent now.
+fn all(machine: &mut SessionMachine, client: ClientId) -> Vec<Message> {
+    std::iter::from_fn(|| machine.next_frame(client))
+        .map(|frame| frame.message)
+        .collect()
+}
+
+/// Everything that is to be done now.
+fn effects(machine: &mut SessionMachine) -> Vec<Effect> {
+    std::iter::from_fn(|| machine.next_effect()).collect()
+}

@@ -1,0 +1,553 @@
+//! What is answered to what.
+
+use super::*;
+use crate::wire::{GapReason, Prompt, PromptMode};
+
+const OUT: StreamId = StreamId::STDOUT;
+
+fn text(messages: &[Message], wanted: StreamId) -> String {
+    let mut text = String::new();
+    for message in messages {
+        if let Message::Data { stream, bytes, .. } = message
+            && *stream == wanted
+        {
+            text.push_str(std::str::from_utf8(bytes).unwrap());
+        }
+    }
+    text
+}
+
+fn code_of(messages: &[Message]) -> &str {
+    match messages {
+        [Message::Error { code, .. }] => code,
+        other => panic!("not one error: {other:?}"),
+    }
+}
+
+fn exit(machine: &mut SessionMachine, at: u64) {
+    let now = Duration::from_secs(at);
+    machine.on_exited(ExitStatus::Code(3), false, Drained::Clean, now);
+}
+
+#[test]
+fn nothing_is_served_before_hello_and_attach() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    machine.on_output(OUT, "secret".into());
+    let client = machine.connect(Duration::ZERO);
+    say(
+        &mut machine,
+        client,
+        Message::Attach(attach(Lease::Read, OUT)),
+    );
+    assert_eq!(code_of(&all(&mut machine, client)), code::PROTOCOL);
+    assert!(machine.is_closing(client));
+    let client = greeted(&mut machine);
+    say(&mut machine, client, Message::Credit { stream: OUT, n: 1 });
+    assert_eq!(code_of(&all(&mut machine, client)), code::PROTOCOL);
+}
+
+#[test]
+fn another_version_or_session_is_refused_by_name() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    let client = machine.connect(Duration::ZERO);
+    let hello = Hello {
+        versions: (VERSION + 1, VERSION + 2),
+        features: Vec::new(),
+    };
+    say(&mut machine, client, Message::Hello(hello));
+    assert_eq!(code_of(&all(&mut machine, client)), code::VERSION);
+    let client = greeted(&mut machine);
+    let mut other = attach(Lease::Read, OUT);
+    other.session = "00000000-0000-4000-8000-000000000002".parse().unwrap();
+    say(&mut machine, client, Message::Attach(other));
+    assert_eq!(code_of(&all(&mut machine, client)), code::UNKNOWN_SESSION);
+}
+
+#[test]
+fn what_was_there_is_replayed_and_what_comes_is_live() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    machine.on_output(OUT, "old".into());
+    let (client, attached) = join(&mut machine, attach(Lease::Write, OUT));
+    assert_eq!((attached.generation, attached.streams[&OUT].end), (1, 3));
+    machine.on_output(OUT, "new".into());
+    let messages = all(&mut machine, client);
+    assert_eq!(text(&messages, OUT), "oldnew");
+    let mut replays = messages.iter().filter_map(|message| match message {
+        Message::Data { replay, .. } => Some(*replay),
+        _ => None,
+    });
+    assert_eq!(replays.next(), Some(true));
+}
+
+/// What a client was sent of a terminal, each piece with whether it was a replay.
+fn pieces(messages: &[Message]) -> Vec<(&[u8], bool)> {
+    let pieces = messages.iter().filter_map(|message| match message {
+        Message::Data {
+            stream: StreamId::TTY,
+            bytes,
+            replay,
+            ..
+        } => Some((&bytes[..], *replay)),
+        _ => None,
+    });
+    pieces.collect()
+}
+
+#[test]
+fn a_piece_is_a_replay_or_live_and_never_both() {
+    let mut machine = machine(StreamId::TTY, OverflowPolicy::DropOldest, KIB);
+    machine.on_output(StreamId::TTY, "old".into());
+    let mut asks = attach(Lease::Read, StreamId::TTY);
+    asks.credit = 5;
+    let (client, _) = join(&mut machine, asks);
+    machine.on_output(StreamId::TTY, "new".into());
+    let messages = all(&mut machine, client);
+    assert_eq!(pieces(&messages), [(&b"old"[..], true), (b"ne", false)]);
+}
+
+#[test]
+fn who_comes_back_answers_for_the_time_that_it_was_there() {
+    let mut machine = machine(StreamId::TTY, OverflowPolicy::DropOldest, KIB);
+    let (client, attached) = join(&mut machine, attach(Lease::Write, StreamId::TTY));
+    machine.on_output(StreamId::TTY, "seen".into());
+    all(&mut machine, client);
+    machine.on_output(StreamId::TTY, "lost".into());
+    machine.on_closed(client);
+    machine.on_output(StreamId::TTY, "alone".into());
+    let mut back = attach(Lease::Write, StreamId::TTY);
+    back.cursors.insert(StreamId::TTY, 4);
+    back.resume_generation = Some(attached.generation);
+    let (client, _) = join(&mut machine, back.clone());
+    machine.on_output(StreamId::TTY, "live".into());
+    let messages = all(&mut machine, client);
+    let wanted = [(&b"lost"[..], false), (b"alone", true), (b"live", false)];
+    assert_eq!(pieces(&messages), wanted);
+    // In place of a connection that is still there: nobody else has answered.
+    machine.on_output(StreamId::TTY, "more".into());
+    back.cursors.insert(StreamId::TTY, 17);
+    let (client, _) = join(&mut machine, back);
+    assert_eq!(pieces(&all(&mut machine, client)), [(&b"more"[..], false)]);
+    // Another host has answered nothing of it.
+    let (client, _) = join(&mut machine, attach(Lease::Write, StreamId::TTY));
+    let messages = all(&mut machine, client);
+    assert!(pieces(&messages).iter().all(|(_, replay)| *replay));
+}
+
+#[test]
+fn credit_is_the_same_for_replay_and_live_and_never_overdrawn() {
+    let mut machine = machine(OUT, OverflowPolicy::DropOldest, 64 * KIB);
+    machine.on_output(OUT, Bytes::from(vec![b'a'; 100]));
+    let mut wanted = attach(Lease::Read, OUT);
+    wanted.credit = 40;
+    let (client, _) = join(&mut machine, wanted);
+    assert_eq!(text(&all(&mut machine, client), OUT).len(), 40);
+    say(&mut machine, client, Message::Credit { stream: OUT, n: 7 });
+    assert_eq!(text(&all(&mut machine, client), OUT).len(), 7);
+    assert!(all(&mut machine, client).is_empty());
+}
+
+#[test]
+fn behind_the_log_there_is_a_gap_with_both_its_ends() {
+    let mut machine = machine(OUT, OverflowPolicy::DropOldest, 4 * KIB);
+    let (client, _) = join(&mut machine, attach(Lease::Read, OUT));
+    for _ in 0..4 {
+        machine.on_output(OUT, Bytes::from(vec![b'a'; 4 * KIB]));
+    }
+    let messages = all(&mut machine, client);
+    let gap = Message::Gap {
+        stream: OUT,
+        from: 0,
+        to: 12 * KIB as u64,
+        reason: GapReason::Overflow,
+    };
+    assert_eq!(messages[0], gap);
+    assert_eq!(text(&messages, OUT).len(), 4 * KIB);
+}
+
+#[test]
+fn the_journal_fills_what_the_ring_has_lost() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, 4 * KIB);
+    for round in 1..=4 {
+        machine.on_output(OUT, Bytes::from(vec![b'a'; 4 * KIB]));
+        machine.set_journal_extent(OUT, 0..round * 4 * KIB as u64, true);
+    }
+    assert!(!machine.is_paused(OUT));
+    let (client, attached) = join(&mut machine, attach(Lease::Read, OUT));
+    assert_eq!(attached.streams[&OUT].start, 0);
+    let mut got = 0;
+    while got < 16 * KIB {
+        got += text(&all(&mut machine, client), OUT).len();
+        for effect in effects(&mut machine) {
+            if let Effect::ReadJournal {
+                client,
+                stream,
+                offset,
+                max,
+            } = effect
+            {
+                assert_eq!(offset, got as u64);
+                let bytes = Bytes::from(vec![b'a'; max.min(1_000)]);
+                machine.on_journal_read(client, stream, offset, JournalRead::Bytes(bytes));
+            }
+        }
+    }
+    assert_eq!(got, 16 * KIB);
+}
+
+#[test]
+fn a_journal_that_fails_after_all_is_a_gap_and_not_a_wait() {
+    let mut machine = machine(OUT, OverflowPolicy::DropOldest, 4 * KIB);
+    for _ in 0..3 {
+        machine.on_output(OUT, Bytes::from(vec![b'a'; 4 * KIB]));
+    }
+    machine.set_journal_extent(OUT, 0..12 * KIB as u64, true);
+    let (client, _) = join(&mut machine, attach(Lease::Read, OUT));
+    assert!(all(&mut machine, client).is_empty());
+    machine.on_journal_read(client, OUT, 0, JournalRead::Unreadable);
+    let messages = all(&mut machine, client);
+    let reason = GapReason::Damaged;
+    let (from, to) = (0, 8 * KIB as u64);
+    let gap = Message::Gap {
+        stream: OUT,
+        from,
+        to,
+        reason,
+    };
+    assert_eq!(messages[0], gap);
+    assert_eq!(text(&messages, OUT).len(), 4 * KIB);
+}
+
+#[test]
+fn seed_002_stale_close_cannot_touch_a_new_attach() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    let (old, _) = join(&mut machine, attach(Lease::Write, OUT));
+    let (new, attached) = join(&mut machine, attach(Lease::Write, OUT));
+    assert_eq!(attached.generation, 2);
+    let fenced = all(&mut machine, old);
+    assert_eq!(fenced.last(), Some(&Message::Fenced { generation: 2 }));
+    let typed = |bytes: &'static str| Message::Input {
+        offset: 0,
+        bytes: bytes.into(),
+    };
+    say_as(&mut machine, old, 1, typed("stale"));
+    say_as(&mut machine, old, 2, typed("forged"));
+    machine.on_closed(old);
+    say_as(&mut machine, new, 2, typed("fresh"));
+    machine.on_output(OUT, "alive".into());
+    let writes: Vec<_> = effects(&mut machine)
+        .into_iter()
+        .filter(|effect| !matches!(effect, Effect::Attached { .. }))
+        .collect();
+    assert_eq!(writes, [Effect::Write("fresh".into())]);
+    assert_eq!(text(&all(&mut machine, new), OUT), "alive");
+}
+
+#[test]
+fn a_writer_that_comes_back_keeps_its_generation_and_its_input() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    let (old, _) = join(&mut machine, attach(Lease::Write, OUT));
+    let bytes = Bytes::from_static(b"one");
+    say_as(&mut machine, old, 1, Message::Input { offset: 0, bytes });
+    let mut again = attach(Lease::Write, OUT);
+    (again.epoch, again.resume_generation) = (Some(Epoch(7)), Some(1));
+    let (new, attached) = join(&mut machine, again.clone());
+    assert_eq!((attached.generation, attached.input_next), (1, 3));
+    machine.on_closed(old);
+    let bytes = Bytes::from_static(b"onetwo");
+    say_as(&mut machine, new, 1, Message::Input { offset: 0, bytes });
+    let mut typed = Vec::new();
+    while let Some(effect) = machine.next_effect() {
+        if let Effect::Write(bytes) = effect {
+            typed.extend_from_slice(&bytes);
+            machine.on_written(Ok(()), Duration::ZERO);
+        }
+    }
+    assert_eq!(typed, b"onetwo");
+    let ack = Message::InputAck {
+        offset: 6,
+        ended: false,
+    };
+    assert!(all(&mut machine, new).contains(&ack));
+    join(&mut machine, attach(Lease::Write, OUT));
+    let late = greeted(&mut machine);
+    say(&mut machine, late, Message::Attach(again));
+    assert_eq!(all(&mut machine, late), [Message::Fenced { generation: 2 }]);
+    assert!(machine.is_closing(late));
+}
+
+#[test]
+fn leases_allow_what_they_say() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    let (reader, _) = join(&mut machine, attach(Lease::Read, OUT));
+    let (appender, _) = join(&mut machine, attach(Lease::Append, OUT));
+    let bytes = Bytes::from_static(b"x");
+    let prompt = |id: &str| {
+        let (id, bytes) = (id.to_owned(), "hi".into());
+        Message::Prompt(Prompt {
+            id,
+            bytes,
+            mode: PromptMode::Line,
+        })
+    };
+    say(&mut machine, reader, prompt("p"));
+    assert_eq!(code_of(&all(&mut machine, reader)), code::NO_LEASE);
+    say(&mut machine, appender, Message::Input { offset: 0, bytes });
+    assert_eq!(code_of(&all(&mut machine, appender)), code::NO_LEASE);
+    say(&mut machine, appender, prompt("p"));
+    say(&mut machine, appender, prompt("p"));
+    let prompts = effects(&mut machine);
+    let written = prompts.iter().filter(|it| matches!(it, Effect::Write(_)));
+    assert_eq!(written.count(), 1);
+    machine.on_written(Ok(()), Duration::ZERO);
+    let state = |state| Message::PromptState {
+        id: "p".into(),
+        state,
+    };
+    let told = [
+        PromptStatus::Queued,
+        PromptStatus::Queued,
+        PromptStatus::Written,
+    ]
+    .map(state);
+    assert_eq!(all(&mut machine, appender), told);
+    say(&mut machine, appender, prompt("p"));
+    let again = Message::PromptState {
+        id: "p".into(),
+        state: PromptStatus::Written,
+    };
+    assert_eq!(all(&mut machine, appender), [again]);
+    assert_eq!(effects(&mut machine), []);
+}
+
+#[test]
+fn signals_and_kills_are_done_once_and_answered_each_time() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    let (client, _) = join(&mut machine, attach(Lease::Append, OUT));
+    effects(&mut machine);
+    let signal = || Message::Signal {
+        id: "s".into(),
+        signal: Signal::Interrupt,
+    };
+    let kill = || Message::Kill {
+        id: "k".into(),
+        ladder: Ladder::AT_ONCE,
+    };
+    for message in [signal(), signal(), kill(), kill()] {
+        say(&mut machine, client, message);
+    }
+    let once = [
+        Effect::Signal(Signal::Interrupt),
+        Effect::Kill(Ladder::AT_ONCE),
+    ];
+    assert_eq!(effects(&mut machine), once);
+    let report = KillReport {
+        killed: vec![1],
+        survivors: Vec::new(),
+        level: bowline_transport::Containment::Group,
+        took: Duration::ZERO,
+    };
+    machine.on_killed(report.clone());
+    let killed = Message::Killed {
+        id: "k".into(),
+        report,
+    };
+    assert_eq!(all(&mut machine, client), std::slice::from_ref(&killed));
+    say(&mut machine, client, kill());
+    assert_eq!(all(&mut machine, client), [killed]);
+}
+
+#[test]
+fn the_exit_comes_last_and_is_kept_until_it_is_acknowledged() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    machine.on_output(OUT, "last words".into());
+    exit(&mut machine, 1);
+    assert!(!machine.is_over(Duration::from_secs(60 * 60)));
+    let (reader, attached) = join(&mut machine, attach(Lease::Read, OUT));
+    assert!(attached.exit.is_some());
+    let (writer, _) = join(&mut machine, attach(Lease::Write, OUT));
+    say(&mut machine, writer, Message::ExitAck);
+    assert!(!machine.exit_acknowledged(), "it was not told yet");
+    let messages = all(&mut machine, writer);
+    assert_eq!(text(&messages, OUT), "last words");
+    assert!(matches!(messages.last(), Some(Message::Exit(_))));
+    say(&mut machine, reader, Message::ExitAck);
+    assert!(!machine.exit_acknowledged(), "a reader has no say");
+    say(&mut machine, writer, Message::ExitAck);
+    assert!(!machine.is_over(machine.now), "the reader was not told yet");
+    assert!(matches!(
+        all(&mut machine, reader).last(),
+        Some(Message::Exit(_))
+    ));
+    assert!(machine.is_over(machine.now));
+}
+
+#[test]
+fn an_exit_that_nobody_wants_is_kept_for_a_day() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    exit(&mut machine, 1);
+    assert_eq!(machine.deadline(), Some(Duration::from_secs(86_401)));
+    assert!(!machine.is_over(Duration::from_secs(86_400)));
+    assert!(machine.is_over(Duration::from_secs(86_401)));
+}
+
+#[test]
+fn seed_002_a_silent_connection_is_noticed() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    let (client, _) = join(&mut machine, attach(Lease::Write, OUT));
+    assert_eq!(machine.deadline(), Some(Duration::from_secs(10)));
+    all(&mut machine, client);
+    machine.tick(Duration::from_secs(10));
+    assert!(matches!(
+        all(&mut machine, client)[..],
+        [Message::Ping { .. }]
+    ));
+    machine.tick(Duration::from_millis(13_999));
+    assert!(!machine.is_closing(client));
+    machine.tick(Duration::from_secs(14));
+    assert!(machine.is_closing(client));
+    assert_eq!(machine.deadline(), None);
+}
+
+#[test]
+fn who_asks_by_itself_is_not_asked() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    let (client, _) = join(&mut machine, attach(Lease::Write, OUT));
+    for nonce in 1..20 {
+        let now = crate::wire::PING_AT_REST * nonce;
+        machine.tick(now);
+        let ping = Message::Ping {
+            nonce: nonce.into(),
+        };
+        machine.on_frame(client, Frame::new(1, ping), now);
+        let pings = all(&mut machine, client)
+            .into_iter()
+            .filter(|said| matches!(said, Message::Ping { .. }));
+        assert_eq!(pings.count(), 0);
+        assert_eq!(machine.deadline(), Some(now + Duration::from_secs(14)));
+    }
+    machine.tick(machine.deadline().unwrap());
+    assert!(machine.is_closing(client), "its silence says enough");
+}
+
+#[test]
+fn a_cut_writer_is_waited_for_and_one_that_left_is_not() {
+    for detaches in [false, true] {
+        let mut machine = machine(OUT, OverflowPolicy::Block, 4 * KIB);
+        let (client, _) = join(&mut machine, attach(Lease::Write, OUT));
+        if detaches {
+            say(&mut machine, client, Message::Detach);
+        }
+        machine.on_closed(client);
+        machine.on_output(OUT, Bytes::from(vec![b'x'; 5 * KIB]));
+        assert_eq!(machine.is_paused(OUT), !detaches);
+    }
+}
+
+#[test]
+fn a_terminal_client_behind_gets_the_gap_and_then_the_screen() {
+    let tty = StreamId::TTY;
+    let mut machine = machine(tty, OverflowPolicy::DropOldest, 4 * KIB);
+    let (client, _) = join(&mut machine, attach(Lease::Read, tty));
+    effects(&mut machine);
+    for _ in 0..4 {
+        machine.on_output(tty, Bytes::from(vec![b'a'; 4 * KIB]));
+    }
+    assert!(!machine.is_paused(tty));
+    assert!(all(&mut machine, client).is_empty());
+    assert_eq!(effects(&mut machine), [Effect::Snapshot { client }]);
+    let at_offset = 14 * KIB as u64;
+    let bytes = Bytes::from_static(b"screen");
+    machine.on_snapshot(
+        client,
+        Some(ScreenSnapshot {
+            at_offset,
+            size: size(),
+            bytes,
+        }),
+    );
+    let messages = all(&mut machine, client);
+    assert!(matches!(messages[0], Message::Gap { from: 0, to, .. } if to == at_offset));
+    assert!(matches!(messages[1], Message::Snapshot { total: 6, .. }));
+    assert!(matches!(
+        messages[2],
+        Message::SnapshotChunk { more: false, .. }
+    ));
+    assert_eq!(text(&messages, tty).len(), 2 * KIB);
+}
+
+#[test]
+fn an_attach_by_screen_has_no_gap_and_the_size_changes_after() {
+    let tty = StreamId::TTY;
+    let mut machine = machine(tty, OverflowPolicy::DropOldest, 4 * KIB);
+    machine.on_output(tty, "hello".into());
+    let mut wanted = attach(Lease::Write, tty);
+    wanted.mode = AttachMode::Snapshot;
+    wanted.size = Some(WindowSize::new(50, 100));
+    let (client, _) = join(&mut machine, wanted);
+    let done = effects(&mut machine);
+    let size = WindowSize::new(50, 100);
+    assert_eq!(
+        done[..2],
+        [Effect::Snapshot { client }, Effect::Resize(size)]
+    );
+    let bytes = Bytes::from_static(b"hello");
+    machine.on_snapshot(
+        client,
+        Some(ScreenSnapshot {
+            at_offset: 5,
+            size,
+            bytes,
+        }),
+    );
+    let messages = all(&mut machine, client);
+    assert!(messages.iter().all(|it| !matches!(it, Message::Gap { .. })));
+    assert_eq!(text(&messages, tty), "");
+}
+
+#[test]
+fn clients_and_their_floods_are_bounded() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    let (client, _) = join(&mut machine, attach(Lease::Read, OUT));
+    for nonce in 0..20 {
+        say(&mut machine, client, Message::Ping { nonce });
+    }
+    assert!(!machine.is_closing(client));
+    say(&mut machine, client, Message::Ping { nonce: 20 });
+    assert!(machine.is_closing(client));
+    for _ in 0..MAX_CLIENTS {
+        machine.connect(Duration::ZERO);
+    }
+    let one_more = machine.connect(Duration::ZERO);
+    assert_eq!(code_of(&all(&mut machine, one_more)), code::LIMIT);
+    for _ in 0..2 * MAX_REFUSED_CLIENTS {
+        machine.connect(Duration::ZERO);
+    }
+    assert!(machine.clients.len() <= MAX_CLIENTS + MAX_REFUSED_CLIENTS + 1);
+}
+
+#[test]
+fn what_is_worse_is_told_to_those_who_come_later_too() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    machine.degrade("journal", "no space is left");
+    let (client, _) = join(&mut machine, attach(Lease::Read, OUT));
+    assert!(
+        matches!(&all(&mut machine, client)[..], [Message::Degraded { kind, .. }] if kind == "journal")
+    );
+}
+
+#[test]
+fn cursors_of_another_child_are_void() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    machine.on_output(OUT, "fresh".into());
+    let mut old = attach(Lease::Write, OUT);
+    (old.epoch, old.resume_generation) = (Some(Epoch(6)), Some(9));
+    old.cursors.insert(OUT, 1_000);
+    let (client, attached) = join(&mut machine, old.clone());
+    assert_eq!((attached.epoch, attached.generation), (Epoch(7), 1));
+    assert_eq!(text(&all(&mut machine, client), OUT), "fresh");
+    old.epoch = Some(Epoch(7));
+    old.resume_generation = None;
+    let ahead = greeted(&mut machine);
+    say(&mut machine, ahead, Message::Attach(old));
+    assert_eq!(code_of(&all(&mut machine, ahead)), code::PROTOCOL);
+}
