@@ -1,16 +1,18 @@
-//! The session machine: streams as logs, clients as cursors over them.
+//! The state machine of one session: streams as logs, clients as cursors over them.
 //!
-//! Pure: no clock, no I/O, no task. Time is an argument (since any fixed moment, never backwards),
-//! what is to be done outside comes out as [`Effect`]s, and what is to be sent to a client is
-//! *pulled* with [`next_frame`](SessionMachine::next_frame) when its connection has room. Invariants:
+//! It is pure: no clock, no I/O, no task. Time is an argument (elapsed since any fixed moment,
+//! never decreasing), actions on the outside are returned as [`Effect`]s, and frames for a client
+//! are *pulled* with [`next_frame`](SessionMachine::next_frame) while its connection has room.
+//! Invariants:
 //!
-//! * What a client is sent of a stream is one contiguous piece, or a `Gap` says what is missing.
-//! * A client costs its cursors, a bounded outbox, and one piece of the journal at most.
-//! * Input is applied once, in order, and never by two writers: a lease has a generation, and what
-//!   an older one sends changes nothing, its close included.
-//! * The child is held back by a client of a blocking stream alone, and only while the journal does
-//!   not have what the client lacks.
-//! * `Exit` comes behind every byte, and is kept until somebody with a lease has acknowledged it.
+//! * A client receives a contiguous range of each stream, or a `Gap` that names the missing bytes.
+//! * A client costs its cursors, a bounded outbox and at most one chunk read from the journal.
+//! * Input is applied once, in order, and by one writer at a time: the write lease has a
+//!   generation, and messages of an older generation have no effect, its disconnection included.
+//! * The child is paused only for clients of a blocking stream, and only while the journal lacks
+//!   the bytes that they need.
+//! * `Exit` follows the last byte of every stream, and is retained until a client with a lease
+//!   acknowledges it.
 
 mod attach;
 mod child_events;
@@ -43,10 +45,10 @@ pub use self::configuration::{MachineConfiguration, StreamConfiguration};
 pub use self::effect::{Effect, JournalRead, ScreenSnapshot};
 pub use self::stream::OverflowPolicy;
 
-/// How long an exit is kept for somebody to acknowledge it (terminal notes, section 5.3).
+/// How long an exit is retained for a client to acknowledge, by default.
 const DEFAULT_EXIT_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Newest refusals of input that a writer is told again when it comes back.
+/// Number of refusals of input that are sent again to a writer that reconnects.
 const MAX_REFUSALS: usize = 16;
 
 #[derive(Debug)]
@@ -56,7 +58,7 @@ struct Exit {
     acknowledged: Option<Duration>,
 }
 
-/// Kills, by their ids.
+/// Kill requests.
 #[derive(Debug, Default)]
 struct Kills {
     seen: RequestDedup<()>,
@@ -64,7 +66,7 @@ struct Kills {
     report: Option<KillReport>,
 }
 
-/// One session: its streams, its clients, its lease, its input, its end.
+/// The state of one session.
 #[derive(Debug)]
 pub struct SessionMachine {
     session: SessionId,
@@ -77,10 +79,10 @@ pub struct SessionMachine {
     next_client: u64,
     generation: u64,
     writer: Option<ClientId>,
-    /// Where the terminal's output was when the last writer went.
+    /// End of the terminal's output when the write lease was last released.
     unattended_from: u64,
     input: Input,
-    /// Who waiters last what becomes of a prompt.
+    /// The client that last submitted each pending prompt.
     watchers: HashMap<String, ClientId>,
     refusals: VecDeque<InputEvent>,
     bracketed_paste: bool,
@@ -93,7 +95,7 @@ pub struct SessionMachine {
 }
 
 impl SessionMachine {
-    /// A session that has written nothing and has no client.
+    /// Creates a session without output and without clients.
     pub fn new(configuration: MachineConfiguration) -> Self {
         let stream = |it: StreamConfiguration| (it.id, Stream::new(it.policy, it.ring_bytes));
         Self {
@@ -123,14 +125,14 @@ impl SessionMachine {
         }
     }
 
-    /// The slowest client that follows a stream and is there.
+    /// Returns the smallest acknowledged offset of the attached clients that follow a stream.
     fn slowest(&self, id: StreamId) -> Option<u64> {
         let attached = self.clients.values().filter_map(Client::attachment);
         let cursors = attached.filter_map(|it| it.cursors.get(&id));
         cursors.map(|cursor| cursor.acked).min()
     }
 
-    /// Queues a message for a client, if it is still there.
+    /// Queues a message for a client, unless it is closing.
     fn send(&mut self, id: ClientId, message: Message) {
         if let Some(client) = self.clients.get_mut(&id)
             && !client.closing
@@ -139,7 +141,7 @@ impl SessionMachine {
         }
     }
 
-    /// Tells a client that something was not done.
+    /// Sends a client an error.
     fn send_error(&mut self, id: ClientId, code: &str, detail: &str) {
         let retryable = matches!(code, code::LIMIT | code::DAMAGED);
         let error = Message::Error {
@@ -151,27 +153,27 @@ impl SessionMachine {
         self.send(id, error);
     }
 
-    /// Tells a client why it has to go, and lets it go.
+    /// Sends a client an error and closes its connection.
     fn reject(&mut self, id: ClientId, code: &str, detail: &str) {
         self.send_error(id, code, detail);
         self.release_lease(id, false);
-        self.end_client(id);
+        self.close_client(id);
     }
 
-    fn end_client(&mut self, id: ClientId) {
+    fn close_client(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(&id) {
             client.closing = true;
         }
     }
 
     fn notify_all(&mut self, events: Vec<InputEvent>) {
-        for one in events {
-            self.notify(one);
+        for event in events {
+            self.notify(event);
         }
     }
 
-    fn notify(&mut self, events: InputEvent) {
-        match events {
+    fn notify(&mut self, event: InputEvent) {
+        match event {
             InputEvent::Prompt(id, state) => self.notify_prompt(id, state),
             InputEvent::Accepted => self.schedule_input_ack(),
             InputEvent::Refused {
@@ -184,7 +186,7 @@ impl SessionMachine {
                     self.send(writer, Message::InputRefused { from, to, reason });
                 }
                 self.schedule_input_ack();
-                self.refusals.push_back(events);
+                self.refusals.push_back(event);
                 if self.refusals.len() > MAX_REFUSALS {
                     self.refusals.pop_front();
                 }
@@ -192,7 +194,7 @@ impl SessionMachine {
         }
     }
 
-    /// Tells whoever waiters last, until there is no more to come.
+    /// Sends a prompt's status to its watcher, which is removed once the status is final.
     fn notify_prompt(&mut self, id: String, state: PromptStatus) {
         let is_settled = self.input.is_settled(&id);
         let watcher = self.watchers.get(&id).copied();

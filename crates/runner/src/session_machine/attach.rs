@@ -1,4 +1,4 @@
-//! How a client joins a session, what lease it gets, and how it leaves.
+//! The handshake of a client, the write lease, and replay ranges.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,15 +11,16 @@ use crate::wire::{
     WireLimits, code,
 };
 
-/// Bytes of the longest name that a client may give itself.
+/// Maximal length of a client's name in bytes.
 const MAX_NAME_BYTES: usize = 256;
 
 impl SessionMachine {
-    /// Agrees on a version, or parts.
+    /// Negotiates the protocol version, or rejects the client.
     pub(super) fn negotiate(&mut self, id: ClientId, hello: &Hello) {
         let (oldest, newest) = hello.versions;
         if !(oldest..=newest).contains(&VERSION) {
-            let detail = format!("version {VERSION} is spoken here, use a client that speaks it");
+            let detail =
+                format!("unsupported protocol version; this session supports version {VERSION}");
             return self.reject(id, code::VERSION, &detail);
         }
         self.send(
@@ -35,15 +36,16 @@ impl SessionMachine {
         }
     }
 
-    /// Lets a client in.
+    /// Attaches a client.
     pub(super) fn attach(&mut self, id: ClientId, attach: Attach) {
         if attach.session != self.session {
-            let detail = "this is another session, look its id up again";
+            let detail = "unknown session; look up its id";
             return self.reject(id, code::UNKNOWN_SESSION, detail);
         }
         let same_child = attach.epoch.is_none_or(|epoch| epoch == self.epoch);
         let Some(cursors) = self.cursors(&attach, same_child) else {
-            let detail = "a cursor lies behind the end of its stream, attach with those you have";
+            let detail =
+                "offset is past the end of the stream; attach with offsets that were received";
             return self.reject(id, code::PROTOCOL, detail);
         };
         let resumes = attach.resume_generation.filter(|_| same_child);
@@ -76,7 +78,7 @@ impl SessionMachine {
         if let Some(size) = attach.size.filter(|_| lease == Lease::Write) {
             self.resize(size);
         }
-        // Who only looks, every second perhaps, is not worth a line on the disk.
+        // Readers are not recorded: monitoring may attach one every second.
         if lease != Lease::Read {
             self.effects.push_back(Effect::Attached {
                 client: name,
@@ -94,7 +96,7 @@ impl SessionMachine {
         self.send(id, attached);
     }
 
-    /// Where a client begins in each stream that it wants; `None` if it has more than there is.
+    /// Returns a cursor per requested stream; `None` if one is past the end of its stream.
     fn cursors(&self, attach: &Attach, same_child: bool) -> Option<BTreeMap<StreamId, Cursor>> {
         let mut cursors = BTreeMap::new();
         for (id, wanted) in &attach.cursors {
@@ -118,9 +120,10 @@ impl SessionMachine {
         Some(cursors)
     }
 
-    /// What of a stream is no events any more for a client that comes. Who comes back under its own lease
-    /// answers for all that was written while it had it, come or not; what came of a terminal while
-    /// nobody had it, the screen has answered.
+    /// Returns the range of a stream that is replay for a client: its terminal queries must not be
+    /// replied to again. A writer that resumes its own lease is responsible for everything written
+    /// under that lease, whether received or not; queries written while no writer was attached were
+    /// replied to by the screen model.
     fn replay(&self, id: StreamId, resumes: Option<u64>) -> Range<u64> {
         let end = self.streams.get(&id).map_or(0, super::Stream::end);
         let is_back = resumes.is_some_and(|it| it == self.generation && it > 0);
@@ -132,20 +135,20 @@ impl SessionMachine {
         from..end
     }
 
-    /// Gives the write lease to a client, which fences whoever had it. A client that had it before
-    /// keeps its generation if nobody has had the lease since; otherwise it is the one that is
-    /// fenced, and may come back as a new one.
+    /// Grants a client the write lease, which fences the previous holder. A client that resumes the
+    /// present generation keeps it; one that resumes an older generation is fenced itself, and may
+    /// attach anew.
     fn grant_lease(&mut self, id: ClientId, resumes: Option<u64>) -> Option<u64> {
         match resumes {
             Some(generation) if generation == self.generation && generation > 0 => {
                 if let Some(old) = self.writer.take() {
-                    self.end_client(old);
+                    self.close_client(old);
                 }
             }
             Some(_) => {
                 let generation = self.generation;
                 self.send(id, Message::Fenced { generation });
-                self.end_client(id);
+                self.close_client(id);
                 return None;
             }
             None => {
@@ -153,7 +156,7 @@ impl SessionMachine {
                 if let Some(old) = self.writer.take() {
                     let generation = self.generation;
                     self.send(old, Message::Fenced { generation });
-                    self.end_client(old);
+                    self.close_client(old);
                 }
             }
         }
@@ -161,8 +164,8 @@ impl SessionMachine {
         Some(self.generation)
     }
 
-    /// Somebody has come who takes what was kept for him: a writer everything, anybody else what
-    /// was kept for the first client.
+    /// Releases the bytes that were retained for an absent client: all of them if a writer
+    /// attaches, those of the followed streams if this is the first client.
     fn release_floors(&mut self, lease: Lease, follows: Vec<StreamId>) {
         let first = self.generation == 0;
         for (id, stream) in &mut self.streams {
@@ -203,7 +206,7 @@ impl SessionMachine {
         }
     }
 
-    /// Lets a terminal's client begin with the screen as it is.
+    /// Lets a client of the terminal begin with a snapshot of the screen.
     pub(super) fn request_snapshot(&mut self, id: ClientId) {
         if !self.has_screen {
             return;
@@ -216,8 +219,8 @@ impl SessionMachine {
         }
     }
 
-    /// A client goes. A writer that was cut off comes back as a rule, so what it has yet to take is
-    /// kept for it.
+    /// Releases the write lease if a client holds it. Bytes that the client has not acknowledged
+    /// are retained unless it detached by request, since it is expected to reconnect.
     pub(super) fn release_lease(&mut self, id: ClientId, requested: bool) {
         if self.writer != Some(id) {
             return;

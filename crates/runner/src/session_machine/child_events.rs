@@ -1,4 +1,4 @@
-//! What the child does, and what becomes of the session with it.
+//! Events of the child and of the journal, and the end of the session.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -11,14 +11,12 @@ use super::stream::Stream;
 use super::{Exit, SessionMachine};
 use crate::wire::{ExitNotice, InputRefusal, KillReport, Message, SessionState, StreamId};
 
-/// After the acknowledgement, how long other clients have to take the rest.
+/// How long other clients may take for the remaining frames after the exit was acknowledged.
 pub(super) const EXIT_LINGER: Duration = Duration::from_secs(2);
 
 impl SessionMachine {
-    // What the child does.
-
-    /// The child has written. Nothing is refused: who does not want to hold more asks
-    /// [`is_held`](Self::is_held) before it reads.
+    /// Appends output of the child. Accepts any amount; check [`is_paused`](Self::is_paused) before
+    /// reading from the child.
     pub fn on_output(&mut self, id: StreamId, bytes: Bytes) {
         let slowest = self.slowest(id);
         if let Some(stream) = self.streams.get_mut(&id) {
@@ -26,18 +24,18 @@ impl SessionMachine {
         }
     }
 
-    /// Bytes of the child were lost before they came here: whoever lacks them is told of a gap.
+    /// Records the loss of `length` bytes of output, which clients receive as a gap.
     pub fn on_output_lost(&mut self, id: StreamId, length: u64) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.skip(length);
         }
     }
 
-    /// Bytes of a stream from an offset on, as far as memory has them in one piece.
+    /// Returns bytes from `offset`, as far as they are contiguous in memory.
     ///
     /// # Errors
     ///
-    /// The oldest offset that memory has, if it does not have this one.
+    /// The oldest offset in memory, if `offset` is not there.
     pub fn read_memory(&self, id: StreamId, offset: u64) -> Result<Bytes, u64> {
         let stream = self.streams.get(&id).ok_or(offset)?;
         stream
@@ -45,15 +43,15 @@ impl SessionMachine {
             .ok_or_else(|| stream.ring_start())
     }
 
-    /// A stream has come to its end.
+    /// Ends a stream.
     pub fn on_output_ended(&mut self, id: StreamId) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.close();
         }
     }
 
-    /// Whether the child must not be read from for now, because a client is a ring behind. Asked
-    /// again after anything else was told to the machine.
+    /// Returns whether output must not be read from the child, because a client lags by a whole
+    /// ring. Changes with any other call.
     pub fn is_paused(&self, id: StreamId) -> bool {
         let slowest = self.slowest(id);
         self.streams
@@ -61,13 +59,13 @@ impl SessionMachine {
             .is_some_and(|stream| stream.is_paused(slowest))
     }
 
-    /// Offset behind the last byte of a stream.
+    /// Returns the offset after the last byte of a stream.
     pub fn end(&self, id: StreamId) -> u64 {
         self.streams.get(&id).map_or(0, Stream::end)
     }
 
-    /// The oldest offset of a stream that somebody has yet to take; its end if nobody has. What the
-    /// journal has before it may go.
+    /// Returns the oldest offset of a stream that is still needed, or its end. The journal may drop
+    /// what is before.
     pub fn oldest_needed(&self, id: StreamId) -> u64 {
         let slowest = self.slowest(id);
         let stream = self.streams.get(&id);
@@ -75,8 +73,8 @@ impl SessionMachine {
         wanted.unwrap_or_else(|| self.end(id))
     }
 
-    /// What the journal can give back of a stream, and whether it takes more without giving up any
-    /// of it.
+    /// Sets the range of a stream that the journal can return, and whether it can grow without
+    /// dropping bytes.
     pub fn set_journal_extent(&mut self, id: StreamId, extent: Range<u64>, has_room: bool) {
         let slowest = self.slowest(id);
         if let Some(stream) = self.streams.get_mut(&id) {
@@ -84,14 +82,14 @@ impl SessionMachine {
         }
     }
 
-    /// The bytes of a stream before `end` survive a loss of power.
+    /// Marks the bytes of a stream before `end` as durable: they survive a power failure.
     pub fn set_durable(&mut self, id: StreamId, end: u64) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.set_durable(end);
         }
     }
 
-    /// The child has ended, and all of its streams have been ended before.
+    /// Records the child's exit. All streams must have ended.
     pub fn on_exited(&mut self, status: ExitStatus, oom: bool, drained: Drained, now: Duration) {
         self.now = now;
         let events = self.input.refuse_all();
@@ -114,19 +112,19 @@ impl SessionMachine {
         });
     }
 
-    /// How the child ended, if it has.
+    /// Returns the child's exit.
     pub fn exit(&self) -> Option<&ExitNotice> {
         self.exit.as_ref().map(|exit| &exit.notice)
     }
 
-    /// Whether somebody with a lease has acknowledged the exit.
+    /// Returns whether a client with a lease has acknowledged the exit.
     pub fn exit_acknowledged(&self) -> bool {
         let exit = self.exit.as_ref();
         exit.is_some_and(|exit| exit.acknowledged.is_some())
     }
 
-    /// Whether nobody needs the session any more: its exit was acknowledged and everybody else was
-    /// told of it, or it was kept for as long as it is.
+    /// Returns whether the session is over: the exit was acknowledged and sent to all other
+    /// clients, or its retention has passed.
     pub fn is_over(&self, now: Duration) -> bool {
         let Some(exit) = &self.exit else {
             return false;
@@ -142,19 +140,20 @@ impl SessionMachine {
             || acknowledged.is_some_and(|at| now >= at + EXIT_LINGER || everybody())
     }
 
-    /// What came of the last [`Effect::Write`] or [`Effect::CloseInput`].
+    /// Takes the result of the last [`Effect::Write`] or [`Effect::CloseInput`].
     pub fn on_written(&mut self, outcome: Result<(), InputRefusal>, now: Duration) {
         self.now = now;
         let events = self.input.complete(outcome);
         self.notify_all(events);
     }
 
-    /// What the terminal itself answers to its program. Not a part of the input that clients type.
+    /// Queues a reply of the terminal itself to its program. Not part of the clients' input
+    /// offsets.
     pub fn queue_terminal_reply(&mut self, bytes: Bytes) {
-        self.input.answer(bytes);
+        self.input.queue_reply(bytes);
     }
 
-    /// What came of an [`Effect::Kill`].
+    /// Takes the result of [`Effect::Kill`].
     pub fn on_killed(&mut self, report: KillReport) {
         for (client, id) in std::mem::take(&mut self.kills.waiters) {
             let report = report.clone();
@@ -163,12 +162,12 @@ impl SessionMachine {
         self.kills.report = Some(report);
     }
 
-    /// Whether the program on the terminal takes pastes in brackets just now.
+    /// Sets whether the program has enabled bracketed paste.
     pub fn set_bracketed_paste(&mut self, on: bool) {
         self.bracketed_paste = on;
     }
 
-    /// The session goes on with less than was promised. Whoever comes later is told, too.
+    /// Reports a degraded feature to present and future clients.
     pub fn degrade(&mut self, kind: &str, detail: &str) {
         let (kind, detail) = (kind.to_owned(), detail.to_owned());
         let clients: Vec<_> = self.clients.keys().copied().collect();
@@ -181,12 +180,12 @@ impl SessionMachine {
         self.degraded.insert(kind, detail);
     }
 
-    /// What was worse is as it was promised again.
+    /// Marks a degraded feature as restored.
     pub fn recover(&mut self, kind: &str) {
         self.degraded.remove(kind);
     }
 
-    /// Nobody needs to acknowledge the exit any more.
+    /// Ends the session without waiting for an acknowledgement of its exit.
     pub fn release_exit(&mut self, now: Duration) {
         if let Some(exit) = &mut self.exit {
             exit.acknowledged.get_or_insert(now);

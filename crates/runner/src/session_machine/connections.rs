@@ -1,4 +1,4 @@
-//! Connections: made, heard, closed, and dead when they are silent.
+//! Connections: opened, read from, closed, and timed out.
 
 use std::time::Duration;
 
@@ -8,19 +8,17 @@ use super::input::InputAction;
 use super::{ClientId, Effect, SessionMachine};
 use crate::wire::{Frame, code};
 
-/// Clients of one session (terminal notes, section 3.2, has 64 for each principal).
+/// Maximal number of clients of a session.
 pub(super) const MAX_CLIENTS: usize = 64;
 
-/// Refused clients that may still be told so.
+/// Maximal number of refused clients whose error is still to be sent.
 pub(super) const MAX_REFUSED_CLIENTS: usize = 16;
 
-/// Messages that wait for one client, beyond which nothing more is read from it.
+/// Messages queued for a client beyond which nothing more is read from it.
 pub(super) const MAX_OUTBOX: usize = 256;
 
 impl SessionMachine {
-    // What connections do.
-
-    /// A connection was made. One too many is told so, and is closing at once.
+    /// Adds a connection. One over the limit is sent an error and closes.
     pub fn connect(&mut self, now: Duration) -> ClientId {
         self.now = now;
         let id = ClientId(self.next_client);
@@ -28,7 +26,7 @@ impl SessionMachine {
         let others = self.clients.len();
         self.clients.insert(id, Client::new(now));
         if others >= MAX_CLIENTS {
-            self.reject(id, code::LIMIT, "too many clients, close one of them");
+            self.reject(id, code::LIMIT, "too many clients; close one of them");
         }
         if others >= MAX_CLIENTS + MAX_REFUSED_CLIENTS {
             self.clients.remove(&id);
@@ -36,7 +34,7 @@ impl SessionMachine {
         id
     }
 
-    /// A frame came from a client.
+    /// Handles a frame of a client.
     pub fn on_frame(&mut self, id: ClientId, frame: Frame, now: Duration) {
         self.now = now;
         let Some(client) = self.clients.get_mut(&id) else {
@@ -49,13 +47,13 @@ impl SessionMachine {
         self.request(id, frame);
     }
 
-    /// What came from a client were no frames. It is the connection's fault as a rule: the client is
-    /// told to make another.
+    /// Disconnects a client whose bytes could not be decoded. The error is retryable, since damage
+    /// is most likely that of the connection.
     pub fn on_decode_error(&mut self, id: ClientId, detail: &str) {
         self.reject(id, code::DAMAGED, detail);
     }
 
-    /// A connection is gone. Means nothing to the session unless it had the lease just now.
+    /// Removes a connection, and releases the write lease if it holds it.
     pub fn on_closed(&mut self, id: ClientId) {
         self.release_lease(id, false);
         self.clients.remove(&id);
@@ -63,40 +61,39 @@ impl SessionMachine {
         self.kills.waiters.retain(|(asker, _)| *asker != id);
     }
 
-    /// Whether another frame should be read from a client: not while it does not take the answers.
+    /// Returns whether to read further frames of a client: not while its outbox is full.
     pub fn wants_frames(&self, id: ClientId) -> bool {
         let client = self.clients.get(&id);
         client.is_some_and(|client| !client.closing && client.outbox.len() < MAX_OUTBOX)
     }
 
-    /// Whether a connection is to be closed once nothing more is to be sent on it.
+    /// Returns whether to close a connection once it has no further frames.
     pub fn is_closing(&self, id: ClientId) -> bool {
         self.clients.get(&id).is_none_or(|client| client.closing)
     }
 
-    /// Clients that are attached.
+    /// Returns the number of attached clients.
     pub fn attached(&self) -> usize {
         let attached = self.clients.values().filter_map(Client::attachment);
         attached.count()
     }
 
-    /// Whether somebody has the write lease just now.
+    /// Returns whether a client holds the write lease.
     pub fn has_writer(&self) -> bool {
         self.writer.is_some()
     }
 
-    /// The generation of the write lease; 0 if nobody ever had it.
+    /// Returns the generation of the write lease; 0 before the first writer.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Whether a connection is closing though something waits to be sent on it: it has been silent
-    /// for so long that it is dead.
+    /// Returns whether a client has timed out: its connection is closed without sending its frames.
     pub fn is_timed_out(&self, id: ClientId) -> bool {
         self.clients.get(&id).is_none_or(|client| client.dead)
     }
 
-    /// The next thing to be done outside.
+    /// Returns the next effect to perform.
     pub fn next_effect(&mut self) -> Option<Effect> {
         if let Some(effect) = self.effects.pop_front() {
             return Some(effect);
@@ -107,7 +104,7 @@ impl SessionMachine {
         })
     }
 
-    /// When [`tick`](Self::tick) is due next.
+    /// Returns when [`tick`](Self::tick) is due.
     pub fn deadline(&self) -> Option<Duration> {
         let live = self.clients.values().filter(|client| !client.closing);
         let exit = self.exit.as_ref().map(|exit| {
@@ -120,7 +117,7 @@ impl SessionMachine {
             .min()
     }
 
-    /// Time has passed.
+    /// Advances the time, which pings idle clients and times out dead ones.
     pub fn tick(&mut self, now: Duration) {
         self.now = now;
         let live = self.clients.iter_mut().filter(|(_, it)| !it.closing);
@@ -129,7 +126,7 @@ impl SessionMachine {
             .collect();
         for id in dead {
             self.release_lease(id, false);
-            self.end_client(id);
+            self.close_client(id);
             if let Some(client) = self.clients.get_mut(&id) {
                 client.dead = true;
             }

@@ -1,17 +1,16 @@
-//! What a client is sent next: answers first, then bytes as far as its credit goes, then the exit.
+//! Frames for clients: queued messages first, then stream data within the credit, then the exit.
 
 use super::client::{Attachment, Client, CursorWait};
 use super::stream::StreamRead;
 use super::{ClientId, Effect, JournalRead, ScreenSnapshot, SessionMachine};
 use crate::wire::{Frame, GapReason, Message, StreamId};
 
-/// Bytes of a stream in one message. Small enough that no stream keeps another one, or an answer,
-/// waiting for long.
+/// Maximal bytes of stream data per message, so that no stream delays another one or a reply for
+/// long.
 const MAX_DATA_BYTES: usize = 64 * 1024;
 
 impl SessionMachine {
-    /// The next frame for a client, if it has one to get. To be waiters when its connection has room;
-    /// may leave effects behind.
+    /// Returns the next frame for a client. Call while its connection has room; may add effects.
     pub fn next_frame(&mut self, id: ClientId) -> Option<Frame> {
         let message = self.next_message(id)?;
         let generation = self.clients.get(&id).map_or(0, Client::generation);
@@ -36,9 +35,9 @@ impl SessionMachine {
         self.next_data(id).or_else(|| self.exit_message(id))
     }
 
-    /// The next bytes of any stream that the client follows, each stream in its last_served. Who has half a
-    /// ring that it has not said it has is waiters: its credit may be larger than the ring, and come
-    /// back too late for the child.
+    /// Returns the next chunk of the client's subscribed streams, round robin. Requests an
+    /// acknowledgement by a ping once more than half of the ring is unacknowledged: credit may
+    /// exceed the ring, and would be returned too late to keep the child running.
     fn next_data(&mut self, id: ClientId) -> Option<Message> {
         let attachment = self.attachment(id)?;
         let last_served = attachment.last_served;
@@ -97,7 +96,7 @@ impl SessionMachine {
         }
     }
 
-    /// Lets a client go on where the bytes are, and says so.
+    /// Moves a cursor to where bytes are available, and returns the gap.
     fn gap(
         &mut self,
         id: ClientId,
@@ -123,7 +122,7 @@ impl SessionMachine {
         })
     }
 
-    /// Answers [`Effect::ReadJournal`].
+    /// Takes the result of [`Effect::ReadJournal`].
     pub fn on_journal_read(
         &mut self,
         id: ClientId,
@@ -155,7 +154,7 @@ impl SessionMachine {
         }
     }
 
-    /// Answers [`Effect::Snapshot`]; `None` if there is no screen to be had.
+    /// Takes the result of [`Effect::Snapshot`]; `None` if there is no screen.
     pub fn on_snapshot(&mut self, id: ClientId, screen: Option<ScreenSnapshot>) {
         let stream = StreamId::TTY;
         let Some(log) = self.streams.get(&stream) else {
@@ -225,7 +224,7 @@ impl SessionMachine {
         }
     }
 
-    /// The exit, for a client that has been sent everything else.
+    /// Returns the exit for a client that has received everything else.
     fn exit_message(&mut self, id: ClientId) -> Option<Message> {
         let notice = self.exit.as_ref()?.notice.clone();
         let attachment = self.attachment(id)?;

@@ -1,4 +1,5 @@
-//! What clients type: each byte once, in order, and prompts whole between lines.
+//! Input of clients: each typed byte is applied once and in order, and prompts are inserted whole,
+//! between lines.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,51 +9,51 @@ use bytes::Bytes;
 use super::request_dedup::RequestDedup;
 use crate::wire::{INPUT_WINDOW, InputRefusal, MAX_MESSAGE, PromptStatus};
 
-/// Typed bytes that may wait for the child: a client's whole window, and that of the one before it.
+/// Maximal typed bytes that wait for the child: the windows of a client and of its predecessor.
 const MAX_TYPED_BYTES: usize = 2 * INPUT_WINDOW as usize;
 
-/// Bytes of prompts that may wait for the child: one of the largest.
+/// Maximal bytes of prompts that wait for the child: one of the largest size.
 const MAX_PROMPT_BYTES: usize = MAX_MESSAGE;
 
-/// Prompts that may wait for their last_served.
+/// Maximal number of prompts that wait.
 const MAX_WAITING_PROMPTS: usize = 1_024;
 
-/// Typed pieces are joined while they fit in here together: keys come one by one.
+/// Typed chunks are joined up to this size, since keys arrive one by one.
 const JOINED_BYTES: usize = 4 * 1024;
 
-/// A program takes what comes within 100 ms as one paste (terminal notes, section 2.7), so the key
-/// that submits it comes later.
+/// Pause between a paste and the key that submits it. Programs treat input within 100 ms as one
+/// paste.
 const PASTE_PAUSE: Duration = Duration::from_millis(150);
 
-/// One thing to be done, whole, before the next.
+/// One write, close or pause, executed as a whole.
 #[derive(Debug)]
 enum QueuedInput {
     Typed(Bytes),
-    /// A prompt, or a part of it, and what it has come to with that.
+    /// A prompt or a part of it, and its status once written.
     Prompt {
         id: String,
         bytes: Bytes,
         then: PromptStatus,
     },
-    /// What the terminal answers.
-    Answer(Bytes),
+    /// A reply of the terminal.
+    Reply(Bytes),
     Pause(Duration),
     End,
 }
 
-/// What is to be done for the child's input.
+/// An action on the child's input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum InputAction {
     Write(Bytes),
     Close,
 }
 
-/// What came of something.
+/// A change to report to clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum InputEvent {
-    /// The kernel has taken more, or the end.
+    /// Typed bytes, or the end of the input, were written.
     Accepted,
-    /// Typed bytes were passed over.
+    /// Typed bytes were dropped.
     Refused {
         from: u64,
         to: u64,
@@ -61,32 +62,32 @@ pub(super) enum InputEvent {
     Prompt(String, PromptStatus),
 }
 
-/// Why typed bytes were not accepted.
+/// Why typed bytes are rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InputError {
-    /// Bytes before these have not come.
+    /// Earlier bytes are missing.
     Gap,
-    /// More waits than a client may have under way.
+    /// The client exceeds its window.
     Full,
 }
 
 #[derive(Debug)]
 pub(super) struct Input {
-    /// The next offset that is accepted.
+    /// Offset of the next typed byte.
     next: u64,
-    /// Behind the last byte that the kernel took or refused.
+    /// Offset after the last byte that was written or refused.
     taken: u64,
     typed: usize,
     prompted: usize,
-    orders: VecDeque<QueuedInput>,
+    queue: VecDeque<QueuedInput>,
     in_flight: Option<QueuedInput>,
     paused_until: Option<Duration>,
     at_line_start: bool,
-    /// Prompts that wait for the line to end.
+    /// Prompts that wait for the end of the line.
     waiting: VecDeque<(String, Bytes)>,
     known: RequestDedup<PromptStatus>,
     end: InputEnd,
-    /// Why nothing is taken any more.
+    /// Why no further input is accepted.
     closed_reason: Option<InputRefusal>,
 }
 
@@ -104,7 +105,7 @@ impl Input {
             taken: 0,
             typed: 0,
             prompted: 0,
-            orders: VecDeque::new(),
+            queue: VecDeque::new(),
             in_flight: None,
             paused_until: None,
             at_line_start: true,
@@ -115,39 +116,39 @@ impl Input {
         }
     }
 
-    /// The next offset that is accepted.
+    /// Returns the offset of the next typed byte.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Behind the last byte that needs no more care.
+    /// Returns the offset after the last byte that was written or refused.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Whether the end of the input was done.
+    /// Returns whether the child's input was closed.
     pub(super) fn has_ended(&self) -> bool {
         self.end == InputEnd::Done
     }
 
-    /// Whether nothing more comes of a prompt.
+    /// Returns whether a prompt's status is final.
     pub(super) fn is_settled(&self, id: &str) -> bool {
         let waits = |order: &QueuedInput| matches!(order, QueuedInput::Prompt { id: other, .. } if other == id);
-        let under_way = self.orders.iter().chain(&self.in_flight).any(waits);
+        let under_way = self.queue.iter().chain(&self.in_flight).any(waits);
         !under_way && !self.waiting.iter().any(|(other, _)| other == id)
     }
 
-    /// What a prompt has come to, if it is known.
+    /// Returns a prompt's status, if its id is known.
     pub(super) fn prompt(&self, id: &str) -> Option<&PromptStatus> {
         self.known.get(id)
     }
 
-    /// When a pause is over.
+    /// Returns when a pause ends.
     pub(super) fn deadline(&self) -> Option<Duration> {
         self.paused_until
     }
 
-    /// Accepts what is new of `bytes`.
+    /// Accepts the new part of `bytes`, skipping what was accepted before.
     pub(super) fn accept_typed(
         &mut self,
         offset: u64,
@@ -175,52 +176,51 @@ impl Input {
         Ok(None)
     }
 
-    /// Ends the input behind `offset`, after all that was accepted.
+    /// Closes the input at `offset`, after everything accepted.
     pub(super) fn end_at(&mut self, offset: u64) -> Result<(), InputError> {
         if offset > self.next {
             return Err(InputError::Gap);
         }
         if self.end == InputEnd::Open {
             self.end = InputEnd::Queued;
-            self.orders.push_back(QueuedInput::End);
+            self.queue.push_back(QueuedInput::End);
         }
         Ok(())
     }
 
-    /// Why nothing more is accepted, if so.
+    /// Returns why further input is refused, if it is.
     fn refusal(&self) -> Option<InputRefusal> {
         let closed = (self.end != InputEnd::Open).then_some(InputRefusal::Closed);
         self.closed_reason.clone().or(closed)
     }
 
-    /// Splits at the last end of a line, where the prompts that wait have their last_served.
+    /// Splits at the last end of line, where waiting prompts are inserted.
     fn accept(&mut self, bytes: &Bytes) {
         self.typed += bytes.len();
         let boundary = bytes.iter().rposition(|byte| is_line_end(*byte));
         let lines = boundary.map_or(0, |at| at + 1);
         self.at_line_start = lines == bytes.len();
         if lines > 0 {
-            self.order_typed(bytes.slice(..lines));
+            self.queue_typed(bytes.slice(..lines));
             for (id, bytes) in std::mem::take(&mut self.waiting) {
-                self.order_line(id, bytes);
+                self.queue_line(id, bytes);
             }
         }
         if !self.at_line_start {
-            self.order_typed(bytes.slice(lines..));
+            self.queue_typed(bytes.slice(lines..));
         }
     }
 
-    fn order_typed(&mut self, bytes: Bytes) {
-        match self.orders.back_mut() {
+    fn queue_typed(&mut self, bytes: Bytes) {
+        match self.queue.back_mut() {
             Some(QueuedInput::Typed(last)) if last.len() + bytes.len() <= JOINED_BYTES => {
                 *last = [&last[..], &bytes].concat().into();
             }
-            _ => self.orders.push_back(QueuedInput::Typed(bytes)),
+            _ => self.queue.push_back(QueuedInput::Typed(bytes)),
         }
     }
 
-    /// A prompt that is one or more whole lines. Answers what has become of it: one with a known id
-    /// is not written again.
+    /// Queues a prompt of whole lines and returns its status. A known id is not written again.
     pub(super) fn prompt_line(&mut self, id: &str, text: &Bytes) -> PromptStatus {
         if let Some(status) = self.known_status(id, text.len()) {
             return status;
@@ -231,14 +231,14 @@ impl Input {
         }
         self.prompted += line.len();
         if self.at_line_start {
-            self.order_line(id.to_owned(), line.into());
+            self.queue_line(id.to_owned(), line.into());
         } else {
             self.waiting.push_back((id.to_owned(), line.into()));
         }
         PromptStatus::Queued
     }
 
-    /// A prompt that is sanitize_paste, and entered by a key of its own a moment later.
+    /// Queues a prompt to be pasted, and submitted by a separate key after a pause.
     pub(super) fn prompt_paste(&mut self, id: &str, text: Bytes) -> PromptStatus {
         if let Some(status) = self.known_status(id, text.len()) {
             return status;
@@ -250,31 +250,31 @@ impl Input {
             bytes,
             then,
         };
-        self.orders.push_back(part(text, PromptStatus::Written));
-        self.orders.push_back(QueuedInput::Pause(PASTE_PAUSE));
-        self.orders.push_back(part(enter, PromptStatus::Unverified));
+        self.queue.push_back(part(text, PromptStatus::Written));
+        self.queue.push_back(QueuedInput::Pause(PASTE_PAUSE));
+        self.queue.push_back(part(enter, PromptStatus::Unverified));
         PromptStatus::Queued
     }
 
-    /// Something for the child that nobody asks about. Left out when too much waits.
-    pub(super) fn answer(&mut self, bytes: Bytes) {
-        let has_room = self.orders.len() < MAX_WAITING_PROMPTS;
+    /// Queues a reply of the terminal. Dropped when the queue is full.
+    pub(super) fn queue_reply(&mut self, bytes: Bytes) {
+        let has_room = self.queue.len() < MAX_WAITING_PROMPTS;
         if has_room && !bytes.is_empty() && self.refusal().is_none() {
-            self.orders.push_back(QueuedInput::Answer(bytes));
+            self.queue.push_back(QueuedInput::Reply(bytes));
         }
     }
 
-    /// What a prompt has come to already; `None` for one that is now remembered as queued.
+    /// Returns the status of a known or refused prompt; otherwise registers it as queued.
     fn known_status(&mut self, id: &str, length: usize) -> Option<PromptStatus> {
         if let Some(known) = self.known.get(id) {
             return Some(known.clone());
         }
         let reason = if self.refusal().is_some() {
-            "the input is closed, start or resume a session"
-        } else if self.waiting.len() + self.orders.len() >= MAX_WAITING_PROMPTS {
-            "too many prompts wait for the child, let it read"
+            "the input is closed; start or resume a session"
+        } else if self.waiting.len() + self.queue.len() >= MAX_WAITING_PROMPTS {
+            "too many prompts are queued; retry once the child has read some"
         } else if self.prompted > 0 && self.prompted + length > MAX_PROMPT_BYTES {
-            "too much waits for the child, let it read"
+            "too many bytes are queued; retry once the child has read some"
         } else {
             self.known.insert(id, PromptStatus::Queued);
             return None;
@@ -283,23 +283,23 @@ impl Input {
         Some(PromptStatus::Refused { reason })
     }
 
-    fn order_line(&mut self, id: String, bytes: Bytes) {
+    fn queue_line(&mut self, id: String, bytes: Bytes) {
         let then = PromptStatus::Written;
-        self.orders
+        self.queue
             .push_back(QueuedInput::Prompt { id, bytes, then });
     }
 
-    /// The next thing to do, if nothing is under way.
+    /// Returns the next action, if none is pending.
     pub(super) fn next_action(&mut self, now: Duration) -> Option<InputAction> {
         if self.in_flight.is_some() || self.paused_until.is_some_and(|until| now < until) {
             return None;
         }
         self.paused_until = None;
-        let order = self.orders.pop_front()?;
+        let order = self.queue.pop_front()?;
         let work = match &order {
             QueuedInput::Typed(bytes)
             | QueuedInput::Prompt { bytes, .. }
-            | QueuedInput::Answer(bytes) => InputAction::Write(bytes.clone()),
+            | QueuedInput::Reply(bytes) => InputAction::Write(bytes.clone()),
             QueuedInput::End => InputAction::Close,
             QueuedInput::Pause(pause) => {
                 self.paused_until = Some(now + *pause);
@@ -310,7 +310,7 @@ impl Input {
         Some(work)
     }
 
-    /// What was under way is done, or was refused.
+    /// Completes the pending action.
     pub(super) fn complete(&mut self, outcome: Result<(), InputRefusal>) -> Vec<InputEvent> {
         let Some(order) = self.in_flight.take() else {
             return Vec::new();
@@ -362,30 +362,30 @@ impl Input {
                     }),
                 )
             }
-            QueuedInput::Answer(_) | QueuedInput::Pause(_) => None,
+            QueuedInput::Reply(_) | QueuedInput::Pause(_) => None,
         }
     }
 
-    /// A paste that was not taken is not entered: the key would send what somebody else has typed.
+    /// Cancels the key that submits a refused paste: it would submit input of another origin.
     fn cancel_enter(&mut self, paste: &str) {
-        let is_next = matches!(self.orders.get(1),
+        let is_next = matches!(self.queue.get(1),
             Some(QueuedInput::Prompt { id, .. }) if id == paste);
-        if is_next && let Some(QueuedInput::Pause(_)) = self.orders.front() {
-            self.orders.pop_front();
-            if let Some(QueuedInput::Prompt { bytes, .. }) = self.orders.pop_front() {
+        if is_next && let Some(QueuedInput::Pause(_)) = self.queue.front() {
+            self.queue.pop_front();
+            if let Some(QueuedInput::Prompt { bytes, .. }) = self.queue.pop_front() {
                 self.prompted -= bytes.len();
             }
         }
     }
 
-    /// The child has ended: nothing is taken any more. What waited is refused, each by its name.
+    /// Refuses all queued input after the child has ended.
     pub(super) fn refuse_all(&mut self) -> Vec<InputEvent> {
         self.closed_reason = Some(InputRefusal::Ended);
         self.paused_until = None;
         for (id, bytes) in std::mem::take(&mut self.waiting) {
-            self.order_line(id, bytes);
+            self.queue_line(id, bytes);
         }
-        let orders = std::mem::take(&mut self.orders);
+        let orders = std::mem::take(&mut self.queue);
         let refuse = |order| self.settled(order, Some(InputRefusal::Ended));
         orders.into_iter().filter_map(refuse).collect()
     }
@@ -396,15 +396,15 @@ fn refusal_of(reason: &InputRefusal) -> PromptStatus {
         InputRefusal::Ended => "the child has ended or closed its input".to_owned(),
         InputRefusal::Closed => "the input is closed".to_owned(),
         InputRefusal::LineTooLong { length, limit } => {
-            format!("a line has {length} bytes, this terminal takes {limit}")
+            format!("line of {length} bytes exceeds the terminal's limit of {limit}")
         }
-        InputRefusal::NoEndOfInput => "a terminal's input has no end".to_owned(),
+        InputRefusal::NoEndOfInput => "the input of a terminal cannot be closed".to_owned(),
         InputRefusal::Failed { detail } => detail.clone(),
     };
     PromptStatus::Refused { reason }
 }
 
-/// A line of a dialogue ends with LF; a terminal's keyboard sends CR.
+/// Lines of a dialogue end with LF; a terminal's keyboard sends CR.
 fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
 }
@@ -415,7 +415,7 @@ mod tests {
 
     const NOW: Duration = Duration::ZERO;
 
-    /// Does all the work that there is now, and answers what was written.
+    /// Performs all available actions and returns the bytes written.
     fn written(input: &mut Input, now: Duration) -> Vec<u8> {
         let mut all = Vec::new();
         while let Some(work) = input.next_action(now) {
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_before_is_cut_off_and_holes_are_refused() {
+    fn repeated_input_is_trimmed_and_gaps_are_rejected() {
         let mut input = Input::new();
         assert_eq!(input.accept_typed(0, &"abc".into()), Ok(None));
         assert_eq!(input.accept_typed(1, &"bcd".into()), Ok(None));
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_waits_for_the_line_to_end_and_comes_before_the_next() {
+    fn prompt_is_inserted_between_lines() {
         let mut input = Input::new();
         input.accept_typed(0, &"{\"half".into()).unwrap();
         assert_eq!(
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_is_entered_after_a_pause() {
+    fn paste_is_submitted_after_a_pause() {
         let mut input = Input::new();
         input.prompt_paste("p", "text".into());
         input.accept_typed(0, &"x".into()).unwrap();
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_that_was_refused_is_not_entered() {
+    fn refused_paste_is_not_submitted() {
         let mut input = Input::new();
         input.prompt_paste("p", "text".into());
         input.prompt_paste("q", "other".into());
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_end_everything_is_refused_by_name() {
+    fn input_after_exit_is_refused() {
         let mut input = Input::new();
         input.accept_typed(0, &"one\ntwo".into()).unwrap();
         input.prompt_line("p", &"three".into());
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_after_the_end_of_the_input() {
+    fn input_after_close_is_refused() {
         let mut input = Input::new();
         input.accept_typed(0, &"bye\n".into()).unwrap();
         assert_eq!(input.end_at(9), Err(InputError::Gap));
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_two_windows_do_not_wait() {
+    fn input_beyond_two_windows_is_rejected() {
         let mut input = Input::new();
         let window = Bytes::from(vec![b'x'; INPUT_WINDOW as usize]);
         input.accept_typed(0, &window).unwrap();

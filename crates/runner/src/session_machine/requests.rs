@@ -1,4 +1,4 @@
-//! What clients ask for, and whether they may.
+//! Requests of clients, and the leases that they need.
 
 use bowline_transport::{Signal, WindowSize};
 use bytes::Bytes;
@@ -9,14 +9,14 @@ use super::request_dedup::MAX_ID_BYTES;
 use super::{ClientId, Effect, SessionMachine};
 use crate::wire::{Frame, Lease, Message, Prompt, PromptMode, PromptStatus, StdioKind, code};
 
-/// Kills of one client that wait for their report.
+/// Maximal number of kills of one client that wait for their report.
 const MAX_PENDING_KILLS: usize = 64;
 
-/// Rows and columns that a terminal may have (terminal notes, section 3.2).
+/// Permitted rows and columns of a terminal.
 const TERMINAL_CELLS: std::ops::RangeInclusive<u16> = 1..=1_000;
 
 impl SessionMachine {
-    /// Does what a frame asks for.
+    /// Handles a client's frame.
     pub(super) fn request(&mut self, id: ClientId, frame: Frame) {
         let stage = self.clients.get(&id).map(|client| &client.stage);
         match (stage, frame.message) {
@@ -28,7 +28,7 @@ impl SessionMachine {
             (Some(ClientStage::Attached(_)), message) => {
                 self.dispatch(id, frame.generation, message)
             }
-            _ => self.reject(id, code::PROTOCOL, "say Hello, then Attach, each once"),
+            _ => self.reject(id, code::PROTOCOL, "expected Hello, then Attach, each once"),
         }
     }
 
@@ -40,7 +40,7 @@ impl SessionMachine {
             return self.reject(
                 id,
                 code::LIMIT,
-                "too many pings, send one every five seconds",
+                "too many pings; send one every five seconds",
             );
         }
         self.send(id, Message::Pong { nonce });
@@ -58,7 +58,7 @@ impl SessionMachine {
             Message::Credit { stream, n } => self.cursor(id, stream, |it| it.grant(n)),
             Message::Detach => {
                 self.release_lease(id, true);
-                self.end_client(id);
+                self.close_client(id);
             }
             Message::ExitAck => self.exit_ack(id),
             Message::Input { .. } | Message::InputEnd { .. } | Message::Resize { .. } => {
@@ -67,7 +67,7 @@ impl SessionMachine {
             Message::Prompt(_) | Message::Signal { .. } | Message::Kill { .. } => {
                 self.handle_request(id, message);
             }
-            _ => self.reject(id, code::PROTOCOL, "this is not for a client to say"),
+            _ => self.reject(id, code::PROTOCOL, "message is not valid from a client"),
         }
     }
 
@@ -97,10 +97,10 @@ impl SessionMachine {
         }
     }
 
-    /// What only the holder of the lease may do, and only under its present generation.
+    /// Handles a message that needs the write lease and its present generation.
     fn handle_writer_message(&mut self, id: ClientId, generation: u64, message: Message) {
         if self.lease(id) != Lease::Write {
-            let detail = "typing and resizing need the write lease, attach with it";
+            let detail = "input and resize need the write lease; attach with it";
             return self.send_error(id, code::NO_LEASE, detail);
         }
         if self.writer != Some(id) || generation != self.generation {
@@ -117,7 +117,7 @@ impl SessionMachine {
     fn accept_typed(&mut self, id: ClientId, offset: u64, bytes: &Bytes) {
         match self.input.accept_typed(offset, bytes) {
             Ok(None) => {
-                // A repeated piece whose acknowledgement was lost is answered again.
+                // The acknowledgement of a repeated chunk may have been lost.
                 if offset + (bytes.len() as u64) <= self.input.taken() {
                     self.schedule_input_ack();
                 }
@@ -125,7 +125,7 @@ impl SessionMachine {
             Ok(Some(events)) => self.notify(events),
             Err(InputError::Gap) => self.input_gap(id, offset),
             Err(InputError::Full) => {
-                let detail = "more input than the window waits, wait for the acknowledgement";
+                let detail = "input exceeds the window; wait for the acknowledgement";
                 self.reject(id, code::LIMIT, detail);
             }
         }
@@ -139,7 +139,7 @@ impl SessionMachine {
 
     fn input_gap(&mut self, id: ClientId, offset: u64) {
         let next = self.input.next();
-        let detail = format!("input came for offset {offset}, next is {next}: send from there");
+        let detail = format!("input at offset {offset}, expected {next}; send from there");
         self.send_error(id, code::INPUT_GAP, &detail);
     }
 
@@ -154,7 +154,7 @@ impl SessionMachine {
         }
     }
 
-    /// Asks for another size, if it is one that a terminal can have.
+    /// Requests a resize, if the size is permitted and new.
     pub(super) fn resize(&mut self, size: WindowSize) {
         let fits = TERMINAL_CELLS.contains(&size.rows) && TERMINAL_CELLS.contains(&size.cols);
         let is_new = self.facts.size != Some(size) && self.facts.stdio == StdioKind::Pty;
@@ -164,10 +164,10 @@ impl SessionMachine {
         }
     }
 
-    /// What may come from several clients, each thing once by its id.
+    /// Handles a request that several clients may send; each is executed once per id.
     fn handle_request(&mut self, id: ClientId, message: Message) {
         if self.lease(id) == Lease::Read {
-            let detail = "prompts, signals and kills need a lease, attach to append or write";
+            let detail = "prompts, signals and kills need a lease; attach to append or to write";
             return self.send_error(id, code::NO_LEASE, detail);
         }
         let (Message::Prompt(Prompt { id: name, .. })
@@ -177,11 +177,7 @@ impl SessionMachine {
             return;
         };
         if name.is_empty() || name.len() > MAX_ID_BYTES {
-            return self.send_error(
-                id,
-                code::PROTOCOL,
-                "ids have 1 to 128 bytes, use a shorter one",
-            );
+            return self.send_error(id, code::PROTOCOL, "invalid request id; use 1 to 128 bytes");
         }
         match message {
             Message::Prompt(prompt) => self.prompt(id, prompt),
@@ -194,7 +190,7 @@ impl SessionMachine {
     fn prompt(&mut self, client: ClientId, prompt: Prompt) {
         let Prompt { id, bytes, mode } = prompt;
         let state = match (self.input.prompt(&id), mode) {
-            // Asked again, whatever the program takes by now.
+            // A repeated prompt, regardless of the program's present mode.
             (Some(known), _) => known.clone(),
             (None, PromptMode::Line) => self.input.prompt_line(&id, &bytes),
             (None, PromptMode::Paste) => match sanitize_paste(&bytes, self.bracketed_paste) {
@@ -233,7 +229,8 @@ impl SessionMachine {
     }
 }
 
-/// A prompt as the bytes of a paste: what would end the paste, or is a key, is left out.
+/// Returns a prompt as the bytes of a paste, without control characters other than LF and HT. Fails
+/// if the text needs bracketed paste (xterm ctlseqs, mode 2004) and the program has not enabled it.
 fn sanitize_paste(text: &[u8], bracketed: bool) -> Result<Bytes, &'static str> {
     let is_text = |byte: &u8| matches!(byte, b'\n' | b'\t') || !(*byte < 0x20 || *byte == 0x7f);
     let clean: Vec<u8> = text.iter().copied().filter(is_text).collect();
@@ -242,7 +239,7 @@ fn sanitize_paste(text: &[u8], bracketed: bool) -> Result<Bytes, &'static str> {
         return Ok(whole.into());
     }
     if clean.iter().any(|byte| matches!(byte, b'\n' | b'\t')) {
-        return Err("the program takes no paste now, send one line without tabs");
+        return Err("the program does not accept pastes; send one line without tabs");
     }
     Ok(clean.into())
 }

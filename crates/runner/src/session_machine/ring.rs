@@ -1,18 +1,17 @@
-//! The newest part of a stream in memory.
+//! The most recent bytes of a stream, in memory.
 
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-/// Neighbours are joined while they fit in here together, so that a child that writes one byte at a
-/// time costs the ring no more bookkeeping than bytes.
+/// Adjacent chunks are joined up to this size, to bound the bookkeeping of a child that writes
+/// single bytes.
 const JOINED_BYTES: usize = 4 * 1024;
 
-/// A smaller chunk is copied: it lies in a read buffer that it would keep alive as a whole.
+/// Smaller chunks are copied, since they would keep a whole read buffer alive.
 const SHARED_BYTES: usize = 16 * 1024;
 
-/// Bytes `start..end` of a stream, in chunks. Offsets never restart; eviction takes whole chunks
-/// and always leaves one.
+/// Bytes `start..end` of a stream, in chunks. Eviction removes whole chunks and always leaves one.
 #[derive(Debug)]
 pub(super) struct Ring {
     chunks: VecDeque<(u64, Bytes)>,
@@ -31,12 +30,12 @@ impl Ring {
         }
     }
 
-    /// The oldest offset that is kept.
+    /// Returns the oldest retained offset.
     pub(super) fn start(&self) -> u64 {
         self.start
     }
 
-    /// Offset behind the last byte.
+    /// Returns the offset after the last byte.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
@@ -64,14 +63,14 @@ impl Ring {
         }
     }
 
-    /// Goes on so many bytes later, and keeps nothing from before.
+    /// Advances the end by `length` bytes that are missing, and drops everything before.
     pub(super) fn skip(&mut self, length: u64) {
         self.chunks.clear();
         self.end += length;
         self.start = self.end;
     }
 
-    /// Drops the oldest chunks that are over the capacity and lie before `limit`.
+    /// Drops the oldest chunks while over capacity, as far as they end at or before `limit`.
     pub(super) fn evict(&mut self, limit: u64) {
         while self.chunks.len() > 1 && (self.end - self.start) as usize > self.capacity {
             let next = self.chunks[1].0;
@@ -83,8 +82,8 @@ impl Ring {
         }
     }
 
-    /// Up to `max` bytes from `offset` on, as far as one chunk has them; `None` outside of what is
-    /// kept.
+    /// Returns up to `max` bytes from `offset`, within one chunk; `None` outside of the retained
+    /// range.
     pub(super) fn read(&self, offset: u64, max: usize) -> Option<Bytes> {
         if offset < self.start || offset >= self.end {
             return None;
@@ -112,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_chunk_is_kept_however_large() {
+    fn last_chunk_is_never_evicted() {
         let mut ring = Ring::new(4);
         ring.push(Bytes::from(vec![7; 100]));
         ring.evict(u64::MAX);
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn single_bytes_share_chunks() {
+    fn single_bytes_are_joined_into_chunks() {
         let mut ring = Ring::new(1 << 20);
         for _ in 0..3 * JOINED_BYTES {
             ring.push(Bytes::from_static(b"x"));
@@ -135,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_is_what_was_written(
+        fn reads_return_the_written_bytes(
             sizes in prop::collection::vec(1..9_000_usize, 1..60),
             capacity in 1..40_000_usize,
             limit in 0..200_000_u64,

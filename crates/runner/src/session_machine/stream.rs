@@ -1,4 +1,4 @@
-//! One stream of a session: a ring, what the journal has of it, and who holds it back.
+//! One stream of a session: its ring, the extent that its journal has, and its backpressure.
 
 use std::ops::Range;
 
@@ -7,26 +7,26 @@ use bytes::Bytes;
 use super::ring::Ring;
 use crate::wire::Durability;
 
-/// What happens to a stream whose ring is full.
+/// What happens when a stream's ring is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverflowPolicy {
-    /// The child is held back until the slowest client has taken enough, unless the journal has
-    /// the bytes. For dialogues: nothing is lost.
+    /// The child is paused until the slowest client has acknowledged enough, unless the journal has
+    /// the bytes. For dialogues, where no byte may be lost.
     Block,
-    /// The oldest bytes go; whoever had not taken them is told of a gap. For terminals, errors and
-    /// the lifecycle: nobody waits for a client.
+    /// The oldest bytes are dropped, and reported as a gap to clients that need them. For
+    /// terminals, standard error and the audit log, which never pause the child.
     DropOldest,
 }
 
-/// What a client at some offset is given next.
+/// Result of reading a stream at an offset.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StreamRead {
-    /// It has everything.
+    /// The offset is the end of the stream.
     UpToDate,
     Bytes(Bytes),
-    /// The journal has it.
+    /// The journal has the bytes.
     Journal,
-    /// Nobody has it; the stream goes on there.
+    /// The bytes are lost; the stream continues at `to`.
     Gone {
         to: u64,
     },
@@ -36,12 +36,12 @@ pub(super) enum StreamRead {
 pub(super) struct Stream {
     ring: Ring,
     policy: OverflowPolicy,
-    /// What the journal can give back.
+    /// The range that can be read from the journal.
     journal: Range<u64>,
-    /// Whether the journal takes more without giving up what it has.
+    /// Whether the journal can grow without dropping bytes.
     journal_has_room: bool,
     durable: u64,
-    /// What somebody who is not there has yet to take: the first client, or a writer that was cut.
+    /// Oldest offset that an absent client needs: the first client, or a disconnected writer.
     floor: Option<u64>,
     ended: bool,
 }
@@ -63,12 +63,12 @@ impl Stream {
         self.ring.end()
     }
 
-    /// Bytes that are kept in memory.
+    /// Returns the bytes to keep in memory.
     pub(super) fn capacity(&self) -> u64 {
         self.ring.capacity() as u64
     }
 
-    /// What the bytes before the end survive.
+    /// Returns which failures the bytes before the end survive.
     pub(super) fn durability(&self) -> Durability {
         if self.durable == self.end() && self.has_journal_data() {
             Durability::Power
@@ -79,17 +79,17 @@ impl Stream {
         }
     }
 
-    /// Whether the journal has, or had, a part of it.
+    /// Returns whether the journal has any bytes of the stream.
     pub(super) fn has_journal_data(&self) -> bool {
         !self.journal.is_empty()
     }
 
-    /// The oldest offset that is in memory.
+    /// Returns the oldest offset in memory.
     pub(super) fn ring_start(&self) -> u64 {
         self.ring.start()
     }
 
-    /// The oldest offset that a client can be given.
+    /// Returns the oldest offset that can be delivered.
     pub(super) fn start(&self) -> u64 {
         let archived = !self.journal.is_empty() && self.journal.end >= self.ring.start();
         if archived {
@@ -106,7 +106,7 @@ impl Stream {
         }
     }
 
-    /// Goes on so many bytes later: those in between never came here.
+    /// Advances the end by `length` bytes that were lost before they arrived.
     pub(super) fn skip(&mut self, length: u64) {
         if !self.ended {
             self.ring.skip(length);
@@ -140,12 +140,12 @@ impl Stream {
         self.floor = floor;
     }
 
-    /// The oldest offset that somebody has yet to take, given the slowest client that is there.
+    /// Returns the oldest offset that is still needed, given that of the slowest attached client.
     pub(super) fn oldest_needed(&self, slowest: Option<u64>) -> Option<u64> {
         slowest.into_iter().chain(self.floor).min()
     }
 
-    /// Whether the child must not write more for now.
+    /// Returns whether the child must be paused.
     pub(super) fn is_paused(&self, slowest: Option<u64>) -> bool {
         self.policy == OverflowPolicy::Block
             && !self.is_journaled()
@@ -154,7 +154,7 @@ impl Stream {
                 .is_some_and(|at| self.end() - at.min(self.end()) >= self.ring.capacity() as u64)
     }
 
-    /// What a client is given at `offset`.
+    /// Reads up to `max` bytes at `offset`.
     pub(super) fn next(&self, offset: u64, max: usize) -> StreamRead {
         if let Some(bytes) = self.ring.read(offset, max) {
             return StreamRead::Bytes(bytes);
@@ -172,7 +172,7 @@ impl Stream {
         StreamRead::Gone { to }
     }
 
-    /// Whether the journal has all that the ring gives up.
+    /// Whether the journal retains everything that the ring evicts.
     fn is_journaled(&self) -> bool {
         self.journal_has_room && self.journal.end == self.end()
     }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blocking_stream_keeps_what_the_slowest_has_not_taken() {
+    fn blocking_stream_retains_bytes_of_the_slowest_client() {
         let stream = filled(OverflowPolicy::Block);
         assert_eq!(stream.start(), 8_192);
         assert!(stream.is_paused(Some(8_192)));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropping_stream_holds_nobody_and_tells_what_is_gone() {
+    fn dropping_stream_never_pauses_and_reports_gaps() {
         let stream = filled(OverflowPolicy::DropOldest);
         assert!(!stream.is_paused(Some(0)));
         assert_eq!(stream.next(5, 10), StreamRead::Gone { to: 16_384 });
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_journal_nobody_is_held_and_nothing_is_gone() {
+    fn journaled_stream_neither_pauses_nor_loses() {
         let mut stream = filled(OverflowPolicy::Block);
         stream.set_journal_extent(0..24_576, true, Some(0));
         assert!(!stream.is_paused(Some(0)));
@@ -228,11 +228,11 @@ mod tests {
             (0, StreamRead::Journal)
         );
         stream.set_journal_extent(0..24_576, false, Some(0));
-        assert!(stream.is_paused(Some(0)), "a full journal holds the child");
+        assert!(stream.is_paused(Some(0)), "a full journal pauses the child");
     }
 
     #[test]
-    fn a_journal_that_stopped_leaves_a_gap_with_two_sides() {
+    fn stopped_journal_leaves_a_gap_on_both_sides() {
         let mut stream = filled(OverflowPolicy::DropOldest);
         stream.set_journal_extent(100..200, false, None);
         assert_eq!(stream.next(0, 10), StreamRead::Gone { to: 100 });
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_yet_holds_a_child_as_a_client_at_its_birth_would() {
+    fn unattached_session_pauses_for_its_first_client() {
         let mut stream = Stream::new(OverflowPolicy::Block, 4_096);
         stream.push(Bytes::from(vec![1; 5_000]), None);
         assert!(stream.is_paused(None));
