@@ -49,13 +49,24 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "bowline-hooks",
-        may_import: &["bowline-lifecycle", "bowline-transport"],
-        never: &["portable-pty", "nom", "uniffi"],
+        may_import: &["bowline-jsonl"],
+        never: &["portable-pty", "nom", "uniffi", "rustix", "libc"],
     },
     Rule {
         package: "bowline-shell",
         may_import: &["bowline-hooks", "bowline-lifecycle", "bowline-transport"],
-        never: &["portable-pty", "nom", "uniffi"],
+        never: &["portable-pty", "nom", "uniffi", "rustix", "libc"],
+    },
+    Rule {
+        package: "bowline-manager",
+        may_import: &[
+            "bowline-jsonl",
+            "bowline-lifecycle",
+            "bowline-reducer",
+            "bowline-shell",
+            "bowline-transport",
+        ],
+        never: &["portable-pty", "nom", "uniffi", "rustix", "libc"],
     },
     Rule {
         package: "bowline",
@@ -73,6 +84,7 @@ const RULES: &[Rule] = &[
             "bowline",
             "bowline-hooks",
             "bowline-lifecycle",
+            "bowline-manager",
             "bowline-runner",
             "bowline-shell",
         ],
@@ -115,6 +127,7 @@ const EVERY: &[&str] = &[
     "bowline-jsonl",
     "bowline-jsonl-safe",
     "bowline-lifecycle",
+    "bowline-manager",
     "bowline-process",
     "bowline-reducer",
     "bowline-runner",

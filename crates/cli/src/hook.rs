@@ -9,7 +9,7 @@ use crate::view::tell;
 
 /// Carries one event; the words behind `hook` are the arguments.
 pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
-    match bowline_lifecycle::carry_hook(words) {
+    match bowline_hooks::carry_hook(words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tell(&format!("bowline hook: failed to {error}\n"));

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_lifecycle::{
-    AgentMode, AgentOptions, CommandResult, Evidence, ExecutorCommand, ExecutorConfiguration,
+use bowline_hooks::{
     HookConfiguration, HookEvent, HookGate, HookHelper, HookKind, HookNews, HookReply, HookRoute,
-    HookSubscription, PrintFormat, PtyTerminal, TerminalExecutor,
+    HookSubscription,
+};
+use bowline_lifecycle::{AgentMode, AgentOptions, PrintFormat};
+use bowline_shell::{
+    CommandResult, Evidence, ExecutorCommand, ExecutorConfiguration, PtyTerminal, TerminalExecutor,
 };
 
 const BOWLINE: &str = env!("CARGO_BIN_EXE_bowline");

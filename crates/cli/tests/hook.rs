@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use bowline_lifecycle::{HookConfiguration, HookGate, HookKind, HookReply, HookServer};
+use bowline_hooks::{
+    ExposeSecret as _, HookConfiguration, HookGate, HookKind, HookReply, HookServer,
+};
 
 /// What a test changes about the helper's command.
 type Change = fn(&mut Command) -> &mut Command;
@@ -14,7 +16,7 @@ type Change = fn(&mut Command) -> &mut Command;
 async fn told(server: &HookServer, event: &'static str, change: Change) -> Output {
     let url = server.url("i").expect("an address");
     let mut command = helper(&url);
-    command.env("BOWLINE_HOOK_TOKEN", server.token().expose());
+    command.env("BOWLINE_HOOK_TOKEN", server.token().expose_secret());
     change(&mut command);
     run(command, event).await
 }
@@ -79,7 +81,7 @@ async fn the_token_may_be_in_a_file_that_nobody_else_can_read() {
     let server = server().await;
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("token");
-    std::fs::write(&path, server.token().expose()).expect("a file");
+    std::fs::write(&path, server.token().expose_secret()).expect("a file");
     for (mode, code) in [(0o600, 0), (0o640, 1), (0o604, 1)] {
         let permissions = std::fs::Permissions::from_mode(mode);
         std::fs::set_permissions(&path, permissions).expect("a mode");
@@ -119,7 +121,7 @@ async fn a_failure_says_why_and_never_refuses_what_the_agent_does() {
         assert!(said.contains(why) && said.lines().count() == 1, "{said}");
         assert_eq!(output.status.code(), Some(1), "2 would refuse");
         assert!(
-            !said.contains(server.token().expose()) && !said.contains("guess"),
+            !said.contains(server.token().expose_secret()) && !said.contains("guess"),
             "{said}"
         );
     }

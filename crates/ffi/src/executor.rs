@@ -188,10 +188,10 @@ impl TerminalExecutor {
             core::AgentMode::Interactive
         };
         options.conversation = it.conversation.map(Into::into).unwrap_or_default();
-        let secret = |(name, value)| (name, core::Secret::new(value));
+        let secret = |(name, value)| (name, core::SecretString::from(value));
         Ok(core::ExecutorCommand {
             program: it.program.unwrap_or_else(|| self.agent.clone()).into(),
-            prompt: it.prompt.map(core::Secret::new),
+            prompt: it.prompt.map(core::SecretString::from),
             options,
             cwd: it.cwd.map(Into::into),
             variables: it.variables.into_iter().map(secret).collect(),

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::cancellation::Cancellation;
-use crate::core;
+use crate::core::{self, ExposeSecret as _};
 use crate::counters::ObjectKind;
 use crate::error::{BowlineError, Result};
 use crate::event_stream::{EventSource, event_stream};
@@ -215,7 +215,7 @@ impl HookServer {
     ///
     /// `Ended` after `stop`.
     pub fn token(&self) -> Result<String> {
-        self.with_server(|it| Ok(it.token().expose().clone()))
+        self.with_server(|it| Ok(it.token().expose_secret().to_owned()))
     }
 
     /// Returns settings that make the agent deliver its hooks, as a JSON object for
@@ -237,7 +237,7 @@ impl HookServer {
         self.with_server(|it| {
             let variables = it.environment(&interaction)?.into_iter();
             Ok(variables
-                .map(|(name, value)| (name, value.into_inner()))
+                .map(|(name, value)| (name, value.expose_secret().to_owned()))
                 .collect())
         })
     }

@@ -10,8 +10,8 @@ use bowline_transport::{
 };
 
 use crate::command::{AgentMode, AgentOptions};
+use crate::error::ResumeError;
 use crate::error::StartError;
-use crate::manager::ResumeError;
 use crate::watchdog::WatchdogConfiguration;
 
 /// How long the agent may take to answer a control request: the default of the agent vendor's own

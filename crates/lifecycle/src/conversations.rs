@@ -9,7 +9,10 @@ use bowline_transport::Environment;
 use serde::Deserialize;
 
 use crate::configuration::Conversation;
-use crate::manager::{ResumeError, check_id};
+use crate::error::ResumeError;
+
+/// Longest id of a conversation. The agent's are UUIDs.
+const MAX_ID: usize = 64;
 
 /// How much of a conversation is read to learn its directory, in bytes. It stands in nearly every
 /// line, but the first lines may hold a whole prompt.
@@ -62,7 +65,7 @@ impl Conversation {
 /// Checks that the agent has a conversation, and that it belongs to a directory, which must be
 /// given without links.
 fn verify(agent_folder: &Path, conversation: &str, cwd: &Path) -> Result<(), ResumeError> {
-    check_id(conversation)?;
+    check_conversation_id(conversation)?;
     let found = find(agent_folder, conversation);
     if found.iter().any(|file| belongs(file, cwd)) {
         return Ok(());
@@ -83,7 +86,7 @@ fn verify(agent_folder: &Path, conversation: &str, cwd: &Path) -> Result<(), Res
 
 /// Checks that the agent has no conversation of this id yet.
 fn verify_new(agent_folder: &Path, conversation: &str) -> Result<(), ResumeError> {
-    check_id(conversation)?;
+    check_conversation_id(conversation)?;
     if find(agent_folder, conversation).is_empty() {
         return Ok(());
     }
@@ -121,7 +124,7 @@ fn newest(agent_folder: &Path, cwd: &Path) -> Option<String> {
                 .to_str()?
                 .strip_suffix(".jsonl")?
                 .to_owned();
-            check_id(&id).ok()?;
+            check_conversation_id(&id).ok()?;
             Some((fs::metadata(&file).ok()?.modified().ok()?, id, file))
         })
         .collect();
@@ -176,6 +179,25 @@ fn is_slug_of(folder: &str, cwd: &Path) -> bool {
     match slug.get(..MAX_SLUG) {
         Some(head) if slug.len() > MAX_SLUG => folder.starts_with(head),
         _ => folder == slug,
+    }
+}
+
+/// An id becomes a file's name, here and at the agent: it must not be more than a name.
+///
+/// # Errors
+///
+/// [`ResumeError::InvalidId`] if it is empty, too long, or has other characters than letters, digits, `-` and `_`.
+pub fn check_conversation_id(conversation: &str) -> Result<(), ResumeError> {
+    let is_name = (1..=MAX_ID).contains(&conversation.len())
+        && conversation
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        && !conversation.starts_with('-');
+    if is_name {
+        Ok(())
+    } else {
+        let conversation = conversation.chars().take(MAX_ID).collect();
+        Err(ResumeError::InvalidId { conversation })
     }
 }
 
@@ -296,5 +318,13 @@ mod tests {
             &format!("-{}-1a2b3c", "d".repeat(199)),
             Path::new(&long)
         ));
+    }
+
+    #[test]
+    fn an_id_is_a_name_and_no_path() {
+        for id in ["", "../x", "a/b", "--resume", "a b", "a\0", &"x".repeat(65)] {
+            assert!(check_conversation_id(id).is_err(), "{id:?}");
+        }
+        assert!(check_conversation_id("4ede0ec4-f3ee-4d8a-babb-b49eec0e312a").is_ok());
     }
 }

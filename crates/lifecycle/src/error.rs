@@ -1,9 +1,10 @@
 //! Why something that was asked of a session did not happen.
 
+use std::path::PathBuf;
+
 use bowline_transport::{RemoteError, SpawnError};
 
 use crate::command::CommandError;
-use crate::manager::ResumeError;
 
 /// Why a session could not be started. Nothing is left behind.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,76 @@ pub enum StartError {
         #[source]
         source: std::io::Error,
     },
+}
+
+/// Why a conversation cannot be gone on with. Nothing was started, and no new one begun.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResumeError {
+    /// The text cannot be an id of the agent.
+    #[error("resume {conversation:?}: it is no conversation id, give the agent's UUID")]
+    InvalidId {
+        /// What was given.
+        conversation: String,
+    },
+    /// The agent has no such conversation on disk (it removes old ones).
+    #[error("resume {conversation}: it is not under {looked_in}, begin a new conversation")]
+    NotThere {
+        /// The conversation.
+        conversation: String,
+        /// Where it was looked for.
+        looked_in: PathBuf,
+    },
+    /// The directory has had no conversation yet.
+    #[error("continue in {cwd}: it has no conversation under {looked_in}, begin a new one")]
+    NothingToContinue {
+        /// The directory.
+        cwd: PathBuf,
+        /// Where one was looked for.
+        looked_in: PathBuf,
+    },
+    /// The conversation belongs to another directory.
+    #[error(
+        "resume {conversation}: it belongs to {belongs_to} and not to {given}, use that directory"
+    )]
+    WrongDirectory {
+        /// The conversation.
+        conversation: String,
+        /// Its directory, or the agent's name for it.
+        belongs_to: PathBuf,
+        /// The directory that was asked for.
+        given: PathBuf,
+    },
+    /// Somebody has the conversation open. Two agents would write into one file.
+    #[error("resume {conversation}: it is in use by {holder}, end that one first or fork")]
+    Leased {
+        /// The conversation.
+        conversation: String,
+        /// Who, as far as known.
+        holder: String,
+    },
+    /// The id for a new conversation is taken.
+    #[error(
+        "begin {conversation}: the agent has a conversation of that id, resume it or take another id"
+    )]
+    Exists {
+        /// The conversation.
+        conversation: String,
+    },
+}
+
+impl ResumeError {
+    /// A name for the kind of error that stays the same over versions, for hosts that answer others.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidId { .. } => "INVALID_CONVERSATION",
+            Self::NotThere { .. } => "CONVERSATION_NOT_FOUND",
+            Self::NothingToContinue { .. } => "NOTHING_TO_CONTINUE",
+            Self::WrongDirectory { .. } => "WRONG_DIRECTORY",
+            Self::Leased { .. } => "CONVERSATION_IN_USE",
+            Self::Exists { .. } => "CONVERSATION_EXISTS",
+        }
+    }
 }
 
 /// Why something that was asked of a running session did not happen.

@@ -4,9 +4,6 @@
 //! leaves no process, task, descriptor or file. The machine inside is pure: it reads no clock and
 //! opens nothing; one task drives it.
 //!
-//! A [`ShellSession`] is a login shell, or any program for people, on a terminal, told as lines. A
-//! [`SessionManager`] has many of both kinds, and remembers them.
-//!
 //! # Words
 //!
 //! | word | for |
@@ -43,18 +40,12 @@ mod conversations;
 mod deadline;
 mod error;
 mod events;
-mod executor;
-mod hooks;
-mod line_buffer;
 mod machine;
-mod manager;
 mod permission;
+mod private_file;
 mod registry;
-mod secret;
 mod session;
-mod shell;
 mod stderr;
-mod submit;
 mod watchdog;
 
 pub use bowline_jsonl as jsonl;
@@ -75,43 +66,23 @@ pub use command::{
     Thinking,
 };
 pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio, Place};
-pub use conversations::agent_folder;
-pub use error::{DialogueError, StartError};
+pub use conversations::{agent_folder, check_conversation_id};
+pub use error::{DialogueError, ResumeError, StartError};
 pub use events::{DialogueEvent, DialogueEventKind, DialogueEvents, EventLimits, Heard};
-pub use executor::{
-    CommandResult, Evidence, ExecutorCommand, ExecutorConfiguration, ExecutorError, ExecutorReport,
-    PtyTerminal, TerminalCommand, TerminalError, TerminalExecutor, TerminalFuture, TerminalOutput,
-    TerminalRun, VisibleTerminal,
-};
-pub use hooks::{
-    CarryError, FormAnswer, ForwardReport, HookBackend, HookConfiguration, HookEvent, HookGate,
-    HookHelper, HookKind, HookLimits, HookNews, HookPayload, HookQuestion, HookQuestions,
-    HookReply, HookReplyError, HookReport, HookRoute, HookServer, HookServerError,
-    HookSubscription, HookVariables, PermissionVerdict, ToolVerdict, carry_hook, merge_settings,
-};
-pub use line_buffer::{Line, LineBuffer, LineLimits};
 pub use machine::ReceiptState;
-pub use manager::{
-    ConversationLease, EndReason, Killed, ManagedId, ManagerConfiguration, ManagerError,
-    ManagerEvents, NotAnId, PromptOutcome, ResumeError, SessionEnd, SessionInfo, SessionKind,
-    SessionManager, ShutdownReport, ShutdownSignal, StateWarning, Timestamp,
-};
 pub use permission::{
     PermissionAnswer, PermissionKind, PermissionRecord, Question, QuestionOption, RequestState,
 };
+pub use private_file::PrivateFile;
 pub use registry::{
-    Metrics, RegisteredTerminal, SessionPermission, TerminalRegistry, TerminalTag, Tombstone,
+    Metrics, RegisteredTerminal, Registration, SessionPermission, TerminalRegistry, TerminalTag,
+    Tombstone,
 };
-pub use secret::{PrivateFile, Secret};
+pub use secrecy::{ExposeSecret, SecretString};
 pub use session::{
     DialogueSession, Ended, InterruptScope, Interrupted, LastActivity, OlderError, Receipt,
 };
-pub use shell::{
-    SessionEvent, SessionEvents, SessionExit, SessionState, ShellConfiguration, ShellProgram,
-    ShellSession,
-};
 pub use stderr::StderrReport;
-pub use submit::{Refusal, Stripped, Submission, SubmitOptions, SubmitOutcome};
 pub use watchdog::{
     Activity, ActivitySource, PhaseLimits, ProbeAnswer, Silence, SilenceLimit,
     WatchdogConfiguration, WorkPhase,

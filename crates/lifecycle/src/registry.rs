@@ -16,7 +16,7 @@ use crate::permission::{PermissionAnswer, PermissionRecord};
 use crate::session::WeakDialogue;
 
 pub use self::metrics::Metrics;
-pub(crate) use self::registration::Registration;
+pub use self::registration::Registration;
 pub(crate) use self::terminal::describe;
 pub use self::terminal::{RegisteredTerminal, TerminalTag, Tombstone};
 

@@ -31,7 +31,7 @@ use crate::error::{DialogueError, StartError};
 use crate::events::{DialogueEvents, EventLimits, Router};
 use crate::machine::{Command, Limits, Machine, ReceiptState, Reply};
 use crate::permission::PermissionAnswer;
-use crate::registry::{Registration, TerminalRegistry, TerminalTag};
+use crate::registry::{Registration, TerminalRegistry};
 use crate::stderr::StderrReport;
 
 pub use self::activity::LastActivity;
@@ -453,7 +453,7 @@ fn register(
         messages: messages.downgrade(),
     };
     let shared = TerminalRegistry::shared();
-    let registration = shared.register(terminal, TerminalTag::AgentDialogue, Some(dialogue));
+    let registration = shared.register_dialogue(terminal, dialogue);
     if matches!(
         conversation,
         Conversation::Resume { .. } | Conversation::Continue

@@ -1,15 +1,14 @@
 //! Spans, and what must not be in them. Alone in its process, because what is logged is decided for
 //! all of its threads.
 
-#[path = "shared/log.rs"]
-mod log;
 #[path = "dialogues/support.rs"]
 mod support;
+
+use std::sync::Mutex;
 
 use bowline_lifecycle::{DialogueConfiguration, DialogueEventKind, Prompt, TerminalRegistry};
 use tracing_subscriber::fmt::format::FmtSpan;
 
-use log::Log;
 use support::{TURN, agent, start, until, within};
 
 fn is_turn_end(kind: &DialogueEventKind) -> bool {
@@ -18,12 +17,12 @@ fn is_turn_end(kind: &DialogueEventKind) -> bool {
 
 #[tokio::test]
 async fn spans_tell_session_turn_and_tool_and_no_word_of_what_was_said() {
-    let log = Log::default();
+    let log = tempfile::NamedTempFile::new().expect("a file for the log");
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
         .with_span_events(FmtSpan::FULL)
         .with_ansi(false)
-        .with_writer(log.clone())
+        .with_writer(Mutex::new(log.reopen().expect("the file opens again")))
         .finish();
     let guard = tracing::subscriber::set_default(subscriber);
     let mut configuration = DialogueConfiguration { ..agent(TURN) };
@@ -36,7 +35,7 @@ async fn spans_tell_session_turn_and_tool_and_no_word_of_what_was_said() {
     until(&mut events, "the turn", is_turn_end).await;
     let end = within("the end", session.terminate()).await;
     drop(guard);
-    let log = log.text();
+    let log = std::fs::read_to_string(log.path()).expect("a log in UTF-8");
     for wanted in [
         "session{id=",
         "turn{number=1",

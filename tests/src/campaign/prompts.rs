@@ -5,7 +5,7 @@ pub(super) mod program;
 
 use std::time::Duration;
 
-use bowline_lifecycle::{
+use bowline_shell::{
     Refusal, SessionEvent, SessionEvents, ShellConfiguration, ShellProgram, ShellSession,
     Submission, SubmitOptions, SubmitOutcome,
 };

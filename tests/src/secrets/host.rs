@@ -5,9 +5,12 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use bowline_hooks::{
+    ExposeSecret as _, HookBackend, HookConfiguration, HookGate, HookHelper, HookKind, HookReply,
+    HookServer, SecretString,
+};
 use bowline_lifecycle::{
-    AgentDocument, DialogueConfiguration, DialogueSession, HookBackend, HookConfiguration,
-    HookGate, HookHelper, HookKind, HookReply, HookServer, Place, Prompt, Secret, SessionId,
+    AgentDocument, DialogueConfiguration, DialogueSession, Place, Prompt, SessionId,
 };
 use bowline_transport::{Identity, Remote, Token, Trust};
 use bytes::Bytes;
@@ -59,7 +62,9 @@ async fn host() -> io::Result<()> {
         .find(|(name, _)| *name == "BOWLINE_HOOK_TOKEN");
     say(&Live {
         ticket: ticket.clone(),
-        hook_token: token.map(|(_, it)| it.expose().clone()).unwrap_or_default(),
+        hook_token: token
+            .map(|(_, it)| it.expose_secret().to_owned())
+            .unwrap_or_default(),
     })?;
     hear::<Value>()?;
     errors(&order, &remote, &configuration, &mut told).await?;
@@ -112,7 +117,7 @@ async fn hooks(canaries: &Canaries) -> io::Result<HookServer> {
             default: HookReply::allow(),
         }),
         backend: Some(HookBackend {
-            token: Some(Secret::new(canaries.backend.clone())),
+            token: Some(SecretString::from(canaries.backend.clone())),
             attempts: 1,
             ..HookBackend::new("http://127.0.0.1:9", "s")
         }),
@@ -137,7 +142,7 @@ fn configuration(
     };
     configuration.env.set("CANARY", &canaries.variable);
     for (name, value) in server.environment("i").map_err(io::Error::other)? {
-        configuration.env.set(name, value.expose());
+        configuration.env.set(name, value.expose_secret());
     }
     let settings = server.settings("i").map_err(io::Error::other)?;
     configuration.options.settings = Some(AgentDocument::Json(settings.to_string()));
@@ -224,7 +229,7 @@ async fn strangers(
     let value = |wanted: &str| {
         let found = variables.iter().find(|(name, _)| *name == wanted);
         found
-            .map(|(_, value)| value.expose().clone())
+            .map(|(_, value)| value.expose_secret().to_owned())
             .unwrap_or_default()
     };
     let url = value("BOWLINE_HOOK_URL");

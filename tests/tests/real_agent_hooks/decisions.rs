@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bowline_lifecycle::{Decision, HookQuestions, HookReply, HookServer, ToolVerdict};
+use bowline_hooks::{HookQuestions, HookReply, HookServer, ToolVerdict};
+use bowline_lifecycle::Decision;
 use bowline_tests::real_agent::scenario::{self, TOOL_CALL};
 use bowline_tests::session::{until, within};
 use serde_json::{Value, json};

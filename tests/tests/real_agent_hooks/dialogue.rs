@@ -1,6 +1,6 @@
 //! What the real agent tells in a dialogue.
 
-use bowline_lifecycle::{HookConfiguration, HookKind, HookPayload, HookReply, HookRoute};
+use bowline_hooks::{HookConfiguration, HookKind, HookPayload, HookReply, HookRoute};
 use bowline_tests::real_agent::scenario::{self, PLAIN_TEXT, TOOL_CALL};
 use bowline_tests::session::entries;
 use serde_json::Value;
@@ -178,7 +178,7 @@ async fn a_gate_that_refuses_stays_shut_when_the_server_is_gone() {
 #[tokio::test]
 async fn the_prompt_can_be_refused() {
     let mut configuration = hooks();
-    configuration.gate = Some(bowline_lifecycle::HookGate {
+    configuration.gate = Some(bowline_hooks::HookGate {
         kinds: vec![HookKind::UserPromptSubmit],
         deadline: Duration::ZERO,
         default: HookReply::Block {

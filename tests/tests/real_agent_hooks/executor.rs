@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bowline_lifecycle::{
-    AgentMode, Evidence, ExecutorCommand, ExecutorConfiguration, HookKind, HookNews,
-    HookSubscription, PrintFormat, PtyTerminal, Signal, TerminalExecutor,
+use bowline_hooks::{HookKind, HookNews, HookSubscription};
+use bowline_lifecycle::{AgentMode, PrintFormat, Signal};
+use bowline_shell::{
+    Evidence, ExecutorCommand, ExecutorConfiguration, PtyTerminal, TerminalExecutor,
 };
 use bowline_tests::real_agent::scenario::{self, PLAIN_TEXT, TOOL_GATE};
 use bowline_tests::real_agent::{Agent, Home, Lanes, MessagesApi, Reply, Scenario};
@@ -54,7 +55,7 @@ impl Stage {
     fn execute(
         &self,
         command: ExecutorCommand,
-    ) -> tokio::task::JoinHandle<bowline_lifecycle::CommandResult> {
+    ) -> tokio::task::JoinHandle<bowline_shell::CommandResult> {
         let executor = Arc::clone(&self.executor);
         tokio::spawn(async move { executor.execute(command).await.expect("a result") })
     }

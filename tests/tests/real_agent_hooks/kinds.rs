@@ -4,9 +4,8 @@
 
 use std::fs;
 
-use bowline_lifecycle::{
-    Decision, HookConfiguration, HookEvent, HookKind, HookPayload, HookServer, Prompt,
-};
+use bowline_hooks::{HookConfiguration, HookEvent, HookKind, HookPayload, HookServer};
+use bowline_lifecycle::{Decision, Prompt};
 use bowline_tests::real_agent::{Block, Home, Lanes, Reply, Scenario};
 use bowline_tests::session::{until, within};
 use serde_json::{Value, json};

@@ -16,10 +16,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bowline_lifecycle::{
-    DialogueConfiguration, HookConfiguration, HookEvent, HookGate, HookKind, HookPayload,
-    HookQuestion, HookQuestions, HookReply, HookRoute, HookServer, HostRequest,
+use bowline_hooks::{
+    HookConfiguration, HookEvent, HookGate, HookKind, HookPayload, HookQuestion, HookQuestions,
+    HookReply, HookRoute, HookServer,
 };
+use bowline_lifecycle::{DialogueConfiguration, HostRequest};
 use bowline_tests::real_agent::{Home, Lanes, Reply, Scenario};
 use bowline_tests::session::within;
 use serde_json::{Value, json};

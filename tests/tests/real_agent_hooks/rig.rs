@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bowline_hooks::{
+    ExposeSecret as _, HookConfiguration, HookEvent, HookGate, HookHelper, HookKind, HookNews,
+    HookReply, HookServer, HookSubscription,
+};
 use bowline_lifecycle::{
-    AgentDocument, DialogueConfiguration, DialogueSession, Environment, HookConfiguration,
-    HookEvent, HookGate, HookHelper, HookKind, HookNews, HookReply, HookServer, HookSubscription,
-    Prompt,
+    AgentDocument, DialogueConfiguration, DialogueSession, Environment, Prompt,
 };
 use bowline_tests::real_agent::{Agent, Home, MessagesApi, Scenario};
 use bowline_tests::session::{transcript, within};
@@ -86,7 +88,7 @@ impl Rig {
         let api = MessagesApi::start(scenario.script).expect("a scripted API");
         let mut env = environment(&home, &api);
         for (name, value) in server.environment("turn").expect("variables") {
-            env.set(name, value.expose());
+            env.set(name, value.expose_secret());
         }
         let settings = server.settings("turn").expect("settings").to_string();
         let mut configuration = DialogueConfiguration {

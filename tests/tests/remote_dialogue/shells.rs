@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use bowline_lifecycle::{
-    DialogueError, ManagerConfiguration, ReconnectFailure, RemoteError, SessionEvent, SessionId,
-    SessionManager, ShellConfiguration, ShellProgram, ShellSession, StartError,
-};
+use bowline_lifecycle::{DialogueError, ReconnectFailure, RemoteError, SessionId, StartError};
+use bowline_manager::{ManagerConfiguration, SessionManager};
+use bowline_shell::{SessionEvent, ShellConfiguration, ShellProgram, ShellSession};
 use bowline_tests::session::within;
 
 use crate::rig::Rig;

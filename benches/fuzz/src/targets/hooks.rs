@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use bowline_lifecycle::{HookConfiguration, HookServer};
+use bowline_hooks::{ExposeSecret as _, HookConfiguration, HookServer};
 use tokio::net::TcpStream;
 
 use super::http::{ask, runtime, status};
@@ -88,7 +88,7 @@ fn look() -> Result<Look, String> {
     let server = runtime.block_on(HookServer::start(HookConfiguration::default()));
     let server = server.map_err(|error| error.to_string())?;
     let host = format!("127.0.0.1:{}", server.address().port());
-    let token = Arc::new(server.token().expose().clone());
+    let token = Arc::new(server.token().expose_secret().to_owned());
     Ok(Box::new(move |input| {
         let request = replaced(input, HOST, host.as_bytes());
         let request = replaced(&request, TOKEN, token.as_bytes());

@@ -1,6 +1,6 @@
 //! Lines out of a terminal's output.
 
-use bowline_lifecycle::{Line, LineBuffer, LineLimits};
+use bowline_shell::{Line, LineBuffer, LineLimits};
 
 use super::{pieces, same, whole};
 use crate::guided::{Look, Target};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bowline_lifecycle::{ConversationLease, ManagerError};
+use bowline_manager::{ConversationLease, ManagerError};
 
 use crate::args;
 use crate::failure::Failure;

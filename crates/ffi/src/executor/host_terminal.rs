@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::core::{self, TerminalError, TerminalFuture, TerminalRun};
+use crate::core::{self, ExposeSecret as _, TerminalError, TerminalFuture, TerminalRun};
 use crate::error::BowlineError;
 
 /// A terminal that the host shows. Implement it to run commands in the host's own user interface.
@@ -147,7 +147,7 @@ fn host_command(run: u64, command: core::TerminalCommand) -> HostTerminalCommand
         variables: command
             .variables
             .into_iter()
-            .map(|(name, value)| (name, value.into_inner()))
+            .map(|(name, value)| (name, value.expose_secret().to_owned()))
             .collect(),
         cwd: command.cwd.map(path),
         input: command.input.map(path),

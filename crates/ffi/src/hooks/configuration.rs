@@ -206,7 +206,7 @@ impl From<HookVariables> for core::HookVariables {
 impl From<HookBackend> for core::HookBackend {
     fn from(it: HookBackend) -> Self {
         Self {
-            token: it.token.map(core::Secret::new),
+            token: it.token.map(core::SecretString::from),
             allow_clear_text: it.allow_clear_text,
             attempts: it.attempts,
             backoff: Duration::from_millis(it.backoff_ms),

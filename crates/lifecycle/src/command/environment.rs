@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_transport::Environment;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::CommandError;
-use crate::secret::Secret;
 
 /// Most retries that the agent makes of one call of the API (protocol, section C).
 const MOST_RETRIES: u8 = 15;
@@ -21,9 +21,9 @@ pub struct AgentEnvironment {
     /// Where the agent keeps settings, credentials and transcripts.
     pub config_dir: Option<PathBuf>,
     /// The key of the API.
-    pub api_key: Option<Secret<String>>,
+    pub api_key: Option<SecretString>,
     /// A bearer token in place of a key.
-    pub auth_token: Option<Secret<String>>,
+    pub auth_token: Option<SecretString>,
     /// Where the API is.
     pub base_url: Option<String>,
     /// Tell on the output when the session becomes idle, running or waiting.
@@ -59,7 +59,8 @@ impl AgentEnvironment {
         let millis = |it: Option<Duration>| it.map(|it| it.as_millis().to_string());
         let on = |is_on: bool| is_on.then(|| "1".to_owned());
         let number = |it: Option<u32>| it.map(|it| it.to_string());
-        let secret = |it: &Option<Secret<String>>| it.clone().map(Secret::into_inner);
+        let secret =
+            |it: &Option<SecretString>| it.as_ref().map(|it| it.expose_secret().to_owned());
         for (name, value) in [
             ("ANTHROPIC_API_KEY", secret(&self.api_key)),
             ("ANTHROPIC_AUTH_TOKEN", secret(&self.auth_token)),

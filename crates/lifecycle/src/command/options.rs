@@ -12,7 +12,7 @@ use super::value::{
 };
 use super::{AgentCommand, CommandError, check, flags};
 use crate::configuration::Conversation;
-use crate::secret::PrivateFile;
+use crate::private_file::PrivateFile;
 
 /// Typed options of the agent's command line (protocol, section C). The default is a dialogue in
 /// which the agent chooses for itself.

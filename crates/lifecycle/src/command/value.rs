@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::secret::PrivateFile;
+use crate::private_file::PrivateFile;
 
 /// How the agent talks to its host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use bowline_transport::{ExitStatus, TerminalSession};
 
 use super::metrics::Used;
+use super::terminal::describe;
 use super::{CLOSED_REQUESTS, List, Live, RegisteredTerminal, TOMBSTONES, TerminalRegistry};
 use super::{Metrics, TerminalTag, Tombstone};
 use crate::permission::PermissionRecord;
@@ -14,7 +15,7 @@ use crate::session::WeakDialogue;
 
 /// A place in the registry.
 #[derive(Debug)]
-pub(crate) struct Registration {
+pub struct Registration {
     registry: TerminalRegistry,
     at: u64,
     status: Option<ExitStatus>,
@@ -25,17 +26,22 @@ pub(crate) struct Registration {
 
 impl TerminalRegistry {
     /// Lists a terminal until the registration is dropped.
-    pub(crate) fn register(
+    pub fn register(&self, terminal: &TerminalSession, tag: TerminalTag) -> Registration {
+        self.list_as(RegisteredTerminal::new(terminal, tag), None)
+    }
+
+    /// Lists the terminal of a dialogue, which can be asked about its permissions.
+    pub(crate) fn register_dialogue(
         &self,
         terminal: &TerminalSession,
-        tag: TerminalTag,
-        dialogue: Option<WeakDialogue>,
+        dialogue: WeakDialogue,
     ) -> Registration {
-        self.list_as(RegisteredTerminal::new(terminal, tag), dialogue)
+        let listed = RegisteredTerminal::new(terminal, TerminalTag::AgentDialogue);
+        self.list_as(listed, Some(dialogue))
     }
 
     /// Lists a command in a terminal of ours, or of the host's own.
-    pub(crate) fn register_command(&self, terminal: Option<&TerminalSession>) -> Registration {
+    pub fn register_command(&self, terminal: Option<&TerminalSession>) -> Registration {
         let tag = TerminalTag::Executor;
         let terminal = terminal.map_or_else(
             || RegisteredTerminal::of_host(tag),
@@ -73,7 +79,12 @@ impl TerminalRegistry {
 }
 
 impl Registration {
-    /// Says how the terminal ended. The first one counts.
+    /// Says how the terminal ended, in the words of its status. The first one counts.
+    pub fn exited(&mut self, status: ExitStatus, expected: bool) {
+        self.end(status, expected, &describe(status));
+    }
+
+    /// As [`exited`](Self::exited), in other words.
     pub(crate) fn end(&mut self, status: ExitStatus, expected: bool, reason: &str) {
         if self.status.is_none() {
             self.status = Some(status);
@@ -86,7 +97,8 @@ impl Registration {
         count(&mut self.registry.lock().totals.0);
     }
 
-    pub(crate) fn output(&self, bytes: usize) {
+    /// Counts bytes of output.
+    pub fn output(&self, bytes: usize) {
         let counter = &self.registry.inner.output_bytes;
         counter.fetch_add(bytes as u64, Ordering::Relaxed);
     }

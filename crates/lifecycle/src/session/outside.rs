@@ -7,8 +7,8 @@ use bowline_reducer::Transcript;
 
 use crate::events::{DialogueEventKind, Router, Told};
 use crate::permission::PermissionRecord;
+use crate::private_file::PrivateFile;
 use crate::registry::{Registration, Used};
-use crate::secret::PrivateFile;
 use crate::session::Ended;
 use crate::session::trace::Tracer;
 

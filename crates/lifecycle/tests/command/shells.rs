@@ -4,9 +4,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use bowline_lifecycle::{
-    AgentEnvironment, AgentMode, AgentOptions, Conversation, Environment, Secret, Shell,
+    AgentEnvironment, AgentMode, AgentOptions, Conversation, Environment, Shell,
 };
 use proptest::prelude::*;
+use secrecy::SecretString;
 
 use crate::list;
 
@@ -14,7 +15,7 @@ use crate::list;
 fn the_environment_carries_secrets_and_shows_none() {
     let mut env = Environment::empty();
     let variables = AgentEnvironment {
-        api_key: Some(Secret::new("hunter2".to_owned())),
+        api_key: Some(SecretString::from("hunter2")),
         config_dir: Some("/config".into()),
         state_events: true,
         max_retries: Some(15),

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use bowline_lifecycle::reducer::EntryKind;
 use bowline_lifecycle::{
-    DialogueConfiguration, DialogueEventKind, DialogueSession, ExitStatus, Prompt,
-    ShellConfiguration, ShellProgram, ShellSession, StartError, TerminalRegistry, TerminalTag,
+    DialogueConfiguration, DialogueEventKind, DialogueSession, ExitStatus, Prompt, StartError,
+    TerminalRegistry, TerminalTag,
 };
 
 use super::support::{TURN, agent, start, until, within};
@@ -109,31 +109,6 @@ async fn seed_000_the_registry_has_the_terminal_during_its_life_and_its_end_afte
     let tombstone = registry.tombstone(session.id()).expect("a tombstone");
     assert_eq!((tombstone.expected, tombstone.reason), (true, end.reason));
     assert_eq!(tombstone.status, Some(end.exit.status));
-}
-
-#[tokio::test]
-async fn a_shell_is_listed_with_a_tag_of_its_own() {
-    let registry = TerminalRegistry::shared();
-    let shell = ShellSession::start(ShellConfiguration {
-        program: ShellProgram::Command("/bin/cat".into(), Vec::new()),
-        ..ShellConfiguration::new("/")
-    });
-    let shell = shell.expect("every system has a cat");
-    let listed = registry.list();
-    let own = listed
-        .iter()
-        .find(|it| it.pid == shell.pid())
-        .expect("it lives");
-    assert_eq!(own.tag, TerminalTag::Shell);
-    let id = own.id;
-    let mut events = shell.subscribe();
-    within("the end", shell.terminate()).await;
-    within("its last word", async {
-        while events.next().await.is_some() {}
-    })
-    .await;
-    assert!(registry.get(id).is_none());
-    assert!(registry.tombstone(id).expect("a tombstone").expected);
 }
 
 #[test]

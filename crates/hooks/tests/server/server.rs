@@ -1,0 +1,193 @@
+//! Events in, answers out, and nothing left behind.
+
+use std::time::Duration;
+
+use bowline_hooks::{
+    HookConfiguration, HookGate, HookKind, HookReply, HookServer, HookServerError, HookVariables,
+};
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+
+use crate::support::{Hook, next, within};
+
+async fn server(gate: Option<HookGate>) -> HookServer {
+    let configuration = HookConfiguration {
+        gate,
+        ..HookConfiguration::default()
+    };
+    HookServer::start(configuration).await.expect("a server")
+}
+
+fn gate(default: HookReply) -> HookGate {
+    HookGate {
+        kinds: vec![HookKind::PreToolUse],
+        deadline: Duration::from_secs(20),
+        default,
+    }
+}
+
+const TOOL: &str = r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_use_id":"t"}"#;
+
+#[tokio::test]
+async fn seed_003_any_number_of_events_of_an_interaction_is_taken() {
+    let server = server(None).await;
+    let mut news = server.subscribe();
+    let (one, other) = (Hook::of(&server, "one"), Hook::of(&server, "other"));
+    for (hook, name) in [
+        (&one, "SessionStart"),
+        (&one, "Stop"),
+        (&other, "SessionStart"),
+        (&one, "SessionEnd"),
+        (&other, "SessionEnd"),
+    ] {
+        let body = json!({"hook_event_name": name, "session_id": "s"}).to_string();
+        assert_eq!(hook.post(&body).await, (200, Value::Null));
+    }
+    let mut seen = Vec::new();
+    for sequence in 0..5 {
+        let event = next(&mut news).await;
+        assert_eq!(event.sequence, sequence);
+        seen.push(format!("{} {}", event.interaction, event.kind.name()));
+    }
+    assert_eq!(
+        seen,
+        [
+            "one SessionStart",
+            "one Stop",
+            "other SessionStart",
+            "one SessionEnd",
+            "other SessionEnd"
+        ]
+    );
+    assert_eq!(within("a stop", server.stop()).await.events, 5);
+}
+
+#[tokio::test]
+async fn a_tool_is_allowed_denied_or_asked_about_by_the_host() {
+    let mut server = server(Some(gate(HookReply::deny("nobody")))).await;
+    let mut questions = server.questions().expect("the first to ask for them");
+    assert!(server.questions().is_none(), "one decides");
+    for (reply, word) in [
+        (HookReply::allow(), "allow"),
+        (HookReply::deny("no"), "deny"),
+        (HookReply::ask("sure?"), "ask"),
+    ] {
+        let hook = Hook::of(&server, word);
+        let decide = async {
+            let question = questions.next().await.expect("a question");
+            question.answer(reply).expect("in time");
+        };
+        let (answer, ()) = within("a decision", async {
+            tokio::join!(hook.post(TOOL), decide)
+        })
+        .await;
+        let output = &answer.1["hookSpecificOutput"];
+        assert_eq!(output["permissionDecision"], word);
+        assert_eq!(output["hookEventName"], "PreToolUse");
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_withdrawn_when_the_agent_hangs_up() {
+    let mut server = server(Some(gate(HookReply::allow()))).await;
+    let mut questions = server.questions().expect("the first to ask for them");
+    let stream = Hook::of(&server, "i").send(TOOL).expect("a connection");
+    let mut question = within("a question", questions.next())
+        .await
+        .expect("a question");
+    drop(stream);
+    within("a withdrawal", question.withdrawn()).await;
+    assert!(question.answer(HookReply::allow()).is_err());
+}
+
+#[tokio::test]
+async fn a_helper_that_brings_an_event_again_is_known() {
+    let server = server(None).await;
+    let hook = Hook::of(&server, "i").with_delivery("0b1b1b1b-1111-4111-8111-111111111111");
+    for _ in 0..3 {
+        let (status, _) = hook.post(r#"{"hook_event_name":"SessionEnd"}"#).await;
+        assert_eq!(status, 200);
+    }
+    let report = within("a stop", server.stop()).await;
+    assert_eq!((report.events, report.duplicates), (1, 2));
+}
+
+#[tokio::test]
+async fn who_is_turned_away_is_counted() {
+    let (one, other) = (server(None).await, server(None).await);
+    let confused = Hook::of(&one, "i").with_token(other.token().expose_secret());
+    assert_eq!(
+        confused.post(TOOL).await.0,
+        401,
+        "the token of another session"
+    );
+    let report = within("a stop", one.stop()).await;
+    assert_eq!((report.events, report.refused), (0, 1));
+}
+
+#[tokio::test]
+async fn nothing_listens_after_a_stop_or_a_drop() {
+    let stopped = server(None).await;
+    let hook = Hook::of(&stopped, "i");
+    let mut news = stopped.subscribe();
+    within("a stop", stopped.stop()).await;
+    assert!(
+        hook.send(TOOL).is_err(),
+        "the port is closed when the stop is done"
+    );
+    assert!(news.next().await.is_none());
+
+    let mut dropped = server(Some(gate(HookReply::allow()))).await;
+    let mut questions = dropped.questions().expect("the first to ask for them");
+    let pending = Hook::of(&dropped, "i").send(TOOL).expect("a connection");
+    let mut question = within("a question", questions.next())
+        .await
+        .expect("a question");
+    drop(dropped);
+    within("a withdrawal", question.withdrawn()).await;
+    assert!(within("an end", questions.next()).await.is_none());
+    drop(pending);
+}
+
+#[tokio::test]
+async fn a_stop_lets_those_who_are_answered_finish() {
+    let mut server = server(Some(gate(HookReply::deny("no")))).await;
+    let mut questions = server.questions().expect("the first to ask for them");
+    let hook = Hook::of(&server, "i");
+    let posted = tokio::spawn(async move { hook.post(TOOL).await });
+    let question = within("a question", questions.next())
+        .await
+        .expect("a question");
+    let stopping = tokio::spawn(server.stop());
+    question.answer(HookReply::allow()).expect("in time");
+    let (status, body) = within("an answer", posted).await.expect("no panic");
+    assert_eq!(status, 200);
+    assert_eq!(body["hookSpecificOutput"]["permissionDecision"], "allow");
+    within("a stop", stopping).await.expect("no panic");
+}
+
+#[tokio::test]
+async fn what_cannot_work_is_refused_before_anything_listens() {
+    let unfit = HookConfiguration {
+        gate: Some(HookGate {
+            kinds: vec![HookKind::SessionEnd],
+            ..gate(HookReply::allow())
+        }),
+        ..HookConfiguration::default()
+    };
+    let error = HookServer::start(unfit).await.expect_err("no default");
+    assert!(matches!(error, HookServerError::Default { .. }), "{error}");
+    for name in ["", "1A", "A-B", "A B", "A$"] {
+        let configuration = HookConfiguration {
+            variables: HookVariables {
+                token: name.to_owned(),
+                ..HookVariables::default()
+            },
+            ..HookConfiguration::default()
+        };
+        let error = HookServer::start(configuration).await.expect_err("no name");
+        assert!(matches!(error, HookServerError::Variable { .. }), "{error}");
+    }
+    let server = server(None).await;
+    assert!(server.settings("a/b").is_err());
+}

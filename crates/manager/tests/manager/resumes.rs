@@ -1,0 +1,284 @@
+//! Conversations that are gone on with: the right one, in the right place, by one alone.
+
+use std::path::Path;
+
+use bowline_lifecycle::{Conversation, DialogueConfiguration, ReceiptState};
+use bowline_manager::{
+    EndReason, ManagerConfiguration, ManagerError, PromptOutcome, SessionInfo, SessionManager,
+};
+use bowline_shell::{ManagedId, SessionState};
+
+use crate::support::{command, within};
+
+struct Rig {
+    folder: tempfile::TempDir,
+    manager: SessionManager,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["agent", "work", "elsewhere"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let manager = open(folder.path(), "state");
+        Self { folder, manager }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn agent(&self, mode: &str) -> DialogueConfiguration {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/manager/agent.pl");
+        let mut configuration = DialogueConfiguration {
+            program: "perl".into(),
+            leading_args: vec![script.into(), mode.into()],
+            cwd: Some(self.path("work")),
+            ..DialogueConfiguration::default()
+        };
+        configuration
+            .env
+            .set("CLAUDE_CONFIG_DIR", self.path("agent"));
+        configuration
+    }
+
+    fn resuming(&self, id: &str, cwd: &str, fork: bool) -> DialogueConfiguration {
+        DialogueConfiguration {
+            cwd: Some(self.path(cwd)),
+            conversation: Conversation::Resume {
+                id: id.into(),
+                fork,
+            },
+            ..self.agent("honest")
+        }
+    }
+
+    /// A dialogue that has had a turn.
+    async fn talk(&self) -> SessionInfo {
+        let info = self
+            .manager
+            .create_dialogue(self.agent("honest"), "talk")
+            .await
+            .unwrap();
+        prompt(&self.manager, info.id).await;
+        self.with_conversation(info.id).await
+    }
+
+    async fn with_conversation(&self, id: ManagedId) -> SessionInfo {
+        until(&self.manager, id, |info| !info.conversations.is_empty()).await
+    }
+
+    async fn end(&self, id: ManagedId) -> SessionInfo {
+        within(self.manager.dialogue(id).unwrap().end()).await;
+        until(&self.manager, id, |info| info.end.is_some()).await
+    }
+}
+
+fn open(folder: &Path, state: &str) -> SessionManager {
+    let configuration = ManagerConfiguration {
+        lease_folder: Some(folder.join("leases")),
+        agent_folder: Some(folder.join("agent")),
+        ..ManagerConfiguration::new(folder.join(state))
+    };
+    SessionManager::open(configuration).unwrap()
+}
+
+async fn prompt(manager: &SessionManager, id: ManagedId) {
+    let outcome = within(manager.send_prompt(id, "hello")).await.unwrap();
+    let PromptOutcome::Dialogue(mut receipt) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(within(receipt.settled()).await, ReceiptState::Answered);
+}
+
+async fn until(
+    manager: &SessionManager,
+    id: ManagedId,
+    done: impl Fn(&SessionInfo) -> bool,
+) -> SessionInfo {
+    let mut events = manager.subscribe();
+    within(async {
+        loop {
+            let info = manager.get(id).unwrap();
+            if done(&info) {
+                return info;
+            }
+            tokio::select! {
+                _ = events.next() => {}
+                () = tokio::task::yield_now() => {}
+            }
+        }
+    })
+    .await
+}
+
+fn code<T: std::fmt::Debug>(result: Result<T, ManagerError>) -> &'static str {
+    result.unwrap_err().code()
+}
+
+#[tokio::test]
+async fn a_dialogue_is_a_session_like_a_shell() {
+    let rig = Rig::new();
+    let talk = rig.talk().await;
+    assert_eq!(talk.cwd, rig.path("work").canonicalize().unwrap());
+    until(&rig.manager, talk.id, |info| {
+        info.state == SessionState::Idle
+    })
+    .await;
+    let shell = rig
+        .manager
+        .create_shell(command(rig.folder.path(), "cat", &[]), "")
+        .await
+        .unwrap();
+    assert_eq!(code(rig.manager.shell(talk.id)), "WRONG_KIND");
+    assert_eq!(code(rig.manager.dialogue(shell.id)), "WRONG_KIND");
+    assert_eq!(rig.manager.list().len(), 2);
+    let report = within(rig.manager.shutdown()).await;
+    assert_eq!(report.sessions.len(), 2);
+    assert!(rig.manager.list().iter().all(|info| info.end.is_some()));
+}
+
+#[tokio::test]
+async fn a_conversation_is_resumed_under_the_same_name_by_the_next_host() {
+    let mut rig = Rig::new();
+    let talk = rig.talk().await;
+    assert_eq!(
+        code(rig.manager.resume(talk.id, rig.agent("honest")).await),
+        "NOT_RESUMABLE"
+    );
+    within(rig.manager.shutdown()).await;
+    // The first host lets go of its list before the next one opens it.
+    rig.manager = open(rig.folder.path(), "other");
+    rig.manager = open(rig.folder.path(), "state");
+    let known = rig.manager.get(talk.id).unwrap();
+    assert!(known.is_resumable());
+    assert_eq!(known.conversations, talk.conversations);
+    let resumed = rig
+        .manager
+        .resume(talk.id, rig.agent("honest"))
+        .await
+        .unwrap();
+    assert_eq!(
+        (resumed.id, resumed.end, resumed.created_at),
+        (talk.id, None, talk.created_at)
+    );
+    prompt(&rig.manager, talk.id).await;
+    let ended = rig.end(talk.id).await;
+    assert_eq!(ended.conversations, talk.conversations);
+    assert_eq!(ended.end.unwrap().reason, EndReason::Exited);
+    let files = std::fs::read_dir(rig.path("agent/projects"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    assert_eq!(
+        std::fs::read_dir(files).unwrap().count(),
+        1,
+        "one conversation, gone on with"
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_resumed_is_a_typed_error_and_starts_nothing() {
+    let rig = Rig::new();
+    let talk = rig.talk().await;
+    let id = talk.conversations[0].clone();
+    let create = async |configuration| rig.manager.create_dialogue(configuration, "").await;
+    assert_eq!(
+        code(create(rig.resuming(&id, "work", false)).await),
+        "CONVERSATION_IN_USE"
+    );
+    rig.end(talk.id).await;
+    assert_eq!(
+        code(create(rig.resuming(&id, "elsewhere", false)).await),
+        "WRONG_DIRECTORY"
+    );
+    assert_eq!(
+        code(create(rig.resuming("no-such-one", "work", false)).await),
+        "CONVERSATION_NOT_FOUND"
+    );
+    assert_eq!(
+        code(create(rig.resuming("../../etc", "work", false)).await),
+        "INVALID_CONVERSATION"
+    );
+    assert_eq!(
+        code(create(rig.resuming(&id, "missing", false)).await),
+        "BAD_WORKING_DIRECTORY"
+    );
+    let taken = DialogueConfiguration {
+        conversation: Conversation::NewAs(id.clone()),
+        ..rig.agent("honest")
+    };
+    assert_eq!(code(create(taken).await), "CONVERSATION_EXISTS");
+    let nothing = DialogueConfiguration {
+        conversation: Conversation::Continue,
+        ..rig.resuming(&id, "elsewhere", false)
+    };
+    assert_eq!(code(create(nothing).await), "NOTHING_TO_CONTINUE");
+    assert_eq!(rig.manager.list().len(), 1);
+    let file = std::fs::read_dir(rig.path("agent/projects"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path()
+        .join(format!("{id}.jsonl"));
+    std::fs::remove_file(file).unwrap();
+    assert_eq!(
+        code(rig.manager.resume(talk.id, rig.agent("honest")).await),
+        "CONVERSATION_NOT_FOUND"
+    );
+    assert_eq!(std::fs::read_dir(rig.path("leases")).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn two_hosts_never_have_one_conversation() {
+    let rig = Rig::new();
+    let talk = rig.talk().await;
+    let other = open(rig.folder.path(), "other");
+    let id = &talk.conversations[0];
+    let error = other
+        .create_dialogue(rig.resuming(id, "work", false), "")
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), "CONVERSATION_IN_USE");
+    assert!(error.to_string().contains(&talk.id.to_string()), "{error}");
+    // A fork writes a conversation of its own.
+    let fork = other
+        .create_dialogue(rig.resuming(id, "work", true), "")
+        .await
+        .unwrap();
+    within(other.kill(fork.id)).await.unwrap();
+    rig.end(talk.id).await;
+    let taken = other
+        .create_dialogue(rig.resuming(id, "work", false), "")
+        .await
+        .unwrap();
+    within(other.kill(taken.id)).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_that_begins_anew_instead_of_resuming_is_terminated() {
+    let rig = Rig::new();
+    let talk = rig.talk().await;
+    rig.end(talk.id).await;
+    let resumed = rig
+        .manager
+        .resume(talk.id, rig.agent("stranger"))
+        .await
+        .unwrap();
+    within(rig.manager.send_prompt(resumed.id, "hello"))
+        .await
+        .unwrap();
+    let info = until(&rig.manager, talk.id, |info| info.end.is_some()).await;
+    let EndReason::NotResumed(why) = info.end.unwrap().reason else {
+        panic!("it was terminated for it");
+    };
+    assert!(
+        why.contains(&talk.conversations[0]) && why.contains("stranger-"),
+        "{why}"
+    );
+    assert_eq!(info.conversations, talk.conversations);
+}

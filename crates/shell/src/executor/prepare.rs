@@ -1,0 +1,137 @@
+//! From a command to what a terminal runs.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::Arc;
+
+use bowline_hooks::{HookServer, merge_settings};
+use bowline_lifecycle::{
+    AgentDocument, AgentMode, AgentOptions, CommandError, Conversation, PrivateFile,
+};
+use secrecy::ExposeSecret as _;
+use serde_json::Value;
+
+use super::terminal::TerminalCommand;
+use super::{ExecutorCommand, ExecutorConfiguration, ExecutorError};
+
+/// A command that is ready to run, and the files that it needs, which live as long as this.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) command: TerminalCommand,
+    _prompt: Option<PrivateFile>,
+    _settings: Arc<PrivateFile>,
+}
+
+pub(super) fn prepare(
+    configuration: &ExecutorConfiguration,
+    conversation: Option<String>,
+    server: &HookServer,
+    command: &ExecutorCommand,
+) -> Result<Prepared, ExecutorError> {
+    check(configuration, command)?;
+    let mut options = command.options.clone();
+    resume(&mut options, conversation);
+    let cwd = command.cwd.as_deref();
+    let hooks = server.settings(&command.interaction)?;
+    let settings = settings(options.settings.as_ref(), cwd, &hooks)?;
+    let settings = file("settings", settings.to_string().as_bytes())?;
+    let settings = Arc::new(settings);
+    options.settings = Some(AgentDocument::Private(Arc::clone(&settings)));
+    let agent = options.command(&command.program, cwd, configuration.env.clone())?;
+    let prompt = command.prompt.as_ref();
+    let prompt = prompt.map(|prompt| file("prompt", prompt.expose_secret().as_bytes()));
+    let prompt = prompt.transpose()?;
+    let mut variables = server.environment(&command.interaction)?;
+    variables.extend(command.variables.clone());
+    let command = TerminalCommand {
+        session: configuration.session.clone(),
+        interaction: command.interaction.clone(),
+        agent,
+        variables,
+        cwd: command.cwd.clone(),
+        input: prompt.as_ref().map(|prompt| prompt.path().to_path_buf()),
+    };
+    Ok(Prepared {
+        command,
+        _prompt: prompt,
+        _settings: settings,
+    })
+}
+
+fn check(
+    configuration: &ExecutorConfiguration,
+    command: &ExecutorCommand,
+) -> Result<(), ExecutorError> {
+    if name(&command.program) != name(&configuration.agent) {
+        let program = command.program.clone();
+        return Err(ExecutorError::NotTheAgent { program });
+    }
+    let options = &command.options;
+    let conflict = |flag, other| Err(CommandError::Conflict { flag, other }.into());
+    if options.mode == AgentMode::Dialogue {
+        return conflict("the dialogue mode", "a terminal that somebody sees");
+    }
+    // These leave hooks out, and the end of the session would never be told.
+    if options.bare {
+        return conflict("--bare", "an executor, which needs hooks");
+    }
+    if options.safe_mode {
+        return conflict("--safe-mode", "an executor, which needs hooks");
+    }
+    let prompt = command.prompt.as_ref().map(|it| it.expose_secret().trim());
+    let needs_prompt = options.mode != AgentMode::Interactive && options.prompt.is_none();
+    if prompt == Some("") || needs_prompt && prompt.is_none() {
+        return Err(ExecutorError::NoPrompt);
+    }
+    Ok(())
+}
+
+/// The program's own name, wherever it is.
+fn name(program: &OsStr) -> OsString {
+    let path = Path::new(program);
+    let name = path.file_name().unwrap_or(program).to_owned();
+    match path.extension() {
+        Some(extension) if extension == "exe" => path.file_stem().unwrap_or(program).to_owned(),
+        _ => name,
+    }
+}
+
+/// Goes on with the session's conversation, unless the command names one.
+fn resume(options: &mut AgentOptions, conversation: Option<String>) {
+    if let (Conversation::New, Some(id)) = (&options.conversation, conversation) {
+        options.conversation = Conversation::Resume { id, fork: false };
+    }
+}
+
+/// The host's settings with our hooks added.
+fn settings(
+    theirs: Option<&AgentDocument>,
+    cwd: Option<&Path>,
+    hooks: &Value,
+) -> Result<Value, ExecutorError> {
+    let path = match theirs {
+        None => return Ok(hooks.clone()),
+        Some(AgentDocument::Json(json)) => return merged(Path::new("given"), json, hooks),
+        Some(AgentDocument::File(path)) => cwd.unwrap_or_else(|| Path::new("")).join(path),
+        Some(AgentDocument::Private(file)) => file.path().to_path_buf(),
+    };
+    match std::fs::read_to_string(&path) {
+        Ok(json) => merged(&path, &json, hooks),
+        Err(error) => {
+            let reason = error.to_string();
+            Err(ExecutorError::Settings { path, reason })
+        }
+    }
+}
+
+fn merged(path: &Path, json: &str, hooks: &Value) -> Result<Value, ExecutorError> {
+    let theirs = serde_json::from_str(json).map_err(|error| ExecutorError::Settings {
+        path: path.to_path_buf(),
+        reason: format!("it is not JSON ({error})"),
+    })?;
+    Ok(merge_settings(&theirs, hooks)?)
+}
+
+fn file(what: &'static str, contents: &[u8]) -> Result<PrivateFile, ExecutorError> {
+    PrivateFile::new(contents).map_err(|source| ExecutorError::File { what, source })
+}

@@ -1,0 +1,182 @@
+//! A terminal of our own.
+
+use std::sync::{Arc, Mutex};
+
+use bowline_transport::{
+    Configuration, ExitStatus, Ladder, Piece, PtyMode, Stdio, Stream, TerminalEngine,
+    TerminalSession, WindowSize,
+};
+
+use secrecy::ExposeSecret as _;
+
+use super::terminal::{
+    TerminalCommand, TerminalFuture, TerminalOutput, TerminalRun, VisibleTerminal,
+};
+use super::{TerminalError, locked};
+use crate::line_buffer::LineBuffer;
+
+/// The shell gives the file to the agent and becomes it, so that the process's end is its own.
+const FILE_AS_INPUT: &str = r#"exec "$@" <"$0""#;
+
+/// A terminal of our own: each command gets a PTY, which goes with it.
+///
+/// Who wants to see it, or to type into it, asks for [`running`](Self::running).
+#[derive(Debug, Default)]
+pub struct PtyTerminal {
+    size: WindowSize,
+    running: Running,
+}
+
+/// The PTYs of each session that have not ended.
+type Running = Arc<Mutex<Vec<(String, TerminalSession)>>>;
+
+impl PtyTerminal {
+    /// A terminal of this size.
+    #[must_use]
+    pub fn new(size: WindowSize) -> Self {
+        Self {
+            size,
+            running: Running::default(),
+        }
+    }
+
+    /// The PTY of the session's command, while one runs.
+    #[must_use]
+    pub fn running(&self, session: &str) -> Option<TerminalSession> {
+        let running = locked(&self.running);
+        let found = running.iter().find(|(of, _)| of == session);
+        found.map(|(_, terminal)| terminal.clone())
+    }
+
+    fn open(&self, command: TerminalCommand) -> Result<PtyRun, TerminalError> {
+        let terminal = TerminalEngine.make_session(self.configuration(&command)?)?;
+        locked(&self.running).push((command.session, terminal.clone()));
+        Ok(PtyRun {
+            terminal,
+            running: Arc::clone(&self.running),
+        })
+    }
+
+    fn configuration(&self, command: &TerminalCommand) -> Result<Configuration, TerminalError> {
+        let agent = &command.agent;
+        let mut configuration = Configuration::new(&agent.program);
+        configuration.env = agent.env.clone();
+        for (name, value) in &command.variables {
+            configuration.env.set(name, value.expose_secret());
+        }
+        configuration.cwd.clone_from(&command.cwd);
+        configuration.stdio = Stdio::Pty {
+            size: self.size,
+            mode: PtyMode::Cooked,
+        };
+        configuration.args.clone_from(&agent.args);
+        if let Some(file) = &command.input {
+            let program = configuration.find_program()?.into_os_string();
+            configuration.program = "/bin/sh".into();
+            configuration.args = vec!["-c".into(), FILE_AS_INPUT.into(), file.into(), program];
+            configuration.args.extend(agent.args.iter().cloned());
+        }
+        Ok(configuration)
+    }
+}
+
+impl VisibleTerminal for PtyTerminal {
+    fn start(
+        &self,
+        command: TerminalCommand,
+    ) -> TerminalFuture<'_, Result<Box<dyn TerminalRun>, TerminalError>> {
+        Box::pin(async move {
+            let run: Box<dyn TerminalRun> = Box::new(self.open(command)?);
+            Ok(run)
+        })
+    }
+
+    fn cleanup<'a>(&'a self, session: &'a str) -> TerminalFuture<'a, ()> {
+        Box::pin(async move {
+            let of_session = |(of, _): &mut (String, TerminalSession)| of == session;
+            let left: Vec<_> = locked(&self.running).extract_if(.., of_session).collect();
+            for (_, terminal) in left {
+                terminal.terminate(Ladder::AT_ONCE).await;
+            }
+        })
+    }
+}
+
+/// A command on a PTY.
+struct PtyRun {
+    terminal: TerminalSession,
+    running: Running,
+}
+
+impl TerminalRun for PtyRun {
+    fn ended(&mut self) -> TerminalFuture<'_, Result<TerminalOutput, TerminalError>> {
+        Box::pin(async {
+            let exit = self.terminal.exited().await;
+            // What the agent left running is not part of the command.
+            self.terminal.terminate(Ladder::AT_ONCE).await;
+            Ok(self.output(exit.status))
+        })
+    }
+
+    fn end(self: Box<Self>) -> TerminalFuture<'static, TerminalOutput> {
+        Box::pin(async move {
+            let report = self.terminal.terminate(Ladder::default()).await;
+            self.output(report.exit.status)
+        })
+    }
+
+    fn session(&self) -> Option<TerminalSession> {
+        Some(self.terminal.clone())
+    }
+}
+
+impl PtyRun {
+    /// The newest megabyte of what was shown, as lines.
+    fn output(&self, status: ExitStatus) -> TerminalOutput {
+        let mut reader = self.terminal.reader(Stream::Output);
+        let (mut lines, mut stdout) = (LineBuffer::default(), String::new());
+        let mut add = |line: &str| {
+            stdout.push_str(line);
+            stdout.push('\n');
+        };
+        while let Some(piece) = reader.try_next() {
+            match piece {
+                Piece::Bytes { bytes, .. } => lines.push(&bytes, |line| add(&line.text)),
+                Piece::Gap { from, to } => add(&format!("[{} bytes not kept]", to - from)),
+            }
+        }
+        if let Some(line) = lines.finish() {
+            add(&line.text);
+        }
+        TerminalOutput {
+            stdout,
+            stderr: String::new(),
+            exit_code: exit_code(status),
+        }
+    }
+}
+
+impl Drop for PtyRun {
+    fn drop(&mut self) {
+        let id = self.terminal.id();
+        let terminal = self.terminal.clone();
+        let running = Arc::clone(&self.running);
+        // It is held until it is gone, so that a clean-up can wait for it. Without a runtime the
+        // session is gone already.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                terminal.terminate(Ladder::AT_ONCE).await;
+                locked(&running).retain(|(_, it)| it.id() != id);
+            });
+        }
+    }
+}
+
+/// As a shell counts.
+const fn exit_code(status: ExitStatus) -> Option<i32> {
+    match status {
+        ExitStatus::Code(code) => Some(code),
+        ExitStatus::Signal(signal) => Some(128 + signal),
+        ExitStatus::Unknown => None,
+    }
+}

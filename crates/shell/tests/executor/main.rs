@@ -1,0 +1,17 @@
+//! The agent in a terminal that somebody sees: the acceptance criteria of seed 003.
+
+mod agent;
+mod cleanup;
+mod crash;
+mod fake;
+mod pty;
+mod secrecy;
+mod seed;
+
+use std::time::Duration;
+
+/// Waits for `work`, but not for ever.
+pub(crate) async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
+    let done = tokio::time::timeout(Duration::from_secs(60), work).await;
+    done.unwrap_or_else(|_| panic!("no {what} in time"))
+}

@@ -1,0 +1,151 @@
+//! The same on a terminal of our own, with a process that is really there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_lifecycle::SpawnError;
+use bowline_shell::{
+    CommandResult, Evidence, ExecutorCommand, ExecutorConfiguration, PtyTerminal, TerminalError,
+    TerminalExecutor,
+};
+
+use crate::agent::{Agent, hanging, is_alive};
+use crate::within;
+
+async fn executor(change: impl FnOnce(&mut ExecutorConfiguration)) -> TerminalExecutor {
+    let mut configuration = ExecutorConfiguration::new("s");
+    change(&mut configuration);
+    let terminal = Arc::new(PtyTerminal::default());
+    let started = TerminalExecutor::start(configuration, terminal).await;
+    started.expect("an executor")
+}
+
+async fn executed(executor: &TerminalExecutor, command: ExecutorCommand) -> CommandResult {
+    let result = within("a result", executor.execute(command)).await;
+    result.expect("a command that can be executed")
+}
+
+fn line<'a>(result: &'a CommandResult, start: &str) -> &'a str {
+    let mut lines = result.stdout.lines();
+    let line = lines.find_map(|line| line.strip_prefix(start));
+    line.unwrap_or_else(|| panic!("no {start} in {}", result.stdout))
+}
+
+#[tokio::test]
+async fn seed_003_the_agent_runs_in_a_terminal_and_both_ends_are_seen() {
+    let (agent, executor) = (Agent::new(), executor(|_| {}).await);
+    let prompt = format!(
+        "say `hello` to 'all' of \"you\"{}",
+        " and you".repeat(30_000)
+    );
+    let mut command = agent.command(&prompt, "");
+    command
+        .variables
+        .insert("HOST_VARIABLE".to_owned(), "set".to_owned().into());
+    let result = executed(&executor, command).await;
+    assert_eq!(result.evidence, Evidence::Complete, "{result:?}");
+    assert_eq!(result.exit_code, Some(0));
+    assert_eq!(result.conversation.as_deref(), Some("conversation-1"));
+    let expected = format!(
+        "{} say `hello` to 'all' of \"you\" and you an",
+        prompt.len()
+    );
+    assert_eq!(line(&result, "prompt: "), expected);
+    assert_eq!(line(&result, "variable: "), "set");
+    assert!(
+        line(&result, "args: ").starts_with("--settings=/"),
+        "{}",
+        result.stdout
+    );
+}
+
+#[tokio::test]
+async fn a_failing_agent_gives_its_exit_code() {
+    let (agent, executor) = (Agent::new(), executor(|_| {}).await);
+    let mut command = agent.command("hello", "");
+    command
+        .variables
+        .insert("AGENT_EXITS".to_owned(), "3".to_owned().into());
+    let result = executed(&executor, command).await;
+    assert_eq!(
+        (result.exit_code, result.evidence),
+        (Some(3), Evidence::Complete)
+    );
+}
+
+#[tokio::test]
+async fn seed_003_an_agent_that_is_killed_never_tells_its_end_and_hangs_nobody() {
+    let executor = executor(|it| it.hook_grace = Duration::from_millis(1)).await;
+    let result = executed(&executor, Agent::new().command("hello", "killed")).await;
+    assert_eq!(result.evidence, Evidence::NoSessionEnd);
+    assert_eq!(result.evidence.missing(), ["the SessionEnd hook"]);
+    assert_eq!(result.exit_code, Some(137), "128 and SIGKILL");
+}
+
+#[tokio::test]
+async fn an_agent_without_hooks_is_named_as_such() {
+    let executor = executor(|it| it.hook_grace = Duration::from_millis(1)).await;
+    let result = executed(&executor, Agent::new().command("hello", "silent")).await;
+    assert_eq!(result.evidence.to_string(), "without the SessionEnd hook");
+    assert_eq!(result.exit_code, Some(0));
+}
+
+#[tokio::test]
+async fn an_agent_that_stays_behind_its_session_is_ended() {
+    let executor = executor(|it| it.exit_grace = Duration::from_millis(1)).await;
+    let result = executed(&executor, Agent::new().command("hello", "ends-and-hangs")).await;
+    assert_eq!(result.evidence, Evidence::NoExit);
+    assert_eq!(result.evidence.missing(), ["the exit of the process"]);
+    assert_eq!(
+        line(&result, "prompt: "),
+        "5 hello",
+        "what it wrote is kept"
+    );
+}
+
+#[tokio::test]
+async fn an_agent_that_runs_too_long_is_ended() {
+    let executor = executor(|it| it.longest_run = Some(Duration::from_millis(500))).await;
+    let mut news = executor.subscribe().expect("a server");
+    let result = executed(&executor, Agent::new().command("hello", "hangs")).await;
+    assert_eq!(result.evidence, Evidence::Neither);
+    assert_eq!(result.evidence.missing().len(), 2);
+    let pid = hanging(&mut news).await;
+    assert!(!is_alive(pid));
+}
+
+#[tokio::test]
+async fn a_session_that_is_cleared_goes_on_under_another_id() {
+    let (agent, executor) = (Agent::new(), executor(|_| {}).await);
+    let result = executed(&executor, agent.command("hello", "clears")).await;
+    assert_eq!(result.evidence, Evidence::Complete);
+    assert_eq!(result.conversation.as_deref(), Some("conversation-2"));
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_there_is_an_error() {
+    let executor = executor(|_| {}).await;
+    let mut command = ExecutorCommand::new("i1", "hello");
+    command.program = "/no/such/folder/claude".into();
+    let error = within("an error", executor.execute(command))
+        .await
+        .expect_err("no agent");
+    let bowline_shell::ExecutorError::Terminal(TerminalError::Spawn(spawn)) = error else {
+        panic!("{error}");
+    };
+    assert!(matches!(spawn, SpawnError::NotFound { .. }), "{spawn}");
+}
+
+#[tokio::test]
+async fn commands_of_a_session_run_one_after_another() {
+    let (agent, executor) = (Agent::new(), executor(|_| {}).await);
+    let commands = ["one", "two"].map(|prompt| agent.command(prompt, ""));
+    let [first, second] = commands.map(|command| executed(&executor, command));
+    let (first, second) = within("both", async { tokio::join!(first, second) }).await;
+    assert!(!line(&first, "args: ").contains("--resume"));
+    assert!(
+        line(&second, "args: ").contains("--resume=conversation-1"),
+        "the second knows what the first has begun: {}",
+        second.stdout
+    );
+}

@@ -1,0 +1,353 @@
+//! A login shell as a session.
+
+use std::time::Duration;
+
+use bowline_lifecycle::{
+    Environment, ExitStatus, LoginShell, SpawnError, TerminalRegistry, TerminalTag,
+};
+use bowline_shell::{
+    SessionEvent, SessionExit, SessionState, ShellConfiguration, ShellProgram, ShellSession,
+};
+use bowline_transport::{WindowSize, WriteError};
+
+use crate::support::{command, line_that, login, quick, within};
+
+#[tokio::test]
+async fn seed_004_a_login_shell_streams_its_output_as_lines() {
+    let home = tempfile::tempdir().unwrap();
+    let profile = "greeting=from-the-profile; case $- in *i*) kind=interactive;; esac";
+    let session = ShellSession::start(login(home.path(), profile)).unwrap();
+    let mut events = session.subscribe_from_start();
+    within(session.write("echo \"<$greeting $kind>\"\n"))
+        .await
+        .unwrap();
+    let line = line_that(&mut events, |line| line.starts_with('<')).await;
+    assert_eq!(line, "<from-the-profile interactive>");
+    session.kill().await;
+}
+
+#[tokio::test]
+async fn seed_004_the_login_shell_is_the_users_own() {
+    let home = tempfile::tempdir().unwrap();
+    let session = ShellSession::start(ShellConfiguration::new(home.path())).unwrap();
+    let mut events = session.subscribe_from_start();
+    let own = std::env::var("SHELL").ok();
+    within(session.write("echo \"<$0>\"\n")).await.unwrap();
+    let line = line_that(&mut events, |line| line.starts_with('<')).await;
+    let shell = line.trim_matches(['<', '>']);
+    assert!(
+        own.is_none_or(|own| own == shell) && shell.contains("sh"),
+        "{shell}"
+    );
+    session.kill().await;
+}
+
+#[tokio::test]
+async fn seed_004_the_environment_of_the_host_is_inherited() {
+    let home = tempfile::tempdir().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let mut configuration = command(
+        home.path(),
+        "/bin/sh",
+        &["-c", "echo \"<$PATH $TOKEN>\"; exec cat"],
+    );
+    configuration.env.set("TOKEN", "added");
+    configuration.size = WindowSize::new(24, 4096);
+    let session = ShellSession::start(configuration).unwrap();
+    let mut events = session.subscribe_from_start();
+    let line = line_that(&mut events, |line| line.starts_with('<')).await;
+    assert_eq!(line, format!("<{path} added>"));
+    session.kill().await;
+}
+
+#[tokio::test]
+async fn seed_004_the_terminal_is_xterm_256color_of_80_by_24_in_the_working_directory() {
+    let home = tempfile::tempdir().unwrap();
+    let cwd = home.path().canonicalize().unwrap();
+    let session = ShellSession::start(login(&cwd, "")).unwrap();
+    let mut events = session.subscribe_from_start();
+    within(session.write("echo \"<$TERM $(stty size) $PWD>\"\n"))
+        .await
+        .unwrap();
+    let line = line_that(&mut events, |line| line.starts_with('<')).await;
+    assert_eq!(line, format!("<xterm-256color 24 80 {}>", cwd.display()));
+    session.resize(WindowSize::new(50, 132)).unwrap();
+    within(session.write("echo \"<$(stty size)>\"\n"))
+        .await
+        .unwrap();
+    assert_eq!(
+        line_that(&mut events, |line| line.starts_with('<')).await,
+        "<50 132>"
+    );
+    session.kill().await;
+}
+
+#[tokio::test]
+async fn seed_004_a_missing_working_directory_is_an_error_before_anything_is_spawned() {
+    let home = tempfile::tempdir().unwrap();
+    let missing = home.path().join("missing");
+    let refused = ShellSession::start(ShellConfiguration::new(&missing));
+    assert!(matches!(refused, Err(SpawnError::CwdMissing { path }) if path == missing));
+    std::fs::write(&missing, "").unwrap();
+    let refused = ShellSession::start(ShellConfiguration::new(&missing));
+    assert!(matches!(refused, Err(SpawnError::CwdNotADirectory { .. })));
+}
+
+#[tokio::test]
+async fn seed_004_a_prompt_and_a_newline_are_written_as_they_are() {
+    let home = tempfile::tempdir().unwrap();
+    let script = "stty -echo; echo ready; head -n 2 | od -An -tx1";
+    let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script])).unwrap();
+    let mut events = session.subscribe_from_start();
+    line_that(&mut events, |line| line == "ready").await;
+    let prompt = "say \"h\u{e9}\"";
+    within(session.write(format!("{prompt}\n"))).await.unwrap();
+    within(session.write("two\n")).await.unwrap();
+    let hex = line_that(&mut events, |line| line.starts_with(' ')).await;
+    assert_eq!(hex, " 73 61 79 20 22 68 c3 a9 22 0a 74 77 6f 0a");
+}
+
+#[tokio::test]
+async fn seed_004_the_end_is_told_with_its_code_after_the_last_line() {
+    let home = tempfile::tempdir().unwrap();
+    for (script, exit) in [
+        (
+            "printf last; exit 7",
+            SessionExit {
+                code: Some(7),
+                signal: None,
+            },
+        ),
+        (
+            "printf last; kill -9 $$",
+            SessionExit {
+                code: None,
+                signal: Some(9),
+            },
+        ),
+    ] {
+        let session =
+            ShellSession::start(command(home.path(), "/bin/sh", &["-c", script])).unwrap();
+        let mut events = session.subscribe_from_start();
+        assert_eq!(line_that(&mut events, |_| true).await, "last");
+        let mut last = None;
+        while let Some(event) = within(events.next()).await {
+            last = Some(event);
+        }
+        let session_id = session.id();
+        assert_eq!(
+            last,
+            Some(SessionEvent::Exit {
+                session: session_id,
+                exit
+            })
+        );
+        assert_eq!(session.state(), SessionState::Terminated);
+        let late = within(session.write("x")).await;
+        assert!(matches!(late, Err(WriteError::Ended)));
+    }
+}
+
+#[tokio::test]
+async fn seed_004_session_states_go_from_creating_over_active_and_idle_to_terminated() {
+    let home = tempfile::tempdir().unwrap();
+    let mut configuration = login(home.path(), "");
+    configuration.idle_after = Duration::from_millis(50);
+    let session = ShellSession::start(configuration).unwrap();
+    let mut events = session.subscribe_from_start();
+    let mut next = async || loop {
+        match within(events.next()).await {
+            Some(SessionEvent::State { state, .. }) => return state,
+            Some(_) => {}
+            None => panic!("a state was told before the end"),
+        }
+    };
+    assert_eq!(session.state(), SessionState::Creating);
+    // A state that is left at once may not be told.
+    let mut state = next().await;
+    if state == SessionState::Creating {
+        state = next().await;
+    }
+    if state == SessionState::Active {
+        state = next().await;
+    }
+    assert_eq!(state, SessionState::Idle);
+    // Silent, but in the foreground: the session works for as long as the program runs.
+    let gate = home.path().join("gate");
+    std::process::Command::new("mkfifo")
+        .arg(&gate)
+        .status()
+        .unwrap();
+    within(session.write("/bin/sh -c 'exec < gate; read line'\n"))
+        .await
+        .unwrap();
+    assert_eq!(next().await, SessionState::Active);
+    let mut opened = tokio::net::unix::pipe::OpenOptions::new();
+    let opened = opened.read_write(true).open_sender(&gate).unwrap();
+    let quiet = tokio::time::timeout(Duration::from_millis(300), next()).await;
+    assert!(quiet.is_err(), "{quiet:?} while a program ran");
+    opened.try_write(b"go\n").unwrap();
+    assert_eq!(next().await, SessionState::Idle);
+    within(session.write("exit 3\n")).await.unwrap();
+    let mut last = next().await;
+    if last == SessionState::Active {
+        last = next().await;
+    }
+    assert_eq!(last, SessionState::Terminated);
+    assert_eq!(within(session.exited()).await.status, ExitStatus::Code(3));
+}
+
+#[tokio::test]
+async fn the_prompt_that_stands_unfinished_can_be_read() {
+    let home = tempfile::tempdir().unwrap();
+    let session = ShellSession::start(command(
+        home.path(),
+        "/bin/sh",
+        &[
+            "-c",
+            "printf '\\033[1mname? '; read name; echo \"hi $name\"",
+        ],
+    ))
+    .unwrap();
+    let mut events = session.subscribe_from_start();
+    within(async {
+        while session.partial_line() != "\x1b[1mname? " {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    within(session.write("you\n")).await.unwrap();
+    assert_eq!(line_that(&mut events, |_| true).await, "\x1b[1mname? you");
+    assert_eq!(line_that(&mut events, |_| true).await, "hi you");
+}
+
+#[tokio::test]
+async fn dropping_the_last_handle_kills_the_shell_and_ends_the_events() {
+    let home = tempfile::tempdir().unwrap();
+    let session = ShellSession::start(command(
+        home.path(),
+        "/bin/sh",
+        &["-c", "echo up; sleep 1000"],
+    ))
+    .unwrap();
+    let mut events = session.subscribe_from_start();
+    line_that(&mut events, |line| line == "up").await;
+    let stat = format!("/proc/{}/stat", session.pid().unwrap());
+    drop(session);
+    while within(events.next()).await.is_some() {}
+    within(async {
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_flood_that_nobody_reads_is_bounded_and_its_loss_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let session = ShellSession::start(command(
+        home.path(),
+        "/bin/sh",
+        &["-c", "seq 1 200000; echo done"],
+    ))
+    .unwrap();
+    let mut slow = session.subscribe_from_start();
+    within(session.exited()).await;
+    let (mut lines, mut missed, mut gaps, mut last) = (0, 0, 0, String::new());
+    while let Some(event) = within(slow.next()).await {
+        match event {
+            SessionEvent::Output { line, .. } => (lines, last) = (lines + 1, line),
+            SessionEvent::Lagged { lines, .. } => missed += lines,
+            SessionEvent::Gap { bytes, .. } => gaps += bytes,
+            _ => {}
+        }
+    }
+    assert!(lines <= 1_000, "{lines} lines are kept");
+    assert_eq!(last, "done");
+    assert!(
+        gaps > 0 || lines + missed == 200_001,
+        "{lines} + {missed} lines, {gaps} bytes"
+    );
+}
+
+#[tokio::test]
+async fn a_line_in_pieces_that_the_terminal_would_cut_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let script = "stty -echo; echo ready; head -n 1 | wc -c";
+    let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script])).unwrap();
+    let mut events = session.subscribe_from_start();
+    line_that(&mut events, |line| line == "ready").await;
+    within(session.write("x".repeat(4000))).await.unwrap();
+    let refused = within(session.write("y".repeat(96) + "\n")).await;
+    assert!(matches!(
+        refused,
+        Err(WriteError::LineTooLong {
+            length: 4096,
+            limit: 4095
+        })
+    ));
+    let submitted = within(session.submit("y".repeat(96), quick())).await;
+    assert!(submitted.typed == 0, "{submitted:?}");
+    within(session.write("y".repeat(95) + "\n")).await.unwrap();
+    assert_eq!(line_that(&mut events, |_| true).await, "4096");
+}
+
+/// A home whose profile sets a variable, and counts how often it is read.
+fn profiled(home: &std::path::Path) -> LoginShell {
+    let profile = "echo read >> \"$HOME/count\"\nexport FROM_PROFILE=yes\n";
+    std::fs::write(home.join(".bash_profile"), profile).unwrap();
+    let mut env = Environment::inherited();
+    env.set("HOME", home);
+    LoginShell {
+        shell: "/bin/bash".into(),
+        env,
+        ..LoginShell::of_user()
+    }
+}
+
+#[tokio::test]
+async fn programs_get_the_environment_of_a_login_shell_which_is_asked_once() {
+    let home = tempfile::tempdir().unwrap();
+    let shell = profiled(home.path());
+    let line = "echo \"<$FROM_PROFILE>\"; exec cat";
+    for _ in 0..2 {
+        let configuration = ShellConfiguration {
+            program: ShellProgram::Command("sh".into(), vec!["-c".into(), line.into()]),
+            ..ShellConfiguration::new(home.path())
+        };
+        let configuration = within(configuration.with_login_environment(&shell)).await;
+        let session = ShellSession::start(configuration).unwrap();
+        let mut events = session.subscribe_from_start();
+        let line = line_that(&mut events, |line| line.starts_with('<')).await;
+        assert_eq!(line, "<yes>");
+        session.kill().await;
+    }
+    let dialogue = bowline_lifecycle::DialogueConfiguration::default();
+    let dialogue = within(dialogue.with_login_environment(&shell)).await;
+    assert_eq!(dialogue.env.value("FROM_PROFILE"), Some("yes".into()));
+    let read = std::fs::read_to_string(home.path().join("count")).unwrap();
+    assert_eq!(read, "read\n");
+}
+
+#[tokio::test]
+async fn a_shell_is_listed_with_a_tag_of_its_own() {
+    let registry = TerminalRegistry::shared();
+    let shell = ShellSession::start(ShellConfiguration {
+        program: ShellProgram::Command("/bin/cat".into(), Vec::new()),
+        ..ShellConfiguration::new("/")
+    });
+    let shell = shell.expect("every system has a cat");
+    let listed = registry.list();
+    let own = listed
+        .iter()
+        .find(|it| it.pid == shell.pid())
+        .expect("it lives");
+    assert_eq!(own.tag, TerminalTag::Shell);
+    let id = own.id;
+    let mut events = shell.subscribe();
+    within(shell.terminate()).await;
+    within(async { while events.next().await.is_some() {} }).await;
+    assert!(registry.get(id).is_none());
+    assert!(registry.tombstone(id).expect("a tombstone").expected);
+}
