@@ -56,6 +56,6 @@ mod tests {
         ] {
             assert!(!token.is_shown_by(wrong.as_bytes()));
         }
-        assert_eq!(format!("{token:?}"), "Token(***)");
+        assert!(!format!("{token:?}").contains(text));
     }
 }

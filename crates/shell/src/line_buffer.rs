@@ -25,7 +25,7 @@ const MAX_LINE: usize = 64 << 10;
 /// is bounded by the longest line.
 ///
 /// ```
-/// use bowline_lifecycle::LineBuffer;
+/// use bowline_shell::LineBuffer;
 ///
 /// let (mut buffer, mut lines) = (LineBuffer::default(), Vec::new());
 /// buffer.push(b"\x1b[2J 10%\r 99%\r\n\x1b[32mdo", |line| lines.push(line.text));
