@@ -1,51 +1,73 @@
-//! Terminal sessions that outlive their hosts.
+//! Sessions that outlive their hosts: one process per session, and a daemon that serves them over
+//! REST, WebSocket and gRPC.
 //!
-//! Each session belongs to a shim: a small process of its own that owns the child, its log and its
-//! tree. Hosts come and go, the daemon in front of the shims included; a session stays. This crate
-//! never loses a byte without saying so, and lets no stale connection do anything.
+//! Each session is owned by a shim, a small process that holds the child, its output log and its
+//! process tree. Clients connect and disconnect, and the daemon restarts, without effect on the
+//! session. Lost output is always reported as a gap, and messages of a superseded connection are
+//! ignored.
 //!
-//! # Words
+//! # Modules
 //!
-//! | word | for |
+//! | module | contents |
+//! |---|---|
+//! | `serve` | the daemon: configuration, listeners, TLS, start and stop |
+//! | `api` | the endpoints: REST, frames over WebSocket, gRPC, the web terminal |
+//! | `app_state` | state shared by all endpoints: limits, metrics, tickets |
+//! | `auth` | authentication of requests: token, tickets, `Host` and `Origin` checks |
+//! | `sessions` | the sessions of a state folder: create, list, terminate |
+//! | `shim` | the process of one session, and its folder |
+//! | `session` | one running session: child, connections, journal |
+//! | `session_machine` | the state machine of a session, without I/O |
+//! | `screen` | the terminal screen model behind snapshots |
+//! | `client` | a client of the daemon |
+//!
+//! # Terms
+//!
+//! | term | meaning |
 //! |---|---|
 //! | shim | the process that owns one session |
-//! | client | one connection to a session: a cursor over its streams, never a queue |
+//! | client | one connection to a session: a cursor over its streams, without a queue |
 //! | lease | what a client may do: read, append or write |
-//! | generation | the fencing token of the write lease: older ones are ignored |
-//! | epoch | one incarnation of the child; offsets of another are void |
+//! | generation | the fencing token of the write lease: messages of an older one are ignored |
+//! | epoch | one incarnation of the child; offsets of another epoch are invalid |
 
-mod aside;
+mod api;
+mod app_state;
+mod auth;
+mod blocking;
 mod client;
-mod doors;
-mod quiet;
 mod screen;
 mod serve;
 mod session;
 mod session_machine;
+mod sessions;
 mod shim;
+mod unix_connection;
 
+pub use app_state::ServeLimits;
+pub use auth::{TokenError, read_or_create_token};
 pub use bowline_transport::wire;
 pub use bowline_transport::{Identity, Piece, Stream, TerminalSession};
 pub use client::{RunnerClient, RunnerError, RunnerProblem};
 pub use screen::{ReplayFilter, SessionScreen, VtEngine};
 pub use serve::{
-    Certificate, Runner, ServeConfiguration, ServeError, ServeLimits, StopReport, Tls, TlsError,
-    TokenError, read_or_create_token, runtime,
+    Certificate, Runner, ServeConfiguration, ServeError, StopReport, Tls, TlsError, runtime,
 };
 pub use session::{Child, ChildCommand, ChildEvent, ChildPeer, SessionHandle, SessionStatus};
 pub use session_machine::{
     ClientId, Effect, JournalRead, MachineConfiguration, OverflowPolicy, ScreenSnapshot,
     SessionMachine, StreamConfiguration,
 };
+pub use sessions::{SessionExit, SessionSummary, SessionSummaryState};
 pub use shim::{
     DEFAULT_RING_BYTES, JournalSpec, RING_VARIABLE, STATE_VARIABLE, SessionDir, SessionInfo,
     SessionPhase, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault, SpecEnvironment,
     SpecStdio, StateDir, StateDirError, TerminalMode, run_shim, spawn_shim,
 };
 
-/// What is pure and private, for whoever hunts for inputs that break it: no part of the interface.
+/// Private pure functions, exposed to the fuzz targets. Not part of the API.
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz {
-    pub use crate::doors::fuzz_panel as panel;
+    pub use crate::api::fuzz_web_terminal as web_terminal;
 }

@@ -24,4 +24,5 @@ pub use self::spec::{
     DEFAULT_RING_BYTES, JournalSpec, RING_VARIABLE, SessionSpec, SpecEnvironment, SpecStdio,
     TerminalMode,
 };
+pub(crate) use self::state_dir::is_ours;
 pub use self::state_dir::{STATE_VARIABLE, SessionDir, StateDir, StateDirError};

@@ -27,5 +27,5 @@ fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
 }
 
 fn look() -> Result<Look, String> {
-    Ok(Box::new(bowline_runner::fuzz::panel))
+    Ok(Box::new(bowline_runner::fuzz::web_terminal))
 }

@@ -1,81 +1,72 @@
-//! What a daemon is made from.
+//! What a daemon is started with, and why a start fails.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use bowline_transport::wire::DEAD_AFTER;
-
-use super::tickets;
-use super::tls::Tls;
+use super::tls::{Tls, TlsError};
+use crate::app_state::ServeLimits;
+use crate::auth::TokenError;
 use crate::shim::{ShimProgram, StateDir};
 
-/// Sessions at a time (terminal notes, section 3.2).
-const SESSIONS: usize = 1024;
-
-/// Attaches to one session a second (terminal notes, section 3.2); twice as many at once.
-const ATTACHES: u32 = 10;
-
-/// How long a session waits for its panel to come back (seed 002).
-const DETACH_WINDOW: Duration = Duration::from_secs(60);
-
-/// The variable that says how many milliseconds a session waits for its panel to come back.
-pub(crate) const DETACH_VARIABLE: &str = "BOWLINE_DETACH_WINDOW_MS";
-
-/// What a daemon is made from.
+/// The configuration of a daemon.
 #[derive(Clone, Debug)]
 pub struct ServeConfiguration {
-    /// Where the sessions are.
+    /// The folder of the sessions.
     pub state: StateDir,
-    /// What is run for each session.
+    /// The program that is spawned as the shim of each session.
     pub shim: ShimProgram,
-    /// The Unix socket; `None` for none.
+    /// Path of the Unix socket to listen on, if any.
     pub socket: Option<PathBuf>,
-    /// Addresses of the network. Others than loopback need [`tls`](Self::tls).
+    /// TCP addresses to listen on. Any but loopback require [`tls`](Self::tls).
     pub listen: Vec<SocketAddr>,
-    /// The file with the token; made with a fresh one if it is not there.
+    /// The token file; created with a new token if it does not exist.
     pub token_file: PathBuf,
-    /// Names of this machine, as clients say them in `Host`, beside the addresses themselves; with
-    /// the port where it is not the scheme's own.
+    /// Accepted values of the `Host` header besides the listening addresses, with the port unless
+    /// it is the scheme's default.
     pub hosts: Vec<String>,
-    /// Pages that may ask, as `Origin` says them.
+    /// Accepted values of the `Origin` header.
     pub origins: Vec<String>,
-    /// How the network is encrypted.
+    /// Encryption of TCP connections.
     pub tls: Option<Tls>,
-    /// What clients may take.
+    /// Limits on what clients may use.
     pub limits: ServeLimits,
 }
 
-/// What clients may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServeLimits {
-    /// Sessions at a time: 1,024.
-    pub sessions: usize,
-    /// Attaches to one session a second, 10; twice as many at once.
-    pub attaches_per_second: u32,
-    /// How long a ticket can be used: 30 s.
-    pub ticket_life: Duration,
-    /// How long a session waits for its panel to come back: what `BOWLINE_DETACH_WINDOW_MS` says,
-    /// else 60 s.
-    pub detach_window: Duration,
-    /// How long a panel may be silent before its connection counts as lost: 14 s. It is asked three
-    /// times in that time.
-    pub silence: Duration,
-    /// How long clients may take to go when the daemon stops: 5 s.
-    pub goodbye: Duration,
-}
-
-impl Default for ServeLimits {
-    fn default() -> Self {
-        let said = std::env::var(DETACH_VARIABLE).ok();
-        let said = said.and_then(|text| text.parse().ok());
-        Self {
-            sessions: SESSIONS,
-            attaches_per_second: ATTACHES,
-            ticket_life: tickets::LIFE,
-            detach_window: said.map_or(DETACH_WINDOW, Duration::from_millis),
-            silence: DEAD_AFTER,
-            goodbye: Duration::from_secs(5),
-        }
-    }
+/// Why a daemon could not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The configuration has neither a socket nor an address.
+    #[error("serve without a socket or an address to listen on; give one of them")]
+    Nowhere,
+    /// An address other than loopback would be served unencrypted.
+    #[error(
+        "listen on {0} without TLS, since other machines can reach it; give a certificate and its key"
+    )]
+    ClearText(SocketAddr),
+    /// Binding the Unix socket failed.
+    #[error("listen on {path}: {source}")]
+    Socket {
+        /// The socket.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// Binding a TCP address failed.
+    #[error("listen on {address}: {source}; choose another address")]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// The token file is unusable.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The TLS configuration is unusable.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }

@@ -1,7 +1,6 @@
-//! One connection: HTTP/1.1 or HTTP/2 within limits, and its end.
+//! One HTTP/1.1 or HTTP/2 connection, with limits and a graceful end.
 
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,71 +17,69 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 use tonic::codegen::Service as _;
 
-use super::gate::Line;
-use super::life::Life;
+use crate::auth::Peer;
 
-/// Bytes of all headers of a request; no client of ours sends more than a few hundred.
-const HEADERS: usize = 8 << 10;
+/// Maximum size of a request's headers, in bytes.
+const MAX_HEADER_BYTES: usize = 8 << 10;
 
-/// Time for everything up to the end of the first request's headers.
-pub(super) const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Time limit for TLS and the headers of the first request.
+pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often a silent HTTP/2 connection is asked whether it is still there.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// Interval of HTTP/2 pings on a silent connection.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long it may take to answer: dead [`DEAD_AFTER`] after its last word.
-const KEEP_ALIVE_ANSWER: Duration = DEAD_AFTER.saturating_sub(KEEP_ALIVE);
+/// Time limit for the reply to a ping, so that a silent connection ends after [`DEAD_AFTER`].
+const KEEP_ALIVE_TIMEOUT: Duration = DEAD_AFTER.saturating_sub(KEEP_ALIVE_INTERVAL);
 
-/// Requests at a time on one HTTP/2 connection: as many attached sessions.
-const STREAMS: u32 = 1024;
+/// Maximum number of concurrent requests, and so of attached sessions, on one HTTP/2 connection.
+const MAX_STREAMS: u32 = 1024;
 
-/// Where a request came from; each request carries it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct From {
-    pub(crate) line: Line,
-    /// Who asks, over the network.
-    pub(crate) address: Option<IpAddr>,
-}
-
-/// Serves a connection until it ends or the daemon does.
-pub(super) async fn serve<S>(stream: S, from: From, app: Router, mut life: Life, until: Instant)
-where
+/// Serves a connection until it ends or the daemon stops. The first request must begin before
+/// `deadline`.
+pub(super) async fn serve<S>(
+    stream: S,
+    peer: Peer,
+    app: Router,
+    shutdown: CancellationToken,
+    deadline: Instant,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let has_begun = Arc::new(AtomicBool::new(false));
-    let begun = Arc::clone(&has_begun);
+    let has_request = Arc::new(AtomicBool::new(false));
+    let begun = Arc::clone(&has_request);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         begun.store(true, Ordering::Relaxed);
-        answer(app.clone(), request, from)
+        respond(app.clone(), request, peer)
     });
     let builder = builder();
     let mut connection =
         pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
-    // A client that goes away, or says what is no HTTP, is its own business.
+    // Errors of the connection are the client's: it disconnected or does not speak HTTP.
     tokio::select! {
         _ = connection.as_mut() => return,
-        () = sleep_until(until) => {}
-        () = life.ending() => {}
+        () = sleep_until(deadline) => {}
+        () = shutdown.cancelled() => {}
     }
-    if !has_begun.load(Ordering::Relaxed) {
+    if !has_request.load(Ordering::Relaxed) {
         return;
     }
     tokio::select! {
         _ = connection.as_mut() => return,
-        () = life.ending() => connection.as_mut().graceful_shutdown(),
+        () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
 }
 
-async fn answer(
+async fn respond(
     mut app: Router,
     request: hyper::Request<Incoming>,
-    from: From,
+    peer: Peer,
 ) -> Result<Response, Infallible> {
     let mut request: Request = request.map(Body::new);
-    request.extensions_mut().insert(from);
+    request.extensions_mut().insert(peer);
     app.call(request).await
 }
 
@@ -91,14 +88,14 @@ fn builder() -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(HANDSHAKE)
-        .max_buf_size(HEADERS);
+        .header_read_timeout(HANDSHAKE_TIMEOUT)
+        .max_buf_size(MAX_HEADER_BYTES);
     builder
         .http2()
         .timer(TokioTimer::new())
-        .max_header_list_size(HEADERS as u32)
-        .max_concurrent_streams(STREAMS)
-        .keep_alive_interval(KEEP_ALIVE)
-        .keep_alive_timeout(KEEP_ALIVE_ANSWER);
+        .max_header_list_size(MAX_HEADER_BYTES as u32)
+        .max_concurrent_streams(MAX_STREAMS)
+        .keep_alive_interval(KEEP_ALIVE_INTERVAL)
+        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT);
     builder
 }

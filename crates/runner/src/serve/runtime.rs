@@ -1,4 +1,4 @@
-//! The runtime that a runner is at its best in.
+//! A tokio runtime for the daemon.
 
 use std::io;
 use std::time::Duration;
@@ -7,38 +7,39 @@ use bowline_transport::check_threads;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-/// Threads of the reactor: sessions have processes of their own.
-const WORKERS: usize = 2;
+/// Reactor threads. Sessions run in processes of their own.
+const WORKER_THREADS: usize = 2;
 
-/// Threads that may wait for disks at the same time. Those that were started stay.
-const WAITERS: usize = 4;
+/// Threads for blocking disk work.
+const BLOCKING_THREADS: usize = 4;
 
-/// They never have been idle for so long.
-const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+/// Keep-alive of blocking threads, so long that none of them is stopped.
+const KEEP_ALIVE: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// How long the first of them may take to start.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit for the start of the first blocking thread.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A tokio runtime that has the threads which a [`Runner`](crate::Runner) cannot do without, and
-/// keeps them: in any other, lists and logs wait while the system refuses it another thread.
+/// Creates a tokio runtime for a [`Runner`](crate::Runner), with blocking threads that are never
+/// stopped. In other runtimes, lists and logs are delayed while the system refuses to start another
+/// thread.
 ///
 /// # Errors
 ///
-/// The system does not give the threads or the descriptors.
+/// Fails if threads or descriptors are exhausted.
 pub fn runtime() -> io::Result<Runtime> {
-    check_threads(WORKERS + 1)?;
+    check_threads(WORKER_THREADS + 1)?;
     let runtime = Builder::new_multi_thread()
-        .worker_threads(WORKERS)
-        .max_blocking_threads(WAITERS)
-        .thread_keep_alive(FOR_EVER)
+        .worker_threads(WORKER_THREADS)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_keep_alive(KEEP_ALIVE)
         .enable_all()
         .build()?;
-    let first = async { timeout(PATIENCE, tokio::task::spawn_blocking(|| ())).await };
+    let first = async { timeout(START_TIMEOUT, tokio::task::spawn_blocking(|| ())).await };
     match runtime.block_on(first) {
         Ok(_) => Ok(runtime),
         Err(_) => {
             runtime.shutdown_background();
-            Err(io::Error::other("no thread is to be had for the disk"))
+            Err(io::Error::other("cannot start a thread for disk work"))
         }
     }
 }

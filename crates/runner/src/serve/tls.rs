@@ -1,4 +1,4 @@
-//! TLS 1.3, with a certificate that is given or one of the runner's own.
+//! TLS 1.3, with a configured or a self-signed certificate.
 
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -15,19 +15,19 @@ use rustls::{RootCertStore, ServerConfig};
 use sha2::{Digest as _, Sha256};
 use tokio_rustls::TlsAcceptor;
 
-/// Where the certificate comes from.
+/// The source of the runner's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Certificate {
-    /// From files in PEM.
+    /// PEM files.
     Files {
-        /// The certificate, and those between it and a root.
+        /// The certificate, followed by intermediate certificates.
         certificate: PathBuf,
-        /// Its private key.
+        /// The private key.
         key: PathBuf,
     },
-    /// The runner's own, made at the first start and kept in this folder: clients trust it by its
-    /// fingerprint.
+    /// A self-signed certificate, created at the first start and kept in a folder. Clients trust it
+    /// by its fingerprint.
     Own {
         /// The folder.
         folder: PathBuf,
@@ -36,17 +36,17 @@ pub enum Certificate {
     },
 }
 
-/// How connections over the network are encrypted.
+/// Encryption of TCP connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
     /// The runner's certificate.
     pub certificate: Certificate,
-    /// Clients must show a certificate of one of the authorities in this file, in PEM, beside the
-    /// token.
+    /// A PEM file of certificate authorities. If set, clients must present a certificate of one of
+    /// them in addition to the token.
     pub client_authorities: Option<PathBuf>,
 }
 
-/// Why there is no TLS.
+/// Why the TLS configuration is unusable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -55,21 +55,21 @@ pub enum TlsError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         reason: String,
     },
-    /// No certificate can be made for these names.
-    #[error("make a certificate: {0}")]
+    /// Creating a certificate for the configured names failed.
+    #[error("create a certificate: {0}")]
     Own(#[from] rcgen::Error),
-    /// Certificate and key do not go together, or cannot be used.
+    /// The certificate is unusable, or its key does not match.
     #[error("use the certificate: {0}")]
     Unusable(#[from] rustls::Error),
-    /// The authorities for clients cannot be used.
-    #[error("use the authorities for clients: {0}")]
+    /// The certificate authorities for clients are unusable.
+    #[error("use the client certificate authorities: {0}")]
     Authorities(String),
 }
 
-/// What encrypts connections, and how clients know it.
+/// Accepts TLS connections with the runner's certificate.
 #[derive(Clone)]
 pub(super) struct Encryption {
     pub(super) acceptor: TlsAcceptor,
@@ -81,7 +81,7 @@ impl Encryption {
     pub(super) fn new(tls: &Tls) -> Result<Self, TlsError> {
         let (chain, key) = match &tls.certificate {
             Certificate::Files { certificate, key } => (chain(certificate)?, private_key(key)?),
-            Certificate::Own { folder, names } => own(folder, names)?,
+            Certificate::Own { folder, names } => self_signed(folder, names)?,
         };
         let fingerprint = chain.first().map(|it| fingerprint(it)).unwrap_or_default();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -122,16 +122,16 @@ fn roots(path: &Path) -> Result<RootCertStore, TlsError> {
 }
 
 fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let wrong = |reason: String| TlsError::File {
+    let file_error = |reason: String| TlsError::File {
         path: path.to_owned(),
         reason,
     };
     let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path)
-        .map_err(|error| wrong(error.to_string()))?
+        .map_err(|error| file_error(error.to_string()))?
         .collect();
-    let chain = chain.map_err(|error| wrong(error.to_string()))?;
+    let chain = chain.map_err(|error| file_error(error.to_string()))?;
     if chain.is_empty() {
-        return Err(wrong("it holds no certificate in PEM".to_owned()));
+        return Err(file_error("it contains no PEM certificate".to_owned()));
     }
     Ok(chain)
 }
@@ -143,18 +143,18 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     })
 }
 
-/// The certificate of the folder, made when there is none. It is kept, so that its fingerprint is
-/// the same after the next start.
-fn own(
+/// Reads the self-signed certificate in a folder, or creates it. It is kept so that its fingerprint
+/// does not change with the next start.
+fn self_signed(
     folder: &Path,
     names: &[String],
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
     let (certificate, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
     if !certificate.exists() {
-        let made = rcgen::generate_simple_self_signed(names)?;
-        // The certificate comes last: where it is, the key is too.
-        replace(&key, &made.signing_key.serialize_pem())?;
-        replace(&certificate, &made.cert.pem())?;
+        let created = rcgen::generate_simple_self_signed(names)?;
+        // The key is written first: if the certificate exists, so does the key.
+        replace(&key, &created.signing_key.serialize_pem())?;
+        replace(&certificate, &created.cert.pem())?;
     }
     Ok((chain(&certificate)?, private_key(&key)?))
 }
@@ -177,7 +177,7 @@ fn replace(path: &Path, text: &str) -> Result<(), TlsError> {
 fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     let mut text = String::with_capacity(64);
     for byte in Sha256::digest(certificate) {
-        // Writing into a string cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    fn own_in(folder: &Path) -> Tls {
+    fn self_signed_in(folder: &Path) -> Tls {
         Tls {
             certificate: Certificate::Own {
                 folder: folder.to_owned(),
@@ -200,10 +200,10 @@ mod tests {
     }
 
     #[test]
-    fn an_own_certificate_is_kept() {
+    fn self_signed_certificate_is_reused() {
         let folder = tempfile::tempdir().unwrap();
-        let first = Encryption::new(&own_in(folder.path())).unwrap();
-        let second = Encryption::new(&own_in(folder.path())).unwrap();
+        let first = Encryption::new(&self_signed_in(folder.path())).unwrap();
+        let second = Encryption::new(&self_signed_in(folder.path())).unwrap();
         assert_eq!(first.fingerprint.len(), 64);
         assert_eq!(first.fingerprint, second.fingerprint);
         let key = folder.path().join("key.pem");
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_used_is_named() {
+    fn unusable_file_is_named_in_error() {
         let folder = tempfile::tempdir().unwrap();
         let empty = folder.path().join("empty.pem");
         fs::write(&empty, "").unwrap();
@@ -227,12 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn authorities_for_clients_are_taken_from_a_file() {
+    fn client_authorities_are_read_from_file() {
         let folder = tempfile::tempdir().unwrap();
-        Encryption::new(&own_in(folder.path())).unwrap();
+        Encryption::new(&self_signed_in(folder.path())).unwrap();
         let tls = Tls {
             client_authorities: Some(folder.path().join("certificate.pem")),
-            ..own_in(folder.path())
+            ..self_signed_in(folder.path())
         };
         assert!(Encryption::new(&tls).is_ok());
     }

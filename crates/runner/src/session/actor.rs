@@ -18,7 +18,7 @@ use super::audit_log::AuditEvent;
 use super::child::{Child, ChildCommand, ChildEvent};
 use super::connection::{ByteLink, Connection, ConnectionEvent, EventSender};
 use super::journal::{JournalState, SessionJournal, SharedDisk};
-use crate::aside::aside;
+use crate::blocking::spawn_or_run;
 use crate::screen::SessionScreen;
 use crate::session_machine::{ClientId, Effect, JournalRead, MachineConfiguration, SessionMachine};
 use crate::wire::{StreamId, encode};
@@ -389,7 +389,7 @@ impl<D: SharedDisk> SessionActor<D> {
         let due = self.journal.as_mut().and_then(SessionJournal::due_sync);
         if let Some(job) = due {
             let sender = self.sync_sender.clone();
-            aside(move || {
+            spawn_or_run(move || {
                 // Fails if the session ended meanwhile.
                 let _ = sender.send(job.run());
             });

@@ -18,10 +18,10 @@ use super::info::Birth;
 use super::spawn::PATIENCE;
 use super::state_dir::is_ours;
 use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec};
-use crate::aside::aside;
-use crate::quiet::QuietStream;
+use crate::blocking::spawn_or_run;
 use crate::session::{Child, SessionHandle, SessionJournal, SessionStatus, wall_ms};
 use crate::session_machine::{MachineConfiguration, OverflowPolicy, StreamConfiguration};
+use crate::unix_connection::UnixConnection;
 use crate::wire::{Epoch, ExitNotice, SessionFacts, SessionState, StdioKind, StreamId};
 
 /// Bytes of complaints that are kept.
@@ -92,7 +92,7 @@ async fn serve(starter: std::os::unix::net::UnixStream) -> io::Result<()> {
             drop(starter);
             // Nobody who wants a session waits for the disk.
             let folder = shim.folder.clone();
-            aside(move || {
+            spawn_or_run(move || {
                 // What cannot be kept through a power failure is still there without one.
                 let _ = folder.keep_info();
             });
@@ -176,7 +176,7 @@ impl Shim {
                 }
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) if is_ours(&stream).unwrap_or(false) => {
-                        if let Ok(stream) = QuietStream::new(stream) {
+                        if let Ok(stream) = UnixConnection::new(stream) {
                             self.host.connect(stream).await;
                         }
                     }

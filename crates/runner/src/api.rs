@@ -1,0 +1,77 @@
+//! The HTTP endpoints: REST, frames over WebSocket and gRPC, and the web terminal, behind one
+//! authentication layer.
+
+mod attach;
+mod attach_permit;
+mod authenticate;
+mod frames;
+mod grpc;
+mod problem;
+mod rest;
+mod trace;
+mod web_terminal;
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::{any, get};
+use axum::{Json, Router};
+use utoipa::openapi::OpenApi;
+
+use crate::app_state::AppState;
+use problem::Problem;
+#[cfg(feature = "fuzz")]
+pub use web_terminal::fuzz_web_terminal;
+pub(crate) use web_terminal::restore_detach_timers;
+
+/// Builds the router of all endpoints.
+pub(crate) fn router(app: &Arc<AppState>) -> Router {
+    let (rest, document) = rest::routes();
+    let owner_only = rest
+        .merge(openapi_route(document))
+        .layer(from_fn(authenticate::require_owner));
+    let attach = Router::new()
+        .route("/api/sessions/{id}/attach", get(attach::session))
+        .route("/api/panel", get(attach::web_terminal))
+        .route("/bowline.runner.v1.Runner/{method}", any(grpc_call));
+    owner_only
+        .merge(attach)
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(
+            Arc::clone(app),
+            authenticate::authenticate,
+        ))
+        .layer(from_fn(trace::request_span))
+        .with_state(Arc::clone(app))
+}
+
+fn openapi_route(document: OpenApi) -> Router<Arc<AppState>> {
+    let document = Arc::new(document);
+    let respond = move || {
+        let document = Arc::clone(&document);
+        async move { Json(document.as_ref().clone()) }
+    };
+    Router::new().route("/openapi.json", get(respond))
+}
+
+async fn grpc_call(State(app): State<Arc<AppState>>, request: Request) -> Response {
+    grpc::respond(app, request).await
+}
+
+async fn not_found() -> Problem {
+    let next = "see /openapi.json for the available paths";
+    Problem::new(StatusCode::NOT_FOUND, "NOT_FOUND", "not found", next)
+}
+
+async fn method_not_allowed() -> Problem {
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "METHOD_NOT_ALLOWED",
+        "method not allowed",
+        "see /openapi.json for the methods of this path",
+    )
+}

@@ -1,0 +1,123 @@
+//! The WebSocket upgrades. Everything is checked first, so that a refusal is an HTTP response.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{Path, State};
+use axum::http::header::SEC_WEBSOCKET_PROTOCOL;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use bowline_transport::SessionId;
+use bowline_transport::wire::{HEADER_BYTES, Lease, MAX_PAYLOAD};
+use tracing::Instrument as _;
+
+use super::attach_permit::{AttachPermit, Endpoint};
+use super::problem::Problem;
+use super::{frames, rest, trace, web_terminal};
+use crate::app_state::AppState;
+use crate::auth::{OneTimeTicket, PROTOCOL_FRAMES, PROTOCOL_WEB_TERMINAL, Principal};
+use crate::shim::SessionSpec;
+use crate::unix_connection::UnixConnection;
+
+/// Maximum size of a message from a client, in bytes: a few frames.
+const MAX_CLIENT_MESSAGE: usize = 4 * (MAX_PAYLOAD + HEADER_BYTES);
+
+/// Bytes that a WebSocket may buffer besides the message that is being sent.
+const WRITE_BUFFER: usize = 1 << 20;
+
+type Upgrade = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
+
+/// Attaches to a session with frames or as a web terminal, depending on the subprotocol.
+pub(super) async fn session(
+    State(app): State<Arc<AppState>>,
+    Path(id): Path<String>,
+    Extension(principal): Extension<Principal>,
+    headers: HeaderMap,
+    upgrade: Upgrade,
+) -> Result<Response, Problem> {
+    let upgrade = upgrade.map_err(upgrade_required)?;
+    let id = rest::parse_id(&id)?;
+    if offers(&headers, PROTOCOL_FRAMES) {
+        let permit = AttachPermit::of(&app, Some(principal), id, Endpoint::Frames);
+        let (shim, guard) = permit.connect(&app).await?;
+        let shim = UnixConnection::new(shim).map_err(Problem::internal)?;
+        let upgrade = with_limits(upgrade, WRITE_BUFFER).protocols([PROTOCOL_FRAMES]);
+        let span = trace::attach_span("frames", Some(id));
+        return Ok(upgrade
+            .on_upgrade(move |socket| frames::serve(socket, shim, guard, app).instrument(span)));
+    }
+    let permit = AttachPermit::of(&app, Some(principal), id, Endpoint::WebTerminal);
+    let lease = permit.lease(&app)?;
+    if lease != Lease::Write {
+        let next = "request a ticket with the lease `write`, or attach with frames";
+        let detail = "a web terminal needs the lease `write`";
+        let status = StatusCode::FORBIDDEN;
+        return Err(Problem::new(status, "LEASE_REFUSED", detail, next));
+    }
+    Ok(serve_web_terminal(app, upgrade, Some(id), None))
+}
+
+/// Starts a session that ends with its web terminal, since no client knows its id.
+pub(super) async fn web_terminal(
+    State(app): State<Arc<AppState>>,
+    Extension(principal): Extension<Principal>,
+    upgrade: Upgrade,
+) -> Result<Response, Problem> {
+    let upgrade = upgrade.map_err(upgrade_required)?;
+    let spec = match principal {
+        Principal::Owner => None,
+        Principal::Ticket(secret) => match app.redeem_ticket(&secret) {
+            Some(OneTimeTicket::Create(spec)) => Some(*spec),
+            _ => return Err(Problem::invalid_ticket()),
+        },
+    };
+    app.metrics.web_terminal.attaches.add(1);
+    Ok(serve_web_terminal(app, upgrade, None, spec))
+}
+
+fn serve_web_terminal(
+    app: Arc<AppState>,
+    upgrade: WebSocketUpgrade,
+    id: Option<SessionId>,
+    spec: Option<SessionSpec>,
+) -> Response {
+    // A replay is one message, and may be large.
+    let upgrade =
+        with_limits(upgrade, web_terminal::MAX_SERVER_MESSAGE).protocols([PROTOCOL_WEB_TERMINAL]);
+    let span = trace::attach_span("web_terminal", id);
+    let response = match id {
+        Some(id) => {
+            upgrade.on_upgrade(move |socket| web_terminal::attach(socket, id, app).instrument(span))
+        }
+        None => upgrade
+            .on_upgrade(move |socket| web_terminal::start(socket, spec, app).instrument(span)),
+    };
+    response.into_response()
+}
+
+fn with_limits(upgrade: WebSocketUpgrade, write_buffer: usize) -> WebSocketUpgrade {
+    upgrade
+        .max_message_size(MAX_CLIENT_MESSAGE)
+        .max_frame_size(MAX_CLIENT_MESSAGE)
+        .write_buffer_size(0)
+        .max_write_buffer_size(write_buffer)
+}
+
+/// Returns whether the client offers a subprotocol.
+fn offers(headers: &HeaderMap, protocol: &str) -> bool {
+    let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
+    let offered = offered.filter_map(|it| it.to_str().ok());
+    let mut offered = offered.flat_map(|it| it.split(','));
+    offered.any(|it| it.trim() == protocol)
+}
+
+fn upgrade_required(rejection: WebSocketUpgradeRejection) -> Problem {
+    Problem::new(
+        StatusCode::UPGRADE_REQUIRED,
+        "UPGRADE_REQUIRED",
+        rejection.body_text(),
+        "open a WebSocket with the subprotocol bowline.frames.v1 or bowline.panel.v1",
+    )
+}

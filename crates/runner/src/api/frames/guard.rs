@@ -1,0 +1,170 @@
+//! Checks a client's frames against its session and lease.
+
+use std::time::Instant;
+
+use bowline_transport::SessionId;
+use bowline_transport::wire::{Decoder, Lease, Message, WireError};
+use bytes::Bytes;
+
+use crate::app_state::RateLimiter;
+
+/// Maximum number of pings per second.
+const MAX_PINGS_PER_SECOND: u32 = 20;
+
+/// Checks a client's frames against its session and lease.
+#[derive(Debug)]
+pub(crate) struct FrameGuard {
+    /// The only session that the client may attach to.
+    pub(crate) session: SessionId,
+    /// The highest lease that it may request.
+    lease: Lease,
+    decoder: Decoder,
+    pings: RateLimiter<()>,
+}
+
+/// A frame that the client must not send.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FrameViolation {
+    /// The bytes are not a valid frame.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// The frame attaches to another session than the request's path.
+    #[error("attach must name the session of the path")]
+    Session,
+    /// The frame requests a higher lease than the ticket permits.
+    #[error("the ticket does not permit this lease")]
+    Lease,
+    /// The message is text.
+    #[error("frames must be sent in binary messages")]
+    Text,
+    /// The client pings too often.
+    #[error("at most 20 pings per second")]
+    Pings,
+}
+
+impl FrameGuard {
+    pub(crate) fn new(session: SessionId, lease: Lease) -> Self {
+        Self {
+            session,
+            lease,
+            decoder: Decoder::new(),
+            pings: RateLimiter::new(MAX_PINGS_PER_SECOND, MAX_PINGS_PER_SECOND),
+        }
+    }
+
+    /// Checks the next bytes, which may end inside a frame. Returns whether they request more than
+    /// to read.
+    pub(crate) fn check(&mut self, bytes: &Bytes, now: Instant) -> Result<bool, FrameViolation> {
+        let mut requests_write = false;
+        self.decoder.push(bytes.clone());
+        while let Some(frame) = self.decoder.next()? {
+            match frame.message {
+                Message::Attach(attach) if attach.session != self.session => {
+                    return Err(FrameViolation::Session);
+                }
+                Message::Attach(attach) if rank(attach.lease) > rank(self.lease) => {
+                    return Err(FrameViolation::Lease);
+                }
+                Message::Attach(attach) => requests_write |= attach.lease != Lease::Read,
+                Message::Ping { .. } => self.count_ping(now)?,
+                _ => {}
+            }
+        }
+        Ok(requests_write)
+    }
+
+    /// Counts a ping, of the wire or of the WebSocket.
+    pub(crate) fn count_ping(&mut self, now: Instant) -> Result<(), FrameViolation> {
+        self.pings
+            .acquire((), now)
+            .map_err(|_| FrameViolation::Pings)
+    }
+}
+
+const fn rank(lease: Lease) -> u8 {
+    match lease {
+        Lease::Read => 0,
+        Lease::Append => 1,
+        Lease::Write => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use bowline_transport::wire::{Attach, AttachMode, Frame, encode};
+    use bytes::BytesMut;
+
+    use super::*;
+
+    fn attach(session: SessionId, lease: Lease) -> Bytes {
+        let attach = Message::Attach(Attach {
+            session,
+            epoch: None,
+            cursors: BTreeMap::new(),
+            mode: AttachMode::Resume,
+            lease,
+            resume_generation: None,
+            size: None,
+            credit: 0,
+            client: String::new(),
+        });
+        let mut bytes = BytesMut::new();
+        encode(&Frame::new(0, attach), &mut bytes);
+        bytes.freeze()
+    }
+
+    #[test]
+    fn lease_above_permitted_is_refused() {
+        let (session, now) = (SessionId::random(), Instant::now());
+        let leases = [Lease::Read, Lease::Append, Lease::Write];
+        for (permitted_rank, permitted) in leases.into_iter().enumerate() {
+            for (rank, lease) in leases.into_iter().enumerate() {
+                let mut guard = FrameGuard::new(session, permitted);
+                let checked = guard.check(&attach(session, lease), now);
+                assert_eq!(
+                    checked.is_ok(),
+                    rank <= permitted_rank,
+                    "{permitted:?} {lease:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn attach_to_other_session_is_refused() {
+        let mut guard = FrameGuard::new(SessionId::random(), Lease::Write);
+        let other = attach(SessionId::random(), Lease::Read);
+        assert!(matches!(
+            guard.check(&other, Instant::now()),
+            Err(FrameViolation::Session)
+        ));
+    }
+
+    #[test]
+    fn attach_in_two_parts_is_checked() {
+        let mut guard = FrameGuard::new(SessionId::random(), Lease::Write);
+        let other = attach(SessionId::random(), Lease::Read);
+        let now = Instant::now();
+        assert!(guard.check(&other.slice(..20), now).is_ok());
+        assert!(matches!(
+            guard.check(&other.slice(20..), now),
+            Err(FrameViolation::Session)
+        ));
+    }
+
+    #[test]
+    fn ping_flood_is_refused() {
+        let now = Instant::now();
+        let mut guard = FrameGuard::new(SessionId::random(), Lease::Read);
+        let mut ping = BytesMut::new();
+        encode(&Frame::new(0, Message::Ping { nonce: 1 }), &mut ping);
+        let ping = ping.freeze();
+        assert!((0..MAX_PINGS_PER_SECOND).all(|_| guard.check(&ping, now).is_ok()));
+        assert!(matches!(
+            guard.check(&ping, now),
+            Err(FrameViolation::Pings)
+        ));
+    }
+}

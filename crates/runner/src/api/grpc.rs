@@ -1,0 +1,242 @@
+//! Frames over gRPC: the frames of the WebSocket endpoint, in a stream of messages each way.
+
+#[expect(
+    clippy::allow_attributes,
+    clippy::default_trait_access,
+    unreachable_pub,
+    unused_qualifications,
+    reason = "generated from proto/runner.proto; a test compares them"
+)]
+#[rustfmt::skip]
+mod generated;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+use bowline_transport::SessionId;
+use bowline_transport::wire::{HEADER_BYTES, MAX_PAYLOAD};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, oneshot};
+use tonic::codegen::tokio_stream::Stream;
+use tonic::{Code, Status, Streaming};
+use tracing::Instrument as _;
+
+use super::attach_permit::{AttachPermit, Endpoint};
+use super::frames::{FrameGuard, FrameSplitter, READ_BYTES, final_frames};
+use super::problem::Problem;
+use super::trace;
+use super::web_terminal::release_to_host;
+use crate::app_state::AppState;
+use crate::auth::Principal;
+use generated::Frame;
+use generated::runner_server::{Runner, RunnerServer};
+
+/// The metadata key of the session's id.
+const SESSION_METADATA: &str = "bowline-session";
+
+/// Messages that may be queued for a client, besides what HTTP/2 buffers.
+const CLIENT_QUEUE: usize = 2;
+
+/// The implementation of the service.
+#[derive(Debug)]
+struct Service(Arc<AppState>);
+
+/// Responds to a gRPC request.
+pub(super) async fn respond(app: Arc<AppState>, request: Request) -> Response {
+    use tonic::codegen::Service as _;
+    let server = RunnerServer::new(Service(app));
+    // One message may hold several frames.
+    let mut server = server.max_decoding_message_size(4 * (MAX_PAYLOAD + HEADER_BYTES));
+    let response = server.call(request).await;
+    response
+        .unwrap_or_else(|never| match never {})
+        .map(axum::body::Body::new)
+}
+
+#[tonic::async_trait]
+impl Runner for Service {
+    type AttachStream = ClientStream;
+
+    async fn attach(
+        &self,
+        request: tonic::Request<Streaming<Frame>>,
+    ) -> Result<tonic::Response<ClientStream>, Status> {
+        let app = Arc::clone(&self.0);
+        let principal = request.extensions().get::<Principal>().cloned();
+        let session = session_id(&request).ok_or_else(|| no_session_id(principal.as_ref()))?;
+        let permit = AttachPermit::of(&app, principal, session, Endpoint::Grpc);
+        let (shim, guard) = permit.connect(&app).await.map_err(status)?;
+        let span = trace::attach_span("grpc", Some(session));
+        let (read, write) = shim.into_split();
+        let (to_client, queue) = mpsc::channel(CLIENT_QUEUE);
+        let (violation, violated) = oneshot::channel();
+        let input = forward_to_shim(
+            request.into_inner(),
+            write,
+            guard,
+            Arc::clone(&app),
+            violation,
+            to_client.clone(),
+        );
+        tokio::spawn(input.instrument(span.clone()));
+        let output = serve_client(read, to_client, violated, app, session);
+        tokio::spawn(output.instrument(span));
+        Ok(tonic::Response::new(ClientStream(queue)))
+    }
+}
+
+/// A ticket is bound to a session, so that without an id it is invalid.
+fn no_session_id(principal: Option<&Principal>) -> Status {
+    match principal {
+        Some(Principal::Owner) => {
+            Status::invalid_argument("no session id; send it in the metadata `bowline-session`")
+        }
+        _ => status(Problem::invalid_ticket()),
+    }
+}
+
+fn session_id<T>(request: &tonic::Request<T>) -> Option<SessionId> {
+    let value = request.metadata().get(SESSION_METADATA)?;
+    value.to_str().ok()?.parse().ok()
+}
+
+/// Forwards the client's frames until either side disconnects or the client sends a frame that it
+/// must not, which goes to `violation`.
+async fn forward_to_shim(
+    mut stream: Streaming<Frame>,
+    mut shim: OwnedWriteHalf,
+    mut guard: FrameGuard,
+    app: Arc<AppState>,
+    violation: oneshot::Sender<Status>,
+    to_client: mpsc::Sender<Result<Frame, Status>>,
+) {
+    while let Ok(Some(frame)) = stream.message().await {
+        app.metrics.grpc.received_bytes.add(frame.data.len() as u64);
+        match guard.check(&frame.data, Instant::now()) {
+            Ok(true) => release_to_host(&app, guard.session).await,
+            Ok(false) => {}
+            Err(error) => {
+                let _ = violation.send(Status::permission_denied(error.to_string()));
+                return;
+            }
+        }
+        if shim.write_all(&frame.data).await.is_err() {
+            return;
+        }
+    }
+    // A client that has closed its side still receives. Dropping `shim` would disconnect it.
+    to_client.closed().await;
+}
+
+/// Forwards the shim's frames, and ends the stream with a status.
+async fn serve_client(
+    mut shim: OwnedReadHalf,
+    to_client: mpsc::Sender<Result<Frame, Status>>,
+    violated: oneshot::Receiver<Status>,
+    app: Arc<AppState>,
+    session: SessionId,
+) {
+    let _connection = app.metrics.grpc.connections.increment();
+    let (frames, last) = tokio::select! {
+        () = forward_to_client(&mut shim, &to_client, &app, session) => {
+            match final_frames::session_killed(&app, session).await {
+                Some(frames) => (Some(frames), status(Problem::session_killed())),
+                None => (None, Status::unavailable("the session's process has ended")),
+            }
+        }
+        status = violation(violated) => (None, status),
+        () = app.shutdown.cancelled() => {
+            let status = Status::unavailable("the runner is shutting down; connect again");
+            (Some(final_frames::go_away()), status)
+        }
+        () = to_client.closed() => return,
+    };
+    if let Some(data) = frames {
+        let _ = to_client.send(Ok(Frame { data })).await;
+    }
+    let _ = to_client.send(Err(last)).await;
+}
+
+/// Waits for a violation. Never returns if the client has only closed its side.
+async fn violation(violated: oneshot::Receiver<Status>) -> Status {
+    match violated.await {
+        Ok(status) => status,
+        Err(_) => std::future::pending().await,
+    }
+}
+
+async fn forward_to_client(
+    shim: &mut OwnedReadHalf,
+    to_client: &mpsc::Sender<Result<Frame, Status>>,
+    app: &AppState,
+    session: SessionId,
+) {
+    let mut splitter = FrameSplitter::default();
+    loop {
+        splitter.buffer().reserve(READ_BYTES);
+        match shim.read_buf(splitter.buffer()).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        while let Some(whole) = splitter.next() {
+            if whole.has_attached {
+                app.detach_timers.cancel(session);
+            }
+            let data = whole.frames;
+            app.metrics.grpc.sent_bytes.add(data.len() as u64);
+            if to_client.send(Ok(Frame { data })).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The response stream of a client.
+#[derive(Debug)]
+struct ClientStream(mpsc::Receiver<Result<Frame, Status>>);
+
+impl Stream for ClientStream {
+    type Item = Result<Frame, Status>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        self.0.poll_recv(context)
+    }
+}
+
+/// Converts a problem to a gRPC response.
+pub(super) fn refuse(problem: Problem) -> Response {
+    status(problem).into_http()
+}
+
+/// Returns whether a request is a gRPC call.
+pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
+}
+
+fn status(problem: Problem) -> Status {
+    let code = match problem.status {
+        401 => Code::Unauthenticated,
+        403 => Code::PermissionDenied,
+        404 => Code::NotFound,
+        409 | 410 => Code::FailedPrecondition,
+        429 => Code::ResourceExhausted,
+        400 => Code::InvalidArgument,
+        _ => Code::Unavailable,
+    };
+    let Problem {
+        code: name,
+        detail,
+        next,
+        ..
+    } = problem;
+    Status::new(code, format!("{name}: {detail}; {next}"))
+}

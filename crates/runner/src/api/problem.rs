@@ -1,0 +1,152 @@
+//! Error responses.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bowline_transport::wire::code as wire;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::auth::AuthError;
+use crate::sessions::ShimLinkError;
+
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    #[serde(skip)]
+    pub(crate) status: u16,
+    /// A stable error code in capitals.
+    #[schema(value_type = String, example = "SESSION_NOT_FOUND")]
+    pub(crate) code: &'static str,
+    /// What failed, as text.
+    pub(crate) detail: String,
+    /// What to do next, as text.
+    pub(crate) next: String,
+    /// When the request may succeed, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) after_ms: Option<u64>,
+}
+
+impl Problem {
+    pub(crate) fn new(
+        status: StatusCode,
+        code: &'static str,
+        detail: impl ToString,
+        next: impl ToString,
+    ) -> Self {
+        Self {
+            status: status.as_u16(),
+            code,
+            detail: detail.to_string(),
+            next: next.to_string(),
+            after_ms: None,
+        }
+    }
+
+    pub(crate) fn session_not_found() -> Self {
+        let next = "list the sessions with GET /api/sessions";
+        let status = StatusCode::NOT_FOUND;
+        Self::new(status, "SESSION_NOT_FOUND", "session not found", next)
+    }
+
+    pub(crate) fn session_ended() -> Self {
+        let detail = "the session has ended";
+        let next = "read its transcript or log, or create another one with POST /api/sessions";
+        Self::new(StatusCode::GONE, "SESSION_ENDED", detail, next)
+    }
+
+    /// The session's folder exists, but its shim was killed.
+    pub(crate) fn session_killed() -> Self {
+        let detail = "session process was killed; its descendants were killed too";
+        let next = "read its log, which has all its output, or create another session";
+        Self::new(StatusCode::NOT_FOUND, "SESSION_KILLED", detail, next)
+    }
+
+    pub(crate) fn bad_request(detail: impl ToString) -> Self {
+        let next = "see /openapi.json for the parameters of this path";
+        Self::new(StatusCode::BAD_REQUEST, "BAD_REQUEST", detail, next)
+    }
+
+    pub(crate) fn rate_limited(detail: &str, wait: Duration) -> Self {
+        let next = format!("retry after {} ms", wait.as_millis().max(1));
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Self {
+            after_ms: Some(wait.as_millis() as u64),
+            ..Self::new(status, "RATE_LIMITED", detail, next)
+        }
+    }
+
+    pub(crate) fn invalid_ticket() -> Self {
+        let detail = "the ticket is unknown, used or expired";
+        let next = "request a new one with POST /api/tickets and use it before it expires";
+        Self::new(StatusCode::UNAUTHORIZED, "TICKET_WRONG", detail, next)
+    }
+
+    pub(crate) fn timed_out(detail: impl ToString) -> Self {
+        let next = "check the session with GET, and retry with the same id";
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "TIMEOUT", detail, next)
+    }
+
+    pub(crate) fn internal(detail: impl ToString) -> Self {
+        let next = "see the runner's log";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", detail, next)
+    }
+}
+
+impl From<AuthError> for Problem {
+    fn from(error: AuthError) -> Self {
+        let status = match error {
+            AuthError::NoToken | AuthError::WrongToken => StatusCode::UNAUTHORIZED,
+            _ => StatusCode::FORBIDDEN,
+        };
+        let text = error.to_string();
+        let (detail, next) = text.split_once(": ").unwrap_or((&text, ""));
+        Self::new(status, error.code(), detail, next)
+    }
+}
+
+impl From<ShimLinkError> for Problem {
+    fn from(error: ShimLinkError) -> Self {
+        let (status, code, next) = match &error {
+            ShimLinkError::Refused { code, .. } if code == wire::LIMIT => {
+                let next = "too many clients; retry later".to_owned();
+                (StatusCode::SERVICE_UNAVAILABLE, "SESSION_BUSY", next)
+            }
+            ShimLinkError::Refused { code, .. } if code == wire::VERSION => {
+                let next = "the session was created by a runner of another version; use that one, or end the session".to_owned();
+                (StatusCode::BAD_GATEWAY, "SESSION_VERSION", next)
+            }
+            ShimLinkError::Refused { code, .. } => {
+                let next = format!("the session reported `{code}`; check it with GET");
+                (StatusCode::CONFLICT, "SESSION_REFUSED", next)
+            }
+            ShimLinkError::TimedOut => return Self::timed_out(error),
+            _ => {
+                let next = "check the session with GET; it may have just ended".to_owned();
+                (StatusCode::BAD_GATEWAY, "SESSION_LOST", next)
+            }
+        };
+        Self::new(status, code, error, next)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).expect("the status is a StatusCode's");
+        let seconds = self.after_ms.map(|it| it.div_ceil(1000).max(1));
+        let mut response = (status, Json(self)).into_response();
+        if let Some(seconds) = seconds {
+            response
+                .headers_mut()
+                .insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            let bearer = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
+        }
+        response
+    }
+}

@@ -1,0 +1,88 @@
+//! The REST API: sessions, prompts and permissions, logs, tickets, and the daemon's health.
+
+mod dialogue;
+mod dto;
+mod extract;
+mod log;
+mod sessions;
+mod shim_client;
+mod stream_slice;
+mod system;
+mod tickets;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use bowline_transport::SessionId;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::problem::Problem;
+use crate::app_state::AppState;
+use crate::sessions::SessionRecord;
+
+/// Maximum size of a request body, in bytes: that of a prompt (10 MiB) with room for JSON escapes.
+const MAX_BODY: usize = 16 << 20;
+
+/// The head of the OpenAPI document.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Bowline runner",
+        description = "Sessions that outlive their hosts. Over the network, every request needs the \
+                       runner's token as `Authorization: Bearer TOKEN`; over the Unix socket, \
+                       processes of the runner's own user need none.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    modifiers(&TokenSecurity)
+)]
+struct Document;
+
+/// Declares that every operation needs the token.
+struct TokenSecurity;
+
+impl utoipa::Modify for TokenSecurity {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+        let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(scheme));
+        let requirement = utoipa::openapi::SecurityRequirement::new("token", Vec::<String>::new());
+        document.security = Some(vec![requirement]);
+    }
+}
+
+/// Returns the routes and the document that describes them.
+pub(super) fn routes() -> (Router<Arc<AppState>>, utoipa::openapi::OpenApi) {
+    OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(sessions::create, sessions::list))
+        .routes(routes!(sessions::get, sessions::delete))
+        .routes(routes!(sessions::restart))
+        .routes(routes!(dialogue::prompt))
+        .routes(routes!(
+            dialogue::list_permissions,
+            dialogue::answer_permission
+        ))
+        .routes(routes!(dialogue::interrupt))
+        .routes(routes!(log::log))
+        .routes(routes!(log::transcript))
+        .routes(routes!(tickets::issue))
+        .routes(routes!(system::healthz))
+        .routes(routes!(system::readyz))
+        .routes(routes!(system::metrics))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .split_for_parts()
+}
+
+/// Parses a session's id in a path. An invalid id is reported like an unknown one.
+pub(super) fn parse_id(text: &str) -> Result<SessionId, Problem> {
+    text.parse().map_err(|_| Problem::session_not_found())
+}
+
+/// Reads a session's record.
+async fn record(app: &AppState, id: SessionId) -> Result<SessionRecord, Problem> {
+    let record = app.sessions.record(id).await.map_err(Problem::internal)?;
+    record.ok_or_else(Problem::session_not_found)
+}

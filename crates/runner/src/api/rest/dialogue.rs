@@ -1,0 +1,216 @@
+//! Dialogues: prompts, permissions and interrupts, written as the agent's own JSON lines.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use bowline_jsonl::{Decision, HostRequest, Prompt, RawJson, control_request, permission};
+use bowline_reducer::{PermissionState, Transcript};
+use bowline_transport::wire::{Message, PromptMode, SessionKind};
+use bowline_transport::{SessionId, Signal};
+use bytes::Bytes;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::dto::{
+    InterruptRequest, PermissionAnswer, PermissionDecision, PermissionRequest, Permissions,
+    PromptReceipt, PromptRequest,
+};
+use super::extract::JsonBody;
+use super::shim_client::ShimClient;
+use super::stream_slice::read_transcript;
+use super::{parse_id, record};
+use crate::api::problem::Problem;
+use crate::app_state::AppState;
+use crate::sessions::SessionRecord;
+
+/// Maximum length of a prompt's id, in bytes.
+const MAX_ID_BYTES: usize = 128;
+
+type Receipt = Result<(StatusCode, Json<PromptReceipt>), Problem>;
+
+/// Send a prompt to the agent, or paste text into the terminal and submit it.
+#[utoipa::path(post, path = "/api/sessions/{id}/prompt", operation_id = "prompt",
+    params(("id" = String, Path, description = "Id of the session")),
+    request_body = PromptRequest,
+    responses((status = 202, description = "Accepted", body = PromptReceipt), (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn prompt(
+    State(app): State<Arc<AppState>>,
+    Path(id): Path<String>,
+    JsonBody(prompt): JsonBody<PromptRequest>,
+) -> Receipt {
+    let record = record(&app, parse_id(&id)?).await?;
+    let prompt_id = check_id(prompt.id)?;
+    let (bytes, mode) = match record.info.kind {
+        SessionKind::Dialogue => {
+            let line = Prompt {
+                uuid: Some(prompt_id.clone()),
+                ..Prompt::text(prompt.text)
+            };
+            (line.encode(), PromptMode::Line)
+        }
+        SessionKind::Terminal => (prompt.text.into_bytes(), PromptMode::Paste),
+    };
+    send(&app, record.info.id, prompt_id, bytes, mode).await
+}
+
+async fn send(
+    app: &AppState,
+    session: SessionId,
+    id: String,
+    bytes: Vec<u8>,
+    mode: PromptMode,
+) -> Receipt {
+    let client = ShimClient::attach_to_append(app, session).await?;
+    let state = client.prompt(&id, Bytes::from(bytes), mode).await?;
+    app.metrics.prompts.add(1);
+    Ok((StatusCode::ACCEPTED, Json(PromptReceipt { id, state })))
+}
+
+/// Returns the id of a request, or a new one if it has none.
+fn check_id(id: Option<String>) -> Result<String, Problem> {
+    let id = id.unwrap_or_else(|| Uuid::new_v4().to_string());
+    if (1..=MAX_ID_BYTES).contains(&id.len()) {
+        return Ok(id);
+    }
+    Err(Problem::bad_request("an id must have 1 to 128 bytes"))
+}
+
+/// List the permission requests of the agent.
+///
+/// A request that was just answered stays `open` until the agent continues.
+#[utoipa::path(get, path = "/api/sessions/{id}/permissions", operation_id = "permissions",
+    params(("id" = String, Path, description = "Id of the session")),
+    responses((status = 200, description = "Success", body = Permissions), (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn list_permissions(
+    State(app): State<Arc<AppState>>,
+    Path(id): Path<String>,
+) -> Result<Json<Permissions>, Problem> {
+    let record = dialogue_record(&app, parse_id(&id)?).await?;
+    let transcript = read_transcript(&app, &record).await?;
+    let permissions = transcript.permissions().map(|it| PermissionRequest {
+        request_id: it.request_id().to_owned(),
+        tool_use_id: it.tool_use_id().map(str::to_owned),
+        tool_name: it.tool_name().to_owned(),
+        input: parse_json(it.input().as_deref()),
+        state: serde_json::to_value(it.state()).unwrap_or_default(),
+    });
+    let permissions = permissions.collect();
+    Ok(Json(Permissions { permissions }))
+}
+
+fn parse_json(text: Option<&str>) -> Value {
+    text.and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
+}
+
+/// Answer a permission request. The first answer counts.
+#[utoipa::path(post, path = "/api/sessions/{id}/permissions", operation_id = "answerPermission",
+    params(("id" = String, Path, description = "Id of the session")),
+    request_body = PermissionAnswer,
+    responses((status = 202, description = "Accepted", body = PromptReceipt), (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn answer_permission(
+    State(app): State<Arc<AppState>>,
+    Path(id): Path<String>,
+    JsonBody(answer): JsonBody<PermissionAnswer>,
+) -> Receipt {
+    let id = parse_id(&id)?;
+    let record = dialogue_record(&app, id).await?;
+    let transcript = read_transcript(&app, &record).await?;
+    let line = answer_line(&transcript, &answer)?;
+    let answer_id = answer_id(&answer.request_id);
+    send(&app, id, answer_id, line, PromptMode::Line).await
+}
+
+fn answer_line(transcript: &Transcript, answer: &PermissionAnswer) -> Result<Vec<u8>, Problem> {
+    let next = "list the permission requests with GET /api/sessions/{id}/permissions";
+    let request = transcript.permission(&answer.request_id).ok_or_else(|| {
+        let detail = "permission request not found";
+        Problem::new(StatusCode::NOT_FOUND, "PERMISSION_NOT_FOUND", detail, next)
+    })?;
+    if request.state() != PermissionState::Open {
+        let detail = "permission request was already answered or cancelled";
+        let status = StatusCode::CONFLICT;
+        return Err(Problem::new(status, "PERMISSION_CLOSED", detail, next));
+    }
+    let input = request.input();
+    let input = input.as_deref().and_then(RawJson::parse);
+    Ok(permission(&answer.request_id, &decision(answer), input))
+}
+
+fn decision(answer: &PermissionAnswer) -> Decision {
+    let text = |value: Value| value.to_string();
+    match answer.decision {
+        PermissionDecision::Allow => Decision::Allow {
+            updated_input: answer.updated_input.clone().map(|it| text(it.into())),
+            updated_permissions: answer.updated_permissions.clone().map(|it| text(it.into())),
+        },
+        PermissionDecision::Deny => Decision::Deny {
+            message: answer
+                .message
+                .clone()
+                .unwrap_or_else(|| "denied".to_owned()),
+            interrupt: answer.interrupt,
+        },
+    }
+}
+
+/// Returns the id of the answer to a permission request, which is the same for all clients, so that
+/// only the first answer is written.
+fn answer_id(request_id: &str) -> String {
+    let plain = format!("permission:{request_id}");
+    if plain.len() <= MAX_ID_BYTES {
+        return plain;
+    }
+    let hash = Sha256::digest(request_id);
+    let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("permission#{digits}")
+}
+
+/// Interrupt the agent's turn, or the foreground program of the terminal.
+#[utoipa::path(post, path = "/api/sessions/{id}/interrupt", operation_id = "interrupt",
+    params(("id" = String, Path, description = "Id of the session")),
+    request_body = InterruptRequest,
+    responses((status = 202, description = "Accepted", body = PromptReceipt), (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn interrupt(
+    State(app): State<Arc<AppState>>,
+    Path(id): Path<String>,
+    JsonBody(interrupt): JsonBody<InterruptRequest>,
+) -> Receipt {
+    let record = record(&app, parse_id(&id)?).await?;
+    let (session, request_id) = (record.info.id, check_id(interrupt.id)?);
+    if record.info.kind == SessionKind::Terminal {
+        return send_signal(&app, session, request_id).await;
+    }
+    let cancel_queued = interrupt.cancel_queued;
+    let line = control_request(&request_id, &HostRequest::Interrupt { cancel_queued });
+    send(&app, session, request_id, line, PromptMode::Line).await
+}
+
+async fn send_signal(app: &AppState, session: SessionId, id: String) -> Receipt {
+    let mut client = ShimClient::attach_to_append(app, session).await?;
+    client.link.queue(Message::Signal {
+        id: id.clone(),
+        signal: Signal::Interrupt,
+    });
+    client.link.flush_and_settle().await?;
+    let state = "written";
+    Ok((StatusCode::ACCEPTED, Json(PromptReceipt { id, state })))
+}
+
+/// Reads the record of a session that must be a dialogue.
+pub(super) async fn dialogue_record(
+    app: &AppState,
+    id: SessionId,
+) -> Result<SessionRecord, Problem> {
+    let record = record(app, id).await?;
+    if record.info.kind == SessionKind::Dialogue {
+        return Ok(record);
+    }
+    let next = "read its log, or attach to it";
+    let detail = "the session is a terminal, not a dialogue";
+    let status = StatusCode::CONFLICT;
+    Err(Problem::new(status, "NOT_A_DIALOGUE", detail, next))
+}

@@ -1,0 +1,305 @@
+//! The bodies of REST requests and responses, as the OpenAPI document describes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bowline_transport::WindowSize;
+use bowline_transport::wire::{Durability, Extent};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::sessions::{Kind, SessionExit, SessionSummary, Termination};
+
+/// The session to create.
+#[derive(Debug, ToSchema)]
+#[expect(
+    dead_code,
+    reason = "the schema of SessionSpec, which bodies are parsed into"
+)]
+pub(super) struct NewSession {
+    /// Id of the session, a UUID. Default: a random one.
+    id: Option<String>,
+    /// Display name.
+    name: Option<String>,
+    /// Kind of session.
+    kind: Kind,
+    /// The program: a path, or a name to look up in the child's `PATH`.
+    program: String,
+    /// Arguments of the program.
+    #[schema(required = false)]
+    args: Vec<String>,
+    /// The child's environment.
+    #[schema(required = false)]
+    env: NewEnvironment,
+    /// The child's working directory, which must exist.
+    cwd: Option<String>,
+    /// The child's standard streams. Default: pipes.
+    #[schema(required = false)]
+    stdio: NewStdio,
+    /// Bytes of each stream that are kept in memory. Default: 1 MiB.
+    ring_bytes: Option<u64>,
+    /// What is kept on disk.
+    #[schema(required = false)]
+    journal: NewJournal,
+    /// Labels for the creator's use.
+    #[schema(required = false)]
+    labels: BTreeMap<String, String>,
+    /// How long the exit status is kept for a client to acknowledge it, in milliseconds. Default:
+    /// 24 hours.
+    exit_kept_ms: Option<u64>,
+}
+
+/// The child's environment.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(super) struct NewEnvironment {
+    /// Whether to inherit the runner's environment.
+    #[schema(required = false, default = true)]
+    inherit: bool,
+    /// Variables to set.
+    #[schema(required = false)]
+    set: BTreeMap<String, String>,
+    /// Variables to remove.
+    #[schema(required = false)]
+    remove: BTreeSet<String>,
+}
+
+/// The child's standard streams.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case", tag = "type")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(super) enum NewStdio {
+    /// Three pipes.
+    Pipes,
+    /// One terminal for all three streams.
+    Pty {
+        /// The initial window size. Default: 24 rows of 80 columns.
+        #[schema(required = false)]
+        size: Size,
+        /// The initial mode. Default: `cooked`.
+        #[schema(required = false)]
+        mode: Mode,
+    },
+}
+
+/// The mode of a terminal.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(super) enum Mode {
+    /// Echo, line editing and signals from keys.
+    Cooked,
+    /// Bytes pass unchanged.
+    Raw,
+}
+
+/// The size of a terminal window, in characters.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub(super) struct Size {
+    /// Rows.
+    #[schema(minimum = 1, maximum = 1000)]
+    rows: u16,
+    /// Columns.
+    #[schema(minimum = 1, maximum = 1000)]
+    cols: u16,
+}
+
+impl From<WindowSize> for Size {
+    fn from(size: WindowSize) -> Self {
+        Self {
+            rows: size.rows,
+            cols: size.cols,
+        }
+    }
+}
+
+/// What is kept on disk.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(super) struct NewJournal {
+    /// Whether to keep a journal.
+    #[schema(required = false, default = true)]
+    on: bool,
+    /// Maximum size of the journal, in bytes. Default: 256 MiB.
+    #[schema(required = false)]
+    cap_bytes: u64,
+}
+
+/// A session that was created.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Created)]
+pub(super) struct CreatedSession {
+    /// Id of the session.
+    pub(super) id: String,
+    /// Incarnation of the child.
+    pub(super) epoch: String,
+    /// Process id of the child.
+    pub(super) pid: Option<u32>,
+}
+
+/// All sessions.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Sessions)]
+pub(super) struct SessionList {
+    /// The sessions, oldest first.
+    pub(super) sessions: Vec<SessionSummary>,
+}
+
+/// A session, and the state of its streams.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Details)]
+pub(super) struct SessionDetails {
+    #[serde(flatten)]
+    pub(super) session: SessionSummary,
+    /// The available range of each stream, by name. Empty once the session's process has ended.
+    pub(super) streams: BTreeMap<String, StreamRange>,
+    /// Bytes of input that were accepted.
+    pub(super) input_next: Option<u64>,
+    /// The terminal's window size.
+    pub(super) size: Option<Size>,
+}
+
+/// The available range of a stream, as byte offsets from its start.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Range)]
+pub(super) struct StreamRange {
+    /// Offset of the oldest available byte.
+    start: u64,
+    /// End offset of the stream.
+    end: u64,
+    /// What the bytes survive: `memory`, `process` or `power`.
+    #[schema(value_type = String)]
+    durable: Durability,
+}
+
+impl From<Extent> for StreamRange {
+    fn from(extent: Extent) -> Self {
+        Self {
+            start: extent.start,
+            end: extent.end,
+            durable: extent.durable,
+        }
+    }
+}
+
+/// How a session was ended.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Ended)]
+pub(super) struct DeletedSession {
+    /// The child's exit status, if it is known.
+    exit: Option<SessionExit>,
+    /// Process ids that were killed.
+    killed: Vec<u32>,
+    /// Process ids that survived.
+    survivors: Vec<u32>,
+    /// Whether the log and the metadata were removed.
+    removed: bool,
+}
+
+impl DeletedSession {
+    pub(super) fn new(termination: Termination, removed: bool) -> Self {
+        let report = termination.report;
+        let (killed, survivors) = report
+            .map(|it| (it.killed, it.survivors))
+            .unwrap_or_default();
+        Self {
+            exit: termination.exit.as_ref().map(SessionExit::from),
+            killed,
+            survivors,
+            removed,
+        }
+    }
+}
+
+/// A prompt for the agent.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = NewPrompt)]
+pub(super) struct PromptRequest {
+    /// The prompt.
+    pub(super) text: String,
+    /// Id of the prompt, 1 to 128 bytes, a UUID for dialogues. A repeated id is not written again.
+    /// Default: a random one.
+    #[serde(default)]
+    pub(super) id: Option<String>,
+}
+
+/// The state of a prompt.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PromptTaken)]
+pub(super) struct PromptReceipt {
+    /// Id of the prompt.
+    pub(super) id: String,
+    /// `queued`, `written`, `submitted` or `unverified`.
+    pub(super) state: &'static str,
+}
+
+/// The answer to a permission request.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = NewAnswer)]
+pub(super) struct PermissionAnswer {
+    /// Id of the permission request.
+    pub(super) request_id: String,
+    /// Whether the tool may run.
+    pub(super) decision: PermissionDecision,
+    /// The reason of a denial, which the agent receives.
+    #[serde(default)]
+    pub(super) message: Option<String>,
+    /// Whether a denial also ends the turn.
+    #[serde(default)]
+    pub(super) interrupt: bool,
+    /// Replaces the tool's input: a JSON object.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub(super) updated_input: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Permission rules to save: a JSON array.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub(super) updated_permissions: Option<Vec<serde_json::Value>>,
+}
+
+/// Whether a tool may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Verdict)]
+pub(super) enum PermissionDecision {
+    /// The tool may run.
+    Allow,
+    /// The tool may not run.
+    Deny,
+}
+
+/// The permission requests of the agent.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Permissions {
+    /// The permission requests, oldest first.
+    pub(super) permissions: Vec<PermissionRequest>,
+}
+
+/// A permission request of the agent.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Permission)]
+pub(super) struct PermissionRequest {
+    /// Id of the permission request.
+    pub(super) request_id: String,
+    /// Id of the tool call.
+    pub(super) tool_use_id: Option<String>,
+    /// Name of the tool.
+    pub(super) tool_name: String,
+    /// Input of the tool.
+    #[schema(value_type = Object)]
+    pub(super) input: serde_json::Value,
+    /// `open`, or how the request was closed.
+    #[schema(value_type = String, example = "open")]
+    pub(super) state: serde_json::Value,
+}
+
+/// What to interrupt.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = NewInterrupt)]
+pub(super) struct InterruptRequest {
+    /// Id of the interrupt, 1 to 128 bytes. A repeated id has no effect. Default: a random one.
+    #[serde(default)]
+    pub(super) id: Option<String>,
+    /// Whether to drop queued prompts too.
+    #[serde(default)]
+    pub(super) cancel_queued: bool,
+}

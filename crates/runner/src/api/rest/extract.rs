@@ -1,0 +1,60 @@
+//! Extractors whose rejections are [`Problem`]s.
+
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+
+use crate::api::problem::Problem;
+
+/// A JSON body.
+pub(super) struct JsonBody<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let kind = request.headers().get(CONTENT_TYPE);
+        let kind = kind.and_then(|it| it.to_str().ok()).unwrap_or_default();
+        let essence = kind.split(';').next().unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case("application/json") {
+            let next = "send JSON with `Content-Type: application/json`";
+            let detail = "the content type is not JSON";
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            return Err(Problem::new(status, "NOT_JSON", detail, next));
+        }
+        let bytes = Bytes::from_request(request, state)
+            .await
+            .map_err(body_problem)?;
+        let body = serde_json::from_slice(&bytes);
+        body.map(Self).map_err(Problem::bad_request)
+    }
+}
+
+fn body_problem(rejection: BytesRejection) -> Problem {
+    match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "BODY_TOO_LARGE",
+            "the body is too large",
+            "send less than 16 MiB, or attach with frames",
+        ),
+        _ => Problem::bad_request(rejection.body_text()),
+    }
+}
+
+/// The query of the request's URL.
+pub(super) struct QueryParams<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let query = Query::<T>::from_request_parts(parts, state).await;
+        let problem = |rejection: QueryRejection| Problem::bad_request(rejection.body_text());
+        query.map(|Query(query)| Self(query)).map_err(problem)
+    }
+}

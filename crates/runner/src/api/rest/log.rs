@@ -1,0 +1,164 @@
+//! Logs: the bytes of a stream, and the transcript that they fold into.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+use bowline_transport::Piece;
+use bowline_transport::wire::StreamId;
+use bytes::{BufMut as _, BytesMut};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::dialogue::dialogue_record;
+use super::extract::QueryParams;
+use super::stream_slice::{StreamSlice, output_stream, read_transcript};
+use super::{parse_id, record};
+use crate::api::problem::Problem;
+use crate::app_state::AppState;
+
+/// Bytes per response by default.
+const DEFAULT_BYTES: u64 = 1 << 20;
+
+/// Maximum bytes per response.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// The range to read.
+#[derive(Debug, Deserialize, utoipa::IntoParams, ToSchema)]
+#[into_params(parameter_in = Query)]
+pub(super) struct LogQuery {
+    /// `tty`, `stdout`, `stderr` or `lifecycle`. Default: the session's output.
+    #[serde(default)]
+    stream: Option<String>,
+    /// Offset of the first byte.
+    #[serde(default)]
+    #[param(required = false)]
+    from: u64,
+    /// Maximum number of bytes, at most 16 MiB. Default: 1 MiB.
+    #[serde(default)]
+    max: Option<u64>,
+}
+
+/// Read bytes of a stream.
+///
+/// The response ends before the first gap. Its headers describe it: `Bowline-From` is the offset of
+/// its first byte, `Bowline-Next` that of the next request, `Bowline-End` the end of the stream, and
+/// `Bowline-Gap` is `FROM-TO` if bytes before the first one were lost.
+#[utoipa::path(get, path = "/api/sessions/{id}/log", operation_id = "log",
+    params(("id" = String, Path, description = "Id of the session"), LogQuery),
+    responses(
+        (status = 200, description = "Success", content_type = "application/octet-stream", body = String,
+            headers(
+                ("Bowline-From" = u64, description = "Offset of the first byte"),
+                ("Bowline-Next" = u64, description = "Offset for the next request"),
+                ("Bowline-End" = u64, description = "End offset of the stream"),
+                ("Bowline-Gap" = String, description = "Lost range before the first byte"))),
+        (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn log(
+    State(app): State<Arc<AppState>>,
+    Path(id): Path<String>,
+    QueryParams(query): QueryParams<LogQuery>,
+) -> Result<Response, Problem> {
+    let record = record(&app, parse_id(&id)?).await?;
+    let stream = match query.stream.as_deref() {
+        None => output_stream(record.info.stdio),
+        Some("tty") => StreamId::TTY,
+        Some("stdout") => StreamId::STDOUT,
+        Some("stderr") => StreamId::STDERR,
+        Some("lifecycle") => StreamId::LIFECYCLE,
+        Some(_) => return Err(Problem::bad_request("unknown stream")),
+    };
+    let max = query.max.unwrap_or(DEFAULT_BYTES).min(MAX_BYTES);
+    let slice = StreamSlice::read(&app, &record, stream, query.from, max).await?;
+    Ok(LogResponse::new(&slice, query.from, max).into_response(slice.end))
+}
+
+/// The bytes of a slice up to its first gap, after an initial one.
+struct LogResponse {
+    from: u64,
+    gap: Option<(u64, u64)>,
+    bytes: BytesMut,
+}
+
+impl LogResponse {
+    fn new(slice: &StreamSlice, from: u64, max: u64) -> Self {
+        let mut response = Self {
+            from,
+            gap: None,
+            bytes: BytesMut::new(),
+        };
+        for piece in &slice.pieces {
+            match piece {
+                Piece::Gap { from, to } if response.bytes.is_empty() => {
+                    // Adjacent gaps occur if output is dropped during the read.
+                    let start = response.gap.map_or(*from, |(start, _)| start);
+                    response.gap = Some((start, *to));
+                    response.from = *to;
+                }
+                Piece::Gap { .. } => break,
+                Piece::Bytes { bytes, .. } => response.bytes.put_slice(bytes),
+            }
+        }
+        let max = usize::try_from(max).unwrap_or(usize::MAX);
+        response.bytes.truncate(max);
+        response
+    }
+
+    fn into_response(self, end: u64) -> Response {
+        let next = self.from + self.bytes.len() as u64;
+        let mut response = Response::new(Body::from(self.bytes.freeze()));
+        let headers = response.headers_mut();
+        let kind = HeaderValue::from_static("application/octet-stream");
+        headers.insert(CONTENT_TYPE, kind);
+        headers.insert("bowline-from", self.from.into());
+        headers.insert("bowline-next", next.into());
+        headers.insert("bowline-end", end.into());
+        let gap = self.gap.map(|(from, to)| format!("{from}-{to}"));
+        let gap = gap.and_then(|gap| HeaderValue::try_from(gap).ok());
+        gap.map(|gap| headers.insert("bowline-gap", gap));
+        response
+    }
+}
+
+/// Read the transcript of a dialogue (schema 1), folded from its whole output.
+#[utoipa::path(get, path = "/api/sessions/{id}/transcript", operation_id = "transcript",
+    params(("id" = String, Path, description = "Id of the session")),
+    responses((status = 200, description = "Success", content_type = "application/json", body = Object),
+        (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn transcript(
+    State(app): State<Arc<AppState>>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let record = dialogue_record(&app, parse_id(&id)?).await?;
+    let transcript = read_transcript(&app, &record).await?;
+    let mut response = Response::new(Body::from(transcript.to_json()));
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adjacent_gaps_are_merged() {
+        let (bytes, offset) = (bytes::Bytes::from_static(b"rest"), 9);
+        let slice = StreamSlice {
+            pieces: vec![
+                Piece::Gap { from: 0, to: 4 },
+                Piece::Gap { from: 4, to: 9 },
+                Piece::Bytes { offset, bytes },
+                Piece::Gap { from: 13, to: 20 },
+            ],
+            end: 20,
+            exit: None,
+        };
+        let response = LogResponse::new(&slice, 0, 100);
+        assert_eq!((response.gap, response.from), (Some((0, 9)), 9));
+        assert_eq!(response.bytes, "rest");
+    }
+}

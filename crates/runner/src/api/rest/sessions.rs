@@ -1,0 +1,240 @@
+//! Sessions: create, list, get, delete and restart.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use bowline_transport::wire::Lease;
+use bowline_transport::{Ladder, SessionId};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::dto::{
+    CreatedSession, DeletedSession, NewSession, SessionDetails, SessionList, StreamRange,
+};
+use super::extract::{JsonBody, QueryParams};
+use super::shim_client::ShimClient;
+use super::{parse_id, record};
+use crate::api::problem::Problem;
+use crate::app_state::AppState;
+use crate::sessions::{CreateError, SessionSummary, ShimStatus, TerminateError};
+use crate::shim::{SessionSpec, ShimStarted, SpawnFault};
+
+/// Create a session.
+///
+/// The session runs when the response is sent. A repeated request with the same `id` creates no
+/// second session.
+#[utoipa::path(post, path = "/api/sessions", operation_id = "createSession",
+    request_body = NewSession,
+    responses((status = 201, description = "Created", body = CreatedSession), (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn create(
+    State(app): State<Arc<AppState>>,
+    JsonBody(spec): JsonBody<SessionSpec>,
+) -> Result<(StatusCode, Json<CreatedSession>), Problem> {
+    let started = start(&app, spec).await?;
+    Ok((StatusCode::CREATED, Json(created(&app, started).await)))
+}
+
+async fn start(app: &AppState, spec: SessionSpec) -> Result<ShimStarted, Problem> {
+    let started = app.sessions.create(spec).await?;
+    app.metrics.created.add(1);
+    Ok(started)
+}
+
+async fn created(app: &AppState, started: ShimStarted) -> CreatedSession {
+    let record = app.sessions.record(started.id).await.ok().flatten();
+    let info = record.as_ref().map(|record| &record.info);
+    CreatedSession {
+        id: started.id.to_string(),
+        epoch: info.map(|info| info.epoch.to_string()).unwrap_or_default(),
+        pid: info.and_then(|info| info.pid),
+    }
+}
+
+impl From<CreateError> for Problem {
+    fn from(error: CreateError) -> Self {
+        let (status, code, next) = match &error {
+            CreateError::LimitReached(_) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "MAX_SESSIONS",
+                "end one with DELETE /api/sessions/{id}",
+            ),
+            error if error.is_duplicate() => (
+                StatusCode::CONFLICT,
+                "SESSION_EXISTS",
+                "attach to it, or omit the id",
+            ),
+            error => spawn_problem(error.fault()),
+        };
+        Self::new(status, code, error, next)
+    }
+}
+
+const fn spawn_problem(fault: Option<SpawnFault>) -> (StatusCode, &'static str, &'static str) {
+    let request = StatusCode::UNPROCESSABLE_ENTITY;
+    match fault {
+        Some(SpawnFault::Program) => (
+            request,
+            "PROGRAM_NOT_FOUND",
+            "give the path of a program, or set a `PATH` that contains it in `env.set`",
+        ),
+        Some(SpawnFault::Directory) => (
+            request,
+            "DIRECTORY_NOT_FOUND",
+            "give a `cwd` that exists and is accessible",
+        ),
+        Some(SpawnFault::Arguments) => (
+            request,
+            "ARGUMENTS_REFUSED",
+            "give shorter `args` and `env`, without NUL bytes",
+        ),
+        Some(SpawnFault::Resources) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "NO_RESOURCES",
+            "end other processes, or raise the system's limits",
+        ),
+        _ => (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "SHIM_FAILED",
+            "see the runner's log",
+        ),
+    }
+}
+
+/// List all sessions, including those that have ended.
+#[utoipa::path(get, path = "/api/sessions", operation_id = "listSessions",
+    responses((status = 200, description = "Success", body = SessionList), (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn list(State(app): State<Arc<AppState>>) -> Result<Json<SessionList>, Problem> {
+    let records = app.sessions.records().await.map_err(Problem::internal)?;
+    let sessions = records.iter().map(SessionSummary::of).collect();
+    Ok(Json(SessionList { sessions }))
+}
+
+/// Get a session.
+#[utoipa::path(get, path = "/api/sessions/{id}", operation_id = "session",
+    params(("id" = String, Path, description = "Id of the session")),
+    responses((status = 200, description = "Success", body = SessionDetails), (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn get(
+    State(app): State<Arc<AppState>>,
+    Path(id): Path<String>,
+) -> Result<Json<SessionDetails>, Problem> {
+    let id = parse_id(&id)?;
+    let record = record(&app, id).await?;
+    let mut details = SessionDetails {
+        session: SessionSummary::of(&record),
+        streams: BTreeMap::new(),
+        input_next: None,
+        size: None,
+    };
+    if record.shim != ShimStatus::Gone
+        && let Ok(client) = ShimClient::attach(&app, id, Lease::Read, BTreeMap::new(), 0).await
+    {
+        let streams = client.attached.streams.into_iter();
+        details.streams = streams
+            .map(|(id, extent)| (id.to_string(), StreamRange::from(extent)))
+            .collect();
+        details.input_next = Some(client.attached.input_next);
+        details.size = client.attached.info.size.map(Into::into);
+    }
+    Ok(Json(details))
+}
+
+/// How to end a session.
+#[derive(Debug, Deserialize, utoipa::IntoParams, ToSchema)]
+#[into_params(parameter_in = Query)]
+pub(super) struct DeleteQuery {
+    /// Keep the session's log and metadata.
+    #[serde(default)]
+    #[param(required = false)]
+    keep: bool,
+    /// Send SIGKILL at once.
+    #[serde(default)]
+    #[param(required = false)]
+    force: bool,
+}
+
+/// End a session with all its descendants, and remove it.
+///
+/// Its input is closed, then it receives SIGTERM, then the whole process tree receives SIGKILL. A
+/// session that has already ended is only removed.
+#[utoipa::path(delete, path = "/api/sessions/{id}", operation_id = "endSession",
+    params(("id" = String, Path, description = "Id of the session"), DeleteQuery),
+    responses((status = 200, description = "Success", body = DeletedSession), (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn delete(
+    State(app): State<Arc<AppState>>,
+    Path(id): Path<String>,
+    QueryParams(query): QueryParams<DeleteQuery>,
+) -> Result<Json<DeletedSession>, Problem> {
+    let id = parse_id(&id)?;
+    run_to_completion(async move {
+        let policy = if query.force {
+            Ladder::AT_ONCE
+        } else {
+            Ladder::default()
+        };
+        let termination = app.sessions.terminate(id, policy).await?;
+        app.detach_timers.cancel(id);
+        app.metrics.terminated.add(1);
+        if !query.keep {
+            let removed = app.sessions.remove(id).await;
+            removed.map_err(TerminateError::Remove)?;
+        }
+        Ok(Json(DeletedSession::new(termination, !query.keep)))
+    })
+    .await
+}
+
+/// Runs work to its end even if the client disconnects.
+async fn run_to_completion<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Problem>> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::spawn(work).await;
+    done.unwrap_or_else(|error| Err(Problem::internal(error)))
+}
+
+impl From<TerminateError> for Problem {
+    fn from(error: TerminateError) -> Self {
+        match error {
+            TerminateError::NotFound => Self::session_not_found(),
+            TerminateError::Link(error) => error.into(),
+            error => Self::internal(error),
+        }
+    }
+}
+
+/// End a session and start it again under a new id.
+///
+/// The session no longer waits for its web terminal to reconnect.
+#[utoipa::path(post, path = "/api/sessions/{id}/restart", operation_id = "restartSession",
+    params(("id" = String, Path, description = "Id of the session")),
+    responses((status = 201, description = "Created", body = CreatedSession), (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn restart(
+    State(app): State<Arc<AppState>>,
+    Path(id): Path<String>,
+) -> Result<(StatusCode, Json<CreatedSession>), Problem> {
+    let id = parse_id(&id)?;
+    app.sessions
+        .find(id)
+        .ok_or_else(Problem::session_not_found)?;
+    let spec = app.sessions.spec(id).ok_or_else(|| {
+        let detail = "cannot restart: the session was created by another runner";
+        let next = "end it, and create another one with POST /api/sessions";
+        Problem::new(StatusCode::CONFLICT, "SPEC_UNKNOWN", detail, next)
+    })?;
+    run_to_completion(async move {
+        app.detach_timers.cancel(id);
+        app.sessions.terminate(id, Ladder::default()).await?;
+        app.metrics.terminated.add(1);
+        let spec = SessionSpec {
+            id: SessionId::random(),
+            ..spec
+        };
+        let started = start(&app, spec).await?;
+        // The next restart is of the new session.
+        app.sessions.forget_spec(id);
+        Ok((StatusCode::CREATED, Json(created(&app, started).await)))
+    })
+    .await
+}

@@ -1,0 +1,128 @@
+//! A short-lived client of a session's shim, on behalf of a REST request.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use bowline_transport::SessionId;
+use bowline_transport::wire::{
+    Attach, AttachMode, Attached, Lease, Message, Prompt, PromptMode, PromptStatus, StreamId,
+};
+use bytes::Bytes;
+use tokio::time::timeout;
+
+use crate::api::problem::Problem;
+use crate::app_state::AppState;
+use crate::sessions::{ShimLink, ShimLinkError, has_no_listener};
+use crate::shim::SessionDir;
+
+/// How long to wait for a prompt to be written before it is reported as queued.
+const PROMPT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A connection to a session's shim.
+pub(super) struct ShimClient {
+    pub(super) link: ShimLink,
+    pub(super) attached: Attached,
+}
+
+impl ShimClient {
+    /// Attaches to a session.
+    pub(super) async fn attach(
+        app: &AppState,
+        id: SessionId,
+        lease: Lease,
+        cursors: BTreeMap<StreamId, u64>,
+        credit: u64,
+    ) -> Result<Self, Problem> {
+        let session = app.sessions.find(id);
+        let session = session.ok_or_else(Problem::session_not_found)?;
+        let link = ShimLink::open(&session).await;
+        let mut link = link.map_err(|error| link_problem(&session, error))?;
+        let attach = Attach {
+            session: id,
+            epoch: None,
+            cursors,
+            mode: AttachMode::Resume,
+            lease,
+            resume_generation: None,
+            size: None,
+            credit,
+            client: "runner: REST".to_owned(),
+        };
+        let attached = link.attach(attach).await;
+        let attached = attached.map_err(|error| link_problem(&session, error))?;
+        Ok(Self { link, attached })
+    }
+
+    /// Attaches to a running session with the append lease.
+    pub(super) async fn attach_to_append(app: &AppState, id: SessionId) -> Result<Self, Problem> {
+        let client = Self::attach(app, id, Lease::Append, BTreeMap::new(), 0).await?;
+        match client.attached.exit {
+            None => Ok(client),
+            Some(_) => Err(Problem::session_ended()),
+        }
+    }
+
+    /// Sends a prompt and waits until it is written. Returns its state. A repeated id is not
+    /// written again.
+    pub(super) async fn prompt(
+        mut self,
+        id: &str,
+        bytes: Bytes,
+        mode: PromptMode,
+    ) -> Result<&'static str, Problem> {
+        self.link.queue(Message::Prompt(Prompt {
+            id: id.to_owned(),
+            bytes,
+            mode,
+        }));
+        let settled = timeout(PROMPT_TIMEOUT, async {
+            loop {
+                match self.link.next().await? {
+                    Message::PromptState {
+                        state: PromptStatus::Queued,
+                        ..
+                    } => {}
+                    Message::PromptState { id: of, state } if of == id => {
+                        return state_name(state);
+                    }
+                    Message::Error { code, detail, .. } => {
+                        return Err(ShimLinkError::Refused { code, detail }.into());
+                    }
+                    Message::Exit(_) => return Err(Problem::session_ended()),
+                    _ => {}
+                }
+            }
+        });
+        settled.await.unwrap_or(Ok("queued"))
+    }
+}
+
+/// A shim that is gone may have ended with its child.
+fn link_problem(session: &SessionDir, error: ShimLinkError) -> Problem {
+    let has_exit = || {
+        session
+            .info()
+            .is_ok_and(|it| it.is_some_and(|it| it.exit.is_some()))
+    };
+    match error {
+        ShimLinkError::Disconnected(error) if has_no_listener(&error) || has_exit() => {
+            Problem::session_ended()
+        }
+        error => error.into(),
+    }
+}
+
+fn state_name(status: PromptStatus) -> Result<&'static str, Problem> {
+    match status {
+        PromptStatus::Queued => Ok("queued"),
+        PromptStatus::Written => Ok("written"),
+        PromptStatus::Submitted => Ok("submitted"),
+        PromptStatus::Unverified => Ok("unverified"),
+        PromptStatus::Refused { reason } => {
+            let next = "change the prompt and send it with another id";
+            let status = StatusCode::CONFLICT;
+            Err(Problem::new(status, "PROMPT_REFUSED", reason, next))
+        }
+    }
+}

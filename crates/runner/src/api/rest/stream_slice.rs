@@ -1,0 +1,255 @@
+//! Reads a session's output: from its shim while that runs, else from its journal.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use bowline_jsonl::Framer;
+use bowline_reducer::{End, HostEvent, Meta, Transcript};
+use bowline_transport::journal::{Folder, JournalReader};
+use bowline_transport::wire::{DEFAULT_CREDIT, ExitNotice, Lease, Message, StdioKind, StreamId};
+use bowline_transport::{ExitStatus, Piece, SessionId};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use super::shim_client::ShimClient;
+use crate::api::problem::Problem;
+use crate::app_state::AppState;
+use crate::sessions::{SessionRecord, ShimStatus};
+
+/// Time limit for a read from a shim.
+const READ_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Bytes per read from a journal.
+const JOURNAL_READ_BYTES: usize = 256 << 10;
+
+/// A range of a stream.
+#[derive(Debug)]
+pub(super) struct StreamSlice {
+    /// Bytes and gaps, in order.
+    pub(super) pieces: Vec<Piece>,
+    /// End offset of the stream.
+    pub(super) end: u64,
+    /// The child's exit status, if it has exited.
+    pub(super) exit: Option<ExitNotice>,
+}
+
+impl StreamSlice {
+    /// Reads at most `max` bytes of a stream, starting at the offset `from`.
+    pub(super) async fn read(
+        app: &AppState,
+        record: &SessionRecord,
+        stream: StreamId,
+        from: u64,
+        max: u64,
+    ) -> Result<Self, Problem> {
+        if record.shim == ShimStatus::Gone {
+            return Self::from_journal(record, stream, from, max).await;
+        }
+        match Self::from_shim(app, record.info.id, stream, from, max).await {
+            // The shim may have ended in the meantime.
+            Err(problem) if matches!(problem.code, "SESSION_ENDED" | "SESSION_LOST") => {
+                Self::from_journal(record, stream, from, max).await
+            }
+            read => read,
+        }
+    }
+
+    async fn from_shim(
+        app: &AppState,
+        id: SessionId,
+        stream: StreamId,
+        from: u64,
+        max: u64,
+    ) -> Result<Self, Problem> {
+        let cursors = BTreeMap::from([(stream, from)]);
+        let credit = DEFAULT_CREDIT.min(max);
+        let client = ShimClient::attach(app, id, Lease::Read, cursors, credit).await;
+        let mut client = client.map_err(|problem| match problem.code {
+            "SESSION_REFUSED" => offset_past_end(),
+            _ => problem,
+        })?;
+        let extent = client.attached.streams.get(&stream).copied();
+        let extent = extent.ok_or_else(stream_not_found)?;
+        let mut slice = Self {
+            pieces: Vec::new(),
+            end: extent.end,
+            exit: client.attached.exit.clone(),
+        };
+        let until = extent.end.min(from.saturating_add(max));
+        let reading = slice.read_pieces(&mut client, stream, from, until);
+        timeout(READ_TIMEOUT, reading)
+            .await
+            .map_err(|_| Problem::timed_out("reading the log timed out"))??;
+        Ok(slice)
+    }
+
+    async fn read_pieces(
+        &mut self,
+        client: &mut ShimClient,
+        stream: StreamId,
+        from: u64,
+        until: u64,
+    ) -> Result<(), Problem> {
+        let mut next = from;
+        while next < until {
+            match client.link.next().await? {
+                Message::Data {
+                    stream: of,
+                    offset,
+                    bytes,
+                    ..
+                } if of == stream => {
+                    let n = bytes.len() as u64;
+                    client.link.queue(Message::Credit { stream, n });
+                    next = offset + n;
+                    self.pieces.push(Piece::Bytes { offset, bytes });
+                }
+                Message::Gap {
+                    stream: of,
+                    from,
+                    to,
+                    ..
+                } if of == stream => {
+                    next = to;
+                    self.pieces.push(Piece::Gap { from, to });
+                }
+                // A snapshot replaces the bytes before it, which are not available any more.
+                Message::Snapshot { at_offset: to, .. } if to > next => {
+                    let from = next;
+                    next = to;
+                    self.pieces.push(Piece::Gap { from, to });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn from_journal(
+        record: &SessionRecord,
+        stream: StreamId,
+        from: u64,
+        max: u64,
+    ) -> Result<Self, Problem> {
+        if !record.info.has_journal {
+            return Err(no_log());
+        }
+        let folder = Folder::at(record.session.journal());
+        let read = spawn_blocking(move || read_journal(folder, stream, from, max)).await;
+        let read = read.map_err(Problem::internal)?;
+        let (pieces, end) = read.map_err(Problem::internal)?;
+        if from > end {
+            return Err(offset_past_end());
+        }
+        let exit = record.info.exit.clone();
+        Ok(Self { pieces, end, exit })
+    }
+
+    fn fold(&self) -> Transcript {
+        let (mut framer, mut transcript) = (Framer::default(), Transcript::new());
+        for piece in &self.pieces {
+            match piece {
+                Piece::Bytes { bytes, .. } => framer.push(bytes.clone()),
+                Piece::Gap { from, to } => {
+                    framer.skip_to(*to);
+                    apply(&mut framer, &mut transcript);
+                    let (from, to) = (*from, *to);
+                    transcript.apply_host(HostEvent::Gap { from, to }, NO_TIME);
+                }
+            }
+            apply(&mut framer, &mut transcript);
+        }
+        if let Some(exit) = &self.exit {
+            framer.finish();
+            apply(&mut framer, &mut transcript);
+            let (exit, expected) = describe_exit(exit);
+            let exit = exit.as_str();
+            transcript.end(End::Process { exit, expected }, NO_TIME);
+        }
+        transcript
+    }
+}
+
+fn read_journal(
+    folder: Folder,
+    stream: StreamId,
+    from: u64,
+    max: u64,
+) -> std::io::Result<(Vec<Piece>, u64)> {
+    let mut journal = JournalReader::open(folder)?;
+    let end = journal.kept()?.get(&stream).map_or(0, |kept| kept.end);
+    let until = end.min(from.saturating_add(max));
+    let (mut pieces, mut next) = (Vec::new(), from);
+    while next < until {
+        let wanted = usize::try_from(until - next).unwrap_or(usize::MAX);
+        let wanted = wanted.min(JOURNAL_READ_BYTES);
+        let Some(piece) = journal.read(stream, next, wanted)? else {
+            break;
+        };
+        next = match &piece {
+            Piece::Bytes { offset, bytes } => offset + bytes.len() as u64,
+            Piece::Gap { to, .. } => *to,
+        };
+        pieces.push(piece);
+    }
+    Ok((pieces, end))
+}
+
+/// The stream of a session's output.
+pub(super) const fn output_stream(stdio: StdioKind) -> StreamId {
+    match stdio {
+        StdioKind::Pipes => StreamId::STDOUT,
+        StdioKind::Pty => StreamId::TTY,
+    }
+}
+
+/// Folds a session's whole output into a transcript.
+pub(super) async fn read_transcript(
+    app: &AppState,
+    record: &SessionRecord,
+) -> Result<Transcript, Problem> {
+    let stream = output_stream(record.info.stdio);
+    let slice = StreamSlice::read(app, record, stream, 0, u64::MAX).await?;
+    let transcript = spawn_blocking(move || slice.fold());
+    transcript.await.map_err(Problem::internal)
+}
+
+/// A log does not record when its lines arrived.
+const NO_TIME: Meta = Meta { at_ms: 0 };
+
+fn apply(framer: &mut Framer, transcript: &mut Transcript) {
+    while let Some(frame) = framer.next_frame() {
+        for item in frame.items() {
+            transcript.apply(&item, NO_TIME);
+        }
+    }
+}
+
+/// Describes an exit, and returns whether an agent is expected to exit like that.
+fn describe_exit(exit: &ExitNotice) -> (String, bool) {
+    match exit.status {
+        ExitStatus::Code(code) => (format!("exit code {code}"), code == 0),
+        ExitStatus::Signal(signal) => (format!("signal {signal}"), false),
+        ExitStatus::Unknown => ("unknown exit status".to_owned(), false),
+    }
+}
+
+fn no_log() -> Problem {
+    let detail = "the session has no log";
+    let next = "create sessions with `journal.on` to read their log after they have ended";
+    Problem::new(StatusCode::GONE, "NO_LOG", detail, next)
+}
+
+fn stream_not_found() -> Problem {
+    let detail = "the session has no such stream";
+    let next = "use one of `streams` of GET /api/sessions/{id}";
+    Problem::new(StatusCode::NOT_FOUND, "NO_STREAM", detail, next)
+}
+
+fn offset_past_end() -> Problem {
+    let detail = "offset is past the end of the stream";
+    let next = "use an offset up to the stream's `end` in GET /api/sessions/{id}";
+    let status = StatusCode::RANGE_NOT_SATISFIABLE;
+    Problem::new(status, "OUT_OF_RANGE", detail, next)
+}

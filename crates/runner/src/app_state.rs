@@ -1,0 +1,102 @@
+//! State shared by all API endpoints.
+
+mod detach_timers;
+mod limits;
+mod metrics;
+mod rate_limiter;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bowline_transport::SessionId;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use crate::auth::{OneTimeTicket, RequestAuth, TicketStore};
+use crate::sessions::SessionStore;
+use detach_timers::DetachTimers;
+pub use limits::ServeLimits;
+pub(crate) use metrics::EndpointMetrics;
+use metrics::Metrics;
+pub(crate) use rate_limiter::RateLimiter;
+
+/// Wrong tokens per second from one address before responses are delayed.
+const FAILED_LOGINS_PER_SECOND: u32 = 5;
+
+/// Delay of the response to a wrong token above that rate.
+const FAILED_LOGIN_DELAY: Duration = Duration::from_secs(1);
+
+/// State shared by all API endpoints.
+#[derive(Debug)]
+pub(crate) struct AppState {
+    pub(crate) auth: RequestAuth,
+    pub(crate) sessions: Arc<SessionStore>,
+    pub(crate) limits: ServeLimits,
+    pub(crate) metrics: Metrics,
+    pub(crate) detach_timers: DetachTimers,
+    /// Cancelled when the daemon stops.
+    pub(crate) shutdown: CancellationToken,
+    tickets: Mutex<TicketStore>,
+    failed_logins: Mutex<RateLimiter<Option<IpAddr>>>,
+    attaches: Mutex<RateLimiter<SessionId>>,
+    /// Every task that serves a client holds this state, so that the daemon can wait for all of
+    /// them.
+    _tracked: TaskTrackerToken,
+}
+
+impl AppState {
+    pub(crate) fn new(
+        auth: RequestAuth,
+        sessions: Arc<SessionStore>,
+        limits: ServeLimits,
+        shutdown: CancellationToken,
+        tracked: TaskTrackerToken,
+    ) -> Self {
+        let per_second = limits.attaches_per_second;
+        let failed_logins = RateLimiter::new(FAILED_LOGINS_PER_SECOND, FAILED_LOGINS_PER_SECOND);
+        let attaches = RateLimiter::new(per_second.saturating_mul(2), per_second);
+        Self {
+            auth,
+            sessions,
+            limits,
+            metrics: Metrics::default(),
+            detach_timers: DetachTimers::default(),
+            shutdown,
+            tickets: Mutex::new(TicketStore::new(limits.ticket_life)),
+            failed_logins: Mutex::new(failed_logins),
+            attaches: Mutex::new(attaches),
+            _tracked: tracked,
+        }
+    }
+
+    /// Stores a ticket under its secret.
+    pub(crate) fn issue_ticket(&self, secret: &str, ticket: OneTimeTicket) {
+        self.tickets.lock().issue(secret, ticket, Instant::now());
+    }
+
+    /// Consumes and returns a ticket, if the secret is valid.
+    pub(crate) fn redeem_ticket(&self, secret: &str) -> Option<OneTimeTicket> {
+        self.tickets
+            .lock()
+            .redeem(secret.as_bytes(), Instant::now())
+    }
+
+    /// Records a wrong token and returns the delay for its response.
+    pub(crate) fn failed_login_delay(&self, address: Option<IpAddr>) -> Duration {
+        match self.failed_logins.lock().acquire(address, Instant::now()) {
+            Ok(()) => Duration::ZERO,
+            Err(_) => FAILED_LOGIN_DELAY,
+        }
+    }
+
+    /// Counts an attach against the session's rate limit.
+    ///
+    /// # Errors
+    ///
+    /// Returns the time to wait if the limit is reached.
+    pub(crate) fn limit_attach(&self, session: SessionId) -> Result<(), Duration> {
+        self.attaches.lock().acquire(session, Instant::now())
+    }
+}

@@ -1,0 +1,232 @@
+//! The runner's token: the file that holds it, and the hash that requests are checked against.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+/// Random bytes in a token.
+const ENTROPY_BYTES: usize = 32;
+
+/// Maximum size of a token file, in bytes.
+const MAX_FILE_BYTES: u64 = 4096;
+
+/// Minimum length of a token: 128 bits in hexadecimal.
+const MIN_TOKEN_LENGTH: usize = 32;
+
+/// The SHA-256 of a secret, which is what the daemon keeps of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct TokenHash([u8; 32]);
+
+impl TokenHash {
+    /// Hashes a secret.
+    #[must_use]
+    pub(crate) fn of(secret: &[u8]) -> Self {
+        Self(Sha256::digest(secret).into())
+    }
+
+    /// Returns whether this is the hash of `secret`, in constant time.
+    #[must_use]
+    pub(crate) fn matches(&self, secret: &[u8]) -> bool {
+        Self::of(secret).0.ct_eq(&self.0).into()
+    }
+}
+
+impl fmt::Debug for TokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenHash(***)")
+    }
+}
+
+/// Why a token file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// The file cannot be created, opened or read.
+    #[error("use the token file {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// Users other than its owner can read it.
+    #[error(
+        "use the token file {path}: other users can read it (mode {mode:04o}); remove it to get a new token, or run `chmod 600 {path}` if none of them has read it"
+    )]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// Another user owns it.
+    #[error("use the token file {path}: it is owned by user {owner}; use a file of your own")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+    /// It does not contain a valid token.
+    #[error(
+        "use the token file {path}: it contains no token of at least 32 printable ASCII characters; remove it to get a new token"
+    )]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system's random number generator failed.
+    #[error("create a token: {0}")]
+    Random(String),
+}
+
+/// Reads the token from a file. If the file does not exist, creates it (mode 0600) with a token of
+/// 256 random bits.
+///
+/// # Errors
+///
+/// Fails if the file is owned or readable by other users, contains no valid token, or cannot be
+/// created.
+pub fn read_or_create_token(path: &Path) -> Result<String, TokenError> {
+    let file_error = |source| TokenError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let mut create = OpenOptions::new();
+    match create.write(true).create_new(true).mode(0o600).open(path) {
+        Ok(file) => write_new(file, path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            read(File::open(path).map_err(file_error)?, path)
+        }
+        Err(error) => Err(file_error(error)),
+    }
+}
+
+fn write_new(mut file: File, path: &Path) -> Result<String, TokenError> {
+    let token = random_secret()?;
+    let written = file.write_all(format!("{token}\n").as_bytes());
+    written
+        .and_then(|()| file.sync_all())
+        .map_err(|source| TokenError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+    Ok(token)
+}
+
+fn read(file: File, path: &Path) -> Result<String, TokenError> {
+    let file_error = |source| TokenError::File {
+        path: path.to_owned(),
+        source,
+    };
+    check_owner(&file, path)?;
+    let mut text = String::new();
+    let read = file.take(MAX_FILE_BYTES).read_to_string(&mut text);
+    read.map_err(file_error)?;
+    let token = text.trim();
+    let is_token = token.len() >= MIN_TOKEN_LENGTH && token.bytes().all(|it| it.is_ascii_graphic());
+    if !is_token {
+        let path = path.to_owned();
+        return Err(TokenError::Unusable { path });
+    }
+    Ok(token.to_owned())
+}
+
+fn check_owner(file: &File, path: &Path) -> Result<(), TokenError> {
+    let path = path.to_owned();
+    match file.metadata() {
+        Err(source) => Err(TokenError::File { path, source }),
+        Ok(facts) if facts.uid() != rustix::process::geteuid().as_raw() => {
+            let owner = facts.uid();
+            Err(TokenError::Foreign { path, owner })
+        }
+        Ok(facts) if facts.mode() & 0o077 != 0 => {
+            let mode = facts.mode() & 0o7777;
+            Err(TokenError::Exposed { path, mode })
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Returns a new secret: 256 random bits in base64url.
+///
+/// # Errors
+///
+/// Fails if the system's random number generator does.
+pub(crate) fn random_secret() -> Result<String, TokenError> {
+    let mut bytes = [0_u8; ENTROPY_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| TokenError::Random(error.to_string()))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn missing_file_is_created_with_mode_0600() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let created = read_or_create_token(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+        assert_eq!(
+            URL_SAFE_NO_PAD.decode(&created).unwrap().len(),
+            ENTROPY_BYTES
+        );
+        assert_eq!(read_or_create_token(&path).unwrap(), created);
+        let other = read_or_create_token(&folder.path().join("other")).unwrap();
+        assert_ne!(created, other);
+    }
+
+    #[test]
+    fn readable_by_others_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        read_or_create_token(&path).unwrap();
+        for mode in [0o640, 0o604, 0o660, 0o601, 0o644] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let error = read_or_create_token(&path).unwrap_err();
+            assert!(
+                matches!(error, TokenError::Exposed { .. }),
+                "{mode:o}: {error}"
+            );
+            assert!(error.to_string().contains("chmod 600"), "{error}");
+        }
+    }
+
+    #[test]
+    fn invalid_token_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        read_or_create_token(&path).unwrap();
+        for text in ["", "\n", "short", &"word ".repeat(20), &"\u{e9}".repeat(40)] {
+            fs::write(&path, text).unwrap();
+            let error = read_or_create_token(&path).unwrap_err();
+            assert!(matches!(error, TokenError::Unusable { .. }), "{text:?}");
+        }
+        fs::write(&path, format!("  {}\n", "k".repeat(32))).unwrap();
+        assert_eq!(read_or_create_token(&path).unwrap(), "k".repeat(32));
+    }
+
+    #[test]
+    fn hash_matches_only_its_token() {
+        let token = random_secret().unwrap();
+        let hash = TokenHash::of(token.as_bytes());
+        assert!(hash.matches(token.as_bytes()));
+        for wrong in [String::new(), format!("{token}0"), random_secret().unwrap()] {
+            assert!(!hash.matches(wrong.as_bytes()));
+        }
+        assert_eq!(format!("{hash:?}"), "TokenHash(***)");
+    }
+}

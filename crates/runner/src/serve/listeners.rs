@@ -1,0 +1,173 @@
+//! The sockets that the daemon listens on: a Unix socket for its own user, and TCP addresses.
+
+mod unix_socket;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use axum::Router;
+use bowline_transport::wire::DEAD_AFTER;
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use super::configuration::{ServeConfiguration, ServeError};
+use super::connection::{self, HANDSHAKE_TIMEOUT};
+use super::tls::Encryption;
+use crate::auth::{Peer, PeerKind};
+use crate::shim::is_ours;
+use crate::unix_connection::UnixConnection;
+pub(super) use unix_socket::BoundSocket;
+
+/// Pause after a failed accept(2), which mostly means that descriptors are exhausted.
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+
+/// Bound sockets that are not served yet.
+pub(super) struct Listeners {
+    local: Option<(UnixListener, BoundSocket)>,
+    network: Vec<TcpListener>,
+    encryption: Option<Encryption>,
+}
+
+impl Listeners {
+    /// Binds all sockets of a configuration.
+    pub(super) async fn bind(configuration: &ServeConfiguration) -> Result<Self, ServeError> {
+        if configuration.socket.is_none() && configuration.listen.is_empty() {
+            return Err(ServeError::Nowhere);
+        }
+        let encryption = configuration
+            .tls
+            .as_ref()
+            .map(Encryption::new)
+            .transpose()?;
+        let local = configuration.socket.as_deref().map(bind_unix).transpose()?;
+        let mut network = Vec::new();
+        for &address in &configuration.listen {
+            if encryption.is_none() && !address.ip().is_loopback() {
+                return Err(ServeError::ClearText(address));
+            }
+            let listener = TcpListener::bind(address).await;
+            network.push(listener.map_err(|source| ServeError::Address { address, source })?);
+        }
+        Ok(Self {
+            local,
+            network,
+            encryption,
+        })
+    }
+
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        let addresses = self.network.iter().filter_map(|it| it.local_addr().ok());
+        addresses.collect()
+    }
+
+    pub(super) fn fingerprint(&self) -> Option<String> {
+        self.encryption.as_ref().map(|it| it.fingerprint.clone())
+    }
+
+    /// Spawns a task for each socket, which serves it until the shutdown. Returns the Unix socket,
+    /// if there is one.
+    pub(super) fn serve(self, app: &Router, shutdown: &CancellationToken) -> Option<BoundSocket> {
+        for listener in self.network {
+            let encryption = self.encryption.clone();
+            let serving = serve_tcp(listener, encryption, app.clone(), shutdown.clone());
+            tokio::spawn(serving);
+        }
+        let (listener, socket) = self.local?;
+        tokio::spawn(serve_unix(listener, app.clone(), shutdown.clone()));
+        Some(socket)
+    }
+}
+
+fn bind_unix(path: &Path) -> Result<(UnixListener, BoundSocket), ServeError> {
+    unix_socket::bind(path).map_err(|source| ServeError::Socket {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+async fn serve_unix(listener: UnixListener, app: Router, shutdown: CancellationToken) {
+    let peer = Peer {
+        kind: PeerKind::Local,
+        address: None,
+    };
+    while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
+        let stream = match accepted {
+            Ok((stream, _)) if is_ours(&stream).unwrap_or(false) => UnixConnection::new(stream),
+            Ok(_) => {
+                warn!("refused a connection from a process of another user");
+                continue;
+            }
+            Err(error) => Err(error),
+        };
+        match stream {
+            Ok(stream) => {
+                let deadline = Instant::now() + HANDSHAKE_TIMEOUT;
+                let (app, shutdown) = (app.clone(), shutdown.clone());
+                tokio::spawn(connection::serve(stream, peer, app, shutdown, deadline));
+            }
+            Err(error) => pause_after(&error).await,
+        }
+    }
+}
+
+async fn serve_tcp(
+    listener: TcpListener,
+    encryption: Option<Encryption>,
+    app: Router,
+    shutdown: CancellationToken,
+) {
+    while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
+        match accepted {
+            Ok((stream, address)) => {
+                let (encryption, app) = (encryption.clone(), app.clone());
+                let shutdown = shutdown.clone();
+                tokio::spawn(serve_stream(stream, address, encryption, app, shutdown));
+            }
+            Err(error) => pause_after(&error).await,
+        }
+    }
+}
+
+async fn serve_stream(
+    stream: TcpStream,
+    address: SocketAddr,
+    encryption: Option<Encryption>,
+    app: Router,
+    shutdown: CancellationToken,
+) {
+    let deadline = Instant::now() + HANDSHAKE_TIMEOUT;
+    let peer = Peer {
+        kind: PeerKind::Network,
+        address: Some(address.ip()),
+    };
+    if let Err(error) = set_socket_options(&stream) {
+        debug!(%error, %address, "client disconnected at once");
+        return;
+    }
+    let Some(encryption) = encryption else {
+        return connection::serve(stream, peer, app, shutdown, deadline).await;
+    };
+    match timeout_at(deadline, encryption.acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => connection::serve(stream, peer, app, shutdown, deadline).await,
+        Ok(Err(error)) => debug!(%error, %address, "TLS handshake failed"),
+        Err(_) => debug!(%address, "TLS handshake timed out"),
+    }
+}
+
+/// Sent bytes may stay unacknowledged for as long as a client may be silent (`TCP_USER_TIMEOUT`,
+/// tcp(7)).
+fn set_socket_options(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    #[cfg(target_os = "linux")]
+    rustix::net::sockopt::set_tcp_user_timeout(stream, DEAD_AFTER.as_millis() as u32)?;
+    Ok(())
+}
+
+async fn pause_after(error: &io::Error) {
+    warn!(%error, "cannot accept a connection");
+    sleep(ACCEPT_RETRY).await;
+}

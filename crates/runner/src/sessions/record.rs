@@ -1,0 +1,95 @@
+//! What is known of one session.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use utoipa::ToSchema;
+
+use crate::shim::{SessionDir, SessionInfo, SessionPhase};
+
+/// A session's folder, its metadata, and whether its shim runs.
+#[derive(Debug)]
+pub(crate) struct SessionRecord {
+    pub(crate) session: SessionDir,
+    pub(crate) info: SessionInfo,
+    pub(crate) shim: ShimStatus,
+}
+
+/// Whether a session's shim runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ShimStatus {
+    /// The shim and its child run.
+    Running,
+    /// The child has exited, and the shim keeps its exit status.
+    Exited,
+    /// The shim has ended or was killed.
+    Gone,
+}
+
+/// The state of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = State)]
+#[non_exhaustive]
+pub enum SessionSummaryState {
+    /// The session runs.
+    Running,
+    /// The session has ended.
+    Exited,
+    /// The session's process was killed; its descendants were killed too.
+    Lost,
+}
+
+impl SessionRecord {
+    /// Determines whether the shim runs, by connecting to its socket unless the metadata is final.
+    pub(super) async fn probe(session: SessionDir, info: SessionInfo) -> Self {
+        let shim = match info.phase {
+            SessionPhase::Buried => ShimStatus::Gone,
+            phase => match session.connect().await {
+                Err(error) if has_no_listener(&error) || is_foreign(&error) => {
+                    return Self::gone(session, info).await;
+                }
+                // Other errors, such as exhausted descriptors, say nothing about the session.
+                _ if phase == SessionPhase::Running => ShimStatus::Running,
+                _ => ShimStatus::Exited,
+            },
+        };
+        Self {
+            session,
+            info,
+            shim,
+        }
+    }
+
+    /// Reads the metadata again: the shim may have written its final state before it ended.
+    async fn gone(session: SessionDir, info: SessionInfo) -> Self {
+        let folder = session.clone();
+        let latest = spawn_blocking(move || folder.info()).await;
+        Self {
+            session,
+            info: latest.ok().and_then(Result::ok).flatten().unwrap_or(info),
+            shim: ShimStatus::Gone,
+        }
+    }
+
+    pub(crate) fn state(&self) -> SessionSummaryState {
+        match self.shim {
+            ShimStatus::Running => SessionSummaryState::Running,
+            ShimStatus::Exited => SessionSummaryState::Exited,
+            ShimStatus::Gone if self.info.exit.is_some() => SessionSummaryState::Exited,
+            ShimStatus::Gone => SessionSummaryState::Lost,
+        }
+    }
+}
+
+/// Returns whether a failed connection to a shim means that nothing listens on its socket.
+pub(crate) fn has_no_listener(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, NotFound};
+    matches!(error.kind(), NotFound | ConnectionRefused)
+}
+
+/// Returns whether a process of another user listens on the socket.
+fn is_foreign(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
+}

@@ -1,0 +1,149 @@
+//! Terminating a session, as a client of its shim.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use bowline_transport::wire::{Attach, AttachMode, ExitNotice, KillReport, Lease, Message};
+use bowline_transport::{Ladder, SessionId};
+use tokio::time::{sleep, timeout};
+use tracing::warn;
+use uuid::Uuid;
+
+use super::{SessionRecord, SessionStore, ShimLink, ShimLinkError, ShimStatus};
+use crate::shim::SessionDir;
+
+/// Time limit for a termination beyond the grace periods of its policy, for draining the output.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often to check whether a shim has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How a session ended.
+#[derive(Debug, Default)]
+pub(crate) struct Termination {
+    /// The report of the kill, if the session was running.
+    pub(crate) report: Option<KillReport>,
+    /// The child's exit status.
+    pub(crate) exit: Option<ExitNotice>,
+}
+
+/// Why a session was not terminated.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TerminateError {
+    /// There is no such session.
+    #[error("session not found")]
+    NotFound,
+    /// The session's metadata cannot be read.
+    #[error("the session's metadata is unreadable: {0}")]
+    Metadata(#[source] io::Error),
+    /// The connection to the shim failed.
+    #[error(transparent)]
+    Link(#[from] ShimLinkError),
+    /// The session's folder cannot be removed.
+    #[error("the session's folder cannot be removed: {0}")]
+    Remove(#[source] io::Error),
+}
+
+impl SessionStore {
+    /// Terminates a session and waits until its shim has ended. Keeps the session's folder.
+    pub(crate) async fn terminate(
+        &self,
+        id: SessionId,
+        policy: Ladder,
+    ) -> Result<Termination, TerminateError> {
+        let record = self.record(id).await.map_err(TerminateError::Metadata)?;
+        let record = record.ok_or(TerminateError::NotFound)?;
+        let ended = |record: SessionRecord| Termination {
+            report: None,
+            exit: record.info.exit,
+        };
+        if record.shim == ShimStatus::Gone {
+            return Ok(ended(record));
+        }
+        match terminate(&record.session, policy).await {
+            Ok(termination) => {
+                wait_for_shim(&record.session).await;
+                Ok(termination)
+            }
+            // The session may have ended by itself in the meantime.
+            Err(ShimLinkError::Disconnected(error)) => match self.record(id).await {
+                Ok(Some(record)) if record.shim == ShimStatus::Gone => Ok(ended(record)),
+                _ => Err(ShimLinkError::Disconnected(error).into()),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+async fn terminate(session: &SessionDir, policy: Ladder) -> Result<Termination, ShimLinkError> {
+    let mut link = ShimLink::open(session).await?;
+    link.attach(Attach {
+        session: session.id(),
+        epoch: None,
+        cursors: BTreeMap::new(),
+        mode: AttachMode::Tail,
+        lease: Lease::Append,
+        resume_generation: None,
+        size: None,
+        credit: 0,
+        client: "runner: end".to_owned(),
+    })
+    .await?;
+    link.queue(kill_request(policy));
+    wait_until_ended(&mut link, policy).await
+}
+
+/// Waits until a shim whose exit was acknowledged has ended. It stays for a moment to serve its
+/// other clients, and then writes its final metadata.
+async fn wait_for_shim(session: &SessionDir) {
+    let gone = async {
+        while session.connect().await.is_ok() {
+            sleep(POLL_INTERVAL).await;
+        }
+    };
+    if timeout(DRAIN_TIMEOUT, gone).await.is_err() {
+        warn!(session.id = %session.id(), "the shim of an ended session still runs");
+    }
+}
+
+/// The message that kills a session.
+pub(crate) fn kill_request(policy: Ladder) -> Message {
+    let id = Uuid::new_v4().to_string();
+    Message::Kill { id, ladder: policy }
+}
+
+/// Waits until a session that is being killed has ended and its shim disconnects.
+pub(crate) async fn wait_until_ended(
+    link: &mut ShimLink,
+    policy: Ladder,
+) -> Result<Termination, ShimLinkError> {
+    let grace = policy.eof_grace + policy.interrupt.unwrap_or_default() + policy.term_grace;
+    let limit = grace + policy.kill + DRAIN_TIMEOUT;
+    let mut termination = Termination::default();
+    match timeout(limit, read_until_disconnect(link, &mut termination)).await {
+        Err(_) => Err(ShimLinkError::TimedOut),
+        // After the exit, the shim has nothing more to report.
+        Ok(ShimLinkError::Disconnected(_)) if termination.exit.is_some() => Ok(termination),
+        Ok(error) => Err(error),
+    }
+}
+
+/// Collects the kill report and the exit until the connection ends.
+async fn read_until_disconnect(
+    link: &mut ShimLink,
+    termination: &mut Termination,
+) -> ShimLinkError {
+    loop {
+        match link.next().await {
+            Ok(Message::Killed { report, .. }) => termination.report = Some(report),
+            Ok(Message::Exit(exit)) => {
+                termination.exit = Some(exit);
+                link.queue(Message::ExitAck);
+            }
+            Ok(Message::Fenced { .. }) => return ShimLinkError::Unexpected("fenced"),
+            Ok(_) => {}
+            Err(error) => return error,
+        }
+    }
+}

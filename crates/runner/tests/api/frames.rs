@@ -1,0 +1,198 @@
+//! Frames over WebSocket: they are forwarded unchanged, within the client's lease.
+
+use bowline_runner::wire::{Lease, Message, code};
+use bowline_transport::Ladder;
+use serde_json::json;
+
+use crate::support::{Frames, TestRunner, within_limit};
+
+const ECHO: &str = "stty -echo; echo ready; while read line; do echo \"got $line\"; done";
+
+#[tokio::test]
+async fn frames_are_forwarded_both_ways() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell(ECHO).await;
+    let (mut host, attached) = Frames::attach(&runner, &id, Lease::Write).await;
+    assert!(attached.generation > 0);
+    host.wait_for_output("ready").await;
+    let offset = attached.input_next;
+    let bytes = "hello\n".into();
+    host.send(Message::Input { offset, bytes }).await;
+    host.wait_for_output("got hello").await;
+}
+
+#[tokio::test]
+async fn output_is_read_from_the_start() {
+    let runner = TestRunner::start().await;
+    let id = runner
+        .shell("head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end; read x")
+        .await;
+    let (mut host, _) = Frames::attach(&runner, &id, Lease::Read).await;
+    let text = host.wait_for_output("end").await;
+    assert_eq!(text.matches('x').count(), 3_000_000);
+}
+
+#[tokio::test]
+async fn new_writer_fences_old_writer() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell(ECHO).await;
+    let (mut old, first) = Frames::attach(&runner, &id, Lease::Write).await;
+    let (mut new, second) = Frames::attach(&runner, &id, Lease::Write).await;
+    assert!(second.generation > first.generation);
+    let (offset, bytes) = (0, "stale\n".into());
+    old.send(Message::Input { offset, bytes }).await;
+    let bytes = "fresh\n".into();
+    new.send(Message::Input { offset, bytes }).await;
+    let text = new.wait_for_output("got fresh").await;
+    assert!(!text.contains("stale"), "{text:?}");
+    let fenced = loop {
+        match old.receive().await {
+            Some(Message::Fenced { generation }) => break generation,
+            Some(_) => {}
+            None => panic!("closed without a final message"),
+        }
+    };
+    assert_eq!(fenced, second.generation);
+}
+
+#[tokio::test]
+async fn ticket_limits_lease() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell(ECHO).await;
+    for (lease, requested, is_permitted) in [
+        ("read", Lease::Read, true),
+        ("read", Lease::Append, false),
+        ("read", Lease::Write, false),
+        ("append", Lease::Append, true),
+        ("append", Lease::Write, false),
+        ("write", Lease::Write, true),
+    ] {
+        let wanted = json!({"session": id, "lease": lease});
+        let ticket = runner
+            .request("POST", "/api/tickets", Some(&wanted))
+            .await
+            .json();
+        let ticket = ticket["ticket"].as_str().unwrap();
+        let mut host = Frames::open(&runner, &id, ticket).await.unwrap();
+        let joined = host.join(&id, requested).await;
+        assert_eq!(
+            joined.is_ok(),
+            is_permitted,
+            "{lease} {requested:?}: {joined:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn read_lease_permits_no_input_or_kill() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell(ECHO).await;
+    let (mut host, _) = Frames::attach(&runner, &id, Lease::Read).await;
+    host.wait_for_output("ready").await;
+    let (offset, bytes) = (0, "no\n".into());
+    let kill = Message::Kill {
+        id: "k".to_owned(),
+        ladder: Ladder::AT_ONCE,
+    };
+    for message in [Message::Input { offset, bytes }, kill] {
+        host.send(message).await;
+        let refused = loop {
+            match host.receive().await {
+                Some(Message::Error { code, .. }) => break code,
+                Some(_) => {}
+                None => panic!("closed without a final message"),
+            }
+        };
+        assert_eq!(refused, code::NO_LEASE);
+    }
+}
+
+#[tokio::test]
+async fn attach_to_another_session_closes_connection() {
+    let runner = TestRunner::start().await;
+    let (id, other) = (runner.shell(ECHO).await, runner.shell(ECHO).await);
+    let mut host = Frames::open(&runner, &id, runner.token()).await.unwrap();
+    assert_eq!(
+        host.join(&other, Lease::Read).await.err().as_deref(),
+        Some("closed")
+    );
+}
+
+#[tokio::test]
+async fn missing_or_ended_session_refuses_upgrade() {
+    let runner = TestRunner::start().await;
+    let unknown = "00000000-0000-4000-8000-000000000000";
+    let opened = Frames::open(&runner, unknown, runner.token()).await;
+    assert_eq!(opened.err(), Some(404));
+    let opened = Frames::open(&runner, "not-an-id", runner.token()).await;
+    assert_eq!(opened.err(), Some(404));
+    let id = runner.shell("exit 0").await;
+    let path = format!("/api/sessions/{id}?keep=true");
+    runner.request("DELETE", &path, None).await;
+    assert_eq!(
+        Frames::open(&runner, &id, runner.token()).await.err(),
+        Some(410)
+    );
+}
+
+#[tokio::test]
+async fn killed_shim_is_not_reported_as_ended() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell(ECHO).await;
+    let folder = runner.folder(&id);
+    let pid = folder.info().unwrap().unwrap().shim_pid.cast_signed();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let gone = async { while folder.connect().await.is_ok() {} };
+    within_limit("the shim's end", gone).await;
+    let opened = Frames::open(&runner, &id, runner.token()).await;
+    assert_eq!(opened.err(), Some(404));
+}
+
+#[tokio::test]
+async fn attached_client_is_notified_of_killed_shim() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell(ECHO).await;
+    let (mut host, _) = Frames::attach(&runner, &id, Lease::Write).await;
+    let folder = runner.folder(&id);
+    let pid = folder.info().unwrap().unwrap().shim_pid.cast_signed();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    loop {
+        match host.receive().await {
+            Some(Message::Error { code: it, .. }) => break assert_eq!(it, code::UNKNOWN_SESSION),
+            Some(_) => {}
+            None => panic!("closed without a final message"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn client_reattaches_after_runner_restart() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell(ECHO).await;
+    let (mut host, attached) = Frames::attach(&runner, &id, Lease::Write).await;
+    let again = tokio::spawn(runner.restart(|_| {}));
+    loop {
+        match host.receive().await {
+            Some(Message::GoAway { .. }) => break,
+            Some(_) => {}
+            None => panic!("closed without a final message"),
+        }
+    }
+    let runner = again.await.unwrap();
+    let (mut host, back) = Frames::attach(&runner, &id, Lease::Write).await;
+    assert_eq!(back.epoch, attached.epoch);
+    host.wait_for_output("ready").await;
+}
+
+#[tokio::test]
+async fn attach_rate_is_limited() {
+    let runner = TestRunner::with(|limits| limits.attaches_per_second = 1).await;
+    let id = runner.shell(ECHO).await;
+    for _ in 0..2 {
+        Frames::open(&runner, &id, runner.token()).await.unwrap();
+    }
+    let third = Frames::open(&runner, &id, runner.token()).await;
+    assert_eq!(third.err(), Some(429));
+}

@@ -1,0 +1,142 @@
+//! Frames over gRPC.
+
+use std::collections::BTreeMap;
+
+use bowline_runner::wire::{
+    Attach, AttachMode, Decoder, Frame, Hello, Lease, Message, StreamId, VERSION, code, encode,
+};
+use bytes::{Bytes, BytesMut};
+use futures_util::stream;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::metadata::MetadataValue;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status, Streaming};
+use tonic_prost::ProstCodec;
+
+use crate::support::{TestRunner, within_limit};
+
+/// The `Frame` of `proto/runner.proto`.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+struct Data {
+    #[prost(bytes = "bytes", tag = "1")]
+    data: Bytes,
+}
+
+async fn attach(runner: &TestRunner, token: &str, id: &str) -> Result<Streaming<Data>, Status> {
+    let uri = format!("http://{}", runner.address());
+    let channel: Channel = Endpoint::try_from(uri).unwrap().connect().await.unwrap();
+    let mut frames = BytesMut::new();
+    let hello = Hello {
+        versions: (VERSION, VERSION),
+        features: Vec::new(),
+    };
+    encode(&Frame::new(0, Message::Hello(hello)), &mut frames);
+    if let Ok(session) = id.parse() {
+        let attach = Attach {
+            session,
+            epoch: None,
+            cursors: BTreeMap::from([(StreamId::TTY, 0)]),
+            mode: AttachMode::Resume,
+            lease: Lease::Read,
+            resume_generation: None,
+            size: None,
+            credit: 1 << 20,
+            client: "test client".to_owned(),
+        };
+        encode(&Frame::new(0, Message::Attach(attach)), &mut frames);
+    }
+    let first = Data {
+        data: frames.freeze(),
+    };
+    let mut request = Request::new(stream::iter([first]));
+    let metadata = request.metadata_mut();
+    let bearer = MetadataValue::try_from(format!("Bearer {token}")).unwrap();
+    metadata.insert("authorization", bearer);
+    metadata.insert("bowline-session", MetadataValue::try_from(id).unwrap());
+    let mut grpc = Grpc::new(channel);
+    grpc.ready().await.unwrap();
+    let path = PathAndQuery::from_static("/bowline.runner.v1.Runner/Attach");
+    let codec = ProstCodec::<Data, Data>::default();
+    let response = within_limit("an response", grpc.streaming(request, path, codec)).await?;
+    Ok(response.into_inner())
+}
+
+#[tokio::test]
+async fn output_is_streamed() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("echo over gRPC; read x").await;
+    let mut stream = attach(&runner, runner.token(), &id).await.unwrap();
+    let (mut decoder, mut text) = (Decoder::new(), Vec::new());
+    while !String::from_utf8_lossy(&text).contains("over gRPC") {
+        let message = within_limit("a message", stream.message()).await.unwrap();
+        decoder.push(message.expect("the stream continues").data);
+        while let Some(frame) = decoder.next().unwrap() {
+            if let Message::Data { bytes, .. } = frame.message {
+                text.extend_from_slice(&bytes);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn refusals_have_distinct_status_codes() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("read x").await;
+    let unknown = "00000000-0000-4000-8000-000000000000";
+    for (token, session, code) in [
+        ("wrong", id.as_str(), Code::Unauthenticated),
+        (runner.token(), unknown, Code::NotFound),
+        (runner.token(), "not an id", Code::InvalidArgument),
+        // An unknown ticket passes the authentication layer, and is refused by the endpoint.
+        ("ticket-made-up", "not an id", Code::Unauthenticated),
+        ("ticket-made-up", unknown, Code::Unauthenticated),
+    ] {
+        let refused = attach(&runner, token, session).await;
+        let status = refused.expect_err("the attach is refused");
+        assert_eq!(status.code(), code, "{status}");
+    }
+}
+
+/// Reads to the end of a stream. Returns the last message and the status.
+async fn read_to_end(mut messages: Streaming<Data>) -> (Option<Message>, Status) {
+    let (mut decoder, mut last) = (Decoder::new(), None);
+    loop {
+        match within_limit("a message", messages.message()).await {
+            Ok(Some(Data { data })) => decoder.push(data),
+            Ok(None) => panic!("ended without a status"),
+            Err(status) => break (last, status),
+        }
+        while let Some(frame) = decoder.next().unwrap() {
+            last = Some(frame.message);
+        }
+    }
+}
+
+#[tokio::test]
+async fn client_is_notified_of_killed_shim() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("sleep 1000").await;
+    let messages = attach(&runner, runner.token(), &id).await.unwrap();
+    let pid = runner.folder(&id).info().unwrap().unwrap().shim_pid;
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let (last, status) = read_to_end(messages).await;
+    let Some(Message::Error { code: it, .. }) = last else {
+        panic!("{last:?}");
+    };
+    assert_eq!(it, code::UNKNOWN_SESSION);
+    assert_eq!(status.code(), Code::NotFound, "{status:?}");
+}
+
+#[tokio::test]
+async fn client_is_notified_of_shutdown() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("sleep 1000").await;
+    let messages = attach(&runner, runner.token(), &id).await.unwrap();
+    let again = tokio::spawn(runner.restart(|_| {}));
+    let (last, status) = read_to_end(messages).await;
+    assert!(matches!(last, Some(Message::GoAway { .. })), "{last:?}");
+    assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+    again.await.unwrap();
+}

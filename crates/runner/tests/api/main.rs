@@ -1,0 +1,12 @@
+//! The daemon and its API, with real sockets, real shims and real children.
+
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
+
+mod auth;
+mod frames;
+mod grpc;
+mod openapi;
+mod proto;
+mod rest;
+mod support;
+mod web_terminal;

@@ -1,0 +1,361 @@
+//! The REST API.
+
+use std::time::Duration;
+
+use bowline_runner::wire::Lease;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use crate::support::{Frames, Reader, TestRunner};
+
+#[tokio::test]
+async fn session_is_created_listed_and_deleted() {
+    let runner = TestRunner::start().await;
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let cwd = folder.path().to_str().unwrap();
+    let spec = json!({"kind": "terminal", "name": "mine", "program": "/bin/sh",
+        "args": ["-c", "pwd; read x"], "cwd": cwd, "labels": {"team": "blue"},
+        "stdio": {"type": "pty", "size": {"rows": 30, "cols": 90}}});
+    let id = runner.create(&spec).await;
+    let one = runner.session(&id).await;
+    for (key, value) in [
+        ("id", json!(id)),
+        ("name", json!("mine")),
+        ("kind", json!("terminal")),
+        ("stdio", json!("pty")),
+        ("state", json!("running")),
+        ("program", json!("/bin/sh")),
+        ("cwd", json!(cwd)),
+        ("labels", json!({"team": "blue"})),
+        ("size", json!({"rows": 30, "cols": 90})),
+        ("input_next", json!(0)),
+        ("exit", Value::Null),
+    ] {
+        assert_eq!(one[key], value, "{key} of {one}");
+    }
+    let list = runner.request("GET", "/api/sessions", None).await.json();
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(list["sessions"][0]["id"], one["id"]);
+
+    let path = format!("/api/sessions/{id}");
+    let ended = runner.request("DELETE", &path, None).await;
+    assert_eq!(ended.status, 200, "{}", ended.text());
+    assert_eq!(ended.json()["removed"], true);
+    assert_eq!(ended.json()["survivors"], json!([]));
+    let gone = runner.request("GET", &path, None).await;
+    assert_eq!(
+        (gone.status, gone.code().as_str()),
+        (404, "SESSION_NOT_FOUND")
+    );
+    let again = runner.request("DELETE", &path, None).await;
+    assert_eq!(
+        (again.status, again.code().as_str()),
+        (404, "SESSION_NOT_FOUND")
+    );
+}
+
+#[tokio::test]
+async fn kept_session_is_readable_after_delete() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("echo last line; exit 5").await;
+    Reader::of(&runner, &id).await.exit().await;
+    let path = format!("/api/sessions/{id}?keep=true");
+    let ended = runner.request("DELETE", &path, None).await.json();
+    assert_eq!(
+        (&ended["exit"]["code"], &ended["removed"]),
+        (&json!(5), &json!(false))
+    );
+    let one = runner.session(&id).await;
+    assert_eq!(
+        (&one["state"], &one["exit"]["code"]),
+        (&json!("exited"), &json!(5))
+    );
+    let log = runner
+        .request("GET", &format!("/api/sessions/{id}/log"), None)
+        .await;
+    assert_eq!((log.status, log.text().as_str()), (200, "last line\r\n"));
+    let removed = runner
+        .request("DELETE", &format!("/api/sessions/{id}"), None)
+        .await;
+    assert_eq!(removed.json()["removed"], true);
+    assert!(!runner.folder(&id).path().exists());
+}
+
+#[tokio::test]
+async fn failed_start_is_reported_and_leaves_nothing() {
+    let runner = TestRunner::start().await;
+    let nowhere = json!({"kind": "terminal", "program": "/bin/sh", "cwd": "/no/such/folder"});
+    let nothing = json!({"kind": "terminal", "program": "/no/such/program"});
+    for (spec, status, code) in [
+        (nothing, 422, "PROGRAM_NOT_FOUND"),
+        (nowhere, 422, "DIRECTORY_NOT_FOUND"),
+        (json!({"kind": "terminal"}), 400, "BAD_REQUEST"),
+        (
+            json!({"kind": "other", "program": "sh"}),
+            400,
+            "BAD_REQUEST",
+        ),
+        (json!([]), 400, "BAD_REQUEST"),
+    ] {
+        let response = runner.request("POST", "/api/sessions", Some(&spec)).await;
+        let problem = response.json();
+        assert_eq!(
+            (response.status, &problem["code"]),
+            (status, &json!(code)),
+            "{problem}"
+        );
+        assert!(!problem["next"].as_str().unwrap().is_empty());
+    }
+    let list = runner.request("GET", "/api/sessions", None).await.json();
+    assert_eq!(list["sessions"], json!([]));
+    let id = runner.shell("read x").await;
+    let twice = json!({"id": id, "kind": "terminal", "program": "/bin/sh"});
+    let response = runner.request("POST", "/api/sessions", Some(&twice)).await;
+    assert_eq!(
+        (response.status, response.code().as_str()),
+        (409, "SESSION_EXISTS")
+    );
+}
+
+#[tokio::test]
+async fn session_limit_holds_for_concurrent_requests() {
+    let runner = TestRunner::with(|limits| limits.sessions = 3).await;
+    let spec = json!({"kind": "terminal", "program": "/bin/cat", "stdio": {"type": "pty"}});
+    let requests = (0..8).map(|_| runner.request("POST", "/api/sessions", Some(&spec)));
+    let responses = join_all(requests).await;
+    let created = responses
+        .iter()
+        .filter(|response| response.status == 201)
+        .count();
+    assert_eq!(created, 3);
+    for refused in responses.iter().filter(|response| response.status != 201) {
+        assert_eq!(
+            (refused.status, refused.code().as_str()),
+            (503, "MAX_SESSIONS")
+        );
+    }
+    // The slot of a deleted session is free again.
+    let list = runner.request("GET", "/api/sessions", None).await.json();
+    let id = list["sessions"][0]["id"].as_str().unwrap().to_owned();
+    runner
+        .request("DELETE", &format!("/api/sessions/{id}?force=true"), None)
+        .await;
+    assert_eq!(
+        runner
+            .request("POST", "/api/sessions", Some(&spec))
+            .await
+            .status,
+        201
+    );
+}
+
+#[tokio::test]
+async fn log_is_read_in_ranges() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("printf 0123456789; read x").await;
+    Reader::of(&runner, &id).await;
+    let path = format!("/api/sessions/{id}/log");
+    // Until the whole output is logged.
+    let mut whole = runner.request("GET", &path, None).await;
+    while whole.body.len() < 10 {
+        whole = runner.request("GET", &path, None).await;
+    }
+    assert_eq!(whole.text(), "0123456789");
+    assert_eq!(whole.header("bowline-end"), Some("10"));
+    let part = runner
+        .request("GET", &format!("{path}?stream=tty&from=3&max=4"), None)
+        .await;
+    assert_eq!(part.text(), "3456");
+    assert_eq!(
+        (part.header("bowline-from"), part.header("bowline-next")),
+        (Some("3"), Some("7"))
+    );
+    let end = runner
+        .request("GET", &format!("{path}?from=10"), None)
+        .await;
+    assert_eq!((end.status, end.text().as_str()), (200, ""));
+    for (query, status, code) in [
+        ("from=11", 416, "OUT_OF_RANGE"),
+        ("stream=stdout", 404, "NO_STREAM"),
+        ("stream=other", 400, "BAD_REQUEST"),
+        ("from=-1", 400, "BAD_REQUEST"),
+    ] {
+        let response = runner
+            .request("GET", &format!("{path}?{query}"), None)
+            .await;
+        assert_eq!(
+            (response.status, response.code().as_str()),
+            (status, code),
+            "{query}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn log_reports_gap() {
+    let runner = TestRunner::start().await;
+    let script = "head -c 500000 /dev/zero | tr '\\0' x; echo; echo end; read x";
+    let spec = json!({"kind": "terminal", "program": "/bin/sh", "args": ["-c", script],
+        "stdio": {"type": "pty"}, "ring_bytes": 256, "journal": {"on": false}});
+    let id = runner.create(&spec).await;
+    let path = format!("/api/sessions/{id}/log");
+    let log = loop {
+        let log = runner.request("GET", &path, None).await;
+        assert_eq!(log.status, 200, "{}", log.text());
+        if log.header("bowline-gap").is_some() {
+            break log;
+        }
+    };
+    let from = log.header("bowline-from").unwrap();
+    assert_eq!(
+        log.header("bowline-gap"),
+        Some(format!("0-{from}").as_str())
+    );
+}
+
+#[tokio::test]
+async fn terminal_accepts_prompt_and_interrupt() {
+    let runner = TestRunner::start().await;
+    let script = "trap 'echo interrupted' INT; stty -echo; echo ready; \
+                  while :; do read x && echo \"got $x\"; done";
+    let id = runner.shell(script).await;
+    let mut reader = Reader::of(&runner, &id).await;
+    let prompt = json!({"text": "hello", "id": "p1"});
+    let path = format!("/api/sessions/{id}/prompt");
+    for _ in 0..2 {
+        // A repeated id is written once.
+        let response = runner.request("POST", &path, Some(&prompt)).await;
+        assert_eq!(response.status, 202, "{}", response.text());
+    }
+    reader.wait_for_output("got hello").await;
+    let path = format!("/api/sessions/{id}/interrupt");
+    let response = runner.request("POST", &path, Some(&json!({}))).await;
+    assert_eq!(response.status, 202, "{}", response.text());
+    reader.wait_for_output("interrupted").await;
+    let transcript = runner
+        .request("GET", &format!("/api/sessions/{id}/transcript"), None)
+        .await;
+    assert_eq!(
+        (transcript.status, transcript.code().as_str()),
+        (409, "NOT_A_DIALOGUE")
+    );
+    let log = runner
+        .request("GET", &format!("/api/sessions/{id}/log"), None)
+        .await;
+    assert_eq!(log.text().matches("got hello").count(), 1);
+}
+
+#[tokio::test]
+async fn body_type_and_size_are_checked() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("read x").await;
+    let bearer = format!("Bearer {}", runner.token());
+    let headers = [("Authorization", bearer.as_str()), ("Content-Length", "0")];
+    let path = format!("/api/sessions/{id}/prompt");
+    let response = crate::support::request(runner.address(), "POST", &path, &headers, None).await;
+    assert_eq!(
+        (response.status, response.code().as_str()),
+        (415, "NOT_JSON")
+    );
+    let long = json!({"text": "x".repeat(20 << 20)});
+    let response = runner.request("POST", &path, Some(&long)).await;
+    assert_eq!(
+        (response.status, response.code().as_str()),
+        (413, "BODY_TOO_LARGE")
+    );
+}
+
+#[tokio::test]
+async fn killed_shim_is_reported_as_lost() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("read x").await;
+    let info = runner.folder(&id).info().unwrap().unwrap();
+    let pid = rustix::process::Pid::from_raw(info.shim_pid.cast_signed()).unwrap();
+    let mut reader = Reader::of(&runner, &id).await;
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    reader.wait_for_disconnect().await;
+    // The kernel closes the listening socket a moment later.
+    while runner.session(&id).await["state"] != "lost" {}
+    let removed = runner
+        .request("DELETE", &format!("/api/sessions/{id}"), None)
+        .await;
+    assert_eq!(removed.status, 200, "{}", removed.text());
+}
+
+#[tokio::test]
+async fn restarted_runner_restores_detach_timer() {
+    let runner = TestRunner::with(|limits| limits.detach_window = Duration::from_secs(60)).await;
+    let id = runner.shell("echo here; read x").await;
+    let mut terminal = crate::support::WebTerminal::attach(&runner, &id).await;
+    terminal.wait_for_screen("here").await;
+    let runner = runner
+        .restart(|limits| limits.detach_window = Duration::from_millis(1))
+        .await;
+    let list = runner.request("GET", "/api/sessions", None).await.json();
+    assert_eq!(list["sessions"][0]["id"], json!(id));
+    loop {
+        // The web terminal does not reconnect in time.
+        if runner.session(&id).await["state"] == "exited" {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn restarted_runner_ends_only_detached_terminals() {
+    let runner = TestRunner::start().await;
+    let terminal = crate::support::WebTerminal::attach;
+    let detached = runner.shell("echo here; read x").await;
+    let reattached = runner.shell("echo here; read x").await;
+    let taken_over = runner.shell("echo here; read x").await;
+    for id in [&detached, &reattached, &taken_over] {
+        terminal(&runner, id).await.wait_for_screen("here").await;
+    }
+    let (host, _) = Frames::attach(&runner, &taken_over, Lease::Write).await;
+    drop(host);
+    let runner = runner
+        .restart(|limits| limits.detach_window = Duration::from_secs(10))
+        .await;
+    let _terminal = terminal(&runner, &reattached).await;
+    while runner.session(&detached).await["state"] != "exited" {}
+    for id in [&reattached, &taken_over] {
+        assert_eq!(runner.session(id).await["state"], "running");
+    }
+}
+
+#[tokio::test]
+async fn restart_completes_after_client_disconnects() {
+    let runner = TestRunner::start().await;
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let (mark, ready) = (folder.path().join("signalled"), folder.path().join("ready"));
+    // Ignores signals, so that its termination takes all steps.
+    let script = "trap 'touch \"$0\"' TERM HUP INT; touch \"$1\"; while :; do read x; done";
+    let id = runner
+        .create(&json!({"kind": "terminal", "program": "/bin/sh",
+            "args": ["-c", script, mark, ready], "stdio": {"type": "pty"}}))
+        .await;
+    while !ready.exists() {
+        assert_eq!(runner.session(&id).await["state"], "running");
+    }
+    let head = format!(
+        "POST /api/sessions/{id}/restart HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+        runner.address(),
+        runner.token()
+    );
+    let mut client = TcpStream::connect(runner.address()).await.unwrap();
+    client.write_all(head.as_bytes()).await.unwrap();
+    while !mark.exists() {
+        assert_eq!(runner.session(&id).await["state"], "running");
+    }
+    drop(client);
+    loop {
+        let list = runner.request("GET", "/api/sessions", None).await.json();
+        let sessions = list["sessions"].as_array().unwrap();
+        let is_new = |it: &Value| it["id"] != json!(id) && it["state"] == "running";
+        if sessions.iter().any(is_new) {
+            break;
+        }
+    }
+}
