@@ -1,8 +1,8 @@
-"""Fails when an exported method has no test in Swift or in Kotlin, or an example is not compiled.
+"""Checks that every exported method has a Swift and a Kotlin test and that README examples are compiled.
 
-The names come from the generated sources. A test file says in its first line which types it tests
-(`// Tests: Recording, ChangeStream`); these files must call every method of theirs whose name other
-types have as well. A name that only one type has may be called anywhere.
+The names come from the generated sources. The first line of a test file names the types that it tests
+(`// Tests: Recording, ChangeStream`). A method whose name several types share must be called in a file of
+its type; a unique name may be called in any file.
 """
 
 import pathlib
@@ -22,7 +22,7 @@ EXAMPLES = {
 
 
 def exported():
-    """Methods by type; free functions under None."""
+    """Returns the exported methods by type, with free functions under None."""
     methods, current = {}, None
     for line in GENERATED.read_text().splitlines():
         interface = re.match(r"public interface (\w+?)(Interface)? *(:.*)?\{", line)
@@ -33,7 +33,7 @@ def exported():
         method = re.match(r" +(?:suspend )?fun `(\w+)`\(", line)
         if current and method:
             methods.setdefault(current, set()).add(method.group(1))
-        # Free functions stand between ticks, at the left.
+        # Names of exported functions are quoted; free functions are not indented.
         free = re.match(r" *(?:@.*)? ?(?:suspend )?fun `(\w+)`\(", line)
         if not current and free and not line.startswith("   "):
             methods.setdefault(None, set()).add(free.group(1))
@@ -41,7 +41,7 @@ def exported():
 
 
 def tests(folder):
-    """The text of the tests of each type, and all of it."""
+    """Returns the text of the tests by type, and of all tests."""
     by_type, everything = {}, ""
     for file in sorted(folder.rglob("*.*")):
         text = file.read_text()
@@ -53,14 +53,14 @@ def tests(folder):
 
 
 def examples():
-    """The examples of the README that are not those that are compiled."""
+    """Yields a message for each README example that differs from the compiled one."""
     readme = (ROOT / "README.md").read_text()
     for language, path in EXAMPLES.items():
         block = re.search(rf"```{language}\n(.*?)```", readme, re.S).group(1)
         lines = [line.strip() for line in block.splitlines()]
         compiled = iter([line.strip() for line in (ROOT / path).read_text().splitlines()])
         if not all(line in compiled for line in lines):
-            yield f"README.md: its {language} is not that of {path}"
+            yield f"README.md: the {language} example differs from {path}"
 
 
 def main():
@@ -75,10 +75,10 @@ def main():
                 is_shared = name and owners.count(method) > 1
                 text = by_type.get(name, "") if is_shared else everything
                 if not re.search(rf"\b{method}\(", text):
-                    missing.append(f"{language}: {name or 'the library'}.{method} has no test")
+                    missing.append(f"{language}: {name or 'library'}.{method} has no test")
     for line in missing:
         print(f"covered: {line}", file=sys.stderr)
-    print(f"covered: {count} exports, {len(missing)} complaints")
+    print(f"covered: {count} exports, {len(missing)} problems")
     return 1 if missing or count < 100 else 0
 
 

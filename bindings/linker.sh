@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Links as `cc` does, but for the descriptions that UniFFI's generators alone read, which take them from
-# a debug build: without their names on the list of exports the linker leaves them out.
+# Links with `cc`, without UniFFI's metadata. Only the generators read it, and they use a debug build:
+# symbols that are not exported are dropped by the linker.
 set -euo pipefail
 for argument; do
     case "$argument" in

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the library for this machine and puts it where the jar takes it from: one folder for each
-# platform, by JNA's names. A release copies the folders of its other machines beside this one, and runs
-# `mvn package` then.
+# Builds the library for this machine into the directory that the jar includes: one subdirectory for each
+# platform, named as JNA does. A release copies those of its other platforms beside it before it runs
+# `mvn package`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 case "$(uname -s)-$(uname -m)" in
@@ -10,7 +10,7 @@ case "$(uname -s)-$(uname -m)" in
     Darwin-arm64) platform=darwin-aarch64 library=libbowline_ffi.dylib ;;
     Darwin-x86_64) platform=darwin-x86-64 library=libbowline_ffi.dylib ;;
     *)
-        echo "native: $(uname -sm) is no platform of the library" >&2
+        echo "native: $(uname -sm) is not supported; build on Linux or macOS" >&2
         exit 1
         ;;
 esac

@@ -2,16 +2,16 @@
 import Foundation
 import PackageDescription
 
-// The native library, in this order: an xcframework that build-xcframework.sh has made, one of a
-// release (BOWLINE_XCFRAMEWORK_URL and BOWLINE_XCFRAMEWORK_CHECKSUM), or the library that cargo
-// has built (BOWLINE_LIBRARY_PATH, or target/debug of the repository).
-let folder = Context.packageDirectory
+// The native library is the first of: an xcframework built by build-xcframework.sh, the xcframework of a
+// release (BOWLINE_XCFRAMEWORK_URL and BOWLINE_XCFRAMEWORK_CHECKSUM), or the library built by cargo
+// (in BOWLINE_LIBRARY_PATH, or target/debug of the repository).
+let directory = Context.packageDirectory
 let environment = Context.environment
 let framework = "BowlineCoreFFI.xcframework"
 
 let native: Target
 var linkerSettings: [LinkerSetting] = []
-if FileManager.default.fileExists(atPath: "\(folder)/\(framework)") {
+if FileManager.default.fileExists(atPath: "\(directory)/\(framework)") {
     native = .binaryTarget(name: "BowlineCoreFFI", path: framework)
 } else if let url = environment["BOWLINE_XCFRAMEWORK_URL"],
     let checksum = environment["BOWLINE_XCFRAMEWORK_CHECKSUM"]
@@ -19,10 +19,10 @@ if FileManager.default.fileExists(atPath: "\(folder)/\(framework)") {
     native = .binaryTarget(name: "BowlineCoreFFI", url: url, checksum: checksum)
 } else {
     native = .systemLibrary(name: "BowlineCoreFFI", path: "Sources/BowlineCoreFFI")
-    let built = environment["BOWLINE_LIBRARY_PATH"] ?? "\(folder)/../../target/debug"
+    let built = environment["BOWLINE_LIBRARY_PATH"] ?? "\(directory)/../../target/debug"
     linkerSettings = [
         .unsafeFlags(["-L\(built)", "-Xlinker", "-rpath", "-Xlinker", built]),
-        // Swift 6.0 for Linux ships a libswiftObservation that misses a symbol of its runtime.
+        // libswiftObservation of Swift 6.0 for Linux has an undefined symbol.
         .unsafeFlags(["-Xlinker", "--allow-shlib-undefined"], .when(platforms: [.linux])),
     ]
 }
@@ -35,7 +35,7 @@ let package = Package(
     ],
     targets: [
         native,
-        // Generated, and only that: the language mode that UniFFI writes for.
+        // Generated sources only. UniFFI generates code for language mode 5.
         .target(
             name: "BowlineCore",
             dependencies: ["BowlineCoreFFI"],

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Makes BowlineCoreFFI.xcframework from the library for macOS (arm64 and x86_64), iOS devices and the
-# iOS simulator, and a zip of it with its checksum for a release. It needs macOS with Xcode and rustup.
-# It has not been run on the machines that Bowline is developed on, which have neither: there,
-# `--check` looks at what it would take from the repository, and says what is missing on the machine.
+# Builds BowlineCoreFFI.xcframework for macOS (arm64 and x86_64), iOS devices and the iOS simulator, and a
+# zip of it with its checksum for a release. Needs macOS with Xcode and rustup. `--check` runs everywhere:
+# it verifies the inputs from the repository and prints what the machine lacks.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -11,64 +10,62 @@ build="target/xcframework"
 targets=(aarch64-apple-darwin x86_64-apple-darwin aarch64-apple-ios aarch64-apple-ios-sim x86_64-apple-ios)
 headers=("$package"/Sources/BowlineCoreFFI/{BowlineCoreFFI.h,module.modulemap})
 
-# What is wrong with the repository: nothing, on every machine.
+# Prints problems of the repository.
 repository() {
     for file in "${headers[@]}" "$package/Package.swift"; do
-        [ -s "$file" ] || echo "$file is missing, run: cargo bindings"
+        [ -s "$file" ] || echo "$file is missing; run cargo bindings"
     done
-    grep -q '^module BowlineCoreFFI ' "${headers[1]}" || echo "${headers[1]} is of another module"
-    grep -q 'header "BowlineCoreFFI.h"' "${headers[1]}" || echo "${headers[1]} has another header"
-    # As the build asks for them: of one kind, in one profile.
+    grep -q '^module BowlineCoreFFI ' "${headers[1]}" || echo "${headers[1]} does not define the module BowlineCoreFFI"
+    grep -q 'header "BowlineCoreFFI.h"' "${headers[1]}" || echo "${headers[1]} does not include BowlineCoreFFI.h"
     grep -q '^\[profile\.small\]' Cargo.toml || echo "Cargo.toml has no profile small"
-    grep -q 'staticlib' crates/ffi/Cargo.toml || echo "crates/ffi makes no staticlib"
+    grep -q 'staticlib' crates/ffi/Cargo.toml || echo "crates/ffi has no crate type staticlib"
     for target in "${targets[@]}"; do
-        rustc --print target-list | grep -qx "$target" || echo "this Rust knows no $target"
+        rustc --print target-list | grep -qx "$target" || echo "this rustc does not support $target"
     done
 }
 
-# What the machine lacks, with what to do about it.
+# Prints what the machine lacks.
 machine() {
-    [ "$(uname)" = Darwin ] || echo "$(uname) is not macOS, take a machine that runs it"
+    [ "$(uname)" = Darwin ] || echo "$(uname) is not macOS; build on a Mac"
     local tool
     for tool in cargo rustup xcodebuild lipo swift zip; do
         command -v "$tool" >/dev/null && continue
         case "$tool" in
-            cargo | rustup) echo "$tool is missing, install it from rustup.rs" ;;
-            *) echo "$tool is missing, install Xcode and run: xcode-select --install" ;;
+            cargo | rustup) echo "$tool is missing; install it from rustup.rs" ;;
+            *) echo "$tool is missing; install Xcode and run xcode-select --install" ;;
         esac
     done
 }
 
-wrong="$(repository)"
-lacking="$(machine)"
-say() {
+repository_problems="$(repository)"
+machine_problems="$(machine)"
+report() {
     [ -n "$1" ] || return 0
     while IFS= read -r line; do
         echo "build-xcframework: $line"
     done <<<"$1"
 }
 if [ "${1:-}" = --check ]; then
-    say "$wrong"
-    say "$lacking"
-    # The machine is whose it is; the repository is ours.
-    [ -z "$wrong" ] || exit 1
+    report "$repository_problems"
+    report "$machine_problems"
+    # Only problems of the repository are failures.
+    [ -z "$repository_problems" ] || exit 1
     exit 0
 fi
-if [ -n "$wrong$lacking" ]; then
-    { say "$wrong"; say "$lacking"; } >&2
+if [ -n "$repository_problems$machine_problems" ]; then
+    { report "$repository_problems"; report "$machine_problems"; } >&2
     exit 1
 fi
 
 rustup target add "${targets[@]}"
 for target in "${targets[@]}"; do
-    # Of one kind alone: Rust optimizes nothing over crates when a library for other Rust is made as
-    # well.
+    # One crate type only: with an rlib in the same build, rustc does not optimize across crates.
     cargo rustc --profile small -p bowline-ffi --lib --crate-type staticlib --target "$target"
 done
 
 rm -rf "$build" "$package/BowlineCoreFFI.xcframework"
 
-# One folder for each module: a flat Headers/module.modulemap collides with that of other packages.
+# A subdirectory for the module: a flat Headers/module.modulemap collides with that of other packages.
 include="$build/headers"
 mkdir -p "$include/BowlineCoreFFI"
 cp "${headers[@]}" "$include/BowlineCoreFFI"

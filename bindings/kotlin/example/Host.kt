@@ -6,15 +6,15 @@ import dev.bowline.EntryKind
 import dev.bowline.PermissionState
 import dev.bowline.Phase
 import dev.bowline.allow
-import dev.bowline.say
-import dev.bowline.settled
+import dev.bowline.send
 import dev.bowline.transcripts
+import dev.bowline.waitUntilSettled
 import kotlin.system.exitProcess
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 
-/** A host in a terminal: asks an agent, shows what it says, and allows what it asks for. */
+/** A host in a terminal: sends a prompt, allows all permission requests and prints the answer. */
 fun main(arguments: Array<String>): Unit = runBlocking {
     val prompt = arguments.firstOrNull() ?: run {
         System.err.println("usage: Host PROMPT [PROGRAM [ARGUMENT…]]")
@@ -25,11 +25,11 @@ fun main(arguments: Array<String>): Unit = runBlocking {
         val answers = launch {
             val answered = HashSet<String>()
             session.transcripts().collect { transcript ->
-                val open = transcript.permissions.filter { it.state == PermissionState.OPEN }
-                open.filter { answered.add(it.requestId) }.forEach { session.allow(it.requestId) }
+                val requests = transcript.permissions.filter { it.state == PermissionState.OPEN }
+                requests.filter { answered.add(it.requestId) }.forEach { session.allow(it.requestId) }
             }
         }
-        session.say(prompt).use { it.settled() }
+        session.send(prompt).use { it.waitUntilSettled() }
         val last = session.transcripts().first { transcript ->
             transcript.phase == Phase.IDLE && transcript.entries.any { it.value is EntryKind.Result }
         }

@@ -1,4 +1,4 @@
-// What crossing the border costs, as ratios: `cargo bench-bindings`.
+// The cost of the bindings, as ratios; run by `cargo bench-bindings`.
 import Bowline
 import Foundation
 
@@ -47,7 +47,7 @@ struct Bench {
         let path = try stream()
         let single = try await best(7) {
             let recording = try await engine.openRecording(path: path)
-            return try await millis { for try await _ in try recording.batches(most: 1) {} }
+            return try await millis { for try await _ in try recording.changes(maxCount: 1) {} }
         }
         let fold = try await best(7) {
             let recording = try await engine.openRecording(path: path)
@@ -56,15 +56,15 @@ struct Bench {
         let batch = try await best(50) {
             let recording = try await engine.openRecording(path: path)
             _ = try await recording.snapshot()
-            return try await millis { for try await _ in try recording.batches() {} }
+            return try await millis { for try await _ in try recording.changes() {} }
         }
         let text = String(
-            format: "%.2f ms, as one batch %.3f ms (folding them takes %.2f ms): %.0f times",
+            format: "one by one %.2f ms, as one batch %.3f ms (plus %.2f ms for the fold): ratio %.0f",
             single - fold, batch, fold, (single - fold) / batch)
-        print("swift: \(deltas) deltas one by one \(text)")
+        print("swift: \(deltas) deltas: \(text)")
     }
 
-    /// Time on processors of this process, in milliseconds. POSIX counts it in millionths of a second.
+    /// The CPU time of this process in milliseconds. `clock(3)` counts in microseconds.
     static func cpu() -> Double {
         Double(clock()) / 1e3
     }
@@ -83,7 +83,7 @@ struct Bench {
         let reader = Task {
             if reads { for try await _ in try session.transcripts() {} }
         }
-        try await session.say("talk")
+        try await session.send("talk")
         try await Task.sleep(for: .seconds(2))
         let (before, watch) = (cpu(), ContinuousClock())
         let start = watch.now
@@ -99,7 +99,7 @@ struct Bench {
         let alone = try await share(engine, reads: false)
         let both = try await share(engine, reads: true)
         let text = String(
-            format: "%.1f %% of a core, of which %.1f %% without a reader", both, alone)
-        print("swift: 1,000 deltas a second at 60 Hz: \(text)")
+            format: "%.1f %% of a core, %.1f %% of it without a reader", both, alone)
+        print("swift: 1,000 deltas per second at 60 Hz: \(text)")
     }
 }

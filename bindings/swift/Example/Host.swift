@@ -1,4 +1,4 @@
-// A host in a terminal: asks an agent, shows what it says, and allows what it asks for.
+// A host in a terminal: sends a prompt, allows all permission requests and prints the answer.
 //
 //     swift run Host PROMPT [PROGRAM [ARGUMENT…]]
 import Bowline
@@ -15,8 +15,8 @@ struct Host {
         let engine = try Engine.make(program: arguments.dropFirst().first)
         let configuration = DialogueConfiguration(args: Array(arguments.dropFirst(2)))
         let session = try await engine.start(configuration: configuration)
-        let receipt = try await session.say(prompt)
-        async let settled = receipt.settled()
+        let receipt = try await session.send(prompt)
+        async let settled = receipt.waitUntilSettled()
 
         var answered: Set<String> = []
         for try await transcript in try session.transcripts() {

@@ -1,42 +1,42 @@
-// The generated types are part of this module's own surface.
+// The generated types are part of this module's API.
 @_exported import BowlineCore
 
-/// The revision of the surface that these sources were generated for.
-private let revision: UInt32 = 4
+/// The API revision that these sources were generated for.
+private let apiRevisionOfSources: UInt32 = 5
 
 extension Engine {
-    /// An engine, which makes sessions.
+    /// Creates an engine, which starts sessions.
     ///
     /// ```swift
     /// let engine = try Engine.make()
     /// let session = try await engine.start(configuration: DialogueConfiguration(cwd: "/some/project"))
-    /// try await session.say("What is in this folder?")
-    /// for try await transcript in session.transcripts() {
+    /// try await session.send("What is in this folder?")
+    /// for try await transcript in try session.transcripts() {
     ///     print(transcript.phase)
     /// }
     /// ```
     ///
-    /// Everything may be called from any task and any thread. What waits is `async`, and gives up
-    /// when its task is cancelled.
+    /// Every method may be called from any task and any thread. Methods that wait are `async` and end
+    /// when their task is cancelled.
     ///
     /// - Parameters:
-    ///   - program: The agent, a name that is looked up in `PATH` or a path; `claude` when absent.
-    ///   - guardedBy: A program that ends sessions if the host is killed: `bowline`, as a path.
-    /// - Throws: ``BowlineError/Internal(reason:)`` when the native library is another version than
+    ///   - program: The agent's path, or a name to look up in `PATH`. The default is `claude`.
+    ///   - guard: The path of `bowline`, run as a guard that terminates sessions if the host is killed.
+    /// - Throws: ``BowlineError/Internal(reason:)`` if the native library has another version than
     ///   these sources.
-    public static func make(program: String? = nil, guardedBy: String? = nil) throws -> Engine {
+    public static func make(program: String? = nil, guard: String? = nil) throws -> Engine {
         let found = apiRevision()
-        guard found == revision else {
+        guard found == apiRevisionOfSources else {
             throw BowlineError.Internal(
-                reason: "use the native library: it has revision \(found) of the surface and not "
-                    + "\(revision), take the one of this package")
+                reason: "load the native library: it has API revision \(found), not "
+                    + "\(apiRevisionOfSources); use the library of this package")
         }
-        return Engine(configuration: EngineConfiguration(program: program, guard: guardedBy))
+        return Engine(configuration: EngineConfiguration(program: program, guard: `guard`))
     }
 }
 
 extension BowlineError {
-    /// What went wrong, for people: a fragment that reads after "failed to" and says what to do next.
+    /// A description for people: a fragment that reads after "failed to" and ends with what to do next.
     public var reason: String {
         switch self {
         case .Start(let reason), .Configuration(let reason), .Ended(let reason),
@@ -48,12 +48,20 @@ extension BowlineError {
     }
 }
 
-/// Hands log lines of `level` and graver ones to `sink`, from one thread and in order.
+/// Delivers the library's log lines to a closure.
+///
+/// The closure runs on one thread of the library and receives the lines in order. It replaces an
+/// earlier one.
+///
+/// - Parameters:
+///   - level: The least severe level to deliver.
+///   - sink: The closure.
+/// - Throws: ``BowlineError/Busy(reason:)`` if the process has its own log of the library.
 public func log(_ level: LogLevel, to sink: @escaping @Sendable (LogLine) -> Void) throws {
     try setLogging(level: level, sink: ClosureSink(sink: sink))
 }
 
-/// Ends what ``log(_:to:)`` began.
+/// Stops the delivery that ``log(_:to:)`` started.
 public func stopLogging() throws {
     try setLogging(level: .off, sink: nil)
 }

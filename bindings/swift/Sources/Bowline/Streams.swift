@@ -1,28 +1,25 @@
-/// What can be pulled by a cursor and stopped.
-protocol Pullable: Sendable {
+/// A generated stream that is read by cursor.
+protocol CursorStream: Sendable {
     associatedtype Batch: Sendable
-    func next(cursor: UInt64, most: UInt32, lingerMs: UInt32) async throws -> Batch?
+    func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws -> Batch?
     func stop()
 }
 
-extension ChangeStream: Pullable {}
-extension DialogueEventStream: Pullable {}
-extension SessionEventStream: Pullable {}
-extension HookStream: Pullable {}
-extension HookQuestionStream: Pullable {}
+extension ChangeStream: CursorStream {}
+extension DialogueEventStream: CursorStream {}
+extension SessionEventStream: CursorStream {}
+extension HookStream: CursorStream {}
+extension HookQuestionStream: CursorStream {}
 
-/// One frame of a screen at 60 Hz: what comes within it is told as one.
-private let frame: UInt32 = 16
+/// The maximum number of changes or events in a batch, unless given.
+private let defaultMaxCount: UInt32 = 10_000
 
-/// Most changes or events of one batch.
-private let many: UInt32 = 10_000
-
-/// The place of one reader. It is used by one task at a time.
-private final class Place<Source: Pullable>: @unchecked Sendable {
+/// The read position in a stream. Only one task uses it at a time.
+private final class StreamReader<Source: CursorStream>: @unchecked Sendable {
     private let source: Source
     private var cursor: UInt64
 
-    init(_ source: Source, _ cursor: UInt64) {
+    init(_ source: Source, from cursor: UInt64) {
         self.source = source
         self.cursor = cursor
     }
@@ -32,97 +29,149 @@ private final class Place<Source: Pullable>: @unchecked Sendable {
     }
 
     func next(
-        _ most: UInt32, _ linger: UInt32, _ behind: @Sendable (Source.Batch) -> UInt64
+        maxCount: UInt32, coalesceForMs: UInt32,
+        cursorAfter: @Sendable (Source.Batch) -> UInt64
     ) async throws -> Source.Batch? {
         let batch = try await withTaskCancellationHandler {
-            try await source.next(cursor: cursor, most: most, lingerMs: linger)
+            try await source.next(
+                cursor: cursor, maxCount: maxCount, coalesceForMs: coalesceForMs)
         } onCancel: {
             source.stop()
         }
         if let batch {
-            cursor = behind(batch)
+            cursor = cursorAfter(batch)
         }
         return batch
     }
 }
 
-/// The batches of a source, pulled as they are asked for: nothing is buffered, and cancelling the
-/// task stops the reader inside of the library.
-private func batches<Source: Pullable>(
-    _ source: Source, from cursor: UInt64 = 0, most: UInt32 = many, linger: UInt32,
-    behind: @escaping @Sendable (Source.Batch) -> UInt64
+/// Reads a stream on demand: nothing is buffered, and cancelling the task ends the read in the library.
+private func batches<Source: CursorStream>(
+    of source: Source, from cursor: UInt64 = 0, maxCount: UInt32 = defaultMaxCount,
+    coalesceFor: Duration, cursorAfter: @escaping @Sendable (Source.Batch) -> UInt64
 ) -> AsyncThrowingStream<Source.Batch, any Error> {
-    let place = Place(source, cursor)
-    return AsyncThrowingStream { try await place.next(most, linger, behind) }
+    let reader = StreamReader(source, from: cursor)
+    let coalesceForMs = coalesceFor.wholeMilliseconds
+    return AsyncThrowingStream {
+        try await reader.next(
+            maxCount: maxCount, coalesceForMs: coalesceForMs, cursorAfter: cursorAfter)
+    }
+}
+
+extension Duration {
+    fileprivate var wholeMilliseconds: UInt32 {
+        let (seconds, attoseconds) = components
+        let milliseconds = seconds.multipliedReportingOverflow(by: 1_000)
+        guard seconds >= 0, !milliseconds.overflow else { return seconds < 0 ? 0 : .max }
+        return UInt32(clamping: milliseconds.partialValue + attoseconds / 1_000_000_000_000_000)
+    }
 }
 
 extension DialogueSession {
-    /// The changes of the transcript, batch by batch. A reader that was cancelled goes on where it
-    /// was with the cursor of the last batch that it has used. The stream ends with the session.
+    /// The changes of the transcript, batch by batch, until the session ends.
+    ///
+    /// A reader that was cancelled can continue without loss from the cursor of the last batch that it
+    /// has applied.
     ///
     /// - Parameters:
-    ///   - cursor: Where to begin; 0 for the beginning.
-    ///   - most: The most changes of one batch; a reset comes whole.
-    ///   - linger: How long to wait for more when something came, in milliseconds.
-    public func batches(
-        from cursor: UInt64 = 0, most: UInt32 = 10_000, linger: UInt32 = 16
+    ///   - cursor: The cursor to read from; 0 for the whole transcript.
+    ///   - maxCount: The maximum number of changes in a batch. A reset is never split.
+    ///   - coalesceFor: How long to wait for further changes after the first one. The default is one
+    ///     frame of a display at 60 Hz.
+    /// - Throws: ``BowlineError``.
+    public func changes(
+        from cursor: UInt64 = 0, maxCount: UInt32 = 10_000, coalesceFor: Duration = .milliseconds(16)
     ) throws -> AsyncThrowingStream<ChangeBatch, any Error> {
-        Bowline.batches(try changes(), from: cursor, most: most, linger: linger) { $0.cursor }
+        batches(of: try changeStream(), from: cursor, maxCount: maxCount, coalesceFor: coalesceFor) {
+            $0.cursor
+        }
     }
 
-    /// What happens in the session from now on, batch by batch.
-    public func happenings(
-        limits: EventLimits? = nil, linger: UInt32 = 0
+    /// The events of the session from now on, batch by batch, until the session ends.
+    ///
+    /// - Parameters:
+    ///   - limits: How many unread events are kept.
+    ///   - coalesceFor: How long to wait for further events after the first one.
+    /// - Throws: ``BowlineError``.
+    public func events(
+        limits: EventLimits? = nil, coalesceFor: Duration = .zero
     ) throws -> AsyncThrowingStream<DialogueEventBatch, any Error> {
-        Bowline.batches(try events(limits: limits), linger: linger) { $0.cursor }
+        batches(of: try eventStream(limits: limits), coalesceFor: coalesceFor) { $0.cursor }
     }
 }
 
 extension Recording {
-    /// The changes of the recording, batch by batch; see ``DialogueSession/batches(from:most:linger:)``.
-    public func batches(
-        from cursor: UInt64 = 0, most: UInt32 = 10_000
+    /// The changes of the recording's transcript, batch by batch; see
+    /// ``DialogueSession/changes(from:maxCount:coalesceFor:)``.
+    public func changes(
+        from cursor: UInt64 = 0, maxCount: UInt32 = 10_000
     ) throws -> AsyncThrowingStream<ChangeBatch, any Error> {
-        Bowline.batches(try changes(), from: cursor, most: most, linger: 0) { $0.cursor }
+        batches(of: try changeStream(), from: cursor, maxCount: maxCount, coalesceFor: .zero) {
+            $0.cursor
+        }
     }
 }
 
 extension ShellSession {
-    /// What the shell tells, from the oldest line kept or from now on.
-    public func happenings(
-        fromStart: Bool = true, linger: UInt32 = 0
+    /// The events of the shell, batch by batch, until its program ends.
+    ///
+    /// - Parameters:
+    ///   - fromStart: Whether to begin with the oldest line that is kept, instead of now.
+    ///   - coalesceFor: How long to wait for further events after the first one.
+    /// - Throws: ``BowlineError``.
+    public func events(
+        fromStart: Bool = true, coalesceFor: Duration = .zero
     ) throws -> AsyncThrowingStream<SessionEventBatch, any Error> {
-        Bowline.batches(try events(fromStart: fromStart), linger: linger) { $0.cursor }
+        batches(of: try eventStream(fromStart: fromStart), coalesceFor: coalesceFor) { $0.cursor }
     }
 }
 
 extension SessionManager {
-    /// What all sessions of the manager tell from now on.
-    public func happenings(linger: UInt32 = 0) throws -> AsyncThrowingStream<SessionEventBatch, any Error> {
-        Bowline.batches(try events(), linger: linger) { $0.cursor }
+    /// The events of all sessions from now on, batch by batch.
+    ///
+    /// - Parameter coalesceFor: How long to wait for further events after the first one.
+    /// - Throws: ``BowlineError``.
+    public func events(
+        coalesceFor: Duration = .zero
+    ) throws -> AsyncThrowingStream<SessionEventBatch, any Error> {
+        batches(of: try eventStream(), coalesceFor: coalesceFor) { $0.cursor }
     }
 }
 
 extension HookServer {
-    /// The hooks from now on.
-    public func happenings(linger: UInt32 = 0) throws -> AsyncThrowingStream<HookBatch, any Error> {
-        Bowline.batches(try events(), linger: linger) { $0.cursor }
+    /// The hook events from now on, batch by batch, until the server stops.
+    ///
+    /// - Parameter coalesceFor: How long to wait for further events after the first one.
+    /// - Throws: ``BowlineError``.
+    public func events(
+        coalesceFor: Duration = .zero
+    ) throws -> AsyncThrowingStream<HookBatch, any Error> {
+        batches(of: try eventStream(), coalesceFor: coalesceFor) { $0.cursor }
     }
 
-    /// The questions of the gate, once: there is one who decides.
-    public func asked() throws -> AsyncThrowingStream<HookQuestionBatch, any Error> {
-        Bowline.batches(try questions(), linger: 0) { $0.cursor }
+    /// The hooks that wait for a decision of the host. They can be read once.
+    ///
+    /// - Throws: ``BowlineError/Busy(reason:)`` if they are being read.
+    public func questions() throws -> AsyncThrowingStream<HookQuestionBatch, any Error> {
+        batches(of: try questionStream(), coalesceFor: .zero) { $0.cursor }
     }
 }
 
 extension TerminalExecutor {
-    /// The hooks from now on.
-    public func happenings(linger: UInt32 = 0) throws -> AsyncThrowingStream<HookBatch, any Error> {
-        Bowline.batches(try hooks(), linger: linger) { $0.cursor }
+    /// The hook events from now on, batch by batch, until the executor is cleaned up.
+    ///
+    /// - Parameter coalesceFor: How long to wait for further events after the first one.
+    /// - Throws: ``BowlineError``.
+    public func events(
+        coalesceFor: Duration = .zero
+    ) throws -> AsyncThrowingStream<HookBatch, any Error> {
+        batches(of: try hookStream(), coalesceFor: coalesceFor) { $0.cursor }
     }
 
-    /// The questions of the hooks' gate, once: there is one who decides.
-    public func asked() throws -> AsyncThrowingStream<HookQuestionBatch, any Error> {
-        Bowline.batches(try questions(), linger: 0) { $0.cursor }
+    /// The hooks that wait for a decision of the host. They can be read once.
+    ///
+    /// - Throws: ``BowlineError/Busy(reason:)`` if they are being read.
+    public func questions() throws -> AsyncThrowingStream<HookQuestionBatch, any Error> {
+        batches(of: try questionStream(), coalesceFor: .zero) { $0.cursor }
     }
 }

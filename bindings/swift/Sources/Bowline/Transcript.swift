@@ -1,52 +1,55 @@
-/// A transcript that is kept up to date by batches of changes.
+/// A transcript, updated by batches of changes.
+///
+/// Apply batches from ``DialogueSession/changes(from:maxCount:coalesceFor:)`` in order, or read complete
+/// transcripts from ``DialogueSession/transcripts(coalesceFor:)``.
 public struct Transcript: Sendable {
-    /// The session's conversation, model and mode.
+    /// The conversation, model and permission mode.
     public private(set) var session: SessionView?
-    /// What the session is doing.
+    /// The phase of the session.
     public private(set) var phase = Phase.starting
-    /// Why the session is in its phase, in a few words.
+    /// A short description of the evidence for the phase.
     public private(set) var reason = ""
-    /// What was used.
+    /// The token usage and cost.
     public private(set) var usage: UsageView?
-    /// What was counted.
+    /// The counts of lines and events.
     public private(set) var stats: StatsView?
-    /// The cursor of the last batch: where to read on.
+    /// The cursor of the last batch, from which to read on.
     public private(set) var cursor: UInt64 = 0
 
     private var threads: [String?: Thread] = [:]
-    private var rows: [UInt32: Entry] = [:]
-    /// The entry that a block belongs to.
-    private var owners: [UInt32: UInt32] = [:]
+    private var entriesByNumber: [UInt32: Entry] = [:]
+    /// The entry of each block.
+    private var entryOfBlock: [UInt32: UInt32] = [:]
     private var calls: [UInt32: Call] = [:]
-    private var named: [String: UInt32] = [:]
-    private var taskViews = Sorted<TaskView>()
-    private var permissionViews = Sorted<PermissionView>()
+    private var callNumbers: [String: UInt32] = [:]
+    private var taskViews = NumberedList<TaskView>()
+    private var permissionViews = NumberedList<PermissionView>()
 
-    /// An empty transcript.
+    /// Creates an empty transcript.
     public init() {}
 
-    /// One row of a transcript.
+    /// An entry of a transcript.
     public struct Entry: Sendable, Identifiable {
-        /// Names the entry; entries stand in the order of their numbers.
+        /// The number of the entry. Entries are ordered by number.
         public let id: UInt32
-        /// The tool call that holds its thread; none on the main thread.
+        /// The id of the tool call whose sub-agent wrote the entry; absent on the main thread.
         public internal(set) var thread: String?
-        /// When it began, in milliseconds since 1970; 0 in a recording.
+        /// When the entry began, in milliseconds since 1970; 0 in a recording.
         public internal(set) var atMs: UInt64
-        /// What it says, without blocks.
+        /// The entry's content without blocks.
         public internal(set) var value: EntryKind
-        fileprivate var parts = Sorted<Block>()
-        /// The parts of a message, in order.
-        public var blocks: [Block] { parts.values }
+        fileprivate var numberedBlocks = NumberedList<Block>()
+        /// The blocks of a message, in order.
+        public var blocks: [Block] { numberedBlocks.values }
     }
 
-    /// One part of a message.
+    /// A block of a message.
     public struct Block: Sendable, Identifiable {
-        /// Names the block; blocks stand in the order of their numbers.
+        /// The number of the block. Blocks are ordered by number.
         public let id: UInt32
-        /// What it was when it came. The text of one that grows is `text`.
+        /// The block's content when it was added. For a block that grows, ``text`` has the current text.
         public let value: BlockKind
-        /// What a text or thinking block says, as far as it has come; empty for other kinds.
+        /// The current text of a text or thinking block; empty for other blocks.
         public private(set) var text: String
 
         init(id: UInt32, value: BlockKind) {
@@ -77,28 +80,37 @@ public struct Transcript: Sendable {
         var value: ToolCallView
     }
 
-    /// The background tasks, in the order of announcement.
+    /// The background tasks, oldest first.
     public var tasks: [TaskView] { taskViews.values }
 
-    /// The permission requests, in the order of asking.
+    /// The permission requests, oldest first.
     public var permissions: [PermissionView] { permissionViews.values }
 
-    /// The entries of the main thread, or of a sub-agent by the `tool_use` id of its call, in order.
+    /// Returns the entries of a thread, in order.
+    ///
+    /// - Parameter thread: The `tool_use` id of the call that started a sub-agent; `nil` for the main
+    ///   thread.
     public func entries(of thread: String? = nil) -> [Entry] {
-        threads[thread]?.entries.compactMap { rows[$0] } ?? []
+        threads[thread]?.entries.compactMap { entriesByNumber[$0] } ?? []
     }
 
-    /// The tool calls of a thread, in the order of announcement.
+    /// Returns the tool calls of a thread, in order.
+    ///
+    /// - Parameter thread: As for ``entries(of:)``.
     public func toolCalls(of thread: String? = nil) -> [ToolCallView] {
         threads[thread]?.calls.compactMap { calls[$0]?.value } ?? []
     }
 
-    /// A tool call of any thread, by its `tool_use` id.
+    /// Returns a tool call of any thread.
+    ///
+    /// - Parameter id: The call's `tool_use` id.
     public func toolCall(_ id: String) -> ToolCallView? {
-        named[id].flatMap { calls[$0]?.value }
+        callNumbers[id].flatMap { calls[$0]?.value }
     }
 
-    /// Takes the next batch.
+    /// Applies a batch of changes. Batches must be applied in order.
+    ///
+    /// - Parameter batch: The batch.
     public mutating func apply(_ batch: ChangeBatch) {
         if batch.isReset {
             self = Transcript()
@@ -116,25 +128,25 @@ public struct Transcript: Sendable {
         case .entry(let entry, let thread, let atMs, let value):
             put(entry, thread, atMs, value)
         case .entryRemoved(let entry):
-            if let row = rows.removeValue(forKey: entry) {
-                threads[row.thread]?.entries.remove(number: entry)
+            if let removed = entriesByNumber.removeValue(forKey: entry) {
+                threads[removed.thread]?.entries.remove(number: entry)
             }
         case .block(let block, let entry, let value):
-            owners[block] = entry
-            rows[entry]?.parts[block] = Block(id: block, value: value)
+            entryOfBlock[block] = entry
+            entriesByNumber[entry]?.numberedBlocks[block] = Block(id: block, value: value)
         case .append(let block, let from, let text):
-            if let entry = owners[block] {
-                rows[entry]?.parts.change(block) { $0.append(from: Int(from), text) }
+            if let entry = entryOfBlock[block] {
+                entriesByNumber[entry]?.numberedBlocks.update(block) { $0.append(from: Int(from), text) }
             }
         case .blockRemoved(let block):
-            if let entry = owners.removeValue(forKey: block) {
-                rows[entry]?.parts[block] = nil
+            if let entry = entryOfBlock.removeValue(forKey: block) {
+                entriesByNumber[entry]?.numberedBlocks[block] = nil
             }
         case .toolCall(let call, let thread, let value): put(call, thread, value)
         case .toolCallRemoved(let call):
-            if let gone = calls.removeValue(forKey: call) {
-                threads[gone.thread]?.calls.remove(number: call)
-                if named[gone.value.id] == call { named[gone.value.id] = nil }
+            if let removed = calls.removeValue(forKey: call) {
+                threads[removed.thread]?.calls.remove(number: call)
+                if callNumbers[removed.value.id] == call { callNumbers[removed.value.id] = nil }
             }
         case .backgroundTask(let number, let value): taskViews[number] = value
         case .permission(let number, let value): permissionViews[number] = value
@@ -146,14 +158,15 @@ public struct Transcript: Sendable {
     private mutating func put(
         _ entry: UInt32, _ thread: String?, _ atMs: UInt64, _ value: EntryKind
     ) {
-        if let old = rows[entry]?.thread, old != thread {
+        if let old = entriesByNumber[entry]?.thread, old != thread {
             threads[old]?.entries.remove(number: entry)
-        } else if let row = rows[entry], row.thread == nil, thread != nil {
+        } else if let old = entriesByNumber[entry], old.thread == nil, thread != nil {
             threads[nil]?.entries.remove(number: entry)
         }
-        var row = rows[entry] ?? Entry(id: entry, thread: thread, atMs: atMs, value: value)
-        (row.thread, row.atMs, row.value) = (thread, atMs, value)
-        rows[entry] = row
+        var updated =
+            entriesByNumber[entry] ?? Entry(id: entry, thread: thread, atMs: atMs, value: value)
+        (updated.thread, updated.atMs, updated.value) = (thread, atMs, value)
+        entriesByNumber[entry] = updated
         threads[thread, default: Thread()].entries.insert(number: entry)
     }
 
@@ -162,50 +175,51 @@ public struct Transcript: Sendable {
             threads[old.thread]?.calls.remove(number: call)
         }
         calls[call] = Call(thread: thread, value: value)
-        named[value.id] = call
+        callNumbers[value.id] = call
         threads[thread, default: Thread()].calls.insert(number: call)
     }
 
-    /// The transcript as one line of JSON, schema 1, byte for byte as the library writes it.
+    /// Returns the transcript as one line of JSON, schema 1, equal to ``TranscriptSnapshot`` of the same
+    /// state byte by byte.
     public func json() -> String {
         var writer = TranscriptWriter(transcript: self)
         return writer.write()
     }
 }
 
-/// Values in the order of their numbers, which grow as a rule.
-struct Sorted<Value: Sendable>: Sendable {
+/// Values in the order of their numbers. Appending is the common case.
+struct NumberedList<Value: Sendable>: Sendable {
     private(set) var numbers: [UInt32] = []
     private(set) var values: [Value] = []
 
     subscript(number: UInt32) -> Value? {
-        get { numbers.place(of: number).found.map { values[$0] } }
+        get { numbers.position(of: number).found.map { values[$0] } }
         set {
-            let place = numbers.place(of: number)
-            switch (place.found, newValue) {
+            let position = numbers.position(of: number)
+            switch (position.found, newValue) {
             case (let at?, let value?): values[at] = value
             case (let at?, nil):
                 numbers.remove(at: at)
                 values.remove(at: at)
             case (nil, let value?):
-                numbers.insert(number, at: place.at)
-                values.insert(value, at: place.at)
+                numbers.insert(number, at: position.at)
+                values.insert(value, at: position.at)
             case (nil, nil): break
             }
         }
     }
 
-    /// Changes a value where it stands, without a copy of it.
-    mutating func change(_ number: UInt32, _ body: (inout Value) -> Void) {
-        if let at = numbers.place(of: number).found {
+    /// Updates a value in place.
+    mutating func update(_ number: UInt32, _ body: (inout Value) -> Void) {
+        if let at = numbers.position(of: number).found {
             body(&values[at])
         }
     }
 }
 
 extension [UInt32] {
-    /// Where a number stands, or would stand.
-    fileprivate func place(of number: UInt32) -> (at: Int, found: Int?) {
+    /// Returns the index of a number, or the index to insert it at.
+    fileprivate func position(of number: UInt32) -> (at: Int, found: Int?) {
         if let last, last < number { return (count, nil) }
         var (low, high) = (0, count)
         while low < high {
@@ -216,11 +230,11 @@ extension [UInt32] {
     }
 
     fileprivate mutating func insert(number: UInt32) {
-        let place = place(of: number)
-        if place.found == nil { insert(number, at: place.at) }
+        let position = position(of: number)
+        if position.found == nil { insert(number, at: position.at) }
     }
 
     fileprivate mutating func remove(number: UInt32) {
-        if let at = place(of: number).found { remove(at: at) }
+        if let at = position(of: number).found { remove(at: at) }
     }
 }

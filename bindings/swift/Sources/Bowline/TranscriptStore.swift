@@ -1,7 +1,9 @@
 import Observation
 
-/// A transcript for views: it lives on the main actor, and each batch is one hop to it and one
-/// change.
+/// A transcript for SwiftUI views.
+///
+/// The store is isolated to the main actor. Batches are read and decoded off the main actor; each one
+/// is applied in a single hop and causes a single view update.
 ///
 /// ```swift
 /// struct Conversation: View {
@@ -17,21 +19,32 @@ import Observation
 @MainActor
 @Observable
 public final class TranscriptStore {
-    /// The transcript as far as it has come.
+    /// The current transcript.
     public private(set) var transcript = Transcript()
 
-    /// An empty store.
+    /// Creates a store with an empty transcript.
     public nonisolated init() {}
 
-    /// Follows a session to its end, or until the task is cancelled; called again, it goes on where
-    /// it was. Batches are made and decoded off the main actor.
-    nonisolated public func follow(_ session: DialogueSession, linger: UInt32 = 16) async throws {
-        try await follow(session.batches(from: await cursor(), linger: linger))
+    /// Applies a session's changes until the session ends or the task is cancelled.
+    ///
+    /// Calling it again continues where the previous call stopped.
+    ///
+    /// - Parameters:
+    ///   - session: The session.
+    ///   - coalesceFor: How long to wait for further changes after the first one of a batch.
+    /// - Throws: ``BowlineError``.
+    nonisolated public func follow(
+        _ session: DialogueSession, coalesceFor: Duration = .milliseconds(16)
+    ) async throws {
+        try await follow(session.changes(from: await cursor(), coalesceFor: coalesceFor))
     }
 
-    /// Follows a recording to its end; see ``follow(_:linger:)``.
+    /// Applies a recording's changes to its end.
+    ///
+    /// - Parameter recording: The recording.
+    /// - Throws: ``BowlineError``.
     nonisolated public func follow(_ recording: Recording) async throws {
-        try await follow(recording.batches(from: await cursor()))
+        try await follow(recording.changes(from: await cursor()))
     }
 
     nonisolated private func follow(
@@ -52,20 +65,28 @@ public final class TranscriptStore {
 }
 
 extension DialogueSession {
-    /// The transcript each time that it has changed.
-    public func transcripts(linger: UInt32 = 16) throws -> AsyncThrowingStream<Transcript, any Error> {
-        folded(try batches(linger: linger))
+    /// The transcript after each batch of changes, until the session ends.
+    ///
+    /// - Parameter coalesceFor: How long to wait for further changes after the first one of a batch.
+    /// - Throws: ``BowlineError``.
+    public func transcripts(
+        coalesceFor: Duration = .milliseconds(16)
+    ) throws -> AsyncThrowingStream<Transcript, any Error> {
+        fold(try changes(coalesceFor: coalesceFor))
     }
 }
 
 extension Recording {
-    /// The transcript of the recording each time that it has changed.
+    /// The transcript after each batch of changes, to the end of the recording.
+    ///
+    /// - Throws: ``BowlineError``.
     public func transcripts() throws -> AsyncThrowingStream<Transcript, any Error> {
-        folded(try batches())
+        fold(try changes())
     }
 }
 
-private final class Fold: @unchecked Sendable {
+/// Applies batches to a transcript. Only one task uses it at a time.
+private final class TranscriptFold: @unchecked Sendable {
     private var transcript = Transcript()
     private var batches: AsyncThrowingStream<ChangeBatch, any Error>.AsyncIterator
 
@@ -80,9 +101,9 @@ private final class Fold: @unchecked Sendable {
     }
 }
 
-private func folded(
+private func fold(
     _ batches: AsyncThrowingStream<ChangeBatch, any Error>
 ) -> AsyncThrowingStream<Transcript, any Error> {
-    let fold = Fold(batches)
+    let fold = TranscriptFold(batches)
     return AsyncThrowingStream { try await fold.next() }
 }

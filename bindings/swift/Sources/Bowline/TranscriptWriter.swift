@@ -14,7 +14,7 @@ struct TranscriptWriter {
             w.session()
             w.value("status") { w in
                 w.members { w in
-                    w.text("phase", snake(w.transcript.phase))
+                    w.text("phase", snakeCase(w.transcript.phase))
                     w.text("reason", w.transcript.reason)
                 }
             }
@@ -63,14 +63,14 @@ struct TranscriptWriter {
                 w.text("kind", "assistant")
                 w.text("message_id", messageId)
                 w.text("model", model)
-                w.text("state", snake(state))
+                w.text("state", snakeCase(state))
                 w.value("blocks") { $0.list(entry.blocks) { $0.block($1) } }
             case .result(
                 let subtype, let isError, let outcome, let text, let origin, let turns, let duration):
                 w.text("kind", "result")
                 w.text("subtype", subtype)
                 w.raw("is_error", isError)
-                w.text("outcome", snake(outcome))
+                w.text("outcome", snakeCase(outcome))
                 w.text("text", text)
                 w.text("origin", origin)
                 w.raw("num_turns", turns)
@@ -81,7 +81,7 @@ struct TranscriptWriter {
                 w.text("text", text)
             case .error(let kind, let text):
                 w.text("kind", "error")
-                w.text("error", snake(kind))
+                w.text("error", snakeCase(kind))
                 w.text("text", text)
             }
         }
@@ -112,7 +112,7 @@ struct TranscriptWriter {
             w.text("id", call.id)
             w.text("name", call.name)
             w.raw("input", call.input)
-            w.text("state", snake(call.state))
+            w.text("state", snakeCase(call.state))
             if let result = call.result {
                 w.value("result") {
                     $0.members {
@@ -140,7 +140,7 @@ struct TranscriptWriter {
     private mutating func task(_ task: TaskView) {
         members {
             $0.text("kind", task.kind)
-            $0.text("state", snake(task.state))
+            $0.text("state", snakeCase(task.state))
             $0.text("description", task.description)
             $0.text("tool_use_id", task.toolUseId)
         }
@@ -151,7 +151,7 @@ struct TranscriptWriter {
             $0.text("request_id", permission.requestId)
             $0.text("tool_use_id", permission.toolUseId)
             $0.text("tool_name", permission.toolName)
-            $0.text("state", snake(permission.state))
+            $0.text("state", snakeCase(permission.state))
         }
     }
 
@@ -193,7 +193,7 @@ struct TranscriptWriter {
         }
     }
 
-    // JSON.
+    // MARK: JSON
 
     private typealias Part = (inout TranscriptWriter) -> Void
 
@@ -240,8 +240,8 @@ struct TranscriptWriter {
         raw(name, String(number))
     }
 
-    private mutating func raw(_ name: String, _ truth: Bool) {
-        raw(name, truth ? "true" : "false")
+    private mutating func raw(_ name: String, _ value: Bool) {
+        raw(name, value ? "true" : "false")
     }
 
     private mutating func text(_ name: String, _ text: String?) {
@@ -270,10 +270,10 @@ struct TranscriptWriter {
     }
 }
 
-/// A word of the schema: the name of the case with underscores.
-private func snake<Word>(_ word: Word) -> String {
+/// Returns the schema's name of an enum case: the Swift name in snake case.
+private func snakeCase<Case>(_ value: Case) -> String {
     var text = ""
-    for character in String(describing: word) {
+    for character in String(describing: value) {
         text += character.isUppercase ? "_" + character.lowercased() : String(character)
     }
     return text

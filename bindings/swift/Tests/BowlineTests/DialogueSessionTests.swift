@@ -10,18 +10,18 @@ private func prompts(_ changes: [Change]) -> [String] {
 }
 
 final class DialogueSessionTests: TimedTestCase {
-    func testWhatTheWindowHasGivenUpComesBackFromTheRecording() async throws {
+    func testEntriesDroppedFromTheWindowAreReadFromTheRecording() async throws {
         var windowed = try configuration()
         windowed.window = TranscriptWindow(entries: 8)
-        windowed.record = try temporary().appendingPathComponent("session.bjl").path
+        windowed.record = try temporaryDirectory().appendingPathComponent("session.bjl").path
         let expected = (0..<20).map { "prompt \($0)" }
         try await withSession(windowed) { session in
-            for prompt in expected { _ = try await session.say(prompt).settled() }
+            for prompt in expected { _ = try await session.send(prompt).waitUntilSettled() }
             try await session.until { $0.phase == .idle && !$0.results.isEmpty }
             var found: [String] = []
             var before: UInt32?
-            while let page = try await session.older(before: before) {
-                before = page.first
+            while let page = try await session.entriesBefore(entry: before) {
+                before = page.firstEntry
                 found = prompts(page.changes) + found
                 if !page.hasOlder { break }
             }
@@ -33,68 +33,68 @@ final class DialogueSessionTests: TimedTestCase {
         }
         windowed.record = nil
         try await withSession(windowed) { session in
-            for prompt in expected { _ = try await session.say(prompt).settled() }
-            let without = await refused { _ = try await session.older() }
+            for prompt in expected { _ = try await session.send(prompt).waitUntilSettled() }
+            let without = await errorKind { _ = try await session.entriesBefore() }
             XCTAssertEqual(without, "Invalid")
         }
     }
 
-    func testAPromptIsAnsweredWhileItStreams() async throws {
+    func testPromptIsAnsweredAndSnapshotMatchesTranscript() async throws {
         try await withSession(configuration()) { session in
             XCTAssertNotNil(try session.pid())
             XCTAssertEqual(try session.id().count, 36)
             XCTAssertFalse(try session.hasEnded())
             XCTAssertEqual(try session.connection(), .connected)
             let uuid = "0f0e0d0c-0b0a-4908-8706-050403020100"
-            let receipt = try await session.say("hello", uuid: uuid)
+            let receipt = try await session.send("hello", uuid: uuid)
             XCTAssertEqual(try receipt.uuid(), uuid)
-            let settled = try await receipt.settled()
+            let settled = try await receipt.waitUntilSettled()
             XCTAssertEqual(settled, .answered)
             XCTAssertEqual(try receipt.state(), .answered)
-            let reached = try await receipt.reached(state: .echoed)
+            let reached = try await receipt.waitFor(state: .echoed)
             XCTAssertEqual(reached, .answered)
             let transcript = try await session.until { !$0.results.isEmpty }
-            XCTAssertFalse(transcript.said.isEmpty)
+            XCTAssertFalse(transcript.text.isEmpty)
             XCTAssertEqual(transcript.results, [.completed])
             let phase = try await session.phase()
             XCTAssertEqual(phase, .idle)
             let activity = try await session.lastActivity()
             XCTAssertLessThan(activity.ageMs, 60_000)
             let snapshot = try await session.snapshot()
-            // The agent may say a line more in between, which the statistics count.
-            let said = { (json: String) in json.components(separatedBy: #","stats":"#)[0] }
-            XCTAssertEqual(said(try snapshot.json()), said(transcript.json()))
+            // The agent may write another line in between, which changes only the statistics.
+            let withoutStats = { (json: String) in json.components(separatedBy: #","stats":"#)[0] }
+            XCTAssertEqual(withoutStats(try snapshot.json()), withoutStats(transcript.json()))
             let end = try await session.end()
             XCTAssertTrue(end.isExpected, end.reason)
             XCTAssertTrue(try session.hasEnded())
-            let ended = try await session.ended()
+            let ended = try await session.waitForEnd()
             XCTAssertEqual(end, ended)
         }
     }
 
-    func testAToolRunsWhenItIsAllowedAndNotWhenItIsDenied() async throws {
+    func testToolRunsIfAllowedAndNotIfDenied() async throws {
         try await withSession(configuration()) { session in
-            let first = try await session.say("/ask make test")
-            let request = try await session.asked()
+            let first = try await session.send("/ask make test")
+            let request = try await session.awaitPermissionRequest()
             XCTAssertEqual(request.toolName, "Bash")
             try await session.allow(request.requestId)
             try await session.allow(request.requestId)
-            _ = try await first.settled()
-            let second = try await session.say("/ask rm -rf build")
-            let other = try await session.asked()
+            _ = try await first.waitUntilSettled()
+            let second = try await session.send("/ask rm -rf build")
+            let other = try await session.awaitPermissionRequest()
             let no = PermissionAnswer.deny(reason: "not now", interrupt: false)
-            try await session.respond(requestId: other.requestId, answer: no, by: "a test")
-            _ = try await second.settled()
+            try await session.respond(requestId: other.requestId, answer: no, answeredBy: "a test")
+            _ = try await second.waitUntilSettled()
             let transcript = try await session.until { $0.results.count == 2 }
             XCTAssertEqual(transcript.toolCalls().map(\.state), [.succeeded, .failed])
             XCTAssertEqual(transcript.permissions.map(\.state), [.allowed, .denied])
-            let late = await refused { try await session.deny(request.requestId, because: "late") }
+            let late = await errorKind { try await session.deny(request.requestId, reason: "late") }
             XCTAssertEqual(late, "TooLate")
         }
     }
 
-    func testQuestionsAndPlansAreAnsweredInTheirOwnShape() async throws {
-        let folder = try temporary()
+    func testQuestionsAndPlansTakeTheirOwnAnswers() async throws {
+        let folder = try temporaryDirectory()
         let file = folder.appendingPathComponent("scenario.toml")
         let scenario = """
             [[turn]]
@@ -107,11 +107,11 @@ final class DialogueSessionTests: TimedTestCase {
             """
         try scenario.write(to: file, atomically: true, encoding: .utf8)
         try await withSession(configuration("--scenario", file.path, folder: folder)) { session in
-            try await session.say("begin")
-            let question = try await session.asked()
+            try await session.send("begin")
+            let question = try await session.awaitPermissionRequest()
             guard case .questions(let questions) = question.kind else { return XCTFail("\(question)") }
             XCTAssertEqual(questions[0].options.map(\.label), ["red", "blue"])
-            let wrong = await refused {
+            let wrong = await errorKind {
                 try await session.respond(
                     requestId: question.requestId, answer: .approvePlan(mode: nil))
             }
@@ -120,7 +120,7 @@ final class DialogueSessionTests: TimedTestCase {
             try await session.respond(
                 requestId: question.requestId, answer: .answers(answers: [blue]))
             try await session.until { $0.permissions.count == 2 && $0.phase == .awaitingPermission }
-            let plan = try await session.asked()
+            let plan = try await session.awaitPermissionRequest()
             XCTAssertEqual(plan.kind, .plan(plan: "1. Begin"))
             try await session.respond(
                 requestId: plan.requestId, answer: .approvePlan(mode: "acceptEdits"))
@@ -129,94 +129,94 @@ final class DialogueSessionTests: TimedTestCase {
         }
     }
 
-    func testAnInterruptEndsTheTurnAndNotTheSession() async throws {
+    func testInterruptEndsTheTurnButNotTheSession() async throws {
         try await withSession(configuration("--pace", "1")) { session in
-            try await session.say("/sleep 600")
+            try await session.send("/sleep 600")
             try await session.until { $0.toolCalls().contains { $0.state == .running } }
             _ = try await session.interrupt(scope: .turnAndQueued)
             let transcript = try await session.until { !$0.results.isEmpty }
             XCTAssertEqual(transcript.results, [.cancelled])
-            _ = try await session.say("hello").settled()
+            _ = try await session.send("hello").waitUntilSettled()
         }
     }
 
-    func testModelModeAndOtherRequestsReachTheAgent() async throws {
+    func testModelModeAndCustomRequestsReachTheAgent() async throws {
         try await withSession(configuration()) { session in
-            _ = try await session.say("hello").settled()
+            _ = try await session.send("hello").waitUntilSettled()
             try await session.setModel(model: "claude-other")
             try await session.setPermissionMode(mode: "plan")
             try await session.until { $0.session?.permissionMode == "plan" }
             let answer = try await session.request(
                 subtype: "set_max_thinking_tokens", fields: #"{"max_thinking_tokens":null}"#)
             XCTAssertTrue(answer.hasPrefix("{"), answer)
-            let broken = await refused { _ = try await session.request(subtype: "x", fields: "[") }
+            let broken = await errorKind { _ = try await session.request(subtype: "x", fields: "[") }
             XCTAssertEqual(broken, "Invalid")
-            let unknown = await refused { _ = try await session.request(subtype: "no_such_request") }
+            let unknown = await errorKind { _ = try await session.request(subtype: "no_such_request") }
             XCTAssertEqual(unknown, "Refused")
         }
     }
 
-    func testAPauseKeepsPromptsBack() async throws {
+    func testPauseHoldsBackPrompts() async throws {
         try await withSession(configuration()) { session in
-            _ = try await session.say("hello").settled()
-            try await session.paused()
+            _ = try await session.send("hello").waitUntilSettled()
             try await session.pause()
-            let held = try await session.say("held")
+            try await session.pause()
+            let held = try await session.send("held")
             XCTAssertEqual(try held.state(), .accepted)
             try await session.unpause()
-            let settled = try await held.settled()
+            let settled = try await held.waitUntilSettled()
             XCTAssertEqual(settled, .answered)
         }
     }
 
-    func testAnAgentThatEndsUnaskedLeavesItsReasonInTheTranscript() async throws {
+    func testUnexpectedExitIsRecordedInTheTranscript() async throws {
         try await withSession(configuration()) { session in
-            try await session.say("/exit 3")
-            let end = try await session.untilEnded()
+            try await session.send("/exit 3")
+            let end = try await session.waitForEnd()
             XCTAssertFalse(end.isExpected)
             XCTAssertEqual(end.exit.code, 3)
             var transcript = Transcript()
-            for try await batch in try session.batches() { transcript.apply(batch) }
+            for try await batch in try session.changes() { transcript.apply(batch) }
             XCTAssertEqual(transcript.phase, .ended)
             let errors = transcript.entries().compactMap {
                 if case .error(let kind, _) = $0.value { kind } else { nil }
             }
             XCTAssertEqual(errors, [.unexpectedExit])
-            let gone = await refused { try await session.say("anybody?") }
+            let gone = await errorKind { try await session.send("hello?") }
             XCTAssertEqual(gone, "Ended")
         }
     }
 
-    func testASignalReachesTheAgent() async throws {
+    func testSignalReachesTheAgent() async throws {
         try await withSession(configuration()) { session in
-            _ = try await session.say("hello").settled()
+            _ = try await session.send("hello").waitUntilSettled()
             try session.signal(signal: .kill)
-            let end = try await session.untilEnded()
+            let end = try await session.waitForEnd()
             XCTAssertEqual(end.exit.signal, 9)
-            let late = await refused { try session.signal(signal: .interrupt) }
+            let late = await errorKind { try session.signal(signal: .interrupt) }
             XCTAssertEqual(late, "Ended")
-            let retry = await refused { try session.retry() }
+            let retry = await errorKind { try session.retry() }
             XCTAssertEqual(retry, "Invalid")
         }
     }
 
-    func testEventsTellWhatHappens() async throws {
-        let heard = try await engine().startHeard(configuration: configuration())
-        let session = heard.session
-        let plain = try session.events()
+    func testStartWithEventsMissesNoEvent() async throws {
+        let started = try await engine().startWithEvents(configuration: configuration())
+        let session = started.session
+        let plain = try session.eventStream()
         plain.stop()
-        let none = try await plain.next(cursor: 0, most: 1, lingerMs: 0)
+        let none = try await plain.next(cursor: 0, maxCount: 1, coalesceForMs: 0)
         XCTAssertNil(none)
-        // Before the prompt: what happens is told from then on.
-        let happenings = try session.happenings()
-        try await session.say("hello")
-        for try await batch in happenings where batch.events.contains(where: isTurnEnd) {
+        // Subscribed before the prompt: only later events are delivered.
+        let events = try session.events()
+        try await session.send("hello")
+        for try await batch in events where batch.events.contains(where: isTurnEnd) {
             break
         }
         _ = try await session.end()
         var kinds: [DialogueEventKind] = []
         var cursor: UInt64 = 0
-        while let batch = try await heard.events.next(cursor: cursor, most: 100, lingerMs: 0) {
+        while let batch = try await started.events.next(cursor: cursor, maxCount: 100, coalesceForMs: 0) {
             cursor = batch.cursor
             kinds += batch.events.compactMap { if case .event(let event) = $0 { event.kind } else { nil } }
         }
@@ -225,78 +225,78 @@ final class DialogueSessionTests: TimedTestCase {
         XCTAssertTrue(isExpected)
     }
 
-    func testStreamsOfASessionAreReadByTheirCursors() async throws {
+    func testSessionStreamsAreReadByCursor() async throws {
         try await withSession(configuration()) { session in
             let prompt = Prompt(parts: [.text(text: "hello")])
-            _ = try await session.send(prompt: prompt).settled()
+            _ = try await session.send(prompt: prompt).waitUntilSettled()
             XCTAssertTrue(try session.permissions().isEmpty)
-            let changes = try session.changes()
-            let first = try await changes.next(cursor: 0, most: 1, lingerMs: 0)
+            let changes = try session.changeStream()
+            let first = try await changes.next(cursor: 0, maxCount: 1, coalesceForMs: 0)
             XCTAssertEqual(first?.isReset, true)
-            let again = try await changes.next(cursor: 0, most: 1, lingerMs: 0)
+            let again = try await changes.next(cursor: 0, maxCount: 1, coalesceForMs: 0)
             XCTAssertEqual(first?.cursor, again?.cursor)
             let end = try await session.terminate()
             XCTAssertTrue(end.isExpected)
-            let kept = await refused { _ = try await session.detach() }
+            let kept = await errorKind { _ = try await session.detach() }
             XCTAssertEqual(kept, "Invalid")
         }
     }
 
-    func testARunnerThatCannotBeHadIsAnError() async throws {
-        final class Thrower: TokenProvider {
+    func testUnreachableRunnerIsAnError() async throws {
+        final class ThrowingProvider: TokenProvider {
             struct None: Error {}
 
             func token(wasRefused: Bool) throws -> String? { throw None() }
         }
         let id = "11111111-2222-4333-8444-555555555555"
         let (engine, plain) = (try engine(), try configuration())
-        let nobody = RunnerConfiguration(url: "http://127.0.0.1:1", patienceMs: 1)
-        let thrower = RunnerConfiguration(url: "http://127.0.0.1:1", tokens: Thrower(), patienceMs: 1)
-        for runner in [nobody, thrower] {
-            let kind = await refused {
+        let unreachable = RunnerConfiguration(url: "http://127.0.0.1:1", reconnectTimeoutMs: 1)
+        let throwing = RunnerConfiguration(url: "http://127.0.0.1:1", tokenProvider: ThrowingProvider(), reconnectTimeoutMs: 1)
+        for runner in [unreachable, throwing] {
+            let kind = await errorKind {
                 _ = try await engine.attach(runner: runner, session: id, configuration: plain)
             }
             XCTAssertEqual(kind, "Start")
         }
-        let wrong = await refused {
-            _ = try await engine.attach(runner: nobody, session: "no id", configuration: plain)
+        let wrong = await errorKind {
+            _ = try await engine.attach(runner: unreachable, session: "no id", configuration: plain)
         }
         XCTAssertEqual(wrong, "Configuration")
     }
 
-    private func isTurnEnd(_ heard: HeardDialogueEvent) -> Bool {
-        if case .event(let event) = heard, case .turnEnd = event.kind { true } else { false }
+    private func isTurnEnd(_ started: DialogueEventItem) -> Bool {
+        if case .event(let event) = started, case .turnEnd = event.kind { true } else { false }
     }
 
-    func testAConversationIsResumed() async throws {
-        let folder = try temporary()
+    func testConversationIsResumed() async throws {
+        let folder = try temporaryDirectory()
         let id = "11111111-2222-4333-8444-555555555555"
         try await withSession(configuration(folder: folder, conversation: .newAs(id: id))) { session in
-            _ = try await session.say("hello").settled()
+            _ = try await session.send("hello").waitUntilSettled()
             _ = try await session.end()
         }
         let again = Conversation.resume(id: id, fork: false)
         try await withSession(configuration(folder: folder, conversation: again)) { session in
-            _ = try await session.say("again").settled()
+            _ = try await session.send("again").waitUntilSettled()
             let transcript = try await session.until { !$0.results.isEmpty }
             XCTAssertEqual(transcript.session?.sessionId, id)
         }
-        var looked = try configuration(
+        var unknown = try configuration(
             folder: folder,
             conversation: .resume(id: "99999999-2222-4333-8444-555555555555", fork: true))
-        looked.agentFolder = folder.appendingPathComponent("agent").path
-        let configuration = looked
-        let missing = await refused { _ = try await engine().start(configuration: configuration) }
+        unknown.agentDirectory = folder.appendingPathComponent("agent").path
+        let configuration = unknown
+        let missing = await errorKind { _ = try await engine().start(configuration: configuration) }
         XCTAssertEqual(missing, "Resume")
     }
 
-    func testTheEngineListsWhatLivesAndWhatHasEnded() async throws {
+    func testEngineListsTerminalsTombstonesAndPermissions() async throws {
         let engine = try engine()
         let before = try engine.metrics()
         let id = try await withSession(configuration()) { session in
             let id = try session.id()
-            try await session.say("/ask make")
-            let request = try await session.asked()
+            try await session.send("/ask make")
+            let request = try await session.awaitPermissionRequest()
             let entry = try engine.terminals().first { $0.id == id }
             XCTAssertEqual(entry?.tag, "agent-dialogue")
             XCTAssertEqual(entry?.connection, .connected)
@@ -304,7 +304,7 @@ final class DialogueSessionTests: TimedTestCase {
             XCTAssertEqual(open?.record.requestId, request.requestId)
             let yes = PermissionAnswer.allow(updatedInput: nil, updatedPermissions: nil)
             try await engine.respond(
-                session: id, requestId: request.requestId, answer: yes, by: "the list")
+                session: id, requestId: request.requestId, answer: yes, answeredBy: "the list")
             try await session.until { !$0.results.isEmpty }
             return id
         }
@@ -312,10 +312,10 @@ final class DialogueSessionTests: TimedTestCase {
         XCTAssertEqual(tombstone?.isExpected, true)
         XCTAssertNotNil(tombstone?.pid)
         XCTAssertGreaterThan(try engine.metrics().turns, before.turns)
-        var nobody = try configuration()
-        nobody.program = "no-such-agent-anywhere"
-        let configuration = nobody
-        let missing = await refused { _ = try await engine.start(configuration: configuration) }
+        var absent = try configuration()
+        absent.program = "no-such-agent-anywhere"
+        let configuration = absent
+        let missing = await errorKind { _ = try await engine.start(configuration: configuration) }
         XCTAssertEqual(missing, "Start")
     }
 }

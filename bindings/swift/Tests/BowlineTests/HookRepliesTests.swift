@@ -7,20 +7,20 @@ import XCTest
     import FoundationNetworking
 #endif
 
-/// Tells an event as the agent does; what it is answered.
-private func tell(_ server: HookServer, _ kind: String) async throws -> String {
-    guard let url = try URL(string: server.url(interaction: "i1")) else { throw NeverCame() }
+/// Posts an event as the agent does and returns the answer.
+private func post(_ server: HookServer, _ kind: String) async throws -> String {
+    guard let url = try URL(string: server.url(interaction: "i1")) else { throw MissingValue() }
     var request = URLRequest(url: url)
     request.httpMethod = "POST"
     request.setValue("Bearer \(try server.token())", forHTTPHeaderField: "Authorization")
     request.httpBody = Data(#"{"hook_event_name":"\#(kind)"}"#.utf8)
-    let asked = request
+    let finalRequest = request
     return try await withCheckedThrowingContinuation { continuation in
-        let task = URLSession.shared.dataTask(with: asked) { body, answer, error in
+        let task = URLSession.shared.dataTask(with: finalRequest) { body, answer, error in
             if let body, (answer as? HTTPURLResponse)?.statusCode == 200 {
                 continuation.resume(returning: String(decoding: body, as: UTF8.self))
             } else {
-                continuation.resume(throwing: error ?? NeverCame())
+                continuation.resume(throwing: error ?? MissingValue())
             }
         }
         task.resume()
@@ -31,7 +31,7 @@ private func specific(_ kind: String, _ members: String) -> String {
     #"{"hookSpecificOutput":{\#(members),"hookEventName":"\#(kind)"}}"#
 }
 
-/// An event, what the host answers, and what the agent is told.
+/// Events, replies of the host, and the answers that the agent receives.
 private let cases: [(String, HookReply, String)] = [
     ("Stop", .nothing, ""),
     (
@@ -83,8 +83,8 @@ private let cases: [(String, HookReply, String)] = [
     ("Stop", .raw(json: #"{"systemMessage":"hi"}"#), #"{"systemMessage":"hi"}"#),
 ]
 
-/// What is no answer to an event: it is refused, and the gate's own is given.
-private let unfit: [(String, HookReply)] = [
+/// Replies that do not fit the event. They are refused, and the gate's default is sent.
+private let invalid: [(String, HookReply)] = [
     ("Stop", .worktree(path: "/srv/tree")),
     ("WorktreeCreate", .worktree(path: "tree")),
     ("Stop", .watch(paths: ["/srv/.env"])),
@@ -99,72 +99,72 @@ final class HookRepliesTests: TimedTestCase {
     private func server(deadlineMs: UInt64) async throws -> HookServer {
         let gate = HookGate(
             kinds: Array(Set(cases.map(\.0))), deadlineMs: deadlineMs,
-            fallback: .halt(reason: "nobody"))
+            fallback: .halt(reason: "no answer"))
         return try await engine().startHooks(configuration: HookConfiguration(gate: gate))
     }
 
-    /// Tells an event, has the question about it answered, and gives what the agent is told.
-    private func answered(
+    /// Posts an event, answers its question and returns the answer that the agent receives.
+    private func postAndAnswer(
         _ server: HookServer, _ questions: HookQuestionStream, _ number: Int, _ kind: String,
         _ answer: (UInt64) async throws -> Void
     ) async throws -> String {
-        async let told = tell(server, kind)
-        let batch = try await questions.next(cursor: UInt64(number), most: 1, lingerMs: 0)
-        guard let question = batch?.events.first else { throw NeverCame() }
+        async let response = post(server, kind)
+        let batch = try await questions.next(cursor: UInt64(number), maxCount: 1, coalesceForMs: 0)
+        guard let question = batch?.events.first else { throw MissingValue() }
         XCTAssertEqual(question.event.kind, kind)
-        try await answer(question.question)
-        return try await told
+        try await answer(question.id)
+        return try await response
     }
 
-    func testEveryReplyComesToTheAgentAsItTakesIt() async throws {
+    func testEachReplyIsEncodedInTheAgentsFormat() async throws {
         let server = try await server(deadlineMs: 30_000)
-        let questions = try server.questions()
+        let questions = try server.questionStream()
         for (number, (kind, reply, expected)) in cases.enumerated() {
-            let told = try await answered(server, questions, number, kind) {
+            let response = try await postAndAnswer(server, questions, number, kind) {
                 try server.answer(question: $0, reply: reply)
             }
-            XCTAssertEqual(told, expected, "\(reply)")
+            XCTAssertEqual(response, expected, "\(reply)")
         }
-        for (number, (kind, reply)) in unfit.enumerated() {
-            let told = try await answered(server, questions, cases.count + number, kind) { question in
-                let refusal = await refused { try server.answer(question: question, reply: reply) }
+        for (number, (kind, reply)) in invalid.enumerated() {
+            let response = try await postAndAnswer(server, questions, cases.count + number, kind) { question in
+                let refusal = await errorKind { try server.answer(question: question, reply: reply) }
                 XCTAssertEqual(refusal, "Invalid", "\(reply)")
             }
-            XCTAssertEqual(told, #"{"continue":false,"stopReason":"nobody"}"#, "\(reply)")
+            XCTAssertEqual(response, #"{"continue":false,"stopReason":"no answer"}"#, "\(reply)")
         }
         questions.stop()
         _ = try await server.stop()
     }
 
-    func testAQuestionThatDoesNotWaitAnyMoreIsWithdrawn() async throws {
-        let hasty = try await server(deadlineMs: 50)
-        let late = try hasty.questions()
-        let told = try await answered(hasty, late, 0, "Stop") { question in
-            try await hasty.untilWithdrawn(question)
-            try await hasty.withdrawn(question: question)
-            let refusal = await refused { try hasty.answer(question: question, reply: .nothing) }
+    func testClosedQuestionCompletesWaitForWithdrawal() async throws {
+        let shortDeadline = try await server(deadlineMs: 50)
+        let late = try shortDeadline.questionStream()
+        let response = try await postAndAnswer(shortDeadline, late, 0, "Stop") { question in
+            try await shortDeadline.waitForWithdrawal(of: question)
+            try await shortDeadline.waitForWithdrawal(question: question)
+            let refusal = await errorKind { try shortDeadline.answer(question: question, reply: .nothing) }
             XCTAssertEqual(refusal, "TooLate")
         }
-        XCTAssertTrue(told.contains("nobody"), told)
-        _ = try await hasty.stop()
-        let patient = try await server(deadlineMs: 30_000)
-        let questions = try patient.questions()
-        let answer = try await answered(patient, questions, 0, "Stop") { question in
-            let given = Task { try await patient.untilWithdrawn(question) }
-            given.cancel()
-            switch await given.result {
-            case .success: XCTFail("nobody has answered yet")
+        XCTAssertTrue(response.contains("no answer"), response)
+        _ = try await shortDeadline.stop()
+        let longDeadline = try await server(deadlineMs: 30_000)
+        let questions = try longDeadline.questionStream()
+        let answer = try await postAndAnswer(longDeadline, questions, 0, "Stop") { question in
+            let cancelled = Task { try await longDeadline.waitForWithdrawal(of: question) }
+            cancelled.cancel()
+            switch await cancelled.result {
+            case .success: XCTFail("the question is still open")
             case .failure(let error): XCTAssertTrue(error is CancellationError, "\(error)")
             }
-            async let waiting: Void = patient.untilWithdrawn(question)
-            try patient.answer(question: question, reply: .nothing)
+            async let waiting: Void = longDeadline.waitForWithdrawal(of: question)
+            try longDeadline.answer(question: question, reply: .nothing)
             try await waiting
         }
         XCTAssertEqual(answer, "")
-        _ = try await patient.stop()
+        _ = try await longDeadline.stop()
     }
 
-    func testHooksGoBesideTheSettingsThatAHostHas() async throws {
+    func testMergeSettingsKeepsExistingHooks() async throws {
         let configuration = HookConfiguration(kinds: ["Stop"])
         let server = try await engine().startHooks(configuration: configuration)
         let hooks = try server.settings(interaction: "i1")
@@ -173,7 +173,7 @@ final class HookRepliesTests: TimedTestCase {
         let expected = #"{"model":"x","hooks":{"Stop":[{"hooks":[]},{"hooks":[{"type":"http""#
         XCTAssertTrue(merged.hasPrefix(expected), merged)
         for wrong in ["[", "[]", #"{"hooks":1}"#] {
-            let refusal = await refused { _ = try mergeSettings(settings: wrong, hooks: hooks) }
+            let refusal = await errorKind { _ = try mergeSettings(settings: wrong, hooks: hooks) }
             XCTAssertEqual(refusal, "Configuration", wrong)
         }
         _ = try await server.stop()

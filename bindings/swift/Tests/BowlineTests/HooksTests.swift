@@ -3,56 +3,56 @@ import Bowline
 import XCTest
 
 final class HooksTests: TimedTestCase {
-    func testAHookIsToldAndItsQuestionAnswered() async throws {
+    func testHookEventIsReceivedAndItsQuestionAnswered() async throws {
         XCTAssertTrue(commonHookKinds().contains("PreToolUse"))
         let gate = HookGate(kinds: ["PreToolUse"], deadlineMs: 30_000, fallback: .nothing)
         let server = try await engine().startHooks(configuration: HookConfiguration(gate: gate))
         XCTAssertTrue(try server.url(interaction: "i1").hasPrefix("http://127.0.0.1:"))
         XCTAssertGreaterThanOrEqual(try server.token().count, 32)
-        let told = try server.events()
-        let questions = try server.questions()
-        let second = await refused { _ = try server.asked() }
+        let events = try server.eventStream()
+        let questions = try server.questionStream()
+        let second = await errorKind { _ = try server.questions() }
         XCTAssertEqual(second, "Busy")
-        _ = try server.happenings()
+        _ = try server.events()
         let settings = AgentDocument.private(json: try server.settings(interaction: "i1"))
-        let hooked = try configuration(
+        let hookedConfiguration = try configuration(
             options: AgentOptions(settings: settings), set: server.environment(interaction: "i1"))
-        try await withSession(hooked) { session in
-            // An agent that ends asks nothing.
+        try await withSession(hookedConfiguration) { session in
+            // If the agent ends there is no question to wait for.
             let end = Task {
-                let end = try await session.untilEnded()
+                let end = try await session.waitForEnd()
                 questions.stop()
                 return end
             }
             defer { end.cancel() }
-            try await session.say("/tool ls")
-            let asked = try await questions.next(cursor: 0, most: 1, lingerMs: 0)
-            guard let question = asked?.events.first else { return XCTFail("\(try await end.value)") }
+            try await session.send("/tool ls")
+            let batch = try await questions.next(cursor: 0, maxCount: 1, coalesceForMs: 0)
+            guard let question = batch?.events.first else { return XCTFail("\(try await end.value)") }
             XCTAssertEqual(question.event.kind, "PreToolUse")
-            let broken = await refused {
-                try server.answer(question: question.question, reply: .raw(json: "["))
+            let broken = await errorKind {
+                try server.answer(question: question.id, reply: .raw(json: "["))
             }
             XCTAssertEqual(broken, "Invalid")
-            let form = await refused {
-                try server.answer(question: question.question, reply: .acceptForm(content: "["))
+            let form = await errorKind {
+                try server.answer(question: question.id, reply: .acceptForm(content: "["))
             }
             XCTAssertEqual(form, "Invalid")
             let allow = HookReply.tool(verdict: .allow, reason: nil, updatedInput: nil, context: nil)
-            try server.answer(question: question.question, reply: allow)
-            let again = await refused {
-                try server.answer(question: question.question, reply: .nothing)
+            try server.answer(question: question.id, reply: allow)
+            let again = await errorKind {
+                try server.answer(question: question.id, reply: .nothing)
             }
             XCTAssertEqual(again, "NotFound")
             try await session.until { !$0.results.isEmpty }
         }
-        let news = try await told.next(cursor: 0, most: 100, lingerMs: 0)
-        XCTAssertFalse(news?.events.isEmpty ?? true)
-        told.stop()
+        let received = try await events.next(cursor: 0, maxCount: 100, coalesceForMs: 0)
+        XCTAssertFalse(received?.events.isEmpty ?? true)
+        events.stop()
         questions.stop()
         XCTAssertGreaterThan(try server.report().events, 0)
         let report = try await server.stop()
         XCTAssertGreaterThan(report.events, 0)
-        let stopped = await refused { _ = try server.report() }
+        let stopped = await errorKind { _ = try server.report() }
         XCTAssertEqual(stopped, "Ended")
     }
 
@@ -60,61 +60,61 @@ final class HooksTests: TimedTestCase {
         ExecutorCommand(
             interaction: interaction, prompt: "hello", isPrint: true,
             options: AgentOptions(trailingArgs: ["--pace", "0", "--input-format", "text"]),
-            cwd: try temporary().path)
+            cwd: try temporaryDirectory().path)
     }
 
-    func testACommandRunsInATerminalOfTheLibrary() async throws {
+    func testCommandRunsInATerminalOfTheLibrary() async throws {
         let configuration = ExecutorConfiguration(session: "session-1", hookGraceMs: 500)
         let executor = try await engine().startExecutor(configuration: configuration)
-        let hooks = try executor.hooks()
-        let outcome = try await executor.run(command("i1"))
+        let hooks = try executor.hookStream()
+        let outcome = try await executor.execute(command("i1"))
         XCTAssertEqual(outcome.exitCode, 0, outcome.stdout)
         XCTAssertEqual(outcome.evidence, .complete)
         XCTAssertEqual(try executor.conversation(), outcome.conversation)
-        let news = try await hooks.next(cursor: 0, most: 1, lingerMs: 0)
-        XCTAssertNotNil(news)
-        let typed = await refused { try await executor.typeText(text: "x") }
+        let received = try await hooks.next(cursor: 0, maxCount: 1, coalesceForMs: 0)
+        XCTAssertNotNil(received)
+        let typed = await errorKind { try await executor.typeText(text: "x") }
         XCTAssertEqual(typed, "NotFound")
         _ = try await executor.cleanup()
-        let late = await refused { _ = try await executor.execute(command: command("i2")) }
+        let late = await errorKind { _ = try await executor.execute(command: command("i2")) }
         XCTAssertEqual(late, "Ended")
     }
 
-    func testTheHostDecidesAboutTheToolsOfACommand() async throws {
-        let nobody = HookReply.tool(
-            verdict: .deny, reason: "nobody", updatedInput: nil, context: nil)
-        let gate = HookGate(kinds: ["PreToolUse"], deadlineMs: 30_000, fallback: nobody)
+    func testHostDecidesAboutToolsOfACommand() async throws {
+        let fallback = HookReply.tool(
+            verdict: .deny, reason: "no answer", updatedInput: nil, context: nil)
+        let gate = HookGate(kinds: ["PreToolUse"], deadlineMs: 30_000, fallback: fallback)
         let executor = try await engine().startExecutor(
             configuration: ExecutorConfiguration(
                 session: "session-1", hooks: HookConfiguration(gate: gate), hookGraceMs: 500))
-        let news = try executor.happenings()
-        let questions = try executor.questions()
-        let second = await refused { _ = try executor.asked() }
+        let hookEvents = try executor.events()
+        let questions = try executor.questionStream()
+        let second = await errorKind { _ = try executor.questions() }
         XCTAssertEqual(second, "Busy")
         var command = try command("i1")
         command.prompt = "/tool ls"
-        async let running = executor.run(command)
-        let asked = try await questions.next(cursor: 0, most: 1, lingerMs: 0)
-        guard let question = asked?.events.first else { throw NeverCame() }
+        async let running = executor.execute(command)
+        let batch = try await questions.next(cursor: 0, maxCount: 1, coalesceForMs: 0)
+        guard let question = batch?.events.first else { throw MissingValue() }
         XCTAssertEqual(question.event.kind, "PreToolUse")
-        async let withdrawn: Void = executor.untilWithdrawn(question.question)
+        async let withdrawn: Void = executor.waitForWithdrawal(of: question.id)
         let allow = HookReply.tool(verdict: .allow, reason: nil, updatedInput: nil, context: nil)
-        try executor.answer(question: question.question, reply: allow)
+        try executor.answer(question: question.id, reply: allow)
         try await withdrawn
-        try await executor.withdrawn(question: question.question)
-        let again = await refused {
-            try executor.answer(question: question.question, reply: .nothing)
+        try await executor.waitForWithdrawal(question: question.id)
+        let again = await errorKind {
+            try executor.answer(question: question.id, reply: .nothing)
         }
         XCTAssertEqual(again, "NotFound")
         let outcome = try await running
         XCTAssertEqual(outcome.evidence, .complete)
         _ = try await executor.cleanup()
         var kinds: [String] = []
-        for try await batch in news {
+        for try await batch in hookEvents {
             for case .event(let event) in batch.events { kinds.append(event.kind) }
         }
         XCTAssertTrue(kinds.contains("PostToolUse"), "\(kinds)")
-        let late = await refused { _ = try executor.questions() }
+        let late = await errorKind { _ = try executor.questionStream() }
         XCTAssertEqual(late, "Ended")
     }
 
@@ -144,7 +144,7 @@ final class HooksTests: TimedTestCase {
         var executor: TerminalExecutor?
     }
 
-    func testACommandRunsInATerminalOfTheHost() async throws {
+    func testCommandRunsInATerminalOfTheHost() async throws {
         let box = Box()
         let terminal = Terminal { command in
             XCTAssertTrue(command.line?.contains("cat ") == true)
@@ -156,7 +156,7 @@ final class HooksTests: TimedTestCase {
         let executor = try await engine().startExecutor(
             configuration: configuration, terminal: terminal)
         box.executor = executor
-        let outcome = try await executor.run(command("i1"))
+        let outcome = try await executor.execute(command("i1"))
         XCTAssertEqual(outcome.stdout, "hello")
         XCTAssertEqual(outcome.exitCode, 5)
         XCTAssertEqual(outcome.evidence, .noSessionEnd)
@@ -165,28 +165,28 @@ final class HooksTests: TimedTestCase {
         box.executor = nil
     }
 
-    func testATerminalThatThrowsFailsTheCommandAndNothingElse() async throws {
-        struct Gone: Error {}
-        let terminal = Terminal { _ in throw Gone() }
+    func testThrowingTerminalFailsOnlyTheCommand() async throws {
+        struct TabClosed: Error {}
+        let terminal = Terminal { _ in throw TabClosed() }
         let configuration = ExecutorConfiguration(session: "session-1")
         let executor = try await engine().startExecutor(
             configuration: configuration, terminal: terminal)
-        let failed = await refused { _ = try await executor.run(command("i1")) }
+        let failed = await errorKind { _ = try await executor.execute(command("i1")) }
         XCTAssertEqual(failed, "Host")
         _ = try await executor.cleanup()
     }
 
-    func testACommandIsGivenUpWithItsTask() async throws {
+    func testCancelledCommandIsEndedInTheTerminal() async throws {
         let terminal = Terminal { _ in }
         let configuration = ExecutorConfiguration(session: "session-1")
         let executor = try await engine().startExecutor(
             configuration: configuration, terminal: terminal)
         let command = try command("i1")
-        let waiting = Task { try await executor.run(command) }
+        let waiting = Task { try await executor.execute(command) }
         try await eventually("the command runs") { !terminal.calls.all.isEmpty }
         waiting.cancel()
         _ = await waiting.result
-        try await eventually("the host was told") { terminal.calls.all.contains("end") }
+        try await eventually("the host received the end") { terminal.calls.all.contains("end") }
         _ = try await executor.cleanup()
     }
 }

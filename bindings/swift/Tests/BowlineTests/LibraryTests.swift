@@ -3,58 +3,63 @@ import Bowline
 import XCTest
 
 final class LibraryTests: TimedTestCase {
-    func testTheLibrarySaysWhatItIs() throws {
-        XCTAssertEqual(apiRevision(), 4)
+    func testLibraryReportsVersionAndContainment() throws {
+        XCTAssertEqual(apiRevision(), 5)
         XCTAssertEqual(libraryVersion(), "0.1.0")
         XCTAssertTrue(["group", "subreaper", "cgroup"].contains(try probeContainment().level))
     }
 
-    func testLogLinesComeToTheHostAndASinkThatThrowsDoesNoHarm() async throws {
-        struct Full: Error {}
+    func testLogLinesArriveWithTheirSession() async throws {
+        struct SinkError: Error {}
         final class Sink: LogSink {
             let lines = Shared<LogLine>()
 
             func log(line: LogLine) throws {
                 lines.add(line)
-                throw Full()
+                throw SinkError()
             }
         }
         let sink = Sink()
         try setLogging(level: .trace, sink: sink)
-        _ = try await withSession(configuration()) { try await $0.say("hello").settled() }
-        try await eventually("lines") { sink.lines.all.count > 1 }
+        let id = try await withSession(configuration()) { session in
+            try await session.send("hello").waitUntilSettled()
+            return try session.id()
+        }
+        try await eventually("lines of the session") {
+            sink.lines.all.contains { $0.session == id }
+        }
         let closure = Shared<LogLine>()
         try log(.debug) { closure.add($0) }
         try stopLogging()
         try setLogging(level: .off)
     }
 
-    func testAFaultInsideIsAnError() async throws {
-        for place in [PanicPlace.call, .task] {
+    func testPanicBecomesAnError() async throws {
+        for location in [PanicLocation.callerThread, .runtimeTask] {
             do {
-                try await forcePanic(place: place)
-                XCTFail("it did not fail")
+                try await forcePanic(location: location)
+                XCTFail("no error was thrown")
             } catch let error as BowlineError {
                 XCTAssertTrue(error.reason.contains("forced by the host"), error.reason)
             }
         }
     }
 
-    func testASessionThatHasEndedRefusesAndStillTells() async throws {
+    func testEndedSessionRefusesCallsButKeepsItsTranscript() async throws {
         try await withSession(configuration()) { session in
-            _ = try await session.say("hello").settled()
+            _ = try await session.send("hello").waitUntilSettled()
             let first = try await session.terminate()
             let second = try await session.terminate()
             XCTAssertEqual(first, second)
             let calls: [@Sendable () async throws -> Void] = [
-                { try await session.say("x") },
+                { try await session.send("x") },
                 { _ = try await session.interrupt() },
                 { try await session.setModel(model: nil) },
                 { try await session.allow("x") },
-                { try await session.paused() },
+                { try await session.pause() },
             ]
             for call in calls {
-                let kind = await refused(call)
+                let kind = await errorKind(call)
                 XCTAssertEqual(kind, "Ended")
             }
             let json = try await session.snapshot().json()
@@ -62,12 +67,12 @@ final class LibraryTests: TimedTestCase {
         }
     }
 
-    func testWhatDoesNotFitIsRefused() async throws {
+    func testUnknownRequestAndEmptyPromptAreRefused() async throws {
         try await withSession(configuration()) { session in
-            _ = try await session.say("hello").settled()
-            let unknown = await refused { try await session.allow("no-such-request") }
+            _ = try await session.send("hello").waitUntilSettled()
+            let unknown = await errorKind { try await session.allow("no-such-request") }
             XCTAssertEqual(unknown, "NotFound")
-            let empty = await refused { _ = try await session.send(prompt: Prompt(parts: [])) }
+            let empty = await errorKind { _ = try await session.send(prompt: Prompt(parts: [])) }
             XCTAssertEqual(empty, "Invalid")
         }
     }
@@ -79,7 +84,7 @@ final class LibraryTests: TimedTestCase {
                     group.addTask { try await session.until { !$0.results.isEmpty } }
                     group.addTask { for _ in 0..<200 { _ = try session.hasEnded() } }
                     if number < 4 {
-                        group.addTask { _ = try await session.say("prompt \(number)").settled() }
+                        group.addTask { _ = try await session.send("prompt \(number)").waitUntilSettled() }
                     }
                 }
                 try await group.waitForAll()
@@ -87,12 +92,12 @@ final class LibraryTests: TimedTestCase {
         }
     }
 
-    func testHugeAndBrokenTextsGoThrough() async throws {
+    func testLargeAndUnusualTextsArePassedUnchanged() async throws {
         try await withSession(configuration()) { session in
             let huge = String(repeating: "é😀x", count: 100_000)
-            _ = try await session.say(huge).settled()
+            _ = try await session.send(huge).waitUntilSettled()
             let broken = String(decoding: [0x62, 0xf0, 0x9f, 0x00, 0x65], as: UTF8.self)
-            _ = try await session.say(broken).settled()
+            _ = try await session.send(broken).waitUntilSettled()
             let transcript = try await session.until { $0.results.count == 2 }
             let prompts = transcript.entries().compactMap {
                 if case .user(_, let text, _, _) = $0.value { text } else { nil }
@@ -104,10 +109,10 @@ final class LibraryTests: TimedTestCase {
 }
 
 final class LeakTests: TimedTestCase {
-    private func atRest() throws -> Bool {
+    private func nothingIsLive() throws -> Bool {
         let zero = LiveCounters(
             sessions: 0, streams: 0, receipts: 0, snapshots: 0, recordings: 0, shells: 0,
-            managers: 0, hookServers: 0, executors: 0, calls: 0, pulls: 0, terminals: 0)
+            managers: 0, hookServers: 0, executors: 0, pendingCalls: 0, pendingReads: 0, terminals: 0)
         return try liveCounters() == zero
     }
 
@@ -119,48 +124,48 @@ final class LeakTests: TimedTestCase {
 
     private func cycle() async throws {
         try await withSession(configuration()) { session in
-            _ = try await session.say("hello").settled()
+            _ = try await session.send("hello").waitUntilSettled()
             try await session.until { !$0.results.isEmpty }
         }
     }
 
-    func testACancelledReaderStopsInsideWithin100Milliseconds() async throws {
+    func testCancelledReaderStopsInTheLibrary() async throws {
         try await withSession(configuration()) { session in
-            _ = try await session.say("hello").settled()
+            _ = try await session.send("hello").waitUntilSettled()
             for _ in 0..<20 {
-                let reader = Task { for try await _ in try session.batches() {} }
-                try await eventually("a reader waits") { try liveCounters().pulls == 1 }
+                let reader = Task { for try await _ in try session.changes() {} }
+                try await eventually("a read is pending") { try liveCounters().pendingReads == 1 }
                 reader.cancel()
-                try await eventually("no reader waits", within: 0.1) { try liveCounters().pulls == 0 }
+                try await eventually("no read is pending") { try liveCounters().pendingReads == 0 }
                 _ = await reader.result
             }
         }
-        try await eventually("nothing is left") { try atRest() }
+        try await eventually("nothing is live") { try nothingIsLive() }
     }
 
-    /// 2,000 in a campaign (`BOWLINE_CYCLES=2000`), fewer each day.
+    /// The number of sessions. Campaigns use `BOWLINE_CYCLES=2000`.
     private let cycles = Int(ProcessInfo.processInfo.environment["BOWLINE_CYCLES"] ?? "") ?? 40
 
-    override var patience: Double { 120 + Double(cycles) }
+    override var timeLimit: Double { 120 + Double(cycles) }
 
-    func testNothingGrowsWithTheNumberOfSessions() async throws {
+    func testMemoryAndThreadsDoNotGrowWithSessions() async throws {
         for _ in 0..<20 { try await cycle() }
-        try await eventually("nothing is left") { try atRest() }
+        try await eventually("nothing is live") { try nothingIsLive() }
         let (memory, threads) = (try status("VmRSS"), try status("Threads"))
         for _ in 0..<cycles { try await cycle() }
-        try await eventually("nothing is left") { try atRest() }
-        let (grown, more) = (try status("VmRSS") - memory, try status("Threads") - threads)
-        print("after \(cycles) sessions: \(grown) KiB more, \(more) threads more")
-        XCTAssertLessThan(grown, 24 * 1024)
-        XCTAssertLessThanOrEqual(more, 4)
+        try await eventually("nothing is live") { try nothingIsLive() }
+        let (growth, newThreads) = (try status("VmRSS") - memory, try status("Threads") - threads)
+        print("after \(cycles) sessions: RSS +\(growth) KiB, threads +\(newThreads)")
+        XCTAssertLessThan(growth, 24 * 1024)
+        XCTAssertLessThanOrEqual(newThreads, 4)
     }
 
-    func testWhatAHostForgetsIsLetGo() async throws {
+    func testReleasingHandlesReleasesTheSession() async throws {
         do {
             let session = try await engine().start(configuration: configuration())
-            let stream = try session.changes()
-            _ = try await stream.next(cursor: 0, most: 10, lingerMs: 0)
+            let stream = try session.changeStream()
+            _ = try await stream.next(cursor: 0, maxCount: 10, coalesceForMs: 0)
         }
-        try await eventually("nothing is left") { try atRest() }
+        try await eventually("nothing is live") { try nothingIsLive() }
     }
 }

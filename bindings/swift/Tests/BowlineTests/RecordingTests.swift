@@ -3,7 +3,7 @@ import Bowline
 import XCTest
 
 final class RecordingTests: TimedTestCase {
-    /// What the parser and the reducer give for each fixture, as `.ci/sums` has written it.
+    /// The SHA-256 of the transcript of each fixture, written by `.ci/sums`.
     private func sums() throws -> [String: String] {
         let file = programs.appendingPathComponent("fixtures.sha256")
         let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
@@ -18,9 +18,9 @@ final class RecordingTests: TimedTestCase {
         try await engine().openRecording(path: fixtures.appendingPathComponent(name).path)
     }
 
-    private func pulled(_ recording: Recording, most: UInt32) async throws -> Transcript {
+    private func read(_ recording: Recording, maxCount: UInt32) async throws -> Transcript {
         var transcript = Transcript()
-        for try await batch in try recording.batches(most: most) { transcript.apply(batch) }
+        for try await batch in try recording.changes(maxCount: maxCount) { transcript.apply(batch) }
         return transcript
     }
 
@@ -33,24 +33,24 @@ final class RecordingTests: TimedTestCase {
         }
     }
 
-    func testEveryFixtureChangeByChange() async throws {
-        try await everyFixture { try await pulled($0, most: 1) }
+    func testFixturesMatchRustOneChangeAtATime() async throws {
+        try await everyFixture { try await read($0, maxCount: 1) }
     }
 
-    func testEveryFixtureInBatchesOf64() async throws {
-        try await everyFixture { try await pulled($0, most: 64) }
+    func testFixturesMatchRustInBatchesOf64() async throws {
+        try await everyFixture { try await read($0, maxCount: 64) }
     }
 
-    func testEveryFixtureInBatchesOf10000() async throws {
-        try await everyFixture { try await pulled($0, most: 10_000) }
+    func testFixturesMatchRustInBatchesOf10000() async throws {
+        try await everyFixture { try await read($0, maxCount: 10_000) }
     }
 
-    func testAReaderThatWasCancelledInTheMiddleGoesOnByItsCursor() async throws {
+    func testCancelledReaderContinuesFromItsCursor() async throws {
         try await everyFixture { recording in
             let first = Task {
                 var transcript = Transcript()
                 var batches = 0
-                for try await batch in try recording.batches(most: 7) {
+                for try await batch in try recording.changes(maxCount: 7) {
                     transcript.apply(batch)
                     batches += 1
                     if batches == 5 { withUnsafeCurrentTask { $0?.cancel() } }
@@ -58,32 +58,32 @@ final class RecordingTests: TimedTestCase {
                 return transcript
             }
             var transcript = try await first.value
-            for try await batch in try recording.batches(from: transcript.cursor, most: 64) {
+            for try await batch in try recording.changes(from: transcript.cursor, maxCount: 64) {
                 transcript.apply(batch)
             }
             return transcript
         }
     }
 
-    func testAStreamIsReadByItsCursor() async throws {
-        let stream = try await recording("partial.jsonl").changes()
-        let first = try await stream.next(cursor: 0, most: 5, lingerMs: 0)
+    func testReadingByCursorDoesNotConsume() async throws {
+        let stream = try await recording("partial.jsonl").changeStream()
+        let first = try await stream.next(cursor: 0, maxCount: 5, coalesceForMs: 0)
         XCTAssertEqual(first?.isReset, true)
-        let again = try stream.nextBlocking(cursor: 0, most: 5, lingerMs: 0, timeoutMs: 10_000)
+        let again = try stream.nextBlocking(cursor: 0, maxCount: 5, coalesceForMs: 0, timeoutMs: 10_000)
         XCTAssertEqual(first?.cursor, again?.cursor)
-        let second = try await stream.next(cursor: first?.cursor ?? 0, most: 5, lingerMs: 0)
+        let second = try await stream.next(cursor: first?.cursor ?? 0, maxCount: 5, coalesceForMs: 0)
         XCTAssertEqual(second?.isReset, false)
-        let zero = await refused { _ = try await stream.next(cursor: 0, most: 0, lingerMs: 0) }
+        let zero = await errorKind { _ = try await stream.next(cursor: 0, maxCount: 0, coalesceForMs: 0) }
         XCTAssertEqual(zero, "Invalid")
         stream.stop()
-        let none = try await stream.next(cursor: 0, most: 5, lingerMs: 0)
+        let none = try await stream.next(cursor: 0, maxCount: 5, coalesceForMs: 0)
         XCTAssertNil(none)
     }
 
-    func testASnapshotIsPagedFromItsEnd() async throws {
+    func testSnapshotIsPagedFromItsEnd() async throws {
         let recording = try await recording("sub_par_fg_partial.jsonl")
         let snapshot = try await recording.snapshot()
-        let transcript = try await pulled(recording, most: 10_000)
+        let transcript = try await read(recording, maxCount: 10_000)
         XCTAssertEqual(try snapshot.json(), transcript.json())
         XCTAssertEqual(try snapshot.cursor(), transcript.cursor)
         XCTAssertEqual(try snapshot.entryCount(thread: nil), UInt64(transcript.entries().count))
@@ -91,12 +91,12 @@ final class RecordingTests: TimedTestCase {
         var before: UInt32?
         var hasOlder = true
         while hasOlder {
-            let page = try snapshot.page(before: before, most: 2)
+            let page = try snapshot.page(before: before, maxCount: 2)
             let entries = page.changes.compactMap {
                 if case .entry(let entry, _, _, _) = $0 { entry } else { nil }
             }
             seen = entries + seen
-            (before, hasOlder) = (page.first, page.hasOlder)
+            (before, hasOlder) = (page.firstEntry, page.hasOlder)
         }
         XCTAssertEqual(seen, transcript.entries().map(\.id))
         let call = try XCTUnwrap(transcript.toolCalls().first { $0.subagent != nil })
@@ -105,20 +105,20 @@ final class RecordingTests: TimedTestCase {
             return XCTFail("no call")
         }
         XCTAssertEqual(value.id, call.id)
-        let missing = await refused { _ = try snapshot.toolCall(toolUseId: "none") }
+        let missing = await errorKind { _ = try snapshot.toolCall(toolUseId: "none") }
         XCTAssertEqual(missing, "NotFound")
     }
 
-    func testAStoreFollowsARecording() async throws {
+    func testStoreFollowsARecording() async throws {
         let store = TranscriptStore()
         try await store.follow(recording("partial.jsonl"))
         let transcript = await store.transcript
         XCTAssertEqual(transcript.phase, .ended)
         XCTAssertNotNil(transcript.usage)
         var last = Transcript()
-        for try await grown in try await recording("partial.jsonl").transcripts() { last = grown }
+        for try await next in try await recording("partial.jsonl").transcripts() { last = next }
         XCTAssertEqual(last.json(), transcript.json())
-        let missing = await refused { _ = try await engine().openRecording(path: "/no/such/file") }
+        let missing = await errorKind { _ = try await engine().openRecording(path: "/no/such/file") }
         XCTAssertEqual(missing, "NotFound")
     }
 }

@@ -1,8 +1,8 @@
 import Bowline
 import Foundation
 
-/// A program of ours, until it is stopped.
-final class Running {
+/// A program of the workspace that runs until it is stopped.
+final class RunningProgram {
     private let process = Process()
     private let output = Pipe()
     private var rest = Data()
@@ -16,45 +16,46 @@ final class Running {
         try process.run()
     }
 
-    /// Kills it: Swift's threads block signals, and what they start inherits that.
+    /// Kills the program. It ignores other signals: Swift's threads block them, and child processes
+    /// inherit the mask.
     func stop() {
         kill(process.processIdentifier, SIGKILL)
     }
 
-    /// Kills it, and waits until it is gone with all that has its output. `Process` would wait for
-    /// whatever was started while it ran, since that inherits what `Process` watches.
-    func ended() {
+    /// Kills the program and waits until its output is closed. `Process.waitUntilExit` would also wait
+    /// for processes that were started later, since they inherit the descriptor that it watches.
+    func stopAndWait() {
         stop()
         while !output.fileHandleForReading.availableData.isEmpty {}
     }
 
-    /// What its next line that begins so goes on with.
-    func said(_ beginning: String) throws -> String {
+    /// Reads lines up to one with the prefix and returns the rest of that line.
+    func line(after prefix: String) throws -> String {
         while true {
             while let end = rest.firstIndex(of: 0x0a) {
                 let line = String(decoding: rest[..<end], as: UTF8.self)
                 rest = Data(rest[(end + 1)...])
-                if line.hasPrefix(beginning) { return String(line.dropFirst(beginning.count)) }
+                if line.hasPrefix(prefix) { return String(line.dropFirst(prefix.count)) }
             }
             let more = output.fileHandleForReading.availableData
-            if more.isEmpty { throw NeverCame() }
+            if more.isEmpty { throw MissingValue() }
             rest += more
         }
     }
 }
 
-/// A runner on a port of its own, or on that of another one that has ended. One that knows an authority
-/// speaks TLS, and lets in who shows a certificate of it.
+/// A runner, on a free port unless an address is given. With an authority it uses TLS and accepts only
+/// clients with a certificate of that authority.
 final class Runner {
-    private let running: Running
+    private let running: RunningProgram
     let address: String
     let configuration: RunnerConfiguration
 
     init(
         at address: String = "127.0.0.1:0", for hosts: [String] = [], authority: URL? = nil
     ) throws {
-        let folder = try temporary()
-        running = try Running(
+        let folder = try temporaryDirectory()
+        running = try RunningProgram(
             "bowline",
             [
                 "serve", "--listen", address,
@@ -63,12 +64,12 @@ final class Runner {
             ] + hosts.flatMap { ["--host", $0] }
                 + (authority.map { ["--tls-own", "--client-ca", $0.path] } ?? []))
         let scheme = authority == nil ? "http" : "https"
-        self.address = try running.said("listening on \(scheme)://")
-        let token = try String(contentsOfFile: running.said("token in "), encoding: .utf8)
+        self.address = try running.line(after: "listening on \(scheme)://")
+        let token = try String(contentsOfFile: running.line(after: "token in "), encoding: .utf8)
             .trimmingCharacters(in: .whitespacesAndNewlines)
         configuration = RunnerConfiguration(
             url: "\(scheme)://\(self.address)", token: token,
-            certificates: authority == nil ? nil : [try running.said("certificate ")])
+            certificates: authority == nil ? nil : [try running.line(after: "certificate ")])
     }
 
     var token: String { configuration.token ?? "" }
@@ -77,7 +78,7 @@ final class Runner {
         running.stop()
     }
 
-    func ended() {
-        running.ended()
+    func stopAndWait() {
+        running.stopAndWait()
     }
 }

@@ -2,7 +2,7 @@
 import Bowline
 import XCTest
 
-/// Gives a wrong token until that is refused, and the right one from then on.
+/// Returns a wrong token until it is refused, and the right one from then on.
 private final class Tokens: TokenProvider {
     let refusals = Shared<Bool>()
     private let right: String
@@ -18,40 +18,40 @@ private final class Tokens: TokenProvider {
     }
 }
 
-private func isAtRest(_ transcript: Transcript, turns: Int) -> Bool {
+private func isIdle(_ transcript: Transcript, turns: Int) -> Bool {
     transcript.results.count == turns && transcript.phase == .idle
 }
 
-/// A first link that breaks is told to the host, which tries again.
-private func attached(_ runner: RunnerConfiguration, _ id: String) async throws -> HeardSession {
+/// Attaches, retrying if the first connection fails.
+private func attach(_ runner: RunnerConfiguration, _ id: String) async throws -> SessionWithEvents {
     for _ in 0..<50 {
         do {
-            return try await engine().attachHeard(
+            return try await engine().attachWithEvents(
                 runner: runner, session: id, configuration: configuration())
         } catch BowlineError.Start {
             continue
         }
     }
-    throw NeverCame()
+    throw MissingValue()
 }
 
-/// Asks for everything, answers what is asked, and gives what was said.
+/// Runs a conversation with all kinds of output and returns its text.
 private func converse(_ session: DialogueSession) async throws -> String {
     for prompt in ["hello", "/tool ls", "/lines 300", "/big 300000"] {
-        let settled = try await session.say(prompt).settled()
+        let settled = try await session.send(prompt).waitUntilSettled()
         XCTAssertEqual(settled, .answered)
     }
-    let receipt = try await session.say("/ask make")
-    try await session.allow(session.asked().requestId)
-    let settled = try await receipt.settled()
+    let receipt = try await session.send("/ask make")
+    try await session.allow(session.awaitPermissionRequest().requestId)
+    let settled = try await receipt.waitUntilSettled()
     XCTAssertEqual(settled, .answered)
-    return try await session.until { isAtRest($0, turns: 5) }.said
+    return try await session.until { isIdle($0, turns: 5) }.text
 }
 
 private func states(_ events: DialogueEventStream) async throws -> [ConnectionView] {
     var states: [ConnectionView] = []
     var cursor: UInt64 = 0
-    while let batch = try await events.next(cursor: cursor, most: 10_000, lingerMs: 0) {
+    while let batch = try await events.next(cursor: cursor, maxCount: 10_000, coalesceForMs: 0) {
         cursor = batch.cursor
         for case .event(let event) in batch.events {
             if case .connection(let state) = event.kind { states.append(state) }
@@ -67,32 +67,32 @@ final class RunnerTests: TimedTestCase {
         return there
     }
 
-    func testADialogueAtARunnerSaysTheSameOverLinksThatBreak() async throws {
-        let here = try await withSession(configuration()) { try await converse($0) }
+    func testRemoteDialogueSurvivesConnectionFaults() async throws {
+        let expected = try await withSession(configuration()) { try await converse($0) }
         let first = try Runner()
-        first.ended()
-        // A runner has to know by which names it is reached, and a proxy what it stands in front of.
+        first.stopAndWait()
+        // The runner needs the proxies' host names, and the proxies need the runner's address.
         let faults = ["cut", "reset", "half-close", "stall"].flatMap { ["--fault", $0] }
         let chaos = try (1...6).map {
-            try Running("chaos", ["--to", first.address, "--seed", "\($0)"] + faults)
+            try RunningProgram("chaos", ["--to", first.address, "--seed", "\($0)"] + faults)
         }
         defer { chaos.forEach { $0.stop() } }
-        let proxies = try chaos.map { try String($0.said("listening on ").prefix { $0 != "," }) }
+        let proxies = try chaos.map { try String($0.line(after: "listening on ").prefix { $0 != "," }) }
         let runner = try Runner(at: first.address, for: proxies)
         defer { runner.stop() }
         var reconnected = 0
         for proxy in proxies {
-            // The first order is not repeated: it goes the straight way.
+            // Starting a session is not retried, so it bypasses the proxy.
             let first = try await engine().start(configuration: at(runner.configuration))
             let id = try first.id()
             _ = try await first.detach()
             let tokens = Tokens(runner.token)
-            let broken = RunnerConfiguration(url: "http://\(proxy)", tokens: tokens)
-            let heard = try await attached(broken, id)
-            async let connections = states(heard.events)
-            let said = try await converse(heard.session)
-            XCTAssertEqual(said, here)
-            let end = try await heard.session.terminate()
+            let proxied = RunnerConfiguration(url: "http://\(proxy)", tokenProvider: tokens)
+            let started = try await attach(proxied, id)
+            async let connections = states(started.events)
+            let text = try await converse(started.session)
+            XCTAssertEqual(text, expected)
+            let end = try await started.session.terminate()
             XCTAssertTrue(end.isExpected)
             for state in try await connections {
                 guard case .reconnected(_, let gap) = state else { continue }
@@ -102,33 +102,33 @@ final class RunnerTests: TimedTestCase {
             XCTAssertTrue(tokens.refusals.all.contains(true))
         }
         XCTAssertGreaterThan(reconnected, 0)
-        print("\(reconnected) links were made again")
+        print("\(reconnected) reconnects")
     }
 
-    func testAHostGoesAndAnotherOneGoesOn() async throws {
+    func testSecondHostContinuesADetachedSession() async throws {
         let runner = try Runner()
         defer { runner.stop() }
         var there = try configuration("--pace", "1")
         there.runner = runner.configuration
         let first = try await engine().start(configuration: there)
-        _ = try await first.say("hello").settled()
-        let said = try await first.until { isAtRest($0, turns: 1) }.said
+        _ = try await first.send("hello").waitUntilSettled()
+        let text = try await first.until { isIdle($0, turns: 1) }.text
         let detached = try await first.detach()
         XCTAssertTrue(detached.isExpected)
         let session = try await engine().attach(
             runner: runner.configuration, session: first.id(), configuration: configuration())
-        let again = try await session.until { isAtRest($0, turns: 1) }.said
-        XCTAssertEqual(again, said)
-        try await session.say("/sleep 600")
+        let again = try await session.until { isIdle($0, turns: 1) }.text
+        XCTAssertEqual(again, text)
+        try await session.send("/sleep 600")
         try await session.until { $0.toolCalls().last?.state == .running }
         _ = try await session.interrupt()
         try await session.until { $0.results.count == 2 }
-        try await session.say("/exit 3")
-        let end = try await session.untilEnded()
+        try await session.send("/exit 3")
+        let end = try await session.waitForEnd()
         XCTAssertEqual(end.exit.code, 3)
         let wrong = RunnerConfiguration(url: "http://\(runner.address)", token: "0000")
         let (plain, id) = (try configuration(), try first.id())
-        let refusal = await refused {
+        let refusal = await errorKind {
             _ = try await engine().attach(runner: wrong, session: id, configuration: plain)
         }
         XCTAssertEqual(refusal, "Start")
@@ -136,63 +136,63 @@ final class RunnerTests: TimedTestCase {
 
     private func echo(_ runner: RunnerConfiguration? = nil) throws -> ShellConfiguration {
         ShellConfiguration(
-            cwd: try temporary().path, runner: runner,
+            cwd: try temporaryDirectory().path, runner: runner,
             program: .command(
-                program: "/bin/sh", args: ["-c", "while read line; do echo heard $line; done"]))
+                program: "/bin/sh", args: ["-c", "while read line; do echo got $line; done"]))
     }
 
     private func line(_ wanted: String, of shell: ShellSession) async throws {
-        for try await batch in try shell.happenings() {
+        for try await batch in try shell.events() {
             for event in batch.events {
                 if case .output(_, let said) = event, said == wanted { return }
             }
         }
-        throw NeverCame()
+        throw MissingValue()
     }
 
-    func testAShellAtARunnerOutlivesItsHost() async throws {
+    func testShellAtARunnerOutlivesItsHost() async throws {
         let runner = try Runner()
         defer { runner.stop() }
         let first = try await engine().startShell(configuration: echo(runner.configuration))
         try await first.typeText(text: "one\n")
-        try await line("heard one", of: first)
+        try await line("got one", of: first)
         XCTAssertEqual(try first.connection(), .connected)
-        let retried = await refused { try first.retry() }
+        let retried = await errorKind { try first.retry() }
         XCTAssertEqual(retried, "Invalid")
         let id = try first.terminal()
         try await first.detach()
         let second = try await engine().attachShell(
             runner: runner.configuration, session: id, configuration: echo())
-        try await line("heard one", of: second)
+        try await line("got one", of: second)
         try await second.typeText(text: "two\n")
-        try await line("heard two", of: second)
+        try await line("got two", of: second)
         let ended = try await second.terminate()
         XCTAssertTrue(ended.survivors.isEmpty)
         let here = try await engine().startShell(configuration: echo())
-        let kept = await refused { try await here.detach() }
+        let kept = await errorKind { try await here.detach() }
         XCTAssertEqual(kept, "Invalid")
         _ = try await here.kill()
-        let list = ManagerConfiguration(stateFolder: try temporary().path)
+        let list = ManagerConfiguration(stateDirectory: try temporaryDirectory().path)
         let manager = try await engine().openManager(configuration: list)
         let made = try await manager.createShell(
-            configuration: echo(runner.configuration), label: "far")
-        let far = try manager.shell(id: made.id)
-        try await far.typeText(text: "three\n")
-        try await line("heard three", of: far)
+            configuration: echo(runner.configuration), label: "remote")
+        let remote = try manager.shell(id: made.id)
+        try await remote.typeText(text: "three\n")
+        try await line("got three", of: remote)
         let killed = try await manager.kill(id: made.id)
         XCTAssertNotNil(killed.report)
         _ = try await manager.shutdown()
     }
 
-    func testAManagerHasDialoguesAtARunner() async throws {
+    func testManagerRunsDialoguesAtARunner() async throws {
         let runner = try Runner()
         defer { runner.stop() }
-        let list = ManagerConfiguration(stateFolder: try temporary().path)
+        let list = ManagerConfiguration(stateDirectory: try temporaryDirectory().path)
         let manager = try await engine().openManager(configuration: list)
         let made = try await manager.createDialogue(
-            configuration: at(runner.configuration), label: "far")
+            configuration: at(runner.configuration), label: "remote")
         let session = try manager.dialogue(id: made.id)
-        _ = try await session.say("hello").settled()
+        _ = try await session.send("hello").waitUntilSettled()
         try await session.until { !$0.results.isEmpty }
         let killed = try await manager.kill(id: made.id)
         XCTAssertNotNil(killed.report)

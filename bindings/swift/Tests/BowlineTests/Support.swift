@@ -2,12 +2,12 @@ import Bowline
 import Foundation
 import XCTest
 
-/// Where cargo has put the programs.
+/// The directory of the programs that cargo has built.
 let programs = URL(
     fileURLWithPath: ProcessInfo.processInfo.environment["BOWLINE_PROGRAMS"]
         ?? "\(package)/../../target/debug")
 
-/// Recorded streams of the real agent.
+/// The directory of the recorded streams.
 let fixtures = URL(fileURLWithPath: "\(package)/../../tests/fixtures")
 
 private let package = URL(fileURLWithPath: #filePath)
@@ -17,27 +17,27 @@ func engine() throws -> Engine {
     try Engine.make(program: programs.appendingPathComponent("understudy").path)
 }
 
-func temporary() throws -> URL {
+func temporaryDirectory() throws -> URL {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     return folder
 }
 
-/// A dialogue without pauses, in an empty folder.
+/// A dialogue with the simulated agent, without delays, in an empty directory.
 func configuration(
     _ args: String..., folder: URL? = nil, options: AgentOptions? = nil,
     conversation: Conversation? = nil, set: [String: String] = [:]
 ) throws -> DialogueConfiguration {
-    let folder = try folder ?? temporary()
+    let folder = try folder ?? temporaryDirectory()
     let agent = folder.appendingPathComponent("agent").path
-    let variables = set.merging(["CLAUDE_CONFIG_DIR": agent]) { ours, _ in ours }
+    let variables = set.merging(["CLAUDE_CONFIG_DIR": agent]) { given, _ in given }
     return DialogueConfiguration(
         args: ["--pace", "0"] + args, options: options,
         environment: EnvironmentChanges(set: variables), cwd: folder.path,
         conversation: conversation)
 }
 
-/// Runs `body` with a session, and ends it.
+/// Runs `body` with a session and terminates it.
 func withSession<Value: Sendable>(
     _ configuration: DialogueConfiguration, _ body: @Sendable (DialogueSession) async throws -> Value
 ) async throws -> Value {
@@ -52,45 +52,45 @@ func withSession<Value: Sendable>(
     }
 }
 
-struct NeverCame: Error {}
+struct MissingValue: Error {}
 
 extension DialogueSession {
-    /// Waits until the transcript is as wanted.
+    /// Waits until the transcript satisfies the predicate.
     @discardableResult
-    func until(_ wanted: @Sendable (Transcript) -> Bool) async throws -> Transcript {
-        for try await transcript in try transcripts(linger: 0) where wanted(transcript) {
+    func until(_ predicate: @Sendable (Transcript) -> Bool) async throws -> Transcript {
+        for try await transcript in try transcripts(coalesceFor: .zero) where predicate(transcript) {
             return transcript
         }
-        throw NeverCame()
+        throw MissingValue()
     }
 
-    /// The permission request that waits.
-    func asked() async throws -> PermissionRecord {
+    /// Waits for a permission request and returns it.
+    func awaitPermissionRequest() async throws -> PermissionRecord {
         try await until { $0.phase == .awaitingPermission }
-        guard let open = try permissions().first(where: { $0.state == .open }) else { throw NeverCame() }
+        guard let open = try permissions().first(where: { $0.state == .open }) else { throw MissingValue() }
         return open
     }
 }
 
 extension Transcript {
-    var results: [Bowline.Outcome] {
+    var results: [TurnOutcome] {
         entries().compactMap {
             if case .result(_, _, let outcome, _, _, _, _) = $0.value { outcome } else { nil }
         }
     }
 
-    var said: String {
+    var text: String {
         entries().flatMap(\.blocks).map(\.text).joined(separator: "\n")
     }
 }
 
-/// The kind of error that a call gives.
-func refused(
+/// Returns the case of the error that `body` throws.
+func errorKind(
     _ body: () async throws -> Void, file: StaticString = #filePath, line: UInt = #line
 ) async -> String {
     do {
         try await body()
-        XCTFail("nothing was refused", file: file, line: line)
+        XCTFail("no error was thrown", file: file, line: line)
         return ""
     } catch let error as BowlineError {
         return String(String(describing: error).prefix { $0 != "(" })
@@ -99,12 +99,12 @@ func refused(
     }
 }
 
-/// Waits for what no event tells, such as a counter of the library.
+/// Waits for a condition without an event to wait for, such as a counter of the library.
 func eventually(
-    _ what: String, within seconds: Double = 10, file: StaticString = #filePath, line: UInt = #line,
+    _ what: String, file: StaticString = #filePath, line: UInt = #line,
     _ holds: () throws -> Bool
 ) async throws {
-    let deadline = ContinuousClock.now + .seconds(seconds)
+    let deadline = ContinuousClock.now + .seconds(30)
     while try !holds() {
         if ContinuousClock.now > deadline {
             XCTFail("\(what): \(try liveCounters())", file: file, line: line)
@@ -114,7 +114,7 @@ func eventually(
     }
 }
 
-/// Values that several tasks add to.
+/// A list that several tasks append to.
 final class Shared<Value: Sendable>: @unchecked Sendable {
     private let lock = NSLock()
     private var values: [Value] = []

@@ -2,29 +2,29 @@ import Bowline
 import Foundation
 import XCTest
 
-/// Tests that end. XCTest on Linux gives them no time limit, and a task that waits for ever would keep
-/// the whole run waiting.
+/// A test case with a time limit. XCTest on Linux has none, and a task that never ends would block the
+/// whole run.
 class TimedTestCase: XCTestCase {
-    /// How long each test may take, in seconds.
-    var patience: Double { 120 }
+    /// The time limit of each test, in seconds.
+    var timeLimit: Double { 120 }
 
     override func invokeTest() {
-        let watchdog = Watchdog(name, patience)
+        let watchdog = Watchdog(name, timeLimit)
         super.invokeTest()
         watchdog.stop()
-        // Standard output is a pipe here: without this a run looks as if it stood still.
+        // Standard output may be a pipe, which is buffered: show progress.
         fflush(nil)
     }
 }
 
-/// Ends the process, and says what it was at, when nobody stops it in time. It has a thread of its own:
-/// the pool of Swift's tasks may be what hangs.
+/// Prints diagnostics and aborts the process unless it is stopped in time. It uses a thread, since the
+/// thread pool of Swift's tasks may be blocked.
 private final class Watchdog: @unchecked Sendable {
     private let condition = NSCondition()
     private var isStopped = false
 
-    init(_ name: String, _ patience: Double) {
-        let deadline = Date(timeIntervalSinceNow: patience)
+    init(_ name: String, _ timeLimit: Double) {
+        let deadline = Date(timeIntervalSinceNow: timeLimit)
         Thread.detachNewThread { self.watch(name, until: deadline) }
     }
 
@@ -41,14 +41,14 @@ private final class Watchdog: @unchecked Sendable {
             return !isStopped
         }
         guard isLate else { return }
-        var report = "\(name) does not end\n"
+        var report = "\(name) exceeded its time limit\n"
         if let counters = try? liveCounters() { report += "\(counters)\n" }
         if let terminals = try? engine().terminals() { report += "\(terminals)\n" }
         FileHandle.standardError.write(Data((report + threads()).utf8))
         abort()
     }
 
-    /// What each thread is called, and which system call it is in.
+    /// The name and the current system call of each thread.
     private func threads() -> String {
         let folder = "/proc/self/task"
         let ids = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []

@@ -5,73 +5,81 @@ import com.sun.jna.CallbackThreadInitializer
 import com.sun.jna.Native
 
 /**
- * The way in.
+ * The entry point of the library.
  *
  * ```kotlin
  * val engine = Bowline.engine()
  * engine.start(DialogueConfiguration(cwd = "/some/project")).use { session ->
- *     session.say("What is in this folder?")
+ *     session.send("What is in this folder?")
  *     session.transcripts().collect { println(it.phase) }
  * }
  * ```
  *
- * Everything may be called from any thread. What waits is a `suspend` function; when its coroutine
- * is cancelled, the waiting ends inside of the library too. Objects are [AutoCloseable]: `use` lets
- * go of them at once, and the garbage collector sooner or later.
+ * Every function may be called from any thread. Functions that wait are `suspend` functions; cancelling
+ * the coroutine ends the call in the library as well. Objects are [AutoCloseable]: `use` releases them
+ * at once, the garbage collector eventually.
  */
 public object Bowline {
-    /** The revision of the surface that these sources were generated for. */
-    private const val REVISION: UInt = 4u
+    /** The API revision that these sources were generated for. */
+    private const val API_REVISION: UInt = 5u
 
-    private val ready: Unit by lazy { initialize() }
+    private val initialized: Unit by lazy { initialize() }
 
     /**
-     * An engine, which makes sessions.
+     * Creates an engine, which starts sessions.
      *
-     * @param program the agent, a name that is looked up in `PATH` or a path; `claude` when absent.
-     * @param guard a program that ends sessions if the host is killed: `bowline`, as a path.
-     * @throws IllegalStateException when the native library is another version than these sources.
+     * @param program the agent's path, or a name to look up in `PATH`; `claude` if null.
+     * @param guard the path of `bowline`, run as a guard that terminates sessions if the host is killed.
+     * @throws IllegalStateException if the native library has another version than these sources.
      */
     public fun engine(program: String? = null, guard: String? = null): Engine {
-        ready
+        initialized
         return Engine(EngineConfiguration(program, guard))
     }
 
-    /** Hands log lines of this level and graver ones to [sink], from one thread and in order. */
+    /**
+     * Delivers the library's log lines up to [level] to [sink], which replaces an earlier one.
+     *
+     * [sink] is called on one daemon thread of the library, in order. Exceptions that it throws are
+     * ignored.
+     *
+     * @throws BowlineException.Busy if the process has its own log of the library.
+     */
     public fun log(level: LogLevel, sink: (LogLine) -> Unit) {
-        ready
+        initialized
         setLogging(level, object : LogSink {
             override fun log(line: LogLine) = sink(line)
         })
     }
 
-    /** Ends what [log] began. */
+    /** Stops the delivery that [log] started. */
     public fun stopLogging() {
-        ready
+        initialized
         setLogging(LogLevel.OFF, null)
     }
 
-    /** What lives inside of the library: everything is 0 when a host has let go of all that it had. */
+    /** Returns the counts of live objects of the library. All are 0 once the host has released everything. */
     public fun counters(): LiveCounters {
-        ready
+        initialized
         return liveCounters()
     }
 
     private fun initialize() {
-        keepDaemons()
-        // The generated sources do not compare their checksums by themselves.
+        keepCallbackThreads()
+        // The generated sources compare their checksums only when asked to.
         uniffiEnsureInitialized()
         val found = apiRevision()
-        check(found == REVISION) {
-            "the native library has revision $found of the surface and not $REVISION: use the one of this jar"
+        check(found == API_REVISION) {
+            "the native library has API revision $found, not $API_REVISION; use the library of this jar"
         }
     }
 
     /**
-     * Threads of the library that call the JVM stay attached, as daemons: attaching one for each
-     * call makes thousands of thread objects, and without the daemon flag the JVM would never exit.
+     * Keeps the library's threads attached to the JVM as daemons. JNA would otherwise attach and detach
+     * them for each callback, creating a thread object each time; without the daemon flag the JVM would
+     * not exit.
      */
-    private fun keepDaemons() {
+    private fun keepCallbackThreads() {
         val callbacks: List<Callback> = listOf(
             uniffiRustFutureContinuationCallbackImpl,
             uniffiCallbackInterfaceHostTerminal.startCommand,

@@ -5,104 +5,138 @@ import kotlin.time.Duration.Companion.milliseconds
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 
-/** One frame of a screen at 60 Hz: what comes within it is told as one. */
+/** One frame of a display at 60 Hz. */
 private val FRAME = 16.milliseconds
 
-/** Most changes or events of one batch. */
-private const val MOST: UInt = 10_000u
+/** The maximum number of changes or events in a batch, unless given. */
+private const val DEFAULT_MAX_COUNT: UInt = 10_000u
 
 /**
- * The changes of the transcript, batch by batch. A collector that was cancelled goes on where it
- * was with the cursor of the last batch that it has used. The flow ends with the session.
+ * The changes of the transcript, batch by batch, until the session ends.
  *
- * @param from the cursor to begin with; 0 for the beginning.
- * @param most the most changes of one batch; a reset comes whole.
- * @param linger how long to wait for more when something came.
+ * The flow is cold; each collector reads on its own. A collector that was cancelled can continue without
+ * loss from the cursor of the last batch that it has applied.
+ *
+ * @param from the cursor to read from; 0 for the whole transcript.
+ * @param maxCount the maximum number of changes in a batch. A reset is never split.
+ * @param coalesceFor how long to wait for further changes after the first one.
  */
-public fun DialogueSession.batches(
+public fun DialogueSession.changes(
     from: ULong = 0u,
-    most: UInt = MOST,
-    linger: Duration = FRAME,
-): Flow<ChangeBatch> = batches({ changes() }, from, most, linger)
+    maxCount: UInt = DEFAULT_MAX_COUNT,
+    coalesceFor: Duration = FRAME,
+): Flow<ChangeBatch> = changes({ changeStream() }, from, maxCount, coalesceFor)
 
-/** The changes of a recording, batch by batch; see [DialogueSession.batches]. */
-public fun Recording.batches(from: ULong = 0u, most: UInt = MOST): Flow<ChangeBatch> =
-    batches({ changes() }, from, most, Duration.ZERO)
+/** The changes of the recording's transcript, batch by batch; see [DialogueSession.changes]. */
+public fun Recording.changes(from: ULong = 0u, maxCount: UInt = DEFAULT_MAX_COUNT): Flow<ChangeBatch> =
+    changes({ changeStream() }, from, maxCount, Duration.ZERO)
 
 /**
- * The transcript each time that it has changed. It is one object, which grows: what is to be kept
- * beyond the next emission must be copied out of it.
+ * The transcript after each batch of changes, until the session ends.
+ *
+ * All emissions are the same object, which is updated in place. Copy what you need beyond the next
+ * emission.
+ *
+ * @param coalesceFor how long to wait for further changes after the first one of a batch.
  */
-public fun DialogueSession.transcripts(linger: Duration = FRAME): Flow<Transcript> =
-    fold(batches(linger = linger))
+public fun DialogueSession.transcripts(coalesceFor: Duration = FRAME): Flow<Transcript> =
+    fold(changes(coalesceFor = coalesceFor))
 
-/** The transcript of a recording each time that it has changed; see [DialogueSession.transcripts]. */
-public fun Recording.transcripts(): Flow<Transcript> = fold(batches())
+/** The transcript after each batch of changes, to the end of the recording; see [DialogueSession.transcripts]. */
+public fun Recording.transcripts(): Flow<Transcript> = fold(changes())
 
-/** What happens in the session from now on, event by event. */
-public fun DialogueSession.happenings(
+/**
+ * The events of the session from the start of the collection on, until the session ends.
+ *
+ * @param limits how many unread events are kept.
+ * @param coalesceFor how long to wait for further events after the first one.
+ */
+public fun DialogueSession.events(
     limits: EventLimits? = null,
-    linger: Duration = Duration.ZERO,
-): Flow<HeardDialogueEvent> =
-    pull({ events(limits) }, linger) { cursor, millis -> next(cursor, MOST, millis)?.let { it.cursor to it.events } }
+    coalesceFor: Duration = Duration.ZERO,
+): Flow<DialogueEventItem> = events({ eventStream(limits) }) { cursor ->
+    next(cursor, DEFAULT_MAX_COUNT, coalesceFor.millis)?.let { it.cursor to it.events }
+}
 
-/** What the shell tells, from the oldest line kept or from now on. */
-public fun ShellSession.happenings(
+/**
+ * The events of the shell, until its program ends.
+ *
+ * @param fromStart whether to begin with the oldest line that is kept, instead of now.
+ * @param coalesceFor how long to wait for further events after the first one.
+ */
+public fun ShellSession.events(
     fromStart: Boolean = true,
-    linger: Duration = Duration.ZERO,
-): Flow<SessionEvent> =
-    pull({ events(fromStart) }, linger) { cursor, millis -> next(cursor, MOST, millis)?.let { it.cursor to it.events } }
+    coalesceFor: Duration = Duration.ZERO,
+): Flow<SessionEvent> = events({ eventStream(fromStart) }) { cursor ->
+    next(cursor, DEFAULT_MAX_COUNT, coalesceFor.millis)?.let { it.cursor to it.events }
+}
 
-/** What all sessions of the manager tell from now on. */
-public fun SessionManager.happenings(linger: Duration = Duration.ZERO): Flow<SessionEvent> =
-    pull({ events() }, linger) { cursor, millis -> next(cursor, MOST, millis)?.let { it.cursor to it.events } }
+/** The events of all sessions of the manager from the start of the collection on. */
+public fun SessionManager.events(coalesceFor: Duration = Duration.ZERO): Flow<SessionEvent> =
+    events({ eventStream() }) { cursor ->
+        next(cursor, DEFAULT_MAX_COUNT, coalesceFor.millis)?.let { it.cursor to it.events }
+    }
 
-/** The hooks from now on. */
-public fun HookServer.happenings(linger: Duration = Duration.ZERO): Flow<HookNews> =
-    pull({ events() }, linger) { cursor, millis -> next(cursor, MOST, millis)?.let { it.cursor to it.events } }
+/** The hook events from the start of the collection on, until the server stops. */
+public fun HookServer.events(coalesceFor: Duration = Duration.ZERO): Flow<HookEventItem> =
+    events({ eventStream() }) { cursor ->
+        next(cursor, DEFAULT_MAX_COUNT, coalesceFor.millis)?.let { it.cursor to it.events }
+    }
 
-/** The questions of the gate, once: there is one who decides. */
-public fun HookServer.asked(): Flow<HookQuestion> =
-    pull({ questions() }, Duration.ZERO) { cursor, millis -> next(cursor, 1u, millis)?.let { it.cursor to it.events } }
+/**
+ * The hooks that wait for a decision of the host. They can be collected once.
+ *
+ * Collecting throws [BowlineException.Busy] if they are being read.
+ */
+public fun HookServer.questions(): Flow<HookQuestion> = events({ questionStream() }) { cursor ->
+    next(cursor, 1u, 0u)?.let { it.cursor to it.events }
+}
 
-/** The hooks of the executor from now on. */
-public fun TerminalExecutor.happenings(linger: Duration = Duration.ZERO): Flow<HookNews> =
-    pull({ hooks() }, linger) { cursor, millis -> next(cursor, MOST, millis)?.let { it.cursor to it.events } }
+/** The hook events of the executor from the start of the collection on. */
+public fun TerminalExecutor.events(coalesceFor: Duration = Duration.ZERO): Flow<HookEventItem> =
+    events({ hookStream() }) { cursor ->
+        next(cursor, DEFAULT_MAX_COUNT, coalesceFor.millis)?.let { it.cursor to it.events }
+    }
 
-/** The questions of the hooks' gate, once: there is one who decides. */
-public fun TerminalExecutor.asked(): Flow<HookQuestion> =
-    pull({ questions() }, Duration.ZERO) { cursor, millis -> next(cursor, 1u, millis)?.let { it.cursor to it.events } }
+/** The hooks that wait for a decision of the host; see [HookServer.questions]. */
+public fun TerminalExecutor.questions(): Flow<HookQuestion> = events({ questionStream() }) { cursor ->
+    next(cursor, 1u, 0u)?.let { it.cursor to it.events }
+}
 
-private fun batches(open: () -> ChangeStream, from: ULong, most: UInt, linger: Duration): Flow<ChangeBatch> = flow {
+private fun changes(
+    open: () -> ChangeStream,
+    from: ULong,
+    maxCount: UInt,
+    coalesceFor: Duration,
+): Flow<ChangeBatch> = flow {
     open().use { stream ->
         var cursor = from
         while (true) {
-            val batch = stream.next(cursor, most, linger.millis) ?: break
+            val batch = stream.next(cursor, maxCount, coalesceFor.millis) ?: break
             cursor = batch.cursor
             emit(batch)
         }
     }
 }
 
-internal fun fold(batches: Flow<ChangeBatch>): Flow<Transcript> = flow {
+internal fun fold(changes: Flow<ChangeBatch>): Flow<Transcript> = flow {
     val transcript = Transcript()
-    batches.collect { batch ->
+    changes.collect { batch ->
         transcript.apply(batch)
         emit(transcript)
     }
 }
 
-private fun <S : AutoCloseable, E> pull(
+private fun <S : AutoCloseable, E> events(
     open: () -> S,
-    linger: Duration,
-    next: suspend S.(ULong, UInt) -> Pair<ULong, List<E>>?,
+    next: suspend S.(ULong) -> Pair<ULong, List<E>>?,
 ): Flow<E> = flow {
     open().use { stream ->
         var cursor: ULong = 0u
         while (true) {
-            val (behind, events) = stream.next(cursor, linger.millis) ?: break
+            val (cursorAfter, events) = stream.next(cursor) ?: break
             events.forEach { emit(it) }
-            cursor = behind
+            cursor = cursorAfter
         }
     }
 }

@@ -3,134 +3,136 @@ package dev.bowline
 import java.util.TreeMap
 
 /**
- * A transcript that is kept up to date by batches of changes. It is not for several threads at once:
- * whoever applies batches reads it, or hands it over.
+ * A transcript, updated by batches of changes.
+ *
+ * Apply the batches of [changes] in order, or read whole transcripts from [transcripts]. Instances are
+ * not thread-safe.
  */
 public class Transcript {
-    /** The session's conversation, model and mode. */
+    /** The conversation, model and permission mode. */
     public var session: SessionView? = null
         private set
 
-    /** What the session is doing. */
+    /** The phase of the session. */
     public var phase: Phase = Phase.STARTING
         private set
 
-    /** Why the session is in its [phase], in a few words. */
+    /** A short description of the evidence for the [phase]. */
     public var reason: String = ""
         private set
 
-    /** What was used. */
+    /** The token usage and cost. */
     public var usage: UsageView? = null
         private set
 
-    /** What was counted. */
+    /** The counts of lines and events. */
     public var stats: StatsView? = null
         private set
 
-    /** The cursor of the last batch: where to read on. */
+    /** The cursor of the last batch, from which to read on. */
     public var cursor: ULong = 0u
         private set
 
     private val threads = HashMap<String?, Thread>()
-    private val places = HashMap<UInt, Entry>()
-    private val owners = HashMap<UInt, Entry>()
-    private val calls = HashMap<UInt, Call>()
-    private val named = HashMap<String, Call>()
+    private val entriesByNumber = HashMap<UInt, Entry>()
+    private val entryOfBlock = HashMap<UInt, Entry>()
+    private val callsByNumber = HashMap<UInt, Call>()
+    private val callsById = HashMap<String, Call>()
     private val taskViews = TreeMap<UInt, TaskView>()
     private val permissionViews = TreeMap<UInt, PermissionView>()
 
-    /** The background tasks, in the order of announcement. */
+    /** The background tasks, oldest first. */
     public val tasks: Collection<TaskView> get() = taskViews.values
 
-    /** The permission requests, in the order of asking. */
+    /** The permission requests, oldest first. */
     public val permissions: Collection<PermissionView> get() = permissionViews.values
 
     /** The entries of the main thread, in order. */
     public val entries: Collection<Entry> get() = entries(null)
 
-    /** The entries of a sub-agent, by the `tool_use` id of the call that started it. */
+    /** Returns the entries of the sub-agent that the tool call [thread] started, or of the main thread if null. */
     public fun entries(thread: String?): Collection<Entry> = threads[thread]?.entries?.values.orEmpty()
 
-    /** The tool calls of the main thread or of a sub-agent, in the order of announcement. */
+    /** Returns the tool calls of the sub-agent that the tool call [thread] started, or of the main thread if null. */
     public fun toolCalls(thread: String? = null): List<ToolCallView> =
         threads[thread]?.calls?.values.orEmpty().map { it.value }
 
-    /** A tool call of any thread, by its `tool_use` id. */
-    public fun toolCall(id: String): ToolCallView? = named[id]?.value
+    /** Returns the tool call of any thread with the `tool_use` id [id]. */
+    public fun toolCall(id: String): ToolCallView? = callsById[id]?.value
 
-    /** One row of a transcript. */
+    /** An entry of a transcript. */
     public class Entry internal constructor(
-        /** Names the entry; entries stand in the order of their numbers. */
+        /** The number of the entry. Entries are ordered by number. */
         public val number: UInt,
     ) {
-        /** The tool call that holds its thread; none on the main thread. */
+        /** The id of the tool call whose sub-agent wrote the entry; null on the main thread. */
         public var thread: String? = null
             internal set
 
-        /** When it began, in milliseconds since 1970; 0 in a recording. */
+        /** When the entry began, in milliseconds since 1970; 0 in a recording. */
         public var atMs: ULong = 0u
             internal set
 
         internal lateinit var kind: EntryKind
 
-        /** What it says, without blocks. */
+        /** The content of the entry without blocks. */
         public val value: EntryKind get() = kind
 
         internal val blockMap = TreeMap<UInt, Block>()
 
-        /** The parts of a message, in order. */
+        /** The blocks of a message, in order. */
         public val blocks: Collection<Block> get() = blockMap.values
     }
 
-    /** One part of a message. */
+    /** A block of a message. */
     public class Block internal constructor(
-        /** Names the block; blocks stand in the order of their numbers. */
+        /** The number of the block. Blocks are ordered by number. */
         public val number: UInt,
-        /** What it was when it came. The text of one that grows is [text]. */
+        /** The content of the block when it was added. For a block that grows, [text] has the current text. */
         public val value: BlockKind,
     ) {
-        private val said = StringBuilder()
+        private val content = StringBuilder()
 
-        /** Length of the text in bytes of UTF-8, which is what changes count in. */
-        private var bytes = 0
+        /** The length of the text in UTF-8 bytes, the unit of [Change.Append.from]. */
+        private var utf8Length = 0
 
         init {
             val text = (value as? BlockKind.Text)?.text ?: (value as? BlockKind.Thinking)?.text
             if (text != null) add(text)
         }
 
-        /** What a text or thinking block says, as far as it has come; empty for other kinds. */
-        public val text: String get() = said.toString()
+        /** The current text of a text or thinking block; empty for other blocks. */
+        public val text: String get() = content.toString()
 
         internal fun append(from: Int, text: String) {
-            if (from < bytes) {
-                said.setLength(indexOfByte(from))
-                bytes = from
+            if (from < utf8Length) {
+                content.setLength(indexOfByte(from))
+                utf8Length = from
             }
             add(text)
         }
 
         private fun add(text: String) {
-            said.append(text)
+            content.append(text)
             var at = 0
             while (at < text.length) {
                 val point = text.codePointAt(at)
-                bytes += width(point)
+                utf8Length += utf8Width(point)
                 at += Character.charCount(point)
             }
         }
 
         private fun indexOfByte(byte: Int): Int {
-            var (at, seen) = 0 to 0
-            while (seen < byte && at < said.length) {
-                val point = said.codePointAt(at)
-                seen += width(point)
+            var (at, length) = 0 to 0
+            while (length < byte && at < content.length) {
+                val point = content.codePointAt(at)
+                length += utf8Width(point)
                 at += Character.charCount(point)
             }
             return at
         }
 
-        private fun width(point: Int): Int = when {
+        private fun utf8Width(point: Int): Int = when {
             point < 0x80 -> 1
             point < 0x800 -> 2
             point < 0x10000 -> 3
@@ -148,20 +150,20 @@ public class Transcript {
         lateinit var value: ToolCallView
     }
 
-    /** Takes the next batch. */
+    /** Applies a batch of changes. Batches must be applied in order. */
     public fun apply(batch: ChangeBatch) {
-        if (batch.isReset) forget()
+        if (batch.isReset) clear()
         batch.changes.forEach(::apply)
         cursor = batch.cursor
     }
 
-    private fun forget() {
+    private fun clear() {
         session = null
         phase = Phase.STARTING
         reason = ""
         usage = null
         stats = null
-        listOf(threads, places, owners, calls, named, taskViews, permissionViews).forEach { it.clear() }
+        listOf(threads, entriesByNumber, entryOfBlock, callsByNumber, callsById, taskViews, permissionViews).forEach { it.clear() }
     }
 
     private fun apply(change: Change) {
@@ -172,17 +174,19 @@ public class Transcript {
                 reason = change.reason
             }
             is Change.Entry -> put(change)
-            is Change.EntryRemoved -> places.remove(change.entry)?.let { threads[it.thread]?.entries?.remove(it.number) }
-            is Change.Block -> places[change.entry]?.let {
+            is Change.EntryRemoved ->
+                entriesByNumber.remove(change.entry)?.let { threads[it.thread]?.entries?.remove(it.number) }
+            is Change.Block -> entriesByNumber[change.entry]?.let {
                 it.blockMap[change.block] = Block(change.block, change.value)
-                owners[change.block] = it
+                entryOfBlock[change.block] = it
             }
-            is Change.Append -> owners[change.block]?.blockMap?.get(change.block)?.append(change.from.toInt(), change.text)
-            is Change.BlockRemoved -> owners.remove(change.block)?.blockMap?.remove(change.block)
+            is Change.Append ->
+                entryOfBlock[change.block]?.blockMap?.get(change.block)?.append(change.from.toInt(), change.text)
+            is Change.BlockRemoved -> entryOfBlock.remove(change.block)?.blockMap?.remove(change.block)
             is Change.ToolCall -> put(change)
-            is Change.ToolCallRemoved -> calls.remove(change.call)?.let {
+            is Change.ToolCallRemoved -> callsByNumber.remove(change.call)?.let {
                 threads[it.thread]?.calls?.remove(it.number)
-                named.remove(it.value.id, it)
+                callsById.remove(it.value.id, it)
             }
             is Change.BackgroundTask -> taskViews[change.number] = change.value
             is Change.Permission -> permissionViews[change.number] = change.value
@@ -192,7 +196,7 @@ public class Transcript {
     }
 
     private fun put(change: Change.Entry) {
-        val entry = places.getOrPut(change.entry) { Entry(change.entry) }
+        val entry = entriesByNumber.getOrPut(change.entry) { Entry(change.entry) }
         if (entry.thread != change.thread) threads[entry.thread]?.entries?.remove(entry.number)
         entry.thread = change.thread
         entry.atMs = change.atMs
@@ -201,14 +205,14 @@ public class Transcript {
     }
 
     private fun put(change: Change.ToolCall) {
-        val call = calls.getOrPut(change.call) { Call(change.call) }
+        val call = callsByNumber.getOrPut(change.call) { Call(change.call) }
         if (call.thread != change.thread) threads[call.thread]?.calls?.remove(call.number)
         call.thread = change.thread
         call.value = change.value
-        named[change.value.id] = call
+        callsById[change.value.id] = call
         threads.getOrPut(change.thread, ::Thread).calls[call.number] = call
     }
 
-    /** The transcript as one line of JSON, schema 1, byte for byte as the library writes it. */
+    /** Returns the transcript as one line of JSON, schema 1, equal to [TranscriptSnapshot.json] byte by byte. */
     public fun toJson(): String = TranscriptJson(this).write()
 }

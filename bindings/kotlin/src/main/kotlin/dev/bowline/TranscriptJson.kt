@@ -10,7 +10,7 @@ internal class TranscriptJson(private val transcript: Transcript) {
             session()
             value("status") {
                 members {
-                    text("phase", word(transcript.phase))
+                    text("phase", schemaName(transcript.phase))
                     text("reason", transcript.reason)
                 }
             }
@@ -51,14 +51,14 @@ internal class TranscriptJson(private val transcript: Transcript) {
                 text("kind", "assistant")
                 text("message_id", value.messageId)
                 text("model", value.model)
-                text("state", word(value.state))
+                text("state", schemaName(value.state))
                 value("blocks") { list(entry.blocks, ::block) }
             }
             is EntryKind.Result -> {
                 text("kind", "result")
                 text("subtype", value.subtype)
                 raw("is_error", value.isError)
-                text("outcome", word(value.outcome))
+                text("outcome", schemaName(value.outcome))
                 text("text", value.text)
                 text("origin", value.origin)
                 raw("num_turns", value.numTurns)
@@ -71,7 +71,7 @@ internal class TranscriptJson(private val transcript: Transcript) {
             }
             is EntryKind.Error -> {
                 text("kind", "error")
-                text("error", word(value.kind))
+                text("error", schemaName(value.kind))
                 text("text", value.text)
             }
         }
@@ -103,7 +103,7 @@ internal class TranscriptJson(private val transcript: Transcript) {
         text("id", call.id)
         text("name", call.name)
         raw("input", call.input)
-        text("state", word(call.state))
+        text("state", schemaName(call.state))
         val result = call.result
         if (result == null) raw("result", null) else value("result") {
             members {
@@ -123,7 +123,7 @@ internal class TranscriptJson(private val transcript: Transcript) {
 
     private fun task(task: TaskView) = members {
         text("kind", task.kind)
-        text("state", word(task.state))
+        text("state", schemaName(task.state))
         text("description", task.description)
         text("tool_use_id", task.toolUseId)
     }
@@ -132,7 +132,7 @@ internal class TranscriptJson(private val transcript: Transcript) {
         text("request_id", permission.requestId)
         text("tool_use_id", permission.toolUseId)
         text("tool_name", permission.toolName)
-        text("state", word(permission.state))
+        text("state", schemaName(permission.state))
     }
 
     private fun usage() = members {
@@ -164,8 +164,8 @@ internal class TranscriptJson(private val transcript: Transcript) {
         raw("truncated", stats?.isTruncated ?: false)
     }
 
-    // Words of the schema are those of the enums, in lower case.
-    private fun word(value: Enum<*>): String = value.name.lowercase()
+    /** Returns the name of an enum constant in the schema. */
+    private fun schemaName(value: Enum<*>): String = value.name.lowercase()
 
     private var isFirst = true
 

@@ -11,7 +11,7 @@ import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty
 
-/** What crossing the border costs, as ratios: `cargo bench-bindings`. */
+/** The cost of the bindings, as ratios; run by `cargo bench-bindings`. */
 @EnabledIfSystemProperty(named = "bowline.bench", matches = "true")
 class BenchTest {
     private val deltas = 1_000
@@ -25,7 +25,7 @@ class BenchTest {
         repeat(deltas) {
             lines += """{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}},"uuid":"c$it",$meta}"""
         }
-        return Files.writeString(temporary().resolve("deltas.jsonl"), lines.joinToString("\n", postfix = "\n"))
+        return Files.writeString(temporaryDirectory().resolve("deltas.jsonl"), lines.joinToString("\n", postfix = "\n"))
     }
 
     private suspend fun millis(body: suspend () -> Unit): Double {
@@ -36,7 +36,7 @@ class BenchTest {
 
     private suspend fun best(times: Int, body: suspend () -> Double): Double = List(times) { body() }.min()
 
-    /** Time on processors of this process, in milliseconds; a tick is 10 ms. */
+    /** The CPU time of this process in milliseconds. A tick is 10 ms. */
     private fun cpu(): Long {
         val fields = Files.readString(Path.of("/proc/self/stat")).substringAfterLast(") ").split(' ')
         return (fields[11].toLong() + fields[12].toLong()) * 10
@@ -46,7 +46,7 @@ class BenchTest {
     fun coalesced(): Unit = runBlocking {
         val path = stream().toString()
         val single = best(7) {
-            engine.openRecording(path).use { recording -> millis { recording.batches(most = 1u).collect { } } }
+            engine.openRecording(path).use { recording -> millis { recording.changes(maxCount = 1u).collect { } } }
         }
         val fold = best(7) {
             engine.openRecording(path).use { recording -> millis { recording.snapshot().close() } }
@@ -54,21 +54,21 @@ class BenchTest {
         val batch = best(50) {
             engine.openRecording(path).use { recording ->
                 recording.snapshot().close()
-                millis { recording.batches().collect { } }
+                millis { recording.changes().collect { } }
             }
         }
         println(
-            "kotlin: %d deltas one by one %.2f ms, as one batch %.3f ms (folding them takes %.2f ms): %.0f times".format(
+            "kotlin: %d deltas: one by one %.2f ms, as one batch %.3f ms (plus %.2f ms for the fold): ratio %.0f".format(
                 deltas, single - fold, batch, fold, (single - fold) / batch,
             ),
         )
     }
 
-    /** A JVM compiles what has run some thousand times, which takes a minute at 60 Hz. */
+    /** Runs the code until the JVM has compiled it, which would take a minute at 60 Hz. */
     private suspend fun warmUp() {
         val path = stream().toString()
         repeat(30) {
-            engine.openRecording(path).use { recording -> fold(recording.batches(most = 1u)).collect { } }
+            engine.openRecording(path).use { recording -> fold(recording.changes(maxCount = 1u)).collect { } }
         }
     }
 
@@ -79,7 +79,7 @@ class BenchTest {
         val alone = share { }
         val flow = share { session -> session.transcripts().collect { } }
         println(
-            "kotlin: 1,000 deltas a second at 60 Hz: %.1f %% of a core, of which %.1f %% without a reader; %.1f %% on a JVM that has just begun"
+            "kotlin: 1,000 deltas per second at 60 Hz: %.1f %% of a core, %.1f %% of it without a reader; %.1f %% before compilation"
                 .format(flow, alone, cold),
         )
     }
@@ -88,8 +88,8 @@ class BenchTest {
         val toml = "[[turn]]\nrepeat = true\nsteps = [ { text = { text = \"{{fill:60000}}\", delta = 5, delta_ms = 1 } } ]\n"
         return session(scenario(toml).let { it.copy(args = it.args + listOf("--pace", "1")) }) { session ->
             val reader = kotlinx.coroutines.CoroutineScope(kotlinx.coroutines.Dispatchers.Default).launch { read(session) }
-            session.say("talk")
-            // What the warm-up has left behind is not the reader's.
+            session.send("talk")
+            // Garbage of the warm-up must not count.
             System.gc()
             delay(2_000.milliseconds)
             val (before, start) = cpu() to System.nanoTime()

@@ -19,14 +19,14 @@ class ExecutorTest {
         interaction,
         prompt,
         isPrint = true,
-        cwd = temporary().toString(),
+        cwd = temporaryDirectory().toString(),
         options = AgentOptions(trailingArgs = listOf("--pace", "0", "--input-format", "text")),
     )
 
     @Test
-    fun `a command runs in a terminal of the library`() = live {
+    fun `command runs in a terminal of the library`() = runTest {
         engine.startExecutor(configuration()).use { executor ->
-            val hooks = executor.hooks()
+            val hooks = executor.hookStream()
             val outcome = executor.execute(command("i1"))
             assertEquals(0, outcome.exitCode, outcome.toString())
             assertTrue(outcome.stdout.isNotBlank())
@@ -34,34 +34,34 @@ class ExecutorTest {
             assertEquals(outcome.conversation, executor.conversation())
             hooks.use { assertNotNull(it.next(0u, 1u, 0u)) }
             assertEquals(EvidenceKind.NOTHING, executor.execute(command("i2").copy(program = "")).evidence)
-            refused<BowlineException.Invalid> { executor.execute(command("i3").copy(program = "rm")) }
-            refused<BowlineException.NotFound> { executor.typeText("x") }
-            refused<BowlineException.NotFound> { executor.commandEnded(7u, TerminalOutput()) }
+            assertThrowsBowline<BowlineException.Invalid> { executor.execute(command("i3").copy(program = "rm")) }
+            assertThrowsBowline<BowlineException.NotFound> { executor.typeText("x") }
+            assertThrowsBowline<BowlineException.NotFound> { executor.commandEnded(7u, TerminalOutput()) }
             executor.cleanup()
-            refused<BowlineException.Ended> { executor.execute(command("i4")) }
-            refused<BowlineException.Ended> { executor.hooks() }
+            assertThrowsBowline<BowlineException.Ended> { executor.execute(command("i4")) }
+            assertThrowsBowline<BowlineException.Ended> { executor.hookStream() }
         }
     }
 
     @Test
-    fun `the host decides about the tools of a command`() = live {
-        val gate = HookGate(listOf("PreToolUse"), 30_000u, HookReply.Tool(ToolVerdict.DENY, "nobody", null, null))
+    fun `host decides about tools of a command`() = runTest {
+        val gate = HookGate(listOf("PreToolUse"), 30_000u, HookReply.Tool(ToolVerdict.DENY, "no answer", null, null))
         engine.startExecutor(configuration().copy(hooks = HookConfiguration(gate = gate))).use { executor ->
-            val used = async(start = CoroutineStart.UNDISPATCHED) { executor.happenings().first { it is HookNews.Event && it.event.kind == "PostToolUse" } }
-            val questions = executor.questions()
-            refused<BowlineException.Busy> { executor.asked().first() }
+            val used = async(start = CoroutineStart.UNDISPATCHED) { executor.events().first { it is HookEventItem.Event && it.event.kind == "PostToolUse" } }
+            val questions = executor.questionStream()
+            assertThrowsBowline<BowlineException.Busy> { executor.questions().first() }
             val running = async { executor.execute(command("i1", "/tool ls")) }
             val question = questions.next(0u, 1u, 0u)!!.events.single()
             assertEquals("PreToolUse", question.event.kind)
-            val waiting = async(start = CoroutineStart.UNDISPATCHED) { executor.withdrawn(question.question) }
-            executor.answer(question.question, HookReply.Tool(ToolVerdict.ALLOW, null, null, null))
+            val waiting = async(start = CoroutineStart.UNDISPATCHED) { executor.waitForWithdrawal(question.id) }
+            executor.answer(question.id, HookReply.Tool(ToolVerdict.ALLOW, null, null, null))
             waiting.await()
-            refused<BowlineException.NotFound> { executor.answer(question.question, HookReply.Nothing) }
+            assertThrowsBowline<BowlineException.NotFound> { executor.answer(question.id, HookReply.Nothing) }
             assertEquals(EvidenceKind.COMPLETE, running.await().evidence)
             used.await()
             questions.close()
             executor.cleanup()
-            refused<BowlineException.Ended> { executor.questions() }
+            assertThrowsBowline<BowlineException.Ended> { executor.questionStream() }
         }
     }
 
@@ -83,7 +83,7 @@ class ExecutorTest {
     }
 
     @Test
-    fun `a command runs in a terminal of the host`() = live {
+    fun `command runs in a terminal of the host`() = runTest {
         lateinit var executor: TerminalExecutor
         val terminal = Terminal { command ->
             assertTrue(command.line!!.contains("cat "), command.line)
@@ -102,23 +102,23 @@ class ExecutorTest {
     }
 
     @Test
-    fun `a terminal that throws fails the command and nothing else`() = live {
+    fun `throwing terminal fails only the command`() = runTest {
         val terminal = Terminal { error("the tab is gone") }
         engine.startExecutor(configuration(), terminal).use { executor ->
-            val failed = refused<BowlineException.Host> { executor.execute(command("i1")) }
+            val failed = assertThrowsBowline<BowlineException.Host> { executor.execute(command("i1")) }
             assertTrue("the tab is gone" in failed.reason, failed.reason)
             executor.cleanup()
         }
     }
 
     @Test
-    fun `a callback may not wait in the library`() = live {
+    fun `blocking read in a callback is refused`() = runTest {
         engine.openRecording(fixtures.resolve("plain.jsonl").toString()).use { recording ->
-            recording.changes().use { stream ->
+            recording.changeStream().use { stream ->
                 val terminal = Terminal { stream.nextBlocking(0u, 1u, 0u, 60_000u) }
                 engine.startExecutor(configuration(), terminal).use { executor ->
-                    val failed = refused<BowlineException.Host> { executor.execute(command("i1")) }
-                    assertTrue("a thread of the library" in failed.reason, failed.reason)
+                    val failed = assertThrowsBowline<BowlineException.Host> { executor.execute(command("i1")) }
+                    assertTrue("thread of the library" in failed.reason, failed.reason)
                     executor.cleanup()
                 }
             }
@@ -126,7 +126,7 @@ class ExecutorTest {
     }
 
     @Test
-    fun `a command is given up`() = live {
+    fun `cancelled command is ended in the terminal`() = runTest {
         val terminal = Terminal { }
         engine.startExecutor(configuration(), terminal).use { executor ->
             Cancellation().use { cancellation ->
@@ -134,7 +134,7 @@ class ExecutorTest {
                 eventually("the command runs") { terminal.calls.isNotEmpty() }
                 cancellation.cancel()
                 assertTrue(waiting.await() is BowlineException.Cancelled)
-                eventually("the host was told") { "end" in terminal.calls }
+                eventually("the host received the end") { "end" in terminal.calls }
             }
             executor.cleanup()
         }

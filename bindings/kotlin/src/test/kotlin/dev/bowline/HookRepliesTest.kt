@@ -16,8 +16,8 @@ import org.junit.jupiter.api.Test
 class HookRepliesTest {
     private val client = HttpClient.newHttpClient()
 
-    /** Tells an event as the agent does; what it is answered. */
-    private suspend fun tell(server: HookServer, kind: String): String {
+    /** Posts an event as the agent does and returns the answer. */
+    private suspend fun post(server: HookServer, kind: String): String {
         val request = HttpRequest.newBuilder(URI(server.url("i1")))
             .header("Authorization", "Bearer ${server.token()}")
             .POST(HttpRequest.BodyPublishers.ofString("""{"hook_event_name":"$kind"}""")).build()
@@ -29,7 +29,7 @@ class HookRepliesTest {
     private fun specific(kind: String, members: String) =
         """{"hookSpecificOutput":{$members,"hookEventName":"$kind"}}"""
 
-    /** An event, what the host answers, and what the agent is told. */
+    /** Events, replies of the host, and the answers that the agent receives. */
     private val cases: List<Triple<String, HookReply, String>> = listOf(
         Triple("Stop", HookReply.Nothing, ""),
         Triple(
@@ -87,27 +87,27 @@ class HookRepliesTest {
     )
 
     private fun gate(deadlineMs: ULong) =
-        HookConfiguration(gate = HookGate(cases.map { it.first }.distinct(), deadlineMs, HookReply.Halt("nobody")))
+        HookConfiguration(gate = HookGate(cases.map { it.first }.distinct(), deadlineMs, HookReply.Halt("no answer")))
 
     @Test
-    fun `every reply comes to the agent as it takes it`() = live {
+    fun `each reply is encoded in the agent's format`() = runTest {
         engine.startHooks(gate(30_000u)).use { server ->
-            server.questions().use { questions ->
+            server.questionStream().use { questions ->
                 var cursor: ULong = 0u
-                suspend fun answered(kind: String, answer: suspend (ULong) -> Unit): String {
-                    val told = async(start = CoroutineStart.UNDISPATCHED) { tell(server, kind) }
+                suspend fun postAndAnswer(kind: String, answer: suspend (ULong) -> Unit): String {
+                    val answered = async(start = CoroutineStart.UNDISPATCHED) { post(server, kind) }
                     val batch = questions.next(cursor, 1u, 0u)!!
                     cursor = batch.cursor
                     val question = batch.events.single()
                     assertEquals(kind, question.event.kind)
-                    answer(question.question)
-                    return told.await()
+                    answer(question.id)
+                    return answered.await()
                 }
                 for ((kind, reply, expected) in cases) {
-                    assertEquals(expected, answered(kind) { server.answer(it, reply) }, "$reply")
+                    assertEquals(expected, postAndAnswer(kind) { server.answer(it, reply) }, "$reply")
                 }
-                // What is no answer to an event is refused, and the gate's own is given.
-                val unfit = listOf(
+                // Replies that do not fit the event are refused, and the gate's default is sent.
+                val invalid = listOf(
                     "Stop" to HookReply.Worktree("/srv/tree"),
                     "WorktreeCreate" to HookReply.Worktree("tree"),
                     "Stop" to HookReply.Watch(listOf("/srv/.env")),
@@ -117,9 +117,9 @@ class HookRepliesTest {
                     "Stop" to HookReply.CancelForm,
                     "Elicitation" to HookReply.AcceptForm("1"),
                 )
-                for ((kind, reply) in unfit) {
-                    val told = answered(kind) { refused<BowlineException.Invalid> { server.answer(it, reply) } }
-                    assertEquals("""{"continue":false,"stopReason":"nobody"}""", told, "$reply")
+                for ((kind, reply) in invalid) {
+                    val answer = postAndAnswer(kind) { assertThrowsBowline<BowlineException.Invalid> { server.answer(it, reply) } }
+                    assertEquals("""{"continue":false,"stopReason":"no answer"}""", answer, "$reply")
                 }
             }
             server.stop()
@@ -127,40 +127,40 @@ class HookRepliesTest {
     }
 
     @Test
-    fun `a question that does not wait any more is withdrawn`() = live {
+    fun `closed question completes waitForWithdrawal`() = runTest {
         engine.startHooks(gate(50u)).use { server ->
-            server.questions().use { questions ->
-                val told = async { tell(server, "Stop") }
+            server.questionStream().use { questions ->
+                val answer = async { post(server, "Stop") }
                 val late = questions.next(0u, 1u, 0u)!!.events.single()
-                server.withdrawn(late.question)
-                assertTrue("nobody" in told.await())
-                refused<BowlineException.TooLate> { server.answer(late.question, HookReply.Nothing) }
+                server.waitForWithdrawal(late.id)
+                assertTrue("no answer" in answer.await())
+                assertThrowsBowline<BowlineException.TooLate> { server.answer(late.id, HookReply.Nothing) }
             }
             server.stop()
         }
         engine.startHooks(gate(30_000u)).use { server ->
-            server.questions().use { questions ->
-                val told = async { tell(server, "Stop") }
+            server.questionStream().use { questions ->
+                val answer = async { post(server, "Stop") }
                 val first = questions.next(0u, 1u, 0u)!!
-                val question = first.events.single().question
-                val waiting = launch(start = CoroutineStart.UNDISPATCHED) { server.withdrawn(question) }
-                val given = launch(start = CoroutineStart.UNDISPATCHED) { server.withdrawn(question) }
-                given.cancel()
+                val question = first.events.single().id
+                val waiting = launch(start = CoroutineStart.UNDISPATCHED) { server.waitForWithdrawal(question) }
+                val cancelled = launch(start = CoroutineStart.UNDISPATCHED) { server.waitForWithdrawal(question) }
+                cancelled.cancel()
                 server.answer(question, HookReply.Nothing)
                 waiting.join()
-                assertEquals("", told.await())
+                assertEquals("", answer.await())
             }
             server.stop()
         }
     }
 
     @Test
-    fun `hooks go beside the settings that a host has`() = live {
+    fun `mergeSettings keeps existing hooks`() = runTest {
         engine.startHooks(HookConfiguration(kinds = listOf("Stop"))).use { server ->
             val merged = mergeSettings("""{"model":"x","hooks":{"Stop":[{"hooks":[]}]}}""", server.settings("i1"))
             assertTrue(merged.startsWith("""{"model":"x","hooks":{"Stop":[{"hooks":[]},{"hooks":[{"type":"http""""), merged)
             for (wrong in listOf("[", "[]", """{"hooks":1}""")) {
-                refused<BowlineException.Configuration> { mergeSettings(wrong, server.settings("i1")) }
+                assertThrowsBowline<BowlineException.Configuration> { mergeSettings(wrong, server.settings("i1")) }
             }
             server.stop()
         }

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test
 class HooksTest {
     private val gate = HookGate(listOf("PreToolUse"), 30_000u, HookReply.Nothing)
 
-    private fun hooked(server: HookServer): DialogueConfiguration {
+    private fun withHooks(server: HookServer): DialogueConfiguration {
         val options = AgentOptions(settings = AgentDocument.Private(server.settings("i1")))
         val plain = configuration(options = options)
         val environment = plain.environment!!
@@ -20,51 +20,51 @@ class HooksTest {
     }
 
     @Test
-    fun `a hook is told and its question answered`() = live {
+    fun `hook event is received and its question answered`() = runTest {
         assertTrue("PreToolUse" in commonHookKinds())
         engine.startHooks(HookConfiguration(gate = gate)).use { server ->
             assertTrue(server.url("i1").startsWith("http://127.0.0.1:"))
             assertTrue(server.token().length >= 32)
-            refused<BowlineException.Invalid> { server.url("../x") }
-            val told = async(start = CoroutineStart.UNDISPATCHED) { server.happenings().first { it is HookNews.Event && it.event.kind == "PostToolUse" } }
-            val questions = server.questions()
-            refused<BowlineException.Busy> { server.questions() }
-            session(hooked(server)) { session ->
-                session.say("/tool ls")
-                val asked = questions.next(0u, 1u, 0u)!!
-                assertEquals("PreToolUse", asked.events.single().event.kind)
-                val question = asked.events.single().question
-                refused<BowlineException.Invalid> { server.answer(question, HookReply.Raw("[")) }
-                refused<BowlineException.Invalid> { server.answer(question, HookReply.AcceptForm("[")) }
+            assertThrowsBowline<BowlineException.Invalid> { server.url("../x") }
+            val toolUsed = async(start = CoroutineStart.UNDISPATCHED) { server.events().first { it is HookEventItem.Event && it.event.kind == "PostToolUse" } }
+            val questions = server.questionStream()
+            assertThrowsBowline<BowlineException.Busy> { server.questionStream() }
+            session(withHooks(server)) { session ->
+                session.send("/tool ls")
+                val batch = questions.next(0u, 1u, 0u)!!
+                assertEquals("PreToolUse", batch.events.single().event.kind)
+                val question = batch.events.single().id
+                assertThrowsBowline<BowlineException.Invalid> { server.answer(question, HookReply.Raw("[")) }
+                assertThrowsBowline<BowlineException.Invalid> { server.answer(question, HookReply.AcceptForm("[")) }
                 server.answer(question, HookReply.Tool(ToolVerdict.ALLOW, null, null, null))
-                refused<BowlineException.NotFound> { server.answer(question, HookReply.Nothing) }
+                assertThrowsBowline<BowlineException.NotFound> { server.answer(question, HookReply.Nothing) }
                 session.until { it.results().isNotEmpty() }
-                told.await()
-                session.say("/tool rm")
-                val denied = questions.next(asked.cursor, 1u, 0u)!!.events.single()
-                server.answer(denied.question, HookReply.Tool(ToolVerdict.DENY, "no", null, null))
+                toolUsed.await()
+                session.send("/tool rm")
+                val denied = questions.next(batch.cursor, 1u, 0u)!!.events.single()
+                server.answer(denied.id, HookReply.Tool(ToolVerdict.DENY, "no", null, null))
                 val transcript = session.until { it.results().size == 2 }
                 assertEquals(CallState.FAILED, transcript.toolCalls().last().state)
             }
             questions.stop()
             questions.use { assertNull(it.next(0u, 1u, 0u)) }
-            server.events().use { events ->
+            server.eventStream().use { events ->
                 events.stop()
                 assertNull(events.next(0u, 1u, 0u))
             }
             assertTrue(server.report().events > 0u)
             assertTrue(server.stop().events > 0u)
-            refused<BowlineException.Ended> { server.report() }
-            refused<BowlineException.Ended> { server.stop() }
+            assertThrowsBowline<BowlineException.Ended> { server.report() }
+            assertThrowsBowline<BowlineException.Ended> { server.stop() }
         }
     }
 
     @Test
-    fun `a server that cannot be had is refused`() = live {
-        refused<BowlineException.Configuration> {
-            engine.startHooks(HookConfiguration(variables = HookVariables(token = "no name")))
+    fun `invalid hook configuration is refused`() = runTest {
+        assertThrowsBowline<BowlineException.Configuration> {
+            engine.startHooks(HookConfiguration(variables = HookVariables(token = "not a name")))
         }
-        refused<BowlineException.Configuration> {
+        assertThrowsBowline<BowlineException.Configuration> {
             engine.startHooks(HookConfiguration(gate = HookGate(listOf("Stop"), 1u, HookReply.Tool(ToolVerdict.ASK, null, null, null))))
         }
     }

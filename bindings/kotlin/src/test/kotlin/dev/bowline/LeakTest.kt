@@ -3,7 +3,6 @@ package dev.bowline
 import java.nio.file.Files
 import java.nio.file.Path
 import java.util.concurrent.TimeUnit
-import kotlin.time.Duration.Companion.milliseconds
 import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
@@ -13,7 +12,7 @@ import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
 
 class LeakTest {
-    /** 2,000 in a campaign (`-Dbowline.cycles=2000`), fewer each day. */
+    /** The number of sessions. Campaigns use `-Dbowline.cycles=2000`. */
     private val cycles = Integer.getInteger("bowline.cycles", 40)
 
     private fun status(field: String): Long {
@@ -21,65 +20,65 @@ class LeakTest {
         return line.filter(Char::isDigit).toLong()
     }
 
-    /** What is in use of the heap, in KiB. */
-    private fun heap(): Long {
+    /** The used heap in KiB after a collection. */
+    private fun usedHeap(): Long {
         System.gc()
         return Runtime.getRuntime().run { totalMemory() - freeMemory() } / 1024
     }
 
-    /** What other tests forgot, the collector lets go of. */
-    private fun atRest(): Boolean {
+    /** Whether no object is live, after the collector has released those of other tests. */
+    private fun nothingIsLive(): Boolean {
         System.gc()
         return Bowline.counters() == LiveCounters(0u, 0u, 0u, 0u, 0u, 0u, 0u, 0u, 0u, 0u, 0u, 0u)
     }
 
     private suspend fun cycle() {
         session { session ->
-            session.say("hello").use { it.settled() }
+            session.send("hello").use { it.waitUntilSettled() }
             session.until { it.results().isNotEmpty() }
         }
     }
 
     @Test
-    fun `a cancelled reader stops inside within 100 ms`() = live {
+    fun `cancelled reader stops in the library`() = runTest {
         session { session ->
-            session.say("hello").use { it.settled() }
+            session.send("hello").use { it.waitUntilSettled() }
             repeat(20) {
-                val reader = launch { session.batches().collect { } }
-                eventually("a reader waits") { Bowline.counters().pulls == 1uL }
+                val reader = launch { session.changes().collect { } }
+                eventually("a read is pending") { Bowline.counters().pendingReads == 1uL }
                 reader.cancelAndJoin()
-                eventually("no reader waits", 100.milliseconds) { Bowline.counters().pulls == 0uL }
+                eventually("no read is pending") { Bowline.counters().pendingReads == 0uL }
             }
-            eventually("no stream is left") { Bowline.counters().streams == 0uL }
+            eventually("no stream is live") { Bowline.counters().streams == 0uL }
         }
-        eventually("nothing is left") { atRest() }
+        eventually("nothing is live") { nothingIsLive() }
     }
 
     @Test
     @Timeout(value = 60, unit = TimeUnit.MINUTES)
-    fun `nothing grows with the number of sessions`() = runBlocking {
+    fun `memory and threads do not grow with sessions`() = runBlocking {
         repeat(20) { cycle() }
-        eventually("nothing is left") { atRest() }
-        val (memory, heap, threads) = Triple(status("VmRSS"), heap(), status("Threads"))
+        eventually("nothing is live") { nothingIsLive() }
+        val (memory, heap, threads) = Triple(status("VmRSS"), usedHeap(), status("Threads"))
         repeat(cycles) { cycle() }
-        eventually("nothing is left") { atRest() }
-        var kept = Long.MAX_VALUE
-        // What one collection finds of JNA's, a thread of JNA lets go of behind it.
-        eventually("the heap is as it was") { (heap() - heap).also { kept = it } < 4 * 1024 }
-        val grown = status("VmRSS") - memory
-        println("after $cycles sessions: $grown KiB more, of the heap $kept, ${status("Threads") - threads} threads more")
-        assertTrue(grown < 48 * 1024, "$grown KiB more")
+        eventually("nothing is live") { nothingIsLive() }
+        var heapGrowth = Long.MAX_VALUE
+        // JNA releases its objects on a thread of its own after a collection.
+        eventually("the heap does not grow") { (usedHeap() - heap).also { heapGrowth = it } < 4 * 1024 }
+        val growth = status("VmRSS") - memory
+        println("after $cycles sessions: RSS +$growth KiB, heap +$heapGrowth KiB, threads +${status("Threads") - threads}")
+        assertTrue(growth < 48 * 1024, "RSS +$growth KiB")
         assertTrue(status("Threads") <= threads + 4, "${status("Threads")} threads, $threads before")
     }
 
     @Test
-    fun `what a host forgets is let go by the collector`() = live {
+    fun `closing handles releases the session`() = runTest {
         val session = engine.start(configuration())
-        val stream = session.changes()
+        val stream = session.changeStream()
         stream.next(0u, 10u, 0u)
-        // Closing the handle is what the collector does.
+        // The collector closes handles in the same way.
         session.close()
         stream.close()
-        eventually("nothing is left") { atRest() }
+        eventually("nothing is live") { nothingIsLive() }
     }
 }

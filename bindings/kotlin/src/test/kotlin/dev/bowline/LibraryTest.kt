@@ -8,25 +8,28 @@ import org.junit.jupiter.api.Test
 
 class LibraryTest {
     @Test
-    fun `the library says what it is`() {
+    fun `library reports version and containment`() {
         Bowline.engine()
-        assertEquals(4u, apiRevision())
+        assertEquals(5u, apiRevision())
         assertEquals("0.1.0", libraryVersion())
         assertTrue(probeContainment().level in setOf("group", "subreaper", "cgroup"))
         assertTrue(liveCounters().recordings == 0uL)
     }
 
     @Test
-    fun `log lines come to the host, from daemon threads, and a sink that throws does no harm`() = live {
+    fun `log lines arrive on daemon threads with their session`() = runTest {
         val lines = CopyOnWriteArrayList<LogLine>()
         val daemons = CopyOnWriteArrayList<Boolean>()
         Bowline.log(LogLevel.TRACE) {
             daemons += Thread.currentThread().isDaemon
             lines += it
-            error("no room")
+            error("thrown by the sink")
         }
-        session { it.say("hello").settled() }
-        eventually("lines") { lines.size > 1 }
+        val id = session {
+            it.send("hello").waitUntilSettled()
+            it.id()
+        }
+        eventually("lines of the session") { lines.any { it.session == id } }
         assertTrue(lines.all { it.level <= LogLevel.TRACE && it.text.isNotEmpty() })
         assertTrue(daemons.all { it })
         Bowline.stopLogging()
@@ -34,10 +37,10 @@ class LibraryTest {
     }
 
     @Test
-    fun `a fault inside is an error`() = live {
-        for (place in PanicPlace.entries) {
-            val fault = refused<BowlineException.Internal> { forcePanic(place) }
-            assertTrue("forced by the host" in fault.reason, fault.reason)
+    fun `panic becomes an exception`() = runTest {
+        for (location in PanicLocation.entries) {
+            val error = assertThrowsBowline<BowlineException.Internal> { forcePanic(location) }
+            assertTrue("forced by the host" in error.reason, error.reason)
         }
     }
 }

@@ -13,21 +13,21 @@ import org.junit.jupiter.api.Test
 
 class MisuseTest {
     @Test
-    fun `a session that has ended refuses and still tells`() = live {
+    fun `ended session refuses calls but keeps its transcript`() = runTest {
         session { session ->
-            session.say("hello").settled()
+            session.send("hello").waitUntilSettled()
             assertEquals(session.terminate(), session.terminate())
-            refused<BowlineException.Ended> { session.say("x") }
-            refused<BowlineException.Ended> { session.interrupt() }
-            refused<BowlineException.Ended> { session.setModel(null) }
-            refused<BowlineException.Ended> { session.allow("x") }
-            refused<BowlineException.Ended> { session.pause() }
+            assertThrowsBowline<BowlineException.Ended> { session.send("x") }
+            assertThrowsBowline<BowlineException.Ended> { session.interrupt() }
+            assertThrowsBowline<BowlineException.Ended> { session.setModel(null) }
+            assertThrowsBowline<BowlineException.Ended> { session.allow("x") }
+            assertThrowsBowline<BowlineException.Ended> { session.pause() }
             session.snapshot().use { assertTrue("hello" in it.json()) }
         }
     }
 
     @Test
-    fun `a closed object says so`() = live {
+    fun `closed object throws IllegalStateException`() = runTest {
         val session = engine.start(configuration())
         session.terminate()
         session.close()
@@ -36,23 +36,23 @@ class MisuseTest {
     }
 
     @Test
-    fun `an answer to a request that is not there is refused`() = live {
+    fun `unknown request and repeated uuid are refused`() = runTest {
         session { session ->
-            session.say("hello").settled()
-            refused<BowlineException.NotFound> { session.allow("no-such-request") }
-            refused<BowlineException.Invalid> { session.send(Prompt(emptyList())) }
-            val receipt = session.say("again", uuid = "00000000-0000-4000-8000-000000000001")
-            receipt.settled()
-            refused<BowlineException.Invalid> { session.say("again", uuid = "00000000-0000-4000-8000-000000000001") }
+            session.send("hello").waitUntilSettled()
+            assertThrowsBowline<BowlineException.NotFound> { session.allow("no-such-request") }
+            assertThrowsBowline<BowlineException.Invalid> { session.send(Prompt(emptyList())) }
+            val receipt = session.send("again", uuid = "00000000-0000-4000-8000-000000000001")
+            receipt.waitUntilSettled()
+            assertThrowsBowline<BowlineException.Invalid> { session.send("again", uuid = "00000000-0000-4000-8000-000000000001") }
         }
     }
 
     @Test
-    fun `many threads use one session`() = live {
+    fun `many threads use one session`() = runTest {
         session { session ->
             withContext(Dispatchers.IO) {
                 val readers = List(8) { launch { session.until { it.results().isNotEmpty() } } }
-                val prompts = List(4) { n -> async { session.say("prompt $n").settled() } }
+                val prompts = List(4) { n -> async { session.send("prompt $n").waitUntilSettled() } }
                 val callers = List(8) { launch { repeat(200) { session.hasEnded() } } }
                 prompts.awaitAll()
                 (readers + callers).forEach { it.join() }
@@ -61,13 +61,13 @@ class MisuseTest {
     }
 
     @Test
-    fun `huge and broken texts go through`() = live {
+    fun `large and unusual texts are passed unchanged`() = runTest {
         session { session ->
             val huge = "é😀x".repeat(100_000)
-            session.say(huge).settled()
-            session.say("broken \u0000 nul").settled()
-            // Half of a surrogate pair is no text.
-            assertThrows(CharacterCodingException::class.java) { runBlocking { session.say("half \ud83d of it") } }
+            session.send(huge).waitUntilSettled()
+            session.send("broken \u0000 nul").waitUntilSettled()
+            // An unpaired surrogate cannot be encoded.
+            assertThrows(CharacterCodingException::class.java) { runBlocking { session.send("half \ud83d of it") } }
             val transcript = session.until { it.results().size == 2 }
             val prompts = transcript.entries.mapNotNull { (it.value as? EntryKind.User)?.text }
             assertTrue(prompts.any { it == huge })

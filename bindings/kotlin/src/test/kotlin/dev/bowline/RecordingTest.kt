@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
 class RecordingTest {
-    /** What `bowline replay --output transcript` gives for each fixture, as `.ci/sums` has written it. */
+    /** The SHA-256 of the transcript of each fixture, written by `.ci/sums`. */
     private val sums: Map<String, String> by lazy {
         val lines = Files.readAllLines(programs.resolve("fixtures.sha256"))
         lines.associate { it.substringAfter("  ") to it.substringBefore("  ") }
@@ -37,44 +37,44 @@ class RecordingTest {
         }
     }
 
-    private suspend fun pulled(recording: Recording, most: UInt): Transcript =
-        Transcript().also { transcript -> recording.batches(most = most).collect(transcript::apply) }
+    private suspend fun read(recording: Recording, maxCount: UInt): Transcript =
+        Transcript().also { transcript -> recording.changes(maxCount = maxCount).collect(transcript::apply) }
 
     @Test
-    fun `every fixture gives the same transcript as in Rust, change by change`() =
-        live { everyFixture { pulled(it, 1u) } }
+    fun `fixtures match Rust, one change at a time`() =
+        runTest { everyFixture { read(it, 1u) } }
 
     @Test
-    fun `every fixture gives the same transcript as in Rust, in batches of 64`() =
-        live { everyFixture { pulled(it, 64u) } }
+    fun `fixtures match Rust, in batches of 64`() =
+        runTest { everyFixture { read(it, 64u) } }
 
     @Test
-    fun `every fixture gives the same transcript as in Rust, in batches of 10,000`() =
-        live { everyFixture { pulled(it, 10_000u) } }
+    fun `fixtures match Rust, in batches of 10,000`() =
+        runTest { everyFixture { read(it, 10_000u) } }
 
     @Test
-    fun `a reader that was cancelled in the middle goes on by its cursor`() = live {
+    fun `cancelled reader continues from its cursor`() = runTest {
         everyFixture { recording ->
             val transcript = Transcript()
-            recording.batches(most = 7u).take(5).collect(transcript::apply)
-            // What was pulled and not used is pulled again.
-            recording.batches(from = transcript.cursor, most = 3u).take(1).collect { }
-            recording.batches(from = transcript.cursor, most = 64u).collect(transcript::apply)
+            recording.changes(maxCount = 7u).take(5).collect(transcript::apply)
+            // A batch that was read but not applied is read again.
+            recording.changes(from = transcript.cursor, maxCount = 3u).take(1).collect { }
+            recording.changes(from = transcript.cursor, maxCount = 64u).collect(transcript::apply)
             transcript
         }
     }
 
     @Test
-    fun `a stream is read by its cursor`() = live {
+    fun `reading by cursor does not consume`() = runTest {
         recording(fixtures.resolve("partial.jsonl")) { recording ->
-            recording.changes().use { stream ->
+            recording.changeStream().use { stream ->
                 val first = stream.next(0u, 5u, 0u)!!
                 assertTrue(first.isReset)
                 assertEquals(first, stream.nextBlocking(0u, 5u, 0u, 10_000u))
                 val second = stream.next(first.cursor, 5u, 0u)!!
                 assertFalse(second.isReset)
                 assertTrue(second.cursor > first.cursor)
-                refused<BowlineException.Invalid> { stream.next(0u, 0u, 0u) }
+                assertThrowsBowline<BowlineException.Invalid> { stream.next(0u, 0u, 0u) }
                 stream.stop()
                 assertNull(stream.next(0u, 5u, 0u))
                 stream.stop()
@@ -83,40 +83,40 @@ class RecordingTest {
     }
 
     @Test
-    fun `a snapshot is paged from its end`() = live {
+    fun `snapshot is paged from its end`() = runTest {
         recording(fixtures.resolve("sub_par_fg_partial.jsonl")) { recording ->
             recording.snapshot().use { snapshot ->
-                val transcript = pulled(recording, 10_000u)
+                val transcript = read(recording, 10_000u)
                 assertEquals(transcript.toJson(), snapshot.json())
                 assertEquals(transcript.cursor, snapshot.cursor())
                 assertEquals(transcript.entries.size.toULong(), snapshot.entryCount(null))
                 val seen = ArrayDeque<UInt>()
                 var before: UInt? = null
                 do {
-                    val page = snapshot.page(before = before, most = 2u)
+                    val page = snapshot.page(before = before, maxCount = 2u)
                     val entries = page.changes.filterIsInstance<Change.Entry>().map { it.entry }
                     seen.addAll(0, entries)
-                    before = page.first
+                    before = page.firstEntry
                 } while (page.hasOlder)
                 assertEquals(transcript.entries.map { it.number }, seen.toList())
                 val call = transcript.toolCalls().first { it.subagent != null }
                 assertEquals(transcript.entries(call.id).size.toULong(), snapshot.entryCount(call.id))
                 assertTrue(snapshot.page(thread = call.id).changes.isNotEmpty())
                 assertEquals(call, (snapshot.toolCall(call.id) as Change.ToolCall).value)
-                refused<BowlineException.NotFound> { snapshot.toolCall("none") }
-                refused<BowlineException.NotFound> { snapshot.entryCount("none") }
+                assertThrowsBowline<BowlineException.NotFound> { snapshot.toolCall("none") }
+                assertThrowsBowline<BowlineException.NotFound> { snapshot.entryCount("none") }
             }
         }
     }
 
     @Test
-    fun `transcripts come as they grow`() = live {
+    fun `transcripts are emitted until the end`() = runTest {
         recording(fixtures.resolve("partial.jsonl")) { recording ->
             val last = recording.transcripts().last()
             assertEquals(Phase.ENDED, last.phase)
             assertNotNull(last.usage)
         }
-        refused<BowlineException.NotFound> { engine.openRecording("/no/such/file.jsonl") }
-        refused<BowlineException.Io> { engine.openRecording(fixtures.toString()) }
+        assertThrowsBowline<BowlineException.NotFound> { engine.openRecording("/no/such/file.jsonl") }
+        assertThrowsBowline<BowlineException.Io> { engine.openRecording(fixtures.toString()) }
     }
 }

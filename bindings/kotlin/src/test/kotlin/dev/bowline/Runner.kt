@@ -3,17 +3,17 @@ package dev.bowline
 import java.nio.file.Files
 import java.nio.file.Path
 
-/** A program of ours, until it is closed. */
-class Running(program: String, vararg arguments: String) : AutoCloseable {
+/** A program of the workspace that runs until it is closed. */
+class RunningProgram(program: String, vararg arguments: String) : AutoCloseable {
     private val process = ProcessBuilder(programs.resolve(program).toString(), *arguments)
         .redirectError(ProcessBuilder.Redirect.DISCARD).start()
     private val lines = process.inputReader()
 
-    /** What its next line that begins so goes on with. */
-    fun said(beginning: String): String {
+    /** Reads lines up to one with the prefix and returns the rest of that line. */
+    fun lineAfter(prefix: String): String {
         while (true) {
-            val line = lines.readLine() ?: error("it ended and did not say $beginning")
-            if (line.startsWith(beginning)) return line.removePrefix(beginning)
+            val line = lines.readLine() ?: error("the program ended without a line that begins with $prefix")
+            if (line.startsWith(prefix)) return line.removePrefix(prefix)
         }
     }
 
@@ -24,28 +24,28 @@ class Running(program: String, vararg arguments: String) : AutoCloseable {
 }
 
 /**
- * A runner on a port of its own, or on that of another one that has ended. One that knows an authority
- * speaks TLS, and lets in who shows a certificate of it.
+ * A runner, on a free port unless [at] names one. With an [authority] it uses TLS and accepts only
+ * clients with a certificate of that authority.
  */
 class Runner(
     at: String = "127.0.0.1:0",
     hosts: List<String> = emptyList(),
     authority: Path? = null,
 ) : AutoCloseable {
-    private val folder = temporary()
-    private val running = Running(
+    private val folder = temporaryDirectory()
+    private val running = RunningProgram(
         "bowline", "serve", "--listen", at,
         "--state-dir", folder.resolve("state").toString(), "--socket", folder.resolve("socket").toString(),
         *hosts.flatMap { listOf("--host", it) }.toTypedArray(),
         *authority?.let { arrayOf("--tls-own", "--client-ca", it.toString()) }.orEmpty(),
     )
     private val scheme = if (authority == null) "http" else "https"
-    val address: String = running.said("listening on $scheme://")
-    val token: String = Files.readString(Path.of(running.said("token in "))).trim()
+    val address: String = running.lineAfter("listening on $scheme://")
+    val token: String = Files.readString(Path.of(running.lineAfter("token in "))).trim()
     val configuration = RunnerConfiguration(
         "$scheme://$address",
         token = token,
-        certificates = authority?.let { listOf(running.said("certificate ")) },
+        certificates = authority?.let { listOf(running.lineAfter("certificate ")) },
     )
 
     override fun close() = running.close()

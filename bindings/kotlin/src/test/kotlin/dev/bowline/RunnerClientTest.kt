@@ -12,66 +12,66 @@ import org.junit.jupiter.api.Test
 
 class RunnerClientTest {
     @Test
-    fun `a host sees what a runner has and ends it`() = live {
+    fun `client lists and ends sessions of a runner`() = runTest {
         Runner().use { runner ->
             val client = engine.runner(runner.configuration)
             assertTrue(client.sessions().isEmpty())
-            val folder = temporary()
+            val folder = temporaryDirectory()
             val started = configuration(folder = folder).copy(runner = runner.configuration)
             val id = engine.start(started).use { session ->
-                session.say("hello").use { it.settled() }
+                session.send("hello").use { it.waitUntilSettled() }
                 session.until { it.results().size == 1 }
                 session.id().also { session.detach() }
             }
-            val there = client.sessions().single()
-            assertEquals(listOf(id, SessionKind.DIALOGUE, RunnerSessionState.RUNNING), listOf(there.id, there.kind, there.state))
-            assertEquals(understudy, there.program)
-            assertEquals(folder.toString(), there.cwd)
-            assertNotNull(there.pid)
+            val listed = client.sessions().single()
+            assertEquals(listOf(id, SessionKind.DIALOGUE, RunnerSessionState.RUNNING), listOf(listed.id, listed.kind, listed.state))
+            assertEquals(understudy, listed.program)
+            assertEquals(folder.toString(), listed.cwd)
+            assertNotNull(listed.pid)
             val transcript = client.transcript(id)
             assertTrue(""""text":"hello"""" in transcript, transcript)
             val log = client.log(id)
-            assertTrue(log.decodeToString().startsWith("{"), "what the agent has written")
+            assertTrue(log.decodeToString().startsWith("{"), "the agent's output")
             assertArrayEquals(log.copyOfRange(7, log.size), client.log(id, 7u))
             client.end(id, isForced = true, keepsLog = true)
             val ended = client.session(id)
             assertEquals(RunnerSessionState.EXITED, ended.state)
             assertNull(ended.pid)
             assertTrue(ended.endedMs!! >= ended.startedMs, ended.json)
-            // It may hear of the end of its input before it is killed.
+            // The agent may exit at the end of its input before it is killed.
             assertTrue(ended.signal != null || ended.code != null, ended.json)
             client.end(id)
             assertTrue(client.sessions().isEmpty())
-            refused<BowlineException.NotFound> { client.session(id) }
-            refused<BowlineException.Configuration> { client.log("../tokens") }
+            assertThrowsBowline<BowlineException.NotFound> { client.session(id) }
+            assertThrowsBowline<BowlineException.Configuration> { client.log("../tokens") }
             val wrong = runner.configuration.copy(token = "0".repeat(runner.token.length))
-            refused<BowlineException.Start> { engine.runner(wrong).sessions() }
+            assertThrowsBowline<BowlineException.Start> { engine.runner(wrong).sessions() }
         }
-        refused<BowlineException.Configuration> { engine.runner(RunnerConfiguration("nowhere")) }
+        assertThrowsBowline<BowlineException.Configuration> { engine.runner(RunnerConfiguration("nowhere")) }
     }
 
     private fun identity(folder: Path, name: String) =
         ClientIdentity(folder.resolve("$name.crt").toString(), folder.resolve("$name.key").toString())
 
     @Test
-    fun `a runner that wants certificates lets in who shows one`() = live {
-        val folder = temporary()
-        val made = ProcessBuilder(programs.resolve("examples/certificates").toString(), folder.toString()).start()
-        assertEquals(0, made.waitFor())
+    fun `runner accepts only trusted client certificates`() = runTest {
+        val folder = temporaryDirectory()
+        val generator = ProcessBuilder(programs.resolve("examples/certificates").toString(), folder.toString()).start()
+        assertEquals(0, generator.waitFor())
         Runner(authority = folder.resolve("authority.pem")).use { runner ->
-            val friend = runner.configuration.copy(identity = identity(folder, "friend"))
-            session(configuration().copy(runner = friend)) { session ->
-                assertEquals(ReceiptState.ANSWERED, session.say("hello").use { it.settled() })
-                assertEquals(session.id(), engine.runner(friend).sessions().single().id)
+            val trusted = runner.configuration.copy(identity = identity(folder, "trusted"))
+            session(configuration().copy(runner = trusted)) { session ->
+                assertEquals(ReceiptState.ANSWERED, session.send("hello").use { it.waitUntilSettled() })
+                assertEquals(session.id(), engine.runner(trusted).sessions().single().id)
             }
-            for (shown in listOf(null, identity(folder, "stranger"))) {
-                val other = runner.configuration.copy(identity = shown)
-                val refusal = refused<BowlineException.Start> { engine.start(configuration().copy(runner = other)) }
+            for (identity in listOf(null, identity(folder, "untrusted"))) {
+                val other = runner.configuration.copy(identity = identity)
+                val refusal = assertThrowsBowline<BowlineException.Start> { engine.start(configuration().copy(runner = other)) }
                 assertTrue("show it one" in refusal.reason, refusal.reason)
             }
-            Files.delete(folder.resolve("friend.key"))
-            val refusal = refused<BowlineException.Start> { engine.runner(friend).sessions() }
-            assertTrue("friend.key" in refusal.reason, refusal.reason)
+            Files.delete(folder.resolve("trusted.key"))
+            val refusal = assertThrowsBowline<BowlineException.Start> { engine.runner(trusted).sessions() }
+            assertTrue("trusted.key" in refusal.reason, refusal.reason)
         }
     }
 }

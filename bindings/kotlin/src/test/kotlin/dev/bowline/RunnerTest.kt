@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
 class RunnerTest {
-    /** Gives a wrong token until that is refused, and the right one from then on. */
+    /** Returns a wrong token until it is refused, and the right one from then on. */
     private class Tokens(private val token: String) : TokenProvider {
         val refusals = CopyOnWriteArrayList<Boolean>()
         val daemons = CopyOnWriteArrayList<Boolean>()
@@ -25,16 +25,16 @@ class RunnerTest {
         }
     }
 
-    /** Asks for everything, answers what is asked, and gives what was said. */
+    /** Runs a conversation with all kinds of output and returns its text. */
     private suspend fun converse(session: DialogueSession): String {
         for (prompt in listOf("hello", "/tool ls", "/lines 300", "/big 300000")) {
-            assertEquals(ReceiptState.ANSWERED, session.say(prompt).use { it.settled() })
+            assertEquals(ReceiptState.ANSWERED, session.send(prompt).use { it.waitUntilSettled() })
         }
-        session.say("/ask make").use { receipt ->
-            session.allow(session.asked().requestId)
-            assertEquals(ReceiptState.ANSWERED, receipt.settled())
+        session.send("/ask make").use { receipt ->
+            session.allow(session.awaitPermissionRequest().requestId)
+            assertEquals(ReceiptState.ANSWERED, receipt.waitUntilSettled())
         }
-        return session.until { it.results().size == 5 && it.phase == Phase.IDLE }.said()
+        return session.until { it.results().size == 5 && it.phase == Phase.IDLE }.text()
     }
 
     private suspend fun states(events: DialogueEventStream): List<ConnectionView> {
@@ -46,54 +46,54 @@ class RunnerTest {
                 emit(batch.events)
             }
         }
-        val kinds = all.toList().flatten().mapNotNull { (it as? HeardDialogueEvent.Event)?.event?.kind }
+        val kinds = all.toList().flatten().mapNotNull { (it as? DialogueEventItem.Event)?.event?.kind }
         return kinds.mapNotNull { (it as? DialogueEventKind.Connection)?.state }
     }
 
-    /** A first link that breaks is told to the host, which tries again. */
-    private suspend fun attached(runner: RunnerConfiguration, id: String): HeardSession {
+    /** Attaches, retrying if the first connection fails. */
+    private suspend fun attach(runner: RunnerConfiguration, id: String): SessionWithEvents {
         repeat(50) {
             try {
-                return engine.attachHeard(runner, id, configuration())
+                return engine.attachWithEvents(runner, id, configuration())
             } catch (_: BowlineException.Start) {
             }
         }
-        error("no link was good enough")
+        error("no attempt succeeded")
     }
 
-    private suspend fun converseOver(proxy: String, runner: Runner, here: String): Int {
-        // The first order is not repeated: it goes the straight way.
+    private suspend fun converseOver(proxy: String, runner: Runner, expected: String): Int {
+        // Starting a session is not retried, so it bypasses the proxy.
         val id = engine.start(configuration().copy(runner = runner.configuration)).use { session ->
             session.id().also { session.detach() }
         }
         val tokens = Tokens(runner.token)
-        val heard = attached(RunnerConfiguration("http://$proxy", tokens = tokens), id)
+        val started = attach(RunnerConfiguration("http://$proxy", tokenProvider = tokens), id)
         return coroutineScope {
-            val states = async { heard.events.use { states(it) } }
-            heard.session.use { session ->
-                assertEquals(here, converse(session))
+            val states = async { started.events.use { states(it) } }
+            started.session.use { session ->
+                assertEquals(expected, converse(session))
                 assertTrue(session.terminate().isExpected)
             }
-            val links = states.await().filterIsInstance<ConnectionView.Reconnected>()
-            assertTrue(links.all { it.gap == 0uL }, links.toString())
+            val reconnects = states.await().filterIsInstance<ConnectionView.Reconnected>()
+            assertTrue(reconnects.all { it.gap == 0uL }, reconnects.toString())
             assertTrue(tokens.refusals.contains(true) && tokens.daemons.all { it })
-            links.size
+            reconnects.size
         }
     }
 
     @Test
-    fun `a dialogue at a runner says the same over links that break`() = live {
-        val here = session { converse(it) }
+    fun `remote dialogue survives connection faults`() = runTest {
+        val expected = session { converse(it) }
         val address = Runner().use { it.address }
-        // A runner has to know by which names it is reached, and a proxy what it stands in front of.
+        // The runner needs the proxies' host names, and the proxies need the runner's address.
         val faults = listOf("cut", "reset", "half-close", "stall").flatMap { listOf("--fault", it) }.toTypedArray()
-        val chaos = (1..6).map { Running("chaos", "--to", address, "--seed", "$it", *faults) }
+        val chaos = (1..6).map { RunningProgram("chaos", "--to", address, "--seed", "$it", *faults) }
         try {
-            val proxies = chaos.map { it.said("listening on ").substringBefore(',') }
+            val proxies = chaos.map { it.lineAfter("listening on ").substringBefore(',') }
             Runner(address, proxies).use { runner ->
-                val reconnected = proxies.sumOf { converseOver(it, runner, here) }
-                assertTrue(reconnected > 0, "no link was made again")
-                println("$reconnected links were made again")
+                val reconnected = proxies.sumOf { converseOver(it, runner, expected) }
+                assertTrue(reconnected > 0, "no reconnect")
+                println("$reconnected reconnects")
             }
         } finally {
             chaos.forEach { it.close() }
@@ -101,64 +101,64 @@ class RunnerTest {
     }
 
     @Test
-    fun `a host goes and another one goes on`() = live {
+    fun `second host continues a detached session`() = runTest {
         Runner().use { runner ->
             val first = engine.start(configuration("--pace", "1").copy(runner = runner.configuration))
-            val said = first.use { session ->
-                session.say("hello").use { it.settled() }
-                val said = session.until { it.results().size == 1 && it.phase == Phase.IDLE }.said()
+            val (id, text) = first.use { session ->
+                session.send("hello").use { it.waitUntilSettled() }
+                val text = session.until { it.results().size == 1 && it.phase == Phase.IDLE }.text()
                 assertTrue(session.detach().isExpected)
-                session.id() to said
+                session.id() to text
             }
-            engine.attach(runner.configuration, said.first, configuration()).use { session ->
-                assertEquals(said.second, session.until { it.results().size == 1 && it.phase == Phase.IDLE }.said())
-                session.say("/sleep 600")
+            engine.attach(runner.configuration, id, configuration()).use { session ->
+                assertEquals(text, session.until { it.results().size == 1 && it.phase == Phase.IDLE }.text())
+                session.send("/sleep 600")
                 session.until { it.toolCalls().lastOrNull()?.state == CallState.RUNNING }
                 session.interrupt()
                 session.until { it.results().size == 2 }
-                session.say("/exit 3")
-                assertEquals(3, session.ended().exit.code)
+                session.send("/exit 3")
+                assertEquals(3, session.waitForEnd().exit.code)
             }
             val wrong = RunnerConfiguration("http://${runner.address}", token = "0".repeat(runner.token.length))
-            refused<BowlineException.Start> { engine.attach(wrong, said.first, configuration()) }
+            assertThrowsBowline<BowlineException.Start> { engine.attach(wrong, id, configuration()) }
         }
     }
 
     private fun echo(runner: Runner? = null) = ShellConfiguration(
-        cwd = temporary().toString(),
+        cwd = temporaryDirectory().toString(),
         runner = runner?.configuration,
-        program = ShellProgram.Command("/bin/sh", listOf("-c", "while read line; do echo heard ${'$'}line; done")),
+        program = ShellProgram.Command("/bin/sh", listOf("-c", "while read line; do echo got ${'$'}line; done")),
     )
 
     private suspend fun ShellSession.line(wanted: String) =
-        happenings().first { (it as? SessionEvent.Output)?.line == wanted }
+        events().first { (it as? SessionEvent.Output)?.line == wanted }
 
     @Test
-    fun `a shell at a runner outlives its host`() = live {
+    fun `shell at a runner outlives its host`() = runTest {
         Runner().use { runner ->
             val id = engine.startShell(echo(runner)).use { shell ->
                 shell.typeText("one\n")
-                shell.line("heard one")
+                shell.line("got one")
                 assertEquals(ConnectionView.Connected, shell.connection())
-                refused<BowlineException.Invalid> { shell.retry() }
+                assertThrowsBowline<BowlineException.Invalid> { shell.retry() }
                 shell.terminal().also { shell.detach() }
             }
             engine.attachShell(runner.configuration, id, echo()).use { shell ->
-                shell.line("heard one")
+                shell.line("got one")
                 shell.typeText("two\n")
-                shell.line("heard two")
+                shell.line("got two")
                 assertTrue(shell.terminate().survivors.isEmpty())
             }
             engine.startShell(echo()).use { shell ->
-                refused<BowlineException.Invalid> { shell.detach() }
+                assertThrowsBowline<BowlineException.Invalid> { shell.detach() }
                 shell.kill()
             }
-            val list = ManagerConfiguration(temporary().resolve("list").toString())
+            val list = ManagerConfiguration(temporaryDirectory().resolve("list").toString())
             engine.openManager(list).use { manager ->
-                val made = manager.createShell(echo(runner), "far")
+                val made = manager.createShell(echo(runner), "remote")
                 manager.shell(made.id).use { shell ->
                     shell.typeText("three\n")
-                    shell.line("heard three")
+                    shell.line("got three")
                 }
                 assertNotNull(manager.kill(made.id).report)
                 manager.shutdown()
@@ -167,13 +167,13 @@ class RunnerTest {
     }
 
     @Test
-    fun `a manager has dialogues at a runner`() = live {
-        val folder = temporary()
+    fun `manager runs dialogues at a runner`() = runTest {
+        val folder = temporaryDirectory()
         Runner().use { runner ->
             engine.openManager(ManagerConfiguration(folder.resolve("list").toString())).use { manager ->
-                val made = manager.createDialogue(configuration(folder = folder).copy(runner = runner.configuration), "far")
+                val made = manager.createDialogue(configuration(folder = folder).copy(runner = runner.configuration), "remote")
                 manager.dialogue(made.id).use { session ->
-                    session.say("hello").use { it.settled() }
+                    session.send("hello").use { it.waitUntilSettled() }
                     session.until { it.results().isNotEmpty() }
                 }
                 assertNotNull(manager.kill(made.id).report)

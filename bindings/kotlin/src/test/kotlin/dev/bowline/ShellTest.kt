@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test
 
 class ShellTest {
     private fun cat() = ShellConfiguration(
-        cwd = temporary().toString(),
+        cwd = temporaryDirectory().toString(),
         program = ShellProgram.Command("/bin/cat", emptyList()),
         size = TerminalSize(30u, 100u),
         idleAfterMs = 50u,
@@ -23,37 +23,37 @@ class ShellTest {
         cat().copy(program = ShellProgram.Command("/bin/sh", listOf("-c", line)))
 
     private suspend fun ShellSession.line(wanted: String) =
-        happenings().first { (it as? SessionEvent.Output)?.line == wanted }
+        events().first { (it as? SessionEvent.Output)?.line == wanted }
 
     @Test
-    fun `an app of the desktop takes the environment of a login shell`() = live {
-        val found = engine.loginEnvironment(LoginShellQuery("/bin/sh", isFresh = true))
+    fun `login environment is captured and used`() = runTest {
+        val found = engine.loginEnvironment(LoginShellQuery("/bin/sh", ignoresCache = true))
         assertEquals(LoginSource.INTERACTIVE, found.source, found.failures.toString())
         assertEquals("/bin/sh", found.shell)
-        val path = found.changes.set.getValue("PATH")
-        engine.startShell(shell("echo \$PATH").copy(environment = found.changes)).use { it.line(path) }
-        val own = engine.loginEnvironment(LoginShellQuery("/no/such/shell", isFresh = true))
-        assertEquals(LoginSource.INHERITED, own.source)
-        assertTrue(own.failures.isNotEmpty())
+        val path = found.environment.set.getValue("PATH")
+        engine.startShell(shell("echo \$PATH").copy(environment = found.environment)).use { it.line(path) }
+        val inherited = engine.loginEnvironment(LoginShellQuery("/no/such/shell", ignoresCache = true))
+        assertEquals(LoginSource.INHERITED, inherited.source)
+        assertTrue(inherited.failures.isNotEmpty())
     }
 
     @Test
-    fun `lines come as the program writes them`() = live {
+    fun `lines are delivered as the program writes them`() = runTest {
         engine.startShell(shell("echo one; echo two; exit 4")).use { shell ->
-            val exit = shell.exited()
+            val exit = shell.waitForExit()
             assertEquals(4, exit.code)
-            val events = shell.happenings().toList()
+            val events = shell.events().toList()
             assertEquals(listOf("one", "two"), events.mapNotNull { (it as? SessionEvent.Output)?.line })
             assertEquals(4, (events.last() as SessionEvent.Exit).code)
             assertEquals(SessionState.TERMINATED, shell.state())
             assertTrue(shell.outputBytes() >= 8u)
-            refused<BowlineException.Ended> { shell.resize(TerminalSize(10u, 10u)) }
-            refused<BowlineException.Ended> { shell.typeText("x") }
+            assertThrowsBowline<BowlineException.Ended> { shell.resize(TerminalSize(10u, 10u)) }
+            assertThrowsBowline<BowlineException.Ended> { shell.typeText("x") }
         }
     }
 
     @Test
-    fun `what is typed reaches the program`() = live {
+    fun `typed input reaches the program`() = runTest {
         engine.startShell(cat()).use { shell ->
             assertNotNull(shell.pid())
             assertEquals(36, shell.id().length)
@@ -69,29 +69,29 @@ class ShellTest {
             shell.resize(TerminalSize(10u, 40u))
             assertEquals("", shell.partialLine())
             shell.signal(SignalKind.INTERRUPT)
-            assertEquals(2, shell.exited().signal)
+            assertEquals(2, shell.waitForExit().signal)
         }
     }
 
     @Test
-    fun `a shell is terminated or killed, again and again`() = live {
+    fun `shell is terminated and killed repeatedly`() = runTest {
         engine.startShell(cat()).use { shell ->
             assertTrue(shell.terminate().survivors.isEmpty())
-            assertFalse(shell.exited().isOutOfMemory)
+            assertFalse(shell.waitForExit().isOutOfMemory)
             assertTrue(shell.kill().survivors.isEmpty())
         }
         engine.startShell(cat().copy(containment = ContainmentLevel.GROUP)).use { shell ->
             assertEquals("group", shell.kill().level)
         }
-        refused<BowlineException.Start> { engine.startShell(cat().copy(cwd = "/no/such/folder")) }
+        assertThrowsBowline<BowlineException.Start> { engine.startShell(cat().copy(cwd = "/no/such/folder")) }
     }
 
     @Test
-    fun `waiting is given up by a cancellation`() = live {
+    fun `cancellation ends a waiting call`() = runTest {
         engine.startShell(cat()).use { shell ->
             Cancellation().use { cancellation ->
                 assertFalse(cancellation.isCancelled())
-                val waiting = async { runCatching { shell.exited(cancellation) }.exceptionOrNull() }
+                val waiting = async { runCatching { shell.waitForExit(cancellation) }.exceptionOrNull() }
                 cancellation.cancel()
                 assertTrue(waiting.await() is BowlineException.Cancelled)
                 assertTrue(cancellation.isCancelled())
@@ -101,9 +101,9 @@ class ShellTest {
     }
 
     @Test
-    fun `a stream of events is read by its cursor and stopped`() = live {
+    fun `event stream is read by cursor and stopped`() = runTest {
         engine.startShell(cat()).use { shell ->
-            shell.events(fromStart = true).use { events ->
+            shell.eventStream(fromStart = true).use { events ->
                 shell.typeText("a\n")
                 val first = events.next(0u, 1u, 0u)!!
                 assertEquals(first, events.next(0u, 1u, 0u))

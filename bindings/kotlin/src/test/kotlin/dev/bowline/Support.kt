@@ -14,22 +14,22 @@ import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.Assertions.fail
 
-/** Where cargo has put the programs. */
+/** The directory of the programs that cargo has built. */
 val programs: Path = Path.of(System.getProperty("bowline.programs")).toAbsolutePath().normalize()
 
-/** Recorded streams of the real agent. */
+/** The directory of the recorded streams. */
 val fixtures: Path = Path.of(System.getProperty("bowline.fixtures")).toAbsolutePath().normalize()
 
-/** The stand-in for the agent. */
+/** The path of the simulated agent. */
 val understudy: String = programs.resolve("understudy").toString()
 
 val engine: Engine by lazy { Bowline.engine(program = understudy) }
 
-/** Runs a test, for a minute at most. */
-fun live(body: suspend CoroutineScope.() -> Unit): Unit = runBlocking { withTimeout(60.seconds) { body() } }
+/** Runs a test with a time limit of a minute. */
+fun runTest(body: suspend CoroutineScope.() -> Unit): Unit = runBlocking { withTimeout(60.seconds) { body() } }
 
-/** A dialogue without pauses, in an empty folder. */
-fun configuration(vararg args: String, folder: Path = temporary(), options: AgentOptions? = null): DialogueConfiguration =
+/** A dialogue with the simulated agent, without delays, in an empty directory. */
+fun configuration(vararg args: String, folder: Path = temporaryDirectory(), options: AgentOptions? = null): DialogueConfiguration =
     DialogueConfiguration(
         args = listOf("--pace", "0") + args,
         cwd = folder.absolutePathString(),
@@ -37,16 +37,16 @@ fun configuration(vararg args: String, folder: Path = temporary(), options: Agen
         options = options,
     )
 
-/** A dialogue that plays a scenario. */
+/** A dialogue in which the simulated agent plays a scenario. */
 fun scenario(toml: String): DialogueConfiguration {
-    val folder = temporary()
+    val folder = temporaryDirectory()
     val file = Files.writeString(folder.resolve("scenario.toml"), toml)
     return configuration("--scenario", file.toString(), folder = folder)
 }
 
-fun temporary(): Path = Files.createTempDirectory("bowline").also { it.toFile().deleteOnExit() }
+fun temporaryDirectory(): Path = Files.createTempDirectory("bowline").also { it.toFile().deleteOnExit() }
 
-/** Runs `body` with a session, and ends it. */
+/** Runs [body] with a session and terminates it. */
 suspend fun <T> session(configuration: DialogueConfiguration = configuration(), body: suspend (DialogueSession) -> T): T =
     engine.start(configuration).use { session ->
         try {
@@ -56,36 +56,36 @@ suspend fun <T> session(configuration: DialogueConfiguration = configuration(), 
         }
     }
 
-/** Waits until the transcript is as wanted. */
-suspend fun DialogueSession.until(wanted: (Transcript) -> Boolean): Transcript =
-    transcripts(linger = Duration.ZERO).first { wanted(it) }
+/** Waits until the transcript satisfies [predicate]. */
+suspend fun DialogueSession.until(predicate: (Transcript) -> Boolean): Transcript =
+    transcripts(coalesceFor = Duration.ZERO).first { predicate(it) }
 
-/** The permission request that waits. */
-suspend fun DialogueSession.asked(): PermissionRecord {
+/** Waits for a permission request and returns it. */
+suspend fun DialogueSession.awaitPermissionRequest(): PermissionRecord {
     until { it.phase == Phase.AWAITING_PERMISSION }
     return permissions().first { it.state == RequestState.OPEN }
 }
 
 fun Transcript.results(): List<EntryKind.Result> = entries.mapNotNull { it.value as? EntryKind.Result }
 
-/** Everything that the model has said on the main thread. */
-fun Transcript.said(): String = entries.flatMap { it.blocks }.joinToString("\n") { it.text }
+/** The text of all blocks of the main thread. */
+fun Transcript.text(): String = entries.flatMap { it.blocks }.joinToString("\n") { it.text }
 
-/** The error that a call gives. */
-inline fun <reified E : BowlineException> refused(body: () -> Unit): E {
+/** Asserts that [body] throws an error of type [E] and returns it. */
+inline fun <reified E : BowlineException> assertThrowsBowline(body: () -> Unit): E {
     try {
         body()
     } catch (error: BowlineException) {
         if (error is E) return error
         fail<Nothing>("$error, not ${E::class.simpleName}")
     }
-    return fail("nothing was refused")
+    return fail("nothing was thrown")
 }
 
-/** Waits for what no event tells, such as a counter of the library. */
-suspend fun eventually(what: String, within: Duration = 10.seconds, holds: () -> Boolean) {
+/** Waits for a condition without an event to wait for, such as a counter of the library. */
+suspend fun eventually(what: String, holds: () -> Boolean) {
     try {
-        withTimeout(within) { while (!holds()) delay(1.milliseconds) }
+        withTimeout(30.seconds) { while (!holds()) delay(1.milliseconds) }
     } catch (_: kotlinx.coroutines.TimeoutCancellationException) {
         fail<Unit>("$what: ${Bowline.counters()}")
     }

@@ -1,0 +1,131 @@
+/// Runs a call of the library that ends when the task is cancelled. UniFFI does not pass the
+/// cancellation of a Swift task on, so it is passed as a ``Cancellation``.
+func cancellable<Value: Sendable>(
+    _ body: @Sendable (Cancellation) async throws -> Value
+) async throws -> Value {
+    let cancellation = Cancellation()
+    do {
+        return try await withTaskCancellationHandler {
+            try await body(cancellation)
+        } onCancel: {
+            cancellation.cancel()
+        }
+    } catch BowlineError.Cancelled where Task.isCancelled {
+        throw CancellationError()
+    }
+}
+
+extension DialogueSession {
+    /// Sends text as a prompt.
+    ///
+    /// - Parameters:
+    ///   - text: The prompt.
+    ///   - uuid: The prompt's UUID. The default is a new one.
+    /// - Returns: A receipt that tracks the prompt.
+    /// - Throws: ``BowlineError``, as `send(prompt:)`.
+    @discardableResult
+    public func send(_ text: String, uuid: String? = nil) async throws -> Receipt {
+        try await send(prompt: Prompt(parts: [.text(text: text)], uuid: uuid))
+    }
+
+    /// Allows the tool of a permission request.
+    ///
+    /// - Parameters:
+    ///   - requestId: The request's id.
+    ///   - input: Arguments that replace the model's, a JSON object.
+    /// - Throws: ``BowlineError``, as `respond(requestId:answer:answeredBy:)`.
+    public func allow(_ requestId: String, input: String? = nil) async throws {
+        let answer = PermissionAnswer.allow(updatedInput: input, updatedPermissions: nil)
+        try await respond(requestId: requestId, answer: answer)
+    }
+
+    /// Denies the tool of a permission request.
+    ///
+    /// - Parameters:
+    ///   - requestId: The request's id.
+    ///   - reason: The reason, for the model.
+    ///   - interrupt: Whether to end the turn as well.
+    /// - Throws: ``BowlineError``, as `respond(requestId:answer:answeredBy:)`.
+    public func deny(_ requestId: String, reason: String, interrupt: Bool = false) async throws {
+        try await respond(requestId: requestId, answer: .deny(reason: reason, interrupt: interrupt))
+    }
+
+    /// Waits for the end of the session. Does not end it.
+    ///
+    /// - Returns: How the session ended.
+    /// - Throws: `CancellationError` if the task is cancelled. The session continues.
+    public func waitForEnd() async throws -> DialogueEnd {
+        try await cancellable { try await self.waitForEnd(cancellation: $0) }
+    }
+
+    /// Holds back further prompts and waits until the agent has answered those that it has.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled. The session stays paused.
+    public func pause() async throws {
+        try await cancellable { try await self.pause(cancellation: $0) }
+    }
+}
+
+extension Receipt {
+    /// Waits until the prompt reaches a state, or its final state.
+    ///
+    /// - Parameter state: The state.
+    /// - Returns: The state that the prompt is in.
+    /// - Throws: `CancellationError` if the task is cancelled. The prompt is not affected.
+    public func waitFor(_ state: ReceiptState) async throws -> ReceiptState {
+        try await cancellable { try await self.waitFor(state: state, cancellation: $0) }
+    }
+
+    /// Waits until the prompt is answered or reaches another final state.
+    ///
+    /// - Returns: The final state.
+    /// - Throws: `CancellationError` if the task is cancelled. The prompt is not affected.
+    @discardableResult
+    public func waitUntilSettled() async throws -> ReceiptState {
+        try await waitFor(.answered)
+    }
+}
+
+extension ShellSession {
+    /// Waits for the program's exit. Does not end it.
+    ///
+    /// - Returns: How the program ended.
+    /// - Throws: `CancellationError` if the task is cancelled. The program keeps running.
+    public func waitForExit() async throws -> ExitView {
+        try await cancellable { try await self.waitForExit(cancellation: $0) }
+    }
+}
+
+extension HookServer {
+    /// Waits until a question is closed: answered, past its deadline, or cancelled by the agent.
+    ///
+    /// - Parameter question: The question's id.
+    /// - Throws: `CancellationError` if the task is cancelled.
+    public func waitForWithdrawal(of question: UInt64) async throws {
+        try await cancellable {
+            try await self.waitForWithdrawal(question: question, cancellation: $0)
+        }
+    }
+}
+
+extension TerminalExecutor {
+    /// Runs a command and waits for its end. Cancelling the task ends the command.
+    ///
+    /// - Parameter command: The command.
+    /// - Returns: The command's output and how it ended.
+    /// - Throws: `CancellationError` if the task is cancelled; ``BowlineError`` as
+    ///   `execute(command:cancellation:)`.
+    public func execute(_ command: ExecutorCommand) async throws -> CommandOutcome {
+        try await cancellable { try await self.execute(command: command, cancellation: $0) }
+    }
+
+    /// Waits until a question is closed; see ``HookServer/waitForWithdrawal(of:)``.
+    ///
+    /// - Parameter question: The question's id.
+    /// - Throws: `CancellationError` if the task is cancelled.
+    public func waitForWithdrawal(of question: UInt64) async throws {
+        try await cancellable {
+            try await self.waitForWithdrawal(question: question, cancellation: $0)
+        }
+    }
+}
