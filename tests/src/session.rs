@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use bowline_lifecycle::{Decision, DialogueSession, Ended, Prompt, ReceiptState};
+use bowline_lifecycle::{Decision, DialogueEnd, DialogueSession, Prompt, ReceiptState};
 use serde_json::Value;
 
 /// Longer than anything that a test waits for takes on a busy machine.
@@ -47,7 +47,7 @@ pub async fn until(session: &DialogueSession, what: &str, ready: impl Fn(&Value)
                 "ended before {what}: {:?}",
                 kinds(&now)
             );
-            session.newer_than(revision).await;
+            session.changed_since(revision).await;
         }
     })
     .await
@@ -107,7 +107,7 @@ pub async fn converse(session: &DialogueSession) {
 /// # Panics
 ///
 /// Something survives.
-pub async fn terminate(session: &DialogueSession) -> Ended {
+pub async fn terminate(session: &DialogueSession) -> DialogueEnd {
     let end = within("the end", session.terminate()).await;
     assert!(end.report.survivors.is_empty(), "{end:?}");
     end

@@ -11,8 +11,8 @@ mod rig;
 mod shells;
 
 use bowline_lifecycle::{
-    DialogueError, DialogueSession, ExitStatus, Place, Prompt, ReconnectFailure, RemoteError,
-    SessionId, StartError,
+    AgentLocation, DialogueError, DialogueSession, ExitStatus, Prompt, ReconnectFailure,
+    RemoteError, SessionId, StartError,
 };
 use bowline_tests::session::{
     answered, converse, entries, kinds, terminate, transcript, until, within,
@@ -25,7 +25,7 @@ use rig::{Rig, told};
 async fn a_dialogue_at_a_runner_is_the_one_here() {
     let rig = Rig::new().await;
     let mut here = rig.configuration();
-    here.place = Place::Here;
+    here.location = AgentLocation::Local;
     let expected = told(DialogueSession::start(here).await).await;
     let heard = told(DialogueSession::start(rig.configuration()).await).await;
     same(&heard, &expected, "transcript");
@@ -104,9 +104,12 @@ async fn a_dialogue_that_was_let_go_of_goes_on() {
     assert_eq!(entries(&now, "result").len(), 2);
     terminate(&session).await;
     let mut here = rig.configuration();
-    here.place = Place::Here;
+    here.location = AgentLocation::Local;
     let local = DialogueSession::start(here).await.expect("it starts");
-    assert!(matches!(local.detach().await, Err(DialogueError::NotKept)));
+    assert!(matches!(
+        local.detach().await,
+        Err(DialogueError::NotDetachable)
+    ));
 }
 
 #[tokio::test]

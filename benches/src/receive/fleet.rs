@@ -154,7 +154,7 @@ async fn look(session: DialogueSession, seen: Rc<RefCell<Vec<(u64, u64)>>>) {
         seen.borrow_mut()
             .extend(written.into_iter().map(|written| (written, read)));
         cursor = next;
-        session.newer_than(cursor.revision()).await;
+        session.changed_since(cursor.revision()).await;
     }
 }
 

@@ -57,7 +57,7 @@ pub fn steady(bytes: u64) -> io::Result<Steady> {
             resident.push(status::resident());
         }
         session.ended().await;
-        let steady = session.inspect(|transcript| look(transcript)).await;
+        let steady = session.inspect(look).await;
         if steady.bytes < bytes {
             return Err(io::Error::other("bytes of the stream are missing"));
         }

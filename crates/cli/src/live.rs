@@ -7,11 +7,11 @@ mod signals;
 use std::time::Duration;
 
 use bowline_lifecycle::{
-    ConnectionState, DialogueConfiguration, DialogueError, DialogueEventKind, DialogueEvents,
-    DialogueSession, Ended, EventLimits, ExitStatus, Heard, InterruptScope, Interrupted, Place,
-    Prompt, Receipt, ReceiptState, ReconnectFailed, TerminalRegistry,
+    AgentLocation, ConnectionState, DialogueConfiguration, DialogueEnd, DialogueError,
+    DialogueEvent, DialogueEventKind, DialogueEvents, DialogueSession, EventLimits, ExitStatus,
+    InterruptReport, InterruptScope, Prompt, Receipt, ReceiptState, ReconnectFailed, error_chain,
 };
-use bowline_reducer::{EntryKind, Outcome, Phase, Transcript};
+use bowline_reducer::{Changes, EntryKind, Outcome, Phase, Transcript};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
@@ -52,7 +52,7 @@ pub(crate) struct Live<'a> {
     /// How often somebody asked for an end.
     wishes: u32,
     /// Interrupts that the agent has not acknowledged yet.
-    interrupts: JoinSet<Result<Interrupted, DialogueError>>,
+    interrupts: JoinSet<Result<InterruptReport, DialogueError>>,
     has_open_turn: bool,
     /// Work in the background runs.
     has_tasks: bool,
@@ -83,7 +83,7 @@ struct News {
 /// How a session ended, and what became of its last turn.
 #[derive(Debug)]
 pub(crate) struct Close {
-    pub(crate) ended: Ended,
+    pub(crate) ended: DialogueEnd,
     pub(crate) last: Option<LastTurn>,
     pub(crate) session_id: Option<String>,
     /// In US dollars.
@@ -116,13 +116,13 @@ impl<'a> Live<'a> {
         signals: &'a mut Signals,
     ) -> Result<Self, Failure> {
         let limits = EventLimits::default();
-        let runner = match &configuration.place {
-            Place::Runner(remote) => Some(remote.url.to_string()),
+        let runner = match &configuration.location {
+            AgentLocation::Runner(remote) => Some(remote.url.to_string()),
             _ => None,
         };
-        let started = DialogueSession::start_subscribed(configuration, limits).await;
-        let (session, events) =
-            started.map_err(|error| Failure::failed(format!("failed to {error}")))?;
+        let started = DialogueSession::start_with_events(configuration, limits).await;
+        let (session, events) = started
+            .map_err(|error| Failure::failed(format!("failed to {}", error_chain(&error))))?;
         signals.guard(&session);
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -218,12 +218,13 @@ impl<'a> Live<'a> {
 
     /// Shows what is new.
     async fn look(&mut self) -> Result<News, Failure> {
+        let cursor = self.printer.cursor();
         let mut printer = std::mem::replace(&mut self.printer, Printer::live(Output::Transcript));
-        let look = move |transcript: &mut Transcript| {
-            let text = printer.news(transcript);
-            (printer, text, News::of(transcript))
+        let look = move |changes: &Changes<'_>| {
+            let text = printer.news(changes);
+            (printer, text, News::of(changes.transcript()))
         };
-        let (printer, text, news) = self.session.inspect(look).await;
+        let (_, (printer, text, news)) = self.session.changes_since(cursor, look).await;
         self.printer = printer;
         self.has_open_turn = news.has_open_turn;
         self.has_tasks = !news.tasks.is_empty();
@@ -232,8 +233,8 @@ impl<'a> Live<'a> {
         }
         // What is told of the transcript as it was read is in the queue by now: a question that is
         // over goes before the text that says so.
-        while let Some(heard) = self.events.try_next() {
-            self.hear(heard)?;
+        while let Some(event) = self.events.try_next() {
+            self.hear(&event)?;
         }
         self.screen.print(&text)?;
         self.questions(&news.pending).await?;
@@ -241,18 +242,12 @@ impl<'a> Live<'a> {
     }
 
     /// Hears of what a transcript does not have, or not in time.
-    fn hear(&mut self, heard: Heard) -> Result<(), Failure> {
-        let event = match heard {
-            Heard::Event(event) => event,
-            Heard::Lagged(_) => {
-                let id = self.session.id();
-                let mut all = TerminalRegistry::shared().permissions();
-                all.retain(|it| it.session == id);
-                let records: Vec<_> = all.into_iter().map(|it| it.record).collect();
-                return self.asker.start_over(&records, &mut self.screen);
-            }
-        };
+    fn hear(&mut self, event: &DialogueEvent) -> Result<(), Failure> {
         match &event.kind {
+            DialogueEventKind::Lagged { .. } => {
+                let permissions = self.session.permissions();
+                self.asker.start_over(&permissions, &mut self.screen)
+            }
             DialogueEventKind::PermissionRequest(record)
             | DialogueEventKind::PermissionEnded(record) => {
                 self.asker.hear(record, &mut self.screen)
@@ -328,9 +323,9 @@ impl<'a> Live<'a> {
         let revision = self.printer.cursor().revision();
         let due = self.linger.into_iter().chain(self.asker.due()).min();
         tokio::select! {
-            () = self.session.newer_than(revision), if !self.session.has_ended() => {}
+            () = self.session.changed_since(revision), if !self.session.has_ended() => {}
             _ = self.session.ended() => self.is_over = true,
-            Some(heard) = self.events.next() => self.hear(heard)?,
+            Some(event) = self.events.next() => self.hear(&event)?,
             wish = self.signals.next() => self.wish(wish)?,
             Some(done) = self.interrupts.join_next() => self.interrupted(done.ok())?,
             line = self.asker.line() => {
@@ -380,7 +375,7 @@ impl<'a> Live<'a> {
     /// Takes what an interrupt has stopped; tells when it came to nothing, and the turn goes on.
     fn interrupted(
         &mut self,
-        done: Option<Result<Interrupted, DialogueError>>,
+        done: Option<Result<InterruptReport, DialogueError>>,
     ) -> Result<(), Failure> {
         match done {
             Some(Ok(stopped)) => {
@@ -437,14 +432,14 @@ impl<'a> Live<'a> {
     }
 
     /// Shows the last of a session that is over.
-    async fn close(&mut self, ended: Ended) -> Result<Close, Failure> {
+    async fn close(&mut self, ended: DialogueEnd) -> Result<Close, Failure> {
         // The end answers what the agent has not.
         while let Some(done) = self.interrupts.join_next().await {
             self.interrupted(done.ok())?;
         }
         self.look().await?;
         let mut printer = std::mem::replace(&mut self.printer, Printer::live(Output::Transcript));
-        let read = move |transcript: &mut Transcript| {
+        let read = move |transcript: &Transcript| {
             let session = transcript.session();
             // An id that no conversation was opened with is one that the agent does not know.
             let session_id = session.model().and_then(|_| session.id());

@@ -55,17 +55,16 @@ impl Printer {
     }
 
     /// What is to be printed now.
-    pub(crate) fn news(&mut self, transcript: &mut Transcript) -> String {
-        let changes = transcript.changes_since(self.cursor);
+    pub(crate) fn news(&mut self, changes: &Changes<'_>) -> String {
         self.cursor = changes.cursor();
         match &mut self.form {
             Form::Text(renderer) => {
                 if let Some(columns) = width() {
                     renderer.set_width(columns);
                 }
-                renderer.render(&changes)
+                renderer.render(changes)
             }
-            Form::Changes => lines(&changes),
+            Form::Changes => lines(changes),
             Form::Transcript => String::new(),
         }
     }

@@ -36,7 +36,11 @@ struct Replay {
 impl Replay {
     fn finish(mut self) -> Result<(), Failure> {
         self.transcript.end(End::Recording, NO_TIME);
-        self.text.push_str(&self.printer.news(&mut self.transcript));
+        self.text.push_str(
+            &self
+                .printer
+                .news(&self.transcript.changes_since(self.printer.cursor())),
+        );
         self.text.push_str(&self.printer.last(&self.transcript));
         print(&self.text)
     }
@@ -46,13 +50,21 @@ impl Reader for Replay {
     /// Reads the changes of each line by itself, so that their order is that of the stream.
     fn line(&mut self, item: &Item<'_>) {
         self.transcript.apply(item, NO_TIME);
-        self.text.push_str(&self.printer.news(&mut self.transcript));
+        self.text.push_str(
+            &self
+                .printer
+                .news(&self.transcript.changes_since(self.printer.cursor())),
+        );
     }
 
     fn gap(&mut self, from: u64, to: u64) {
         let gap = HostEvent::Gap { from, to };
         self.transcript.apply_host(gap, NO_TIME);
-        self.text.push_str(&self.printer.news(&mut self.transcript));
+        self.text.push_str(
+            &self
+                .printer
+                .news(&self.transcript.changes_since(self.printer.cursor())),
+        );
     }
 
     fn pause(&mut self) -> Result<(), Failure> {

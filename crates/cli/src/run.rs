@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bowline_lifecycle::{
-    Conversation, DialogueConfiguration, DialogueStdio, Environment, ExitStatus, Place, Prompt,
+    AgentLocation, Conversation, DialogueConfiguration, DialogueStdio, Environment, ExitStatus,
+    Prompt,
 };
 
 use crate::args::{self, Output, Stdio};
@@ -31,7 +32,7 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
     let policy = policy(options.output);
     let mut signals = Signals::new()?;
     let mut configuration = configuration(&options);
-    configuration.place = place(&options)?;
+    configuration.location = place(&options)?;
     if options.runner.is_some() {
         // Its folders are not ours.
         configuration.agent_folder = None;
@@ -47,11 +48,13 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
 }
 
 /// Where the agent runs.
-fn place(options: &args::Run) -> Result<Place, Failure> {
+fn place(options: &args::Run) -> Result<AgentLocation, Failure> {
     let Some(url) = &options.runner else {
-        return Ok(Place::Here);
+        return Ok(AgentLocation::Local);
     };
-    Ok(Place::Runner(client_at(url, &options.proof)?.into_remote()))
+    Ok(AgentLocation::Runner(
+        client_at(url, &options.proof)?.into_remote(),
+    ))
 }
 
 /// A runner behind a socket has the same folders as we have.

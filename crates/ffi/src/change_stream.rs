@@ -155,7 +155,7 @@ async fn next_of_session(
 ) -> Option<ChangeBatch> {
     let revision = reducer::Cursor::from_number(cursor).revision();
     loop {
-        session.newer_than(revision).await;
+        session.changed_since(revision).await;
         let has_ended = session.has_ended();
         if !has_ended && !coalesce_for.is_zero() {
             // Nothing follows the end, so it cuts the wait short.
@@ -164,8 +164,9 @@ async fn next_of_session(
                 _ = session.ended() => {}
             }
         }
-        let read = move |transcript: &mut reducer::Transcript| batch(transcript, cursor, max_count);
-        let batch = session.inspect(read).await;
+        let from = reducer::Cursor::from_number(cursor);
+        let read = move |changes: &reducer::Changes<'_>| batch(changes, cursor);
+        let (_, batch) = session.changes_up_to(from, max_count as usize, read).await;
         if batch.is_some() || has_ended {
             return batch;
         }

@@ -165,9 +165,9 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
     fn try_from(it: DialogueConfiguration) -> Result<Self> {
         let plain = Self::default();
         Ok(Self {
-            place: match it.runner {
-                Some(runner) => core::Place::Runner(runner.try_into()?),
-                None => core::Place::Here,
+            location: match it.runner {
+                Some(runner) => core::AgentLocation::Runner(runner.try_into()?),
+                None => core::AgentLocation::Local,
             },
             program: it.program.map_or(plain.program, Into::into),
             leading_args: it.leading_args.into_iter().map(Into::into).collect(),

@@ -84,7 +84,7 @@ impl Engine {
         let configuration = self.with_defaults(configuration).try_into()?;
         let limits = limits.map(Into::into).unwrap_or_default();
         uncancelled(async move {
-            let started = core::DialogueSession::start_subscribed(configuration, limits);
+            let started = core::DialogueSession::start_with_events(configuration, limits);
             let (session, events) = started.await?;
             Ok(SessionWithEvents {
                 session: DialogueSession::new(session),
@@ -137,7 +137,7 @@ impl Engine {
         let limits = limits.map(Into::into).unwrap_or_default();
         uncancelled(async move {
             let attached =
-                core::DialogueSession::attach_subscribed(&remote, session, configuration, limits);
+                core::DialogueSession::attach_with_events(&remote, session, configuration, limits);
             let (session, events) = attached.await?;
             Ok(SessionWithEvents {
                 session: DialogueSession::new(session),

@@ -137,7 +137,7 @@ impl From<uniffi::UnexpectedUniFFICallbackError> for BowlineError {
 
 impl From<core::StartError> for BowlineError {
     fn from(error: core::StartError) -> Self {
-        let reason = error.to_string();
+        let reason = core::error_chain(&error);
         match error {
             core::StartError::Command(_) => Self::Configuration { reason },
             core::StartError::Resume(_) => Self::Resume { reason },
@@ -150,7 +150,7 @@ impl From<core::StartError> for BowlineError {
 impl From<core::DialogueError> for BowlineError {
     fn from(error: core::DialogueError) -> Self {
         use core::DialogueError as E;
-        let reason = error.to_string();
+        let reason = core::error_chain(&error);
         match error {
             E::Ended => Self::Ended { reason },
             E::Refused { .. } => Self::Refused { reason },
@@ -165,7 +165,7 @@ impl From<core::DialogueError> for BowlineError {
 impl From<core::ManagerError> for BowlineError {
     fn from(error: core::ManagerError) -> Self {
         use core::ManagerError as E;
-        let reason = error.to_string();
+        let reason = core::error_chain(&error);
         match error {
             E::Start(error) => error.into(),
             E::Dialogue(error) => error.into(),
@@ -181,7 +181,7 @@ impl From<core::ManagerError> for BowlineError {
 
 impl From<core::HookServerError> for BowlineError {
     fn from(error: core::HookServerError) -> Self {
-        let reason = error.to_string();
+        let reason = core::error_chain(&error);
         match error {
             core::HookServerError::Listen(_) | core::HookServerError::Random(_) => {
                 Self::Start { reason }
@@ -194,7 +194,7 @@ impl From<core::HookServerError> for BowlineError {
 
 impl From<core::HookReplyError> for BowlineError {
     fn from(error: core::HookReplyError) -> Self {
-        let reason = error.to_string();
+        let reason = core::error_chain(&error);
         match error {
             core::HookReplyError::TooLate { .. } => Self::TooLate { reason },
             _ => Self::Invalid { reason },
@@ -205,7 +205,7 @@ impl From<core::HookReplyError> for BowlineError {
 impl From<core::ExecutorError> for BowlineError {
     fn from(error: core::ExecutorError) -> Self {
         use core::ExecutorError as E;
-        let reason = error.to_string();
+        let reason = core::error_chain(&error);
         match error {
             E::NotTheAgent { .. } | E::NoPrompt => Self::Invalid { reason },
             E::CleanedUp => Self::Ended { reason },
@@ -218,11 +218,11 @@ impl From<core::ExecutorError> for BowlineError {
     }
 }
 
-impl From<core::OlderError> for BowlineError {
-    fn from(error: core::OlderError) -> Self {
-        let reason = error.to_string();
+impl From<core::PageError> for BowlineError {
+    fn from(error: core::PageError) -> Self {
+        let reason = core::error_chain(&error);
         match error {
-            core::OlderError::NoRecording => Self::Invalid { reason },
+            core::PageError::NoRecording => Self::Invalid { reason },
             _ => Self::Io { reason },
         }
     }

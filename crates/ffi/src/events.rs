@@ -335,11 +335,11 @@ impl From<&core::Silence> for SilenceView {
     }
 }
 
-impl From<core::Heard> for DialogueEventItem {
-    fn from(item: core::Heard) -> Self {
-        match item {
-            core::Heard::Lagged(missed) => Self::Lagged { missed },
-            core::Heard::Event(event) => {
+impl From<Arc<core::DialogueEvent>> for DialogueEventItem {
+    fn from(event: Arc<core::DialogueEvent>) -> Self {
+        match event.kind {
+            core::DialogueEventKind::Lagged { missed } => Self::Lagged { missed },
+            _ => {
                 // Subscribers share events; the last one to take it avoids a copy.
                 let event = Arc::unwrap_or_clone(event);
                 Self::Event {

@@ -92,8 +92,8 @@ impl From<core::TerminationReport> for TerminationView {
     }
 }
 
-impl From<core::Ended> for DialogueEnd {
-    fn from(end: core::Ended) -> Self {
+impl From<core::DialogueEnd> for DialogueEnd {
+    fn from(end: core::DialogueEnd) -> Self {
         Self {
             exit: end.exit.into(),
             is_expected: end.expected,

@@ -215,8 +215,8 @@ impl From<InterruptScope> for core::InterruptScope {
     }
 }
 
-impl From<core::Interrupted> for InterruptReport {
-    fn from(it: core::Interrupted) -> Self {
+impl From<core::InterruptReport> for InterruptReport {
+    fn from(it: core::InterruptReport) -> Self {
         Self {
             still_queued: it.still_queued,
             cancelled: it.cancelled,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cancellation::{Cancellation, cancellable};
 use crate::change::Phase;
 use crate::change_stream::{ChangeSource, ChangeStream};
-use crate::core::{self, HostRequest, TerminalRegistry};
+use crate::core::{self, HostRequest};
 use crate::counters::ObjectKind;
 use crate::environment::SignalKind;
 use crate::error::{BowlineError, Result};
@@ -114,15 +114,7 @@ impl DialogueSession {
     /// Returns the current transcript. It shares its text with the session and is cheap.
     pub async fn snapshot(&self) -> Result<Arc<TranscriptSnapshot>> {
         let session = self.core();
-        abortable(async move {
-            let snapshot = session.inspect(|transcript| {
-                // Changes after the snapshot get a cursor of their own.
-                transcript.seal();
-                transcript.snapshot()
-            });
-            Ok(TranscriptSnapshot::new(snapshot.await))
-        })
-        .await
+        abortable(async move { Ok(TranscriptSnapshot::new(session.snapshot().await)) }).await
     }
 
     /// Reads entries that were dropped from the transcript's window from the session's recording.
@@ -139,7 +131,7 @@ impl DialogueSession {
     pub async fn entries_before(&self, entry: Option<u32>) -> Result<Option<SnapshotPage>> {
         let session = self.core();
         abortable(async move {
-            let page = session.older(entry).await?;
+            let page = session.entries_before(entry).await?;
             Ok(page.map(|page| SnapshotPage::of_recording(&page)))
         })
         .await
@@ -158,10 +150,8 @@ impl DialogueSession {
     /// Returns the session's open permission requests and the newest closed ones.
     pub fn permissions(&self) -> Result<Vec<PermissionRecord>> {
         call(|| {
-            let id = self.session.id();
-            let all = TerminalRegistry::shared().permissions().into_iter();
-            let of_session = all.filter(|it| it.session == id);
-            Ok(of_session.map(|it| (&*it.record).into()).collect())
+            let permissions = self.session.permissions();
+            Ok(permissions.iter().map(|it| (&**it).into()).collect())
         })
     }
 

@@ -62,13 +62,13 @@ impl From<SilenceLimit> for core::SilenceLimit {
     }
 }
 
-impl From<WatchdogPolicy> for core::WatchdogConfiguration {
+impl From<WatchdogPolicy> for core::WatchdogPolicy {
     fn from(policy: WatchdogPolicy) -> Self {
         match policy {
             WatchdogPolicy::Standard => Self::default(),
             WatchdogPolicy::Disabled => Self::never(),
             WatchdogPolicy::FixedTimeout { timeout_ms } => {
-                Self::seed_001(Duration::from_millis(timeout_ms))
+                Self::fixed_timeout(Duration::from_millis(timeout_ms))
             }
             WatchdogPolicy::Phases {
                 check_interval_ms,

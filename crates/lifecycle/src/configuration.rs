@@ -1,4 +1,4 @@
-//! What a dialogue session is made from.
+//! The configuration of a dialogue session.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,117 +10,117 @@ use bowline_transport::{
 };
 
 use crate::command::{AgentMode, AgentOptions};
-use crate::error::ResumeError;
-use crate::error::StartError;
-use crate::watchdog::WatchdogConfiguration;
+use crate::error::{ResumeError, StartError};
+use crate::watchdog::WatchdogPolicy;
 
-/// How long the agent may take to answer a control request: the default of the agent vendor's own
-/// hosts (protocol, section B.3).
+/// The default of the agent vendor's own hosts (`crates/jsonl/PROTOCOL.md`).
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long an agent that was asked to end may go on with its turn.
 const END_GRACE: Duration = Duration::from_secs(30);
 
-/// What a dialogue session is made from: the agent, what it is told, and how it is held.
+/// The configuration of a dialogue session: the agent, its options, and its supervision.
 #[derive(Clone, Debug)]
 pub struct DialogueConfiguration {
-    /// The agent: a name that is looked up in `PATH`, or a path.
+    /// The agent's program: a name that is looked up in `PATH`, or a path.
     pub program: OsString,
-    /// Arguments in front of those that this crate adds.
+    /// Arguments before those that this crate adds.
     pub leading_args: Vec<OsString>,
-    /// Arguments behind those that this crate adds.
+    /// Arguments after those that this crate adds.
     pub args: Vec<OsString>,
-    /// What else the agent is told. Where a field of this structure says the same, that one counts.
-    /// A private file among these is to be kept until the agent has been heard of.
+    /// Further options of the agent. A field of this structure takes precedence over an option of the
+    /// same meaning. The session keeps private files among these until its end.
     pub options: AgentOptions,
     /// The agent's environment.
     pub env: Environment,
-    /// Where it runs.
-    pub place: Place,
+    /// Where the agent runs.
+    pub location: AgentLocation,
     /// The agent's working directory; the host's own when absent.
     pub cwd: Option<PathBuf>,
-    /// What the agent's standard streams are.
+    /// The type of the agent's standard streams.
     pub stdio: DialogueStdio,
-    /// Which conversation the session is about.
+    /// The conversation to begin or resume.
     pub conversation: Conversation,
-    /// The agent's own folder, such as [`agent_folder`](crate::agent_folder) finds it. The
-    /// conversation is [verified](Conversation::verified) in it before anything is started; when
-    /// absent, the agent's first turn tells whether it is there.
+    /// The agent's own folder, as [`agent_folder`](crate::agent_folder) finds it. If set, the
+    /// conversation is [verified](Conversation::verified) before the start; otherwise the agent
+    /// reports a missing conversation with its first turn.
     pub agent_folder: Option<PathBuf>,
     /// The model; the agent's default when absent.
     pub model: Option<String>,
     /// The permission mode; the agent's default when absent.
     pub permission_mode: Option<String>,
-    /// Tools that need no permission, as the agent's rules spell them (`Bash(git:*)`).
+    /// Tools that need no permission, in the syntax of the agent's rules (`Bash(git:*)`).
     pub allowed_tools: Vec<String>,
-    /// Stream each message as it is written.
+    /// Whether messages are streamed while the model writes them.
     pub partial_messages: bool,
-    /// Ask the host for permissions; the agent denies what needs one otherwise.
+    /// Whether the host is asked for permissions; otherwise the agent denies what needs one.
     pub ask_permissions: bool,
-    /// Register the host with an `initialize` request before anything else.
+    /// Whether the session begins with an `initialize` request.
     pub initialize: bool,
     /// Longest line of the agent that is parsed, in bytes.
     pub max_line: usize,
-    /// How much of the conversation is kept in memory; all of it when absent.
+    /// The part of the transcript that is kept in memory; all of it when absent.
     pub window: Option<Window>,
-    /// How much of the agent's standard error is kept, in bytes, half of it from the beginning.
+    /// Bytes of the agent's standard error that are kept: one half from its beginning, the other from
+    /// its end.
     pub stderr_bytes: usize,
-    /// How long the agent may take to answer a control request.
+    /// Timeout of a control request.
     pub control_timeout: Duration,
-    /// How long an agent that was asked to end may go on before it is terminated.
+    /// Time that an agent has to finish its turn and exit before it is terminated.
     pub end_grace: Duration,
-    /// What is done about an agent that is silent.
-    pub watchdog: WatchdogConfiguration,
-    /// How hard the agent is ended.
+    /// What is done about a silent agent.
+    pub watchdog: WatchdogPolicy,
+    /// How the agent is terminated.
     pub ladder: Ladder,
-    /// A program that calls [`run_guard`](crate::run_guard) first of all, such as the host itself:
-    /// it ends the agent and all its tools if the host is killed. Without one they outlive a
+    /// A program that begins with a call of [`run_guard`](crate::run_guard), such as the host itself.
+    /// It terminates the agent and its descendants if the host is killed. Without one, they survive a
     /// SIGKILL of the host.
     pub guard: Option<PathBuf>,
-    /// A file that the agent's output is copied to, byte for byte; or, if its name ends in `.bjl`, a
-    /// journal of that, of the agent's errors and of what it is sent. It must not exist yet.
+    /// A file to record the agent's output in, byte for byte; or, if its name ends in `.bjl`, a
+    /// journal of output, standard error and input. It must not exist.
     pub record: Option<PathBuf>,
 }
 
 /// Where the agent runs.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub enum Place {
-    /// Here, as a child of this process. It ends with its session.
+pub enum AgentLocation {
+    /// As a child of this process, which ends with its session.
     #[default]
-    Here,
-    /// At a runner, which keeps it while hosts come and go. What the configuration says of files and
-    /// folders is about the runner's machine.
+    Local,
+    /// At a runner, where it outlives its hosts. Paths in the configuration refer to the runner's
+    /// machine.
     Runner(Remote),
 }
 
-/// What the agent's standard streams are.
+/// The type of the agent's standard streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DialogueStdio {
-    /// Pipes: bytes arrive as they were written and the end of input is a real one.
+    /// Pipes: bytes arrive unchanged, and the input can be closed.
     #[default]
     Pipes,
-    /// A terminal in raw mode. The agent refuses a terminal as its input, so a `cat` stands in
-    /// front of it; standard error comes mixed with the output.
+    /// A terminal in raw mode. The agent refuses a terminal as its input, so the input passes through
+    /// `cat`; standard error is part of the output.
     Pty,
 }
 
-/// Which conversation a session is about.
+/// The conversation of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Conversation {
-    /// A new one.
+    /// A new conversation.
     #[default]
     New,
-    /// A new one under an id of the host's choice, a UUID that the agent has not seen.
+    /// A new conversation with an id of the host's choice, an unused UUID.
     NewAs(String),
-    /// One that the agent has on disk.
+    /// A conversation that the agent has on disk.
     Resume {
         /// Its id.
         id: String,
-        /// Go on in a copy under a new id.
+        /// Whether to continue in a copy with a new id.
         fork: bool,
     },
-    /// The newest one of the working directory.
+    /// The newest conversation of the working directory.
     Continue,
 }
 
@@ -132,7 +132,7 @@ impl Default for DialogueConfiguration {
             args: Vec::new(),
             options: AgentOptions::default(),
             env: Environment::inherited(),
-            place: Place::Here,
+            location: AgentLocation::Local,
             cwd: None,
             stdio: DialogueStdio::default(),
             conversation: Conversation::default(),
@@ -148,7 +148,7 @@ impl Default for DialogueConfiguration {
             stderr_bytes: 64 << 10,
             control_timeout: CONTROL_TIMEOUT,
             end_grace: END_GRACE,
-            watchdog: WatchdogConfiguration::default(),
+            watchdog: WatchdogPolicy::default(),
             ladder: Ladder::default(),
             guard: None,
             record: None,
@@ -156,26 +156,25 @@ impl Default for DialogueConfiguration {
     }
 }
 
-/// Puts a `cat` between the terminal and the agent's input. The `cat` runs in the background, so
-/// that the shell ends with the agent and with its status; the hang-up of the terminal ends it.
-const CAT_IN_FRONT: &str = r#"exec 3<&0; { cat <&3 3<&- & } | "$0" "$@" 3<&-"#;
+/// A shell script that passes the terminal's input through `cat`. The `cat` runs in the background, so
+/// that the shell exits with the agent's status; the hang-up of the terminal ends it.
+const PIPED_INPUT: &str = r#"exec 3<&0; { cat <&3 3<&- & } | "$0" "$@" 3<&-"#;
 
 impl DialogueConfiguration {
-    /// Takes the environment that a login shell makes, in place of this process's own: for a host
-    /// that was not started from a shell, whose `PATH` has no agent. The shell is asked once for
-    /// all sessions, as [`LoginShell::environment`] has it; one that gives no answer leaves this
-    /// process's own.
+    /// Replaces the environment by that of a login shell, for a host that was not started from a shell
+    /// and whose `PATH` lacks the agent. The environment is captured once for all sessions, see
+    /// [`LoginShell::environment`]; if that fails, this process's environment is used.
     pub async fn with_login_environment(mut self, shell: &LoginShell) -> Self {
         self.env = shell.environment().await.environment();
         self
     }
 
-    /// What the transport is asked to start.
+    /// Returns the configuration of the agent's process.
     ///
     /// # Errors
     ///
-    /// The options contradict each other. The agent is wrapped in a shell on a terminal, and cannot
-    /// be found: the shell would start all the same.
+    /// The options contradict each other. On a terminal, also if the agent cannot be found, since the
+    /// shell around it would start all the same.
     pub(crate) fn terminal(&self) -> Result<Configuration, StartError> {
         let options = self.agent_options();
         let command = options.command(&self.program, self.cwd.as_deref(), self.env.clone())?;
@@ -186,35 +185,35 @@ impl DialogueConfiguration {
         match self.stdio {
             DialogueStdio::Pipes => configuration.args = command.args,
             DialogueStdio::Pty => {
-                let agent = match self.place {
-                    Place::Here => configuration.find_program()?.into_os_string(),
-                    Place::Runner(_) => configuration.program,
+                let agent = match self.location {
+                    AgentLocation::Local => configuration.find_program()?.into_os_string(),
+                    AgentLocation::Runner(_) => configuration.program,
                 };
                 configuration.program = "/bin/sh".into();
-                configuration.args = vec!["-c".into(), CAT_IN_FRONT.into(), agent];
+                configuration.args = vec!["-c".into(), PIPED_INPUT.into(), agent];
                 configuration.args.extend(command.args);
                 let size = WindowSize::default();
                 configuration.stdio = Stdio::Pty {
                     size,
                     mode: PtyMode::Raw,
                 };
-                // Events must not be dropped, on a terminal neither.
+                // A terminal drops its oldest output by default, which would lose events.
                 configuration.limits.output_overflow = Some(Overflow::Block);
             }
         }
         Ok(configuration)
     }
 
-    /// Looks for the conversation, where it is known where to look.
+    /// Verifies the conversation, if the agent's folder is set and on this machine.
     pub(crate) fn verified(mut self) -> Result<Self, ResumeError> {
-        if let (Some(folder), Place::Here) = (&self.agent_folder, &self.place) {
+        if let (Some(folder), AgentLocation::Local) = (&self.agent_folder, &self.location) {
             let cwd = self.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
             self.conversation = self.conversation.verified(folder, &cwd)?;
         }
         Ok(self)
     }
 
-    /// A dialogue in which the host hears of everything.
+    /// Returns the agent's options for a dialogue with complete output.
     fn agent_options(&self) -> AgentOptions {
         let mut options = self.options.clone();
         options.mode = AgentMode::Dialogue;
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_says_what_was_configured() {
+    fn configuration_becomes_arguments() {
         let configuration = DialogueConfiguration {
             leading_args: vec!["first".into()],
             args: vec!["last".into()],
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_gets_a_cat_in_front() {
+    fn terminal_input_passes_through_cat() {
         let mut configuration = DialogueConfiguration {
             program: "cat".into(),
             stdio: DialogueStdio::Pty,

@@ -1,4 +1,4 @@
-//! Why something that was asked of a session did not happen.
+//! Errors of starting and using a session.
 
 use std::path::PathBuf;
 
@@ -6,82 +6,88 @@ use bowline_transport::{RemoteError, SpawnError};
 
 use crate::command::CommandError;
 
-/// Why a session could not be started. Nothing is left behind.
+/// Why a session was not started. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The agent's process could not be started.
+    /// The agent's process could not be spawned.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// The runner could not be reached, or did not start the agent.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// What the agent was to be told contradicts itself, or names what is not there.
+    /// The agent's options contradict each other, or name a file that does not exist.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// The conversation cannot be gone on with.
+    /// The conversation cannot be resumed.
     #[error(transparent)]
     Resume(#[from] ResumeError),
-    /// The file for the recording could not be made.
-    #[error("record to {path}: {source}, name a new file in a folder that exists")]
+    /// The file for the recording could not be created.
+    #[error("record to {path}")]
     Record {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
 }
 
-/// Why a conversation cannot be gone on with. Nothing was started, and no new one begun.
+/// Why a conversation cannot be resumed or begun. Nothing was started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResumeError {
-    /// The text cannot be an id of the agent.
-    #[error("resume {conversation:?}: it is no conversation id, give the agent's UUID")]
+    /// The text is not a valid id.
+    #[error("resume {conversation:?}: not a conversation id; pass the agent's UUID")]
     InvalidId {
-        /// What was given.
+        /// The text.
         conversation: String,
     },
-    /// The agent has no such conversation on disk (it removes old ones).
-    #[error("resume {conversation}: it is not under {looked_in}, begin a new conversation")]
+    /// The agent has no such conversation on disk. It removes old ones.
+    #[error("resume {conversation}: not found under {}; begin a new one", looked_in.display())]
     NotThere {
         /// The conversation.
         conversation: String,
-        /// Where it was looked for.
+        /// The folder that was searched.
         looked_in: PathBuf,
     },
-    /// The directory has had no conversation yet.
-    #[error("continue in {cwd}: it has no conversation under {looked_in}, begin a new one")]
+    /// The directory has no conversation.
+    #[error(
+        "continue in {}: no conversation under {}; begin a new one",
+        cwd.display(),
+        looked_in.display()
+    )]
     NothingToContinue {
         /// The directory.
         cwd: PathBuf,
-        /// Where one was looked for.
+        /// The folder that was searched.
         looked_in: PathBuf,
     },
     /// The conversation belongs to another directory.
     #[error(
-        "resume {conversation}: it belongs to {belongs_to} and not to {given}, use that directory"
+        "resume {conversation}: it belongs to {}, not to {}; use that directory",
+        belongs_to.display(),
+        given.display()
     )]
     WrongDirectory {
         /// The conversation.
         conversation: String,
-        /// Its directory, or the agent's name for it.
+        /// Its directory, or the agent's folder for it.
         belongs_to: PathBuf,
-        /// The directory that was asked for.
+        /// The directory of the session.
         given: PathBuf,
     },
-    /// Somebody has the conversation open. Two agents would write into one file.
-    #[error("resume {conversation}: it is in use by {holder}, end that one first or fork")]
+    /// Another session uses the conversation. Two agents would write to one file.
+    #[error("resume {conversation}: it is in use by {holder}; end that session, or fork")]
     Leased {
         /// The conversation.
         conversation: String,
-        /// Who, as far as known.
+        /// The other session, as far as it is known.
         holder: String,
     },
-    /// The id for a new conversation is taken.
+    /// The id of a new conversation is in use.
     #[error(
-        "begin {conversation}: the agent has a conversation of that id, resume it or take another id"
+        "begin {conversation}: the agent has a conversation with this id; resume it, or use another id"
     )]
     Exists {
         /// The conversation.
@@ -90,8 +96,9 @@ pub enum ResumeError {
 }
 
 impl ResumeError {
-    /// A name for the kind of error that stays the same over versions, for hosts that answer others.
-    pub fn code(&self) -> &'static str {
+    /// Returns a code of the kind of error that is stable across versions, for protocols.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
         match self {
             Self::InvalidId { .. } => "INVALID_CONVERSATION",
             Self::NotThere { .. } => "CONVERSATION_NOT_FOUND",
@@ -103,79 +110,99 @@ impl ResumeError {
     }
 }
 
-/// Why something that was asked of a running session did not happen.
+/// Why an operation on a running session failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DialogueError {
-    /// The session is over.
-    #[error("reach the agent: the session has ended, start or resume one")]
+    /// The session has ended.
+    #[error("reach the agent: the session has ended; start or resume one")]
     Ended,
-    /// The agent is a child of this process.
-    #[error("detach: the agent is a child of this process and nobody else's, end the session")]
-    NotKept,
-    /// The agent refused.
+    /// The agent is a child of this process, and cannot outlive its session.
+    #[error("detach: the agent is a child of this process; end the session instead")]
+    NotDetachable,
+    /// The agent refused a request.
     #[error("{request}: the agent refused, {reason}")]
     Refused {
-        /// What was asked.
+        /// Subtype of the request.
         request: String,
-        /// What the agent said.
+        /// The agent's reason.
         reason: String,
-        /// The agent's code for it, if it gave one.
+        /// The agent's error code, if it gave one.
         code: Option<String>,
     },
-    /// The agent did not answer in time.
-    #[error("{request}: the agent gave no answer within {seconds} s, try again or terminate")]
+    /// The agent did not answer a request in time.
+    #[error("{request}: no answer from the agent within {seconds} s; retry, or terminate it")]
     NoAnswer {
-        /// What was asked.
+        /// Subtype of the request.
         request: String,
-        /// How long it was waited for, in seconds.
+        /// The timeout, in seconds.
         seconds: u64,
     },
-    /// No such permission request.
-    #[error("answer {request_id}: no such permission request, list the open ones")]
+    /// There is no such permission request.
+    #[error("answer {request_id}: no such permission request; list the open ones")]
     NoSuchRequest {
-        /// The id that was given.
+        /// The given id.
         request_id: String,
     },
-    /// Somebody else answered first, or the agent took the question back.
-    #[error("answer {request_id}: too late, it is {state}{}", named(.by.as_deref()))]
+    /// The permission request is closed: another answer came first, or the agent cancelled it.
+    #[error("answer {request_id}: too late, it is {state}{}", answered_by(.by.as_deref()))]
     TooLate {
-        /// The id that was given.
+        /// The given id.
         request_id: String,
-        /// What became of the request, in words: answered, withdrawn, expired or orphaned.
+        /// A description of how the request was closed.
         state: &'static str,
-        /// Who answered first, if he gave a name.
+        /// The client that answered first, if it gave a name.
         by: Option<String>,
     },
-    /// The answer is for a request of another kind.
-    #[error("answer {request_id}: it {why}, answer it with a decision")]
+    /// The answer does not fit this kind of permission request.
+    #[error("answer {request_id}: it {why}; answer it with a decision")]
     WrongAnswer {
-        /// The id that was given.
+        /// The given id.
         request_id: String,
-        /// What the request is not.
+        /// Why the answer does not fit.
         why: &'static str,
     },
-    /// A part of the answer is not JSON of the shape that is needed.
-    #[error("encode {what}: {reason}, give a JSON {shape}")]
+    /// A part of the answer is not JSON of the required type.
+    #[error("encode {what}: {reason}; pass a JSON {shape}")]
     NotJson {
-        /// What was given.
+        /// The part.
         what: &'static str,
-        /// Why it is not.
+        /// What is wrong with it.
         reason: String,
         /// `object` or `array`.
         shape: &'static str,
     },
     /// The prompt is empty.
-    #[error("send: the prompt is empty, give it a text, an image or a document")]
+    #[error("send: the prompt is empty; add a text, an image or a document")]
     EmptyPrompt,
-    /// The same uuid was sent before: the agent would ignore the prompt.
-    #[error("send: the uuid {uuid} was used before, leave it out or make a fresh one")]
+    /// The uuid was used before, so the agent would ignore the prompt.
+    #[error("send: the uuid {uuid} was used before; omit it, or generate another one")]
     DuplicateUuid {
         /// The uuid.
         uuid: String,
     },
 }
 
-fn named(by: Option<&str>) -> String {
+fn answered_by(by: Option<&str>) -> String {
     by.map_or_else(String::new, |by| format!(" by {by}"))
+}
+
+/// Returns the message of an error followed by those of its sources, separated by `: `.
+///
+/// `Display` of the errors of this crate states what failed, and leaves the cause to
+/// [`source`](std::error::Error::source). A program prints both, once, where it reports the error.
+#[must_use]
+pub fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let message = cause.to_string();
+        // Some errors of other crates repeat their source.
+        if !text.ends_with(&message) {
+            text.push_str(": ");
+            text.push_str(&message);
+        }
+        source = cause.source();
+    }
+    text
 }

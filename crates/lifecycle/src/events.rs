@@ -1,19 +1,20 @@
-//! What a dialogue tells while it runs, event by event, to any number of subscribers.
+//! Events of a dialogue session, for any number of subscribers.
 //!
-//! The transcript is the record, and `changes_since` loses nothing. Events are for those who act on
-//! what happens: each is told once, with its session, the sub-agent that it belongs to and its place
-//! in the log. Every subscriber has a queue of its own with a bound; who is too slow is told how
-//! many events he has missed, and nobody else waits for him.
+//! The transcript is the complete record; its changes lose nothing. Events are for code that reacts
+//! to what happens: each is delivered once, with its session, the tool calls around it and its offset
+//! in the output. Every subscriber has a bounded queue of its own. One that falls behind receives
+//! [`DialogueEventKind::Lagged`] in place of the oldest events, and delays neither the session nor
+//! other subscribers.
 
 mod kind;
+mod line;
 mod queue;
-mod read;
 mod router;
 
-pub(crate) use self::kind::Told;
+pub(crate) use self::kind::PendingEvent;
 pub use self::kind::{DialogueEvent, DialogueEventKind};
-pub use self::queue::{DialogueEvents, EventLimits, Heard};
-pub(crate) use self::read::{path_of, tell_line};
+pub(crate) use self::line::{call_path, line_events};
+pub use self::queue::{DialogueEvents, EventLimits};
 pub(crate) use self::router::Router;
 
 #[cfg(test)]

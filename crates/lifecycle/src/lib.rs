@@ -1,17 +1,18 @@
-//! Dialogue sessions: an agent's process and its conversation as one thing.
+//! Runs a coding agent: its process and its conversation as one session.
 //!
-//! A [`DialogueSession`] owns the agent's terminal session. Starting it is atomic, and its end
-//! leaves no process, task, descriptor or file. The machine inside is pure: it reads no clock and
-//! opens nothing; one task drives it.
+//! A [`DialogueSession`] owns the agent's process. Its start is atomic, and its end leaves no process,
+//! task, descriptor or file. Inside is a pure state machine without clock or I/O, driven by one task.
+//! The crate never parses JSON by itself and never names a pseudoterminal library.
 //!
 //! # Words
 //!
-//! | word | for |
+//! | word | meaning |
 //! |---|---|
 //! | session | one agent process and its conversation, from `start` to its end |
-//! | prompt, receipt | a user message, and what became of it |
+//! | prompt, receipt | a user message, and its delivery state |
 //! | turn | from a prompt to its result |
-//! | end, terminate | let the open turn finish and exit; end everything now |
+//! | change, event | a new state of the transcript; a single occurrence |
+//! | end, terminate | let the open turn finish and the agent exit; kill everything now |
 //!
 //! # Example
 //!
@@ -21,10 +22,13 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let session = DialogueSession::start(DialogueConfiguration::default()).await?;
+//! let mut changes = session.changes();
 //! let mut receipt = session.send(Prompt::text("What is in this folder?")).await?;
 //! receipt.settled().await;
-//! let transcript = session.inspect(|transcript| transcript.to_json()).await;
-//! let end = session.end().await;
+//! session.end().await;
+//! while let Some(change) = changes.next().await {
+//!     println!("{change:?}");
+//! }
 //! # Ok(())
 //! # }
 //! ```
@@ -65,13 +69,14 @@ pub use command::{
     CommandError, Effort, PermissionPrompts, PrintFormat, SettingSource, Shell, SkipPermissions,
     Thinking,
 };
-pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio, Place};
+pub use configuration::{AgentLocation, Conversation, DialogueConfiguration, DialogueStdio};
 pub use conversations::{agent_folder, check_conversation_id};
-pub use error::{DialogueError, ResumeError, StartError};
-pub use events::{DialogueEvent, DialogueEventKind, DialogueEvents, EventLimits, Heard};
+pub use error::{DialogueError, ResumeError, StartError, error_chain};
+pub use events::{DialogueEvent, DialogueEventKind, DialogueEvents, EventLimits};
 pub use machine::ReceiptState;
 pub use permission::{
-    PermissionAnswer, PermissionKind, PermissionRecord, Question, QuestionOption, RequestState,
+    PermissionAnswer, PermissionKind, PermissionRecord, Permissions, Question, QuestionOption,
+    RequestState,
 };
 pub use private_file::PrivateFile;
 pub use registry::{
@@ -79,11 +84,14 @@ pub use registry::{
     Tombstone,
 };
 pub use secrecy::{ExposeSecret, SecretString};
+pub use session::change;
+pub use session::change::TranscriptChange;
 pub use session::{
-    DialogueSession, Ended, InterruptScope, Interrupted, LastActivity, OlderError, Receipt,
+    DialogueChanges, DialogueEnd, DialogueSession, InterruptReport, InterruptScope, LastActivity,
+    PageError, Receipt,
 };
 pub use stderr::StderrReport;
 pub use watchdog::{
-    Activity, ActivitySource, PhaseLimits, ProbeAnswer, Silence, SilenceLimit,
-    WatchdogConfiguration, WorkPhase,
+    Activity, ActivitySource, PhaseLimits, ProbeAnswer, Silence, SilenceLimit, WatchdogPolicy,
+    WorkPhase,
 };

@@ -1,4 +1,4 @@
-//! Every terminal of this process that holds an agent or a shell, in one list.
+//! The registry: every terminal of this process that holds an agent, a shell or a command.
 
 mod metrics;
 mod registration;
@@ -7,30 +7,26 @@ mod terminal;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use bowline_transport::SessionId;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::DialogueError;
 use crate::permission::{PermissionAnswer, PermissionRecord};
 use crate::session::WeakDialogue;
 
 pub use self::metrics::Metrics;
+pub(crate) use self::metrics::TokenUsage;
 pub use self::registration::Registration;
 pub(crate) use self::terminal::describe;
 pub use self::terminal::{RegisteredTerminal, TerminalTag, Tombstone};
 
-use self::metrics::Totals;
-pub(crate) use self::metrics::Used;
+/// Number of tombstones that are kept.
+const MAX_TOMBSTONES: usize = 256;
 
-/// How many tombstones are kept: what ended long ago nobody asks for.
-const TOMBSTONES: usize = 256;
-
-/// Closed permission requests that are kept for each session.
-const CLOSED_REQUESTS: usize = 256;
-
-/// The list of terminals. A terminal is in it for as long as it lives; a tombstone then says how it
-/// ended. It holds nothing alive.
+/// A list of terminals. A terminal is listed while it runs; afterwards a tombstone records how it
+/// ended. The list keeps no session alive.
 ///
 /// A cheap handle; clones are handles of the same list.
 #[derive(Clone, Default)]
@@ -41,30 +37,29 @@ pub struct TerminalRegistry {
 #[derive(Default)]
 struct Inner {
     list: Mutex<List>,
-    /// Apart from the list, since they are counted with each read.
+    /// Outside of the lock, since each read counts them.
     output_bytes: AtomicU64,
     error_bytes: AtomicU64,
 }
 
 #[derive(Default)]
 struct List {
-    live: BTreeMap<u64, Live>,
-    births: u64,
+    running: BTreeMap<u64, RunningTerminal>,
+    last_key: u64,
     tombstones: VecDeque<Tombstone>,
-    totals: Totals,
+    totals: Metrics,
 }
 
-struct Live {
+struct RunningTerminal {
     terminal: RegisteredTerminal,
     dialogue: Option<WeakDialogue>,
-    /// In the order of asking.
-    permissions: Vec<Arc<PermissionRecord>>,
 }
 
-/// A permission request and the session that asks.
+/// A permission request with its session.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SessionPermission {
-    /// The session's terminal.
+    /// Id of the session.
     pub session: SessionId,
     /// The request.
     pub record: Arc<PermissionRecord>,
@@ -73,55 +68,56 @@ pub struct SessionPermission {
 static SHARED: LazyLock<TerminalRegistry> = LazyLock::new(TerminalRegistry::default);
 
 impl TerminalRegistry {
-    /// The registry of this process: every dialogue, shell and executor is in it.
+    /// Returns the registry of this process, which lists every dialogue, shell and executor.
     #[must_use]
     pub fn shared() -> &'static Self {
         &SHARED
     }
 
-    /// The terminals that live, the oldest first.
+    /// Returns the running terminals, the oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<RegisteredTerminal> {
-        self.lock()
-            .live
-            .values()
-            .map(|live| live.terminal.clone())
-            .collect()
+        let list = self.lock();
+        let running = list.running.values();
+        running.map(|it| it.terminal.clone()).collect()
     }
 
-    /// One terminal, while it lives.
+    /// Returns a running terminal.
     #[must_use]
     pub fn get(&self, id: SessionId) -> Option<RegisteredTerminal> {
-        self.lock().find(id).map(|live| live.terminal.clone())
+        self.lock().find(id).map(|it| it.terminal.clone())
     }
 
-    /// How terminals ended, the oldest first; the last 256 of them.
+    /// Returns how the last 256 terminals ended, the oldest first.
     #[must_use]
     pub fn tombstones(&self) -> Vec<Tombstone> {
         self.lock().tombstones.iter().cloned().collect()
     }
 
-    /// How a terminal ended, if it has and that was not too long ago.
+    /// Returns how a terminal ended, if it is one of the last 256.
     #[must_use]
     pub fn tombstone(&self, id: SessionId) -> Option<Tombstone> {
         let list = self.lock();
         list.tombstones.iter().rfind(|it| it.id == id).cloned()
     }
 
-    /// The permission requests of all sessions that live, by session and in the order of asking:
-    /// those that are open, and the last 256 of each session that are not.
+    /// Returns the permission requests of all running sessions, as
+    /// [`DialogueSession::permissions`](crate::DialogueSession::permissions) of each.
     #[must_use]
     pub fn permissions(&self) -> Vec<SessionPermission> {
         let list = self.lock();
-        let of = |live: &Live| {
-            let session = live.terminal.id;
-            let records = live.permissions.clone().into_iter();
-            records.map(move |record| SessionPermission { session, record })
-        };
-        list.live.values().flat_map(of).collect()
+        let mut all = Vec::new();
+        for (session, dialogue) in list.dialogues() {
+            let records = dialogue.permissions();
+            all.extend(records.iter().map(|record| SessionPermission {
+                session,
+                record: Arc::clone(record),
+            }));
+        }
+        all
     }
 
-    /// The permission requests of all sessions that wait for an answer.
+    /// Returns the permission requests of all running sessions that wait for an answer.
     #[must_use]
     pub fn open_permissions(&self) -> Vec<SessionPermission> {
         let mut all = self.permissions();
@@ -129,11 +125,11 @@ impl TerminalRegistry {
         all
     }
 
-    /// Answers a permission request of any session, in the name of `by`.
+    /// Answers a permission request of a session, in the name of the client `by`.
     ///
     /// # Errors
     ///
-    /// There is no such session any more, or as
+    /// The session does not run, or as
     /// [`DialogueSession::answer_permission`](crate::DialogueSession::answer_permission).
     pub async fn answer_permission(
         &self,
@@ -142,50 +138,48 @@ impl TerminalRegistry {
         answer: impl Into<PermissionAnswer>,
         by: Option<String>,
     ) -> Result<(), DialogueError> {
-        let dialogue = self
-            .lock()
-            .find(session)
-            .and_then(|live| live.dialogue.clone());
+        let dialogue = self.lock().find(session).and_then(|it| it.dialogue.clone());
         let dialogue = dialogue.ok_or(DialogueError::Ended)?;
         dialogue
             .answer(request_id.to_owned(), answer.into(), by)
             .await
     }
 
-    /// What was counted since this process began.
+    /// Returns the counters of this process.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         let list = self.lock();
-        let dialogues = list.live.values().filter(|it| it.dialogue.is_some());
-        let open = list.live.values().flat_map(|it| &it.permissions);
+        let open = |dialogue: &WeakDialogue| dialogue.permissions().open().count();
         Metrics {
-            terminals: list.live.len(),
-            dialogues: dialogues.count(),
-            open_permissions: open.filter(|it| it.state.is_open()).count(),
+            terminals: list.running.len(),
+            dialogues: list.dialogues().count(),
+            open_permissions: list.dialogues().map(|(_, it)| open(it)).sum(),
             output_bytes: self.inner.output_bytes.load(Ordering::Relaxed),
             error_bytes: self.inner.error_bytes.load(Ordering::Relaxed),
-            ..list.totals.snapshot()
+            ..list.totals
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, List> {
-        self.inner
-            .list
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.inner.list.lock()
     }
 }
 
 impl List {
-    fn find(&self, id: SessionId) -> Option<&Live> {
-        self.live.values().find(|live| live.terminal.id == id)
+    fn find(&self, id: SessionId) -> Option<&RunningTerminal> {
+        self.running.values().find(|it| it.terminal.id == id)
+    }
+
+    fn dialogues(&self) -> impl Iterator<Item = (SessionId, &WeakDialogue)> {
+        let running = self.running.values();
+        running.filter_map(|it| Some((it.terminal.id, it.dialogue.as_ref()?)))
     }
 }
 
 impl fmt::Debug for TerminalRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TerminalRegistry")
-            .field("live", &self.list())
+            .field("running", &self.list())
             .finish_non_exhaustive()
     }
 }

@@ -1,19 +1,19 @@
-//! Silence, and what is done about it.
+//! The watchdog: detects a silent agent and decides whether to terminate it.
 //!
-//! Silence alone proves nothing: a tool may compile for an hour, and somebody may think about a
-//! permission over night. So each phase has a deadline of its own, a person is never waited for in
-//! vain, and a silence that is too long starts an inquiry before anything is killed: the agent is
-//! asked a harmless question, and its processes are looked at twice.
+//! Silence alone proves nothing: a tool may compile for an hour, and a permission request may wait
+//! overnight for the user. So each phase has its own limit, waiting for the user has none, and a
+//! silence over the limit starts an inquiry before anything is terminated: the agent gets a control
+//! request without side effects, and the resource usage of its processes is measured twice.
 //!
-//! Pure: time is an argument. The clock is the host's monotonic one, so that wall-clock jumps do not
-//! count; a gap between two looks that nothing but a suspended machine explains does not either.
+//! Pure: time is an argument. It comes from the host's monotonic clock, so jumps of the wall clock do
+//! not count; a gap between two checks that only a suspended machine explains does not count either.
 
 mod activity;
-mod configuration;
-mod guard;
+mod check;
+mod policy;
 mod silence;
 
 pub use self::activity::{Activity, ActivitySource, WorkPhase};
-pub use self::configuration::{PhaseLimits, SilenceLimit, WatchdogConfiguration};
-pub(crate) use self::guard::{Facts, Guard, Step};
+pub(crate) use self::check::{OpenWork, Watchdog, WatchdogAction};
+pub use self::policy::{PhaseLimits, SilenceLimit, WatchdogPolicy};
 pub use self::silence::{ProbeAnswer, Silence};

@@ -1,5 +1,5 @@
-//! Spans, and what must not be in them. Alone in its process, because what is logged is decided for
-//! all of its threads.
+//! Tracing spans of a session, and their secrecy. In a process of its own, since the level of logging is
+//! cached for all threads.
 
 #[path = "dialogues/support.rs"]
 mod support;
@@ -16,7 +16,7 @@ fn is_turn_end(kind: &DialogueEventKind) -> bool {
 }
 
 #[tokio::test]
-async fn spans_tell_session_turn_and_tool_and_no_word_of_what_was_said() {
+async fn spans_cover_session_turn_and_tool_without_contents() {
     let log = tempfile::NamedTempFile::new().expect("a file for the log");
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
@@ -31,16 +31,18 @@ async fn spans_tell_session_turn_and_tool_and_no_word_of_what_was_said() {
     session
         .send(Prompt::text("CANARY-prompt"))
         .await
-        .expect("it lives");
+        .expect("it runs");
     until(&mut events, "the turn", is_turn_end).await;
     let end = within("the end", session.terminate()).await;
     drop(guard);
     let log = std::fs::read_to_string(log.path()).expect("a log in UTF-8");
     for wanted in [
-        "session{id=",
-        "turn{number=1",
-        "tool{id=\"t\" name=\"Bash\"",
-        "cost_usd=0.25",
+        "spawn{process.executable.name=sh}",
+        "session{session.id=",
+        "invoke_agent{gen_ai.operation.name=\"invoke_agent\" bowline.turn.number=1",
+        "gen_ai.tool.call.id=\"t\" gen_ai.tool.name=\"Bash\"",
+        "gen_ai.usage.input_tokens=7",
+        "bowline.session.cost_usd=0.25",
     ] {
         assert!(log.contains(wanted), "no {wanted} in {log}");
     }

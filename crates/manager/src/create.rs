@@ -192,14 +192,14 @@ impl SessionManager {
             cwd: cwd.to_path_buf(),
             conversation: None,
         };
-        let wanted = match &*conversation {
-            // A fork reads the conversation and writes another.
-            Conversation::New
-            | Conversation::Continue
-            | Conversation::Resume { fork: true, .. } => {
-                return Ok((None, expected));
-            }
-            Conversation::Resume { id, .. } | Conversation::NewAs(id) => id,
+        let (Conversation::Resume {
+            id: wanted,
+            fork: false,
+        }
+        | Conversation::NewAs(wanted)) = &*conversation
+        else {
+            // The id is not known yet; a fork only reads the other conversation.
+            return Ok((None, expected));
         };
         let lease = self.inner.leases.take(wanted, id)?;
         expected.conversation = Some(wanted.clone());

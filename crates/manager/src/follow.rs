@@ -102,7 +102,7 @@ impl Dialogue {
             if look.state == SessionState::Terminated || self.dialogue.has_ended() {
                 break;
             }
-            self.dialogue.newer_than(look.revision).await;
+            self.dialogue.changed_since(look.revision).await;
             // An end cuts the pause short.
             let _ = timeout(PAUSE, self.dialogue.ended()).await;
         }
@@ -172,7 +172,7 @@ impl Expected {
     }
 }
 
-fn look(transcript: &mut Transcript) -> Look {
+fn look(transcript: &Transcript) -> Look {
     let session = transcript.session();
     let state = match transcript.status().phase {
         Phase::Starting => SessionState::Creating,

@@ -10,7 +10,7 @@ use bowline_hooks::{
     HookServer, SecretString,
 };
 use bowline_lifecycle::{
-    AgentDocument, DialogueConfiguration, DialogueSession, Place, Prompt, SessionId,
+    AgentDocument, AgentLocation, DialogueConfiguration, DialogueSession, Prompt, SessionId,
 };
 use bowline_transport::{Identity, Remote, Token, Trust};
 use bytes::Bytes;
@@ -137,7 +137,7 @@ fn configuration(
         program: std::env::current_exe()?.into(),
         leading_args: vec![Words::AGENT.into()],
         args: vec!["--pace".into(), "0".into()],
-        place: Place::Runner(remote.clone()),
+        location: AgentLocation::Runner(remote.clone()),
         ..DialogueConfiguration::default()
     };
     configuration.env.set("CANARY", &canaries.variable);
@@ -182,7 +182,7 @@ async fn errors(
     });
     for remote in [&stranger, &nameless, &keyless] {
         let mut wrong = good.clone();
-        wrong.place = Place::Runner(remote.clone());
+        wrong.location = AgentLocation::Runner(remote.clone());
         tell(told, DialogueSession::start(wrong.clone()).await.map(drop));
         tell(
             told,

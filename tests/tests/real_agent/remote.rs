@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use bowline_lifecycle::{Place, Remote};
+use bowline_lifecycle::{AgentLocation, Remote};
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
 use bowline_tests::chaos::{Address, ChaosProxy, Faults};
 use bowline_tests::faceless::same;
@@ -30,7 +30,7 @@ async fn a_transcript_is_the_same_over_a_link_that_is_cut_every_200_ms() {
     };
     let scenarios: [fn() -> Scenario; 2] = [long, nested_agents];
     for scenario in scenarios {
-        let expected = told(&agent, scenario(), Place::Here, None).await;
+        let expected = told(&agent, scenario(), AgentLocation::Local, None).await;
         let folder = tempfile::tempdir().expect("a folder");
         let runner = runner(folder.path()).await;
         let socket = runner.socket().expect("it has one").to_owned();
@@ -39,7 +39,7 @@ async fn a_transcript_is_the_same_over_a_link_that_is_cut_every_200_ms() {
         // Nothing happens to it but the cuts.
         proxy.be_kind();
         let url = format!("http://{}", proxy.address());
-        let place = Place::Runner(Remote::new(url.parse().expect("a URL")));
+        let place = AgentLocation::Runner(Remote::new(url.parse().expect("a URL")));
         let heard = told(&agent, scenario(), place, Some(&proxy)).await;
         same(&heard, &expected, "transcript");
         let cuts = proxy.severed();
@@ -52,14 +52,14 @@ async fn a_transcript_is_the_same_over_a_link_that_is_cut_every_200_ms() {
 async fn told(
     agent: &Agent,
     scenario: Scenario,
-    place: Place,
+    location: AgentLocation,
     proxy: Option<&ChaosProxy>,
 ) -> Value {
     let home = Home::new().expect("a temporary home");
     let root = home.root().to_owned();
     let is_partial = scenario.args.contains(&"--include-partial-messages");
     let rig = Rig::start_in(agent, home, scenario, |configuration| {
-        configuration.place = place;
+        configuration.location = location;
         configuration.partial_messages = is_partial;
     })
     .await;

@@ -1,7 +1,7 @@
 //! One session of the real agent, and what a transcript says of it.
 
 use bowline_lifecycle::{
-    DialogueConfiguration, DialogueSession, Ended, Environment, Prompt, Receipt, ReceiptState,
+    DialogueConfiguration, DialogueEnd, DialogueSession, Environment, Prompt, Receipt, ReceiptState,
 };
 use bowline_tests::real_agent::{Agent, Home, MessagesApi, Scenario};
 use bowline_tests::session::{entries, transcript, until, within};
@@ -50,7 +50,7 @@ impl Rig {
     }
 
     /// Sends the first prompt, waits for its answer, ends the session and gives the transcript.
-    pub(crate) async fn one_turn(self) -> (Value, Ended) {
+    pub(crate) async fn one_turn(self) -> (Value, DialogueEnd) {
         self.answered(0).await;
         self.finish().await
     }
@@ -75,7 +75,7 @@ impl Rig {
             .expect("the prompt is sent")
     }
 
-    pub(crate) async fn finish(self) -> (Value, Ended) {
+    pub(crate) async fn finish(self) -> (Value, DialogueEnd) {
         let end = within("the end", self.session.end()).await;
         let transcript = transcript(&self.session).await;
         assert!(end.expected && end.report.survivors.is_empty(), "{end:?}");

@@ -1,7 +1,7 @@
 //! The gRPC carrier: the same transcript, and a typed error for each refusal.
 
 use bowline_lifecycle::{
-    DialogueSession, Place, ReconnectFailure, RemoteError, SessionId, StartError, Token,
+    AgentLocation, DialogueSession, ReconnectFailure, RemoteError, SessionId, StartError, Token,
 };
 use bowline_tests::faceless::same;
 use bowline_tests::session::within;
@@ -12,10 +12,10 @@ use super::rig::{Rig, told};
 async fn dialogue_over_grpc_equals_the_local_one() {
     let rig = Rig::new().await;
     let mut local = rig.configuration();
-    local.place = Place::Here;
+    local.location = AgentLocation::Local;
     let expected = told(DialogueSession::start(local).await).await;
     let mut remote = rig.configuration();
-    remote.place = Place::Runner(rig.grpc());
+    remote.location = AgentLocation::Runner(rig.grpc());
     let transcript = told(DialogueSession::start(remote).await).await;
     same(&transcript, &expected, "transcript");
 }

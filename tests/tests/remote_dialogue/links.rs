@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use bowline_lifecycle::{DialogueSession, Place};
+use bowline_lifecycle::{AgentLocation, DialogueSession};
 use bowline_transport::{Address, Boxed, ByteStream, Network, SystemNetwork};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -131,7 +131,7 @@ async fn a_transcript_is_the_same_over_links_that_break_at_random_bytes() {
         let mut remote = rig.remote();
         remote.network = Arc::clone(&network) as _;
         let mut configuration = rig.configuration();
-        configuration.place = Place::Runner(remote);
+        configuration.location = AgentLocation::Runner(remote);
         let heard = told(DialogueSession::start(configuration).await).await;
         same(&heard, &expected, &format!("seed {seed}"));
         cuts += network.connections.load(Relaxed) - 2;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_lifecycle::{
-    DialogueConfiguration, DialogueSession, Ladder, Place, Remote, RemoteUrl, SessionId,
+    AgentLocation, DialogueConfiguration, DialogueSession, Ladder, Remote, RemoteUrl, SessionId,
     StartError, TokenFile,
 };
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
@@ -78,7 +78,7 @@ impl Rig {
         DialogueConfiguration {
             program: env!("CARGO_BIN_EXE_stand-in").into(),
             args: vec!["--pace".into(), "0".into()],
-            place: Place::Runner(self.remote()),
+            location: AgentLocation::Runner(self.remote()),
             ladder: Ladder {
                 eof_grace: Duration::from_millis(200),
                 term_grace: Duration::from_millis(200),

@@ -132,6 +132,9 @@ async fn a_shell_that_cannot_be_had_is_said_by_name() {
         "{refused:?}"
     );
     let local = ShellSession::start(echo(rig.folder.path())).expect("it starts");
-    assert!(matches!(local.detach().await, Err(DialogueError::NotKept)));
+    assert!(matches!(
+        local.detach().await,
+        Err(DialogueError::NotDetachable)
+    ));
     local.kill().await;
 }

@@ -105,7 +105,11 @@ impl Shown {
         while let Some(frame) = self.framer.next_frame() {
             for item in frame.items() {
                 self.transcript.apply(&item, NO_TIME);
-                text.push_str(&self.printer.news(&mut self.transcript));
+                text.push_str(
+                    &self
+                        .printer
+                        .news(&self.transcript.changes_since(self.printer.cursor())),
+                );
             }
         }
         if text.is_empty() {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_lifecycle::{
-    Decision, DialogueError, DialogueSession, PermissionAnswer, PermissionRecord, RequestState,
+    Decision, DialogueError, DialogueSession, PermissionAnswer, PermissionRecord, Permissions,
+    RequestState,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::Instant;
@@ -96,12 +97,12 @@ impl Asker {
     /// Begins again with these requests, after news were missed.
     pub(crate) fn start_over(
         &mut self,
-        records: &[Arc<PermissionRecord>],
+        permissions: &Permissions,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         self.waiting.clear();
         let open = self.open.as_ref().map(|it| it.record.request_id.clone());
-        for record in records {
+        for record in permissions.iter() {
             if open.as_ref() != Some(&record.request_id) || !record.state.is_open() {
                 self.hear(record, screen)?;
             }

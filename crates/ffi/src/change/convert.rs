@@ -5,15 +5,10 @@ use super::view::{
     TaskView, ToolCallView, ToolResultView, UnknownCount, UsageView,
 };
 use super::{Change, ChangeBatch};
-use crate::core::reducer::{self, Cursor, Raw, Transcript};
+use crate::core::reducer::{self, Changes, Raw, Transcript};
 
-/// Returns at most `max_count` changes after `cursor`, or `None` if there are none.
-pub(crate) fn batch(
-    transcript: &mut Transcript,
-    cursor: u64,
-    max_count: u32,
-) -> Option<ChangeBatch> {
-    let changes = transcript.changes_up_to(Cursor::from_number(cursor), max_count as usize);
+/// Returns the changes that were read at `cursor`, or `None` if there are none.
+pub(crate) fn batch(changes: &Changes<'_>, cursor: u64) -> Option<ChangeBatch> {
     if changes.is_empty() {
         return None;
     }

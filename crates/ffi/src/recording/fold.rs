@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::file::{RecordedPart, RecordingFile};
 use crate::change::{ChangeBatch, batch};
 use crate::core::jsonl::Framer;
-use crate::core::reducer::{End, HostEvent, Meta, Snapshot, Transcript};
+use crate::core::reducer::{Cursor, End, HostEvent, Meta, Snapshot, Transcript};
 use crate::error::{BowlineError, Result};
 use crate::runtime::blocking;
 
@@ -63,7 +63,9 @@ impl RecordingFold {
                 }
             }
             loop {
-                let batch = batch(&mut state.transcript, cursor, max_count);
+                let from = Cursor::from_number(cursor);
+                let changes = state.transcript.changes_up_to(from, max_count as usize);
+                let batch = batch(&changes, cursor);
                 if batch.is_some() || !self.fold_next(&mut state)? {
                     return Ok(batch);
                 }

@@ -1,4 +1,4 @@
-//! The events.
+//! The event types.
 
 use std::sync::Arc;
 
@@ -9,73 +9,74 @@ use crate::machine::ReceiptState;
 use crate::permission::PermissionRecord;
 use crate::watchdog::{Silence, WorkPhase};
 
-/// Something that happened in a dialogue.
+/// An event of a dialogue session.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct DialogueEvent {
-    /// The session's terminal.
+    /// Id of the session.
     pub session: SessionId,
     /// The tool calls around it, by `tool_use` id, the outermost first; empty on the main thread.
     pub path: Vec<String>,
-    /// Where its line begins in the agent's output, in bytes; absent for what no line says.
+    /// Offset of its line in the agent's output, in bytes; absent for events without a line.
     pub offset: Option<u64>,
-    /// What the session is busy with.
+    /// What the session was busy with.
     pub phase: WorkPhase,
     /// What happened.
     pub kind: DialogueEventKind,
 }
 
-/// What happened in a dialogue.
+/// The kinds of events.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum DialogueEventKind {
-    /// A piece of a message that is being written. The whole block follows as
+    /// A piece of a message that is being streamed. The complete block follows as
     /// [`Text`](Self::Text) or [`Thinking`](Self::Thinking).
     Delta {
         /// The piece.
         text: String,
-        /// Whether it is of the reasoning.
+        /// Whether it is part of the reasoning.
         is_thinking: bool,
     },
-    /// The agent said something.
+    /// A complete text block of the agent.
     Text {
-        /// What.
+        /// The text.
         text: String,
     },
-    /// The agent reasoned; empty when it does not show it.
+    /// A complete reasoning block; empty when the agent does not show its reasoning.
     Thinking {
         /// The reasoning.
         text: String,
     },
     /// The agent calls a tool.
     ToolUse {
-        /// Names the call.
+        /// Id of the call.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
         /// The arguments, a JSON object.
         input: String,
     },
-    /// A tool gave something back.
+    /// A tool returned a result.
     ToolResult {
-        /// The call.
+        /// Id of the call.
         id: String,
         /// Whether the tool failed.
         is_error: bool,
-        /// Its text, with placeholders for everything else.
+        /// Its text, with placeholders for other parts.
         text: String,
     },
-    /// The agent asks for a permission.
+    /// The agent requests a permission.
     PermissionRequest(Arc<PermissionRecord>),
-    /// A permission request is open no more; its state says why.
+    /// A permission request was closed; its state shows why.
     PermissionEnded(Arc<PermissionRecord>),
-    /// A prompt came one step further.
+    /// The delivery state of a prompt changed.
     Receipt {
         /// The prompt.
         uuid: String,
-        /// How far it is.
+        /// Its new state.
         state: ReceiptState,
     },
-    /// A turn has ended. More turns may come.
+    /// A turn ended. More turns may follow.
     TurnEnd {
         /// `success`, `error_during_execution`, …
         subtype: String,
@@ -88,51 +89,68 @@ pub enum DialogueEventKind {
         /// Cost of the session so far, in US dollars.
         cost_usd: f64,
     },
-    /// A line is no event. The lines behind it are read all the same.
+    /// A line is not a valid event. Parsing continues with the next line.
     ParseError {
         /// What is wrong with it.
         text: String,
     },
-    /// A part of the output is missing, in bytes.
+    /// A part of the output is missing.
     Gap {
-        /// First missing byte.
+        /// Offset of the first missing byte.
         from: u64,
-        /// First byte behind the gap.
+        /// Offset after the last missing byte.
         to: u64,
     },
-    /// A line of the agent's standard error, without its end; cut at 8 KiB.
+    /// A line of the agent's standard error, without its line end; cut at 8 KiB.
     StderrLine {
         /// The line.
         text: String,
     },
-    /// The agent is silent for too long, so that its life is looked for.
+    /// The agent has been silent for too long; the watchdog checks whether it is alive.
     Inquiry(Silence),
-    /// The inquiry found life: the agent goes on.
+    /// The watchdog's check found the agent alive.
     StillAlive(Silence),
-    /// The agent is ended for its silence, right after this event.
+    /// The agent was silent for too long and is terminated after this event.
     SessionTimeout(Silence),
-    /// The link to the agent's machine changed.
+    /// The connection to the agent's machine changed.
     Connection(ConnectionState),
-    /// The session is over, and nothing follows.
+    /// Events were dropped at this point, because this subscriber did not take them in time.
+    Lagged {
+        /// Number of dropped events.
+        missed: u64,
+    },
+    /// The session is over. This is the last event.
     SessionEnd {
-        /// Whether the host asked for it.
+        /// Whether the host requested it.
         expected: bool,
-        /// How it ended, in words.
+        /// A description of the end.
         reason: String,
     },
 }
 
-/// An event before it is known whose it is.
+/// An event without its session.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct PendingEvent {
     pub(crate) path: Vec<String>,
     pub(crate) offset: Option<u64>,
     pub(crate) phase: WorkPhase,
     pub(crate) kind: DialogueEventKind,
 }
 
+impl PendingEvent {
+    pub(super) fn of_session(self, session: SessionId) -> DialogueEvent {
+        DialogueEvent {
+            session,
+            path: self.path,
+            offset: self.offset,
+            phase: self.phase,
+            kind: self.kind,
+        }
+    }
+}
+
 impl DialogueEventKind {
-    /// Bytes of text that it holds, for the bound of a queue.
+    /// Returns the length of its texts in bytes, for the bound of a queue.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Delta { text, .. }

@@ -1,18 +1,21 @@
-//! One subscriber's queue.
+//! The queue of one subscriber.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
-use tokio::sync::Notify;
+use futures_core::Stream;
+use parking_lot::Mutex;
 
-use super::DialogueEvent;
+use super::{DialogueEvent, DialogueEventKind};
 
-/// How much of what a subscriber has not taken yet is kept for him.
+/// Bounds of a subscriber's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventLimits {
-    /// Events.
+    /// Maximum number of events.
     pub events: usize,
-    /// Bytes of their texts. One event is kept whatever its size.
+    /// Maximum length of their texts, in bytes. One event is kept whatever its length.
     pub bytes: usize,
 }
 
@@ -25,31 +28,29 @@ impl Default for EventLimits {
     }
 }
 
-/// What a subscriber hears next.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Heard {
-    /// An event; subscribers share it.
-    Event(Arc<DialogueEvent>),
-    /// So many events were dropped here, the oldest ones, because they were not taken in time.
-    Lagged(u64),
-}
-
 #[derive(Debug)]
 pub(super) struct Queue {
     limits: EventLimits,
-    state: Mutex<State>,
-    bell: Notify,
+    state: Mutex<QueueState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     events: VecDeque<Arc<DialogueEvent>>,
     bytes: usize,
+    /// Number of events that were dropped and not yet reported.
     missed: u64,
-    is_over: bool,
+    is_closed: bool,
+    waker: Option<Waker>,
 }
 
-/// A subscription to a dialogue's events. Dropping it ends it.
+/// A subscription to the events of a dialogue session, from [`DialogueSession::events`]. Dropping it
+/// cancels the subscription.
+///
+/// It is a [`Stream`] that ends with the session, after [`DialogueEventKind::SessionEnd`]. It does
+/// not keep the session alive.
+///
+/// [`DialogueSession::events`]: crate::DialogueSession::events
 #[derive(Debug)]
 pub struct DialogueEvents {
     queue: Arc<Queue>,
@@ -60,53 +61,56 @@ impl Queue {
         Arc::new(Self {
             limits,
             state: Mutex::default(),
-            bell: Notify::new(),
         })
     }
 
-    /// Gives how many events had to go for this one.
+    /// Appends an event, and drops the oldest ones to make room. Returns the number of those.
     pub(super) fn push(&self, event: &Arc<DialogueEvent>) -> u64 {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let size = event.kind.bytes();
-        let before = state.missed;
+        let mut dropped = 0;
         while state.events.len() >= self.limits.events.max(1)
             || (!state.events.is_empty() && state.bytes + size > self.limits.bytes)
         {
-            let gone = state.events.pop_front();
-            state.bytes -= gone.map_or(0, |gone| gone.kind.bytes());
-            state.missed += 1;
+            let oldest = state.events.pop_front();
+            state.bytes -= oldest.map_or(0, |oldest| oldest.kind.bytes());
+            dropped += 1;
         }
+        state.missed += dropped;
         state.bytes += size;
         state.events.push_back(Arc::clone(event));
-        let lost = state.missed - before;
+        let waker = state.waker.take();
         drop(state);
-        self.bell.notify_one();
-        lost
+        waker.into_iter().for_each(Waker::wake);
+        dropped
     }
 
-    pub(super) fn finish(&self) {
-        self.lock().is_over = true;
-        self.bell.notify_one();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Ends the stream after the queued events.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.is_closed = true;
+        let waker = state.waker.take();
+        drop(state);
+        waker.into_iter().for_each(Waker::wake);
     }
 }
 
-impl State {
-    /// The inner `None` is the end.
-    fn take(&mut self) -> Option<Option<Heard>> {
+impl QueueState {
+    fn take(&mut self) -> Option<Arc<DialogueEvent>> {
+        let next = self.events.front()?;
         if self.missed > 0 {
-            return Some(Some(Heard::Lagged(std::mem::take(&mut self.missed))));
+            return Some(Arc::new(DialogueEvent {
+                session: next.session,
+                path: Vec::new(),
+                offset: None,
+                phase: next.phase,
+                kind: DialogueEventKind::Lagged {
+                    missed: std::mem::take(&mut self.missed),
+                },
+            }));
         }
-        match self.events.pop_front() {
-            Some(event) => {
-                self.bytes -= event.kind.bytes();
-                Some(Some(Heard::Event(event)))
-            }
-            None => self.is_over.then_some(None),
-        }
+        self.bytes -= next.kind.bytes();
+        self.events.pop_front()
     }
 }
 
@@ -115,20 +119,31 @@ impl DialogueEvents {
         Self { queue }
     }
 
-    /// What happens next; `None` when the session is over and everything was taken. Dropping the
-    /// future loses nothing.
-    pub async fn next(&mut self) -> Option<Heard> {
-        loop {
-            let rung = self.queue.bell.notified();
-            if let Some(heard) = self.queue.lock().take() {
-                return heard;
-            }
-            rung.await;
-        }
+    /// Waits for the next event. Returns `None` when the session is over and all events were taken.
+    ///
+    /// Cancel safe.
+    pub async fn next(&mut self) -> Option<Arc<DialogueEvent>> {
+        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// What has happened already, if there is any.
-    pub fn try_next(&mut self) -> Option<Heard> {
-        self.queue.lock().take().flatten()
+    /// Returns the next event if there is one.
+    pub fn try_next(&mut self) -> Option<Arc<DialogueEvent>> {
+        self.queue.state.lock().take()
+    }
+}
+
+impl Stream for DialogueEvents {
+    type Item = Arc<DialogueEvent>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut state = self.queue.state.lock();
+        match state.take() {
+            Some(event) => Poll::Ready(Some(event)),
+            None if state.is_closed => Poll::Ready(None),
+            None => {
+                state.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
     }
 }

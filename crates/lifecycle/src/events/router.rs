@@ -1,14 +1,15 @@
-//! Hands each event to every subscriber.
+//! Delivers each event to every subscriber.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use bowline_transport::SessionId;
+use parking_lot::Mutex;
 
 use super::queue::Queue;
-use super::{DialogueEvent, DialogueEvents, EventLimits, Told};
+use super::{DialogueEvents, EventLimits, PendingEvent};
 
-/// The subscribers of one session.
+/// The subscribers of one session. A cheap handle.
 #[derive(Clone, Debug)]
 pub(crate) struct Router {
     inner: Arc<Inner>,
@@ -17,10 +18,10 @@ pub(crate) struct Router {
 #[derive(Debug)]
 struct Inner {
     session: SessionId,
-    /// A subscriber that is gone is found at the next event.
+    /// A cancelled subscription is removed with the next event.
     queues: Mutex<Vec<Weak<Queue>>>,
     count: AtomicUsize,
-    is_over: AtomicBool,
+    is_closed: AtomicBool,
 }
 
 impl Router {
@@ -30,20 +31,16 @@ impl Router {
                 session,
                 queues: Mutex::default(),
                 count: AtomicUsize::new(0),
-                is_over: AtomicBool::new(false),
+                is_closed: AtomicBool::new(false),
             }),
         }
     }
 
     pub(crate) fn subscribe(&self, limits: EventLimits) -> DialogueEvents {
         let queue = Queue::new(limits);
-        let mut queues = self
-            .inner
-            .queues
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if self.inner.is_over.load(Ordering::Acquire) {
-            queue.finish();
+        let mut queues = self.inner.queues.lock();
+        if self.inner.is_closed.load(Ordering::Acquire) {
+            queue.close();
         } else {
             queues.push(Arc::downgrade(&queue));
             self.inner.count.store(queues.len(), Ordering::Release);
@@ -51,47 +48,32 @@ impl Router {
         DialogueEvents::new(queue)
     }
 
-    /// Whether anybody listens.
     pub(crate) fn has_subscribers(&self) -> bool {
         self.inner.count.load(Ordering::Acquire) > 0
     }
 
-    /// Gives how many events subscribers have lost by it.
-    pub(crate) fn send(&self, told: Told) -> u64 {
-        let event = Arc::new(DialogueEvent {
-            session: self.inner.session,
-            path: told.path,
-            offset: told.offset,
-            phase: told.phase,
-            kind: told.kind,
-        });
-        let mut queues = self
-            .inner
-            .queues
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let mut lost = 0;
+    /// Delivers an event. Returns how many events the subscribers dropped for it.
+    pub(crate) fn send(&self, event: PendingEvent) -> u64 {
+        let event = Arc::new(event.of_session(self.inner.session));
+        let mut queues = self.inner.queues.lock();
+        let mut dropped = 0;
         queues.retain(|queue| {
             queue.upgrade().is_some_and(|queue| {
-                lost += queue.push(&event);
+                dropped += queue.push(&event);
                 true
             })
         });
         self.inner.count.store(queues.len(), Ordering::Release);
-        lost
+        dropped
     }
 
-    /// Nothing more will come.
-    pub(crate) fn finish(&self) {
-        let mut queues = self
-            .inner
-            .queues
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        self.inner.is_over.store(true, Ordering::Release);
+    /// Ends all subscriptions, also later ones.
+    pub(crate) fn close(&self) {
+        let mut queues = self.inner.queues.lock();
+        self.inner.is_closed.store(true, Ordering::Release);
         self.inner.count.store(0, Ordering::Release);
         for queue in queues.drain(..).filter_map(|queue| queue.upgrade()) {
-            queue.finish();
+            queue.close();
         }
     }
 }

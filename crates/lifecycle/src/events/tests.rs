@@ -1,12 +1,16 @@
-//! Subscribers beside each other, the slow ones too.
+//! Event queues: order, bounds, lag and the end.
+//!
+//! | test | criterion |
+//! |---|---|
+//! | `slow_subscriber_gets_lag_and_delays_no_other` | a slow consumer loses its own oldest events and learns how many |
 
 use bowline_transport::{Configuration, Ladder, TerminalEngine};
 
 use super::*;
 use crate::watchdog::WorkPhase;
 
-fn told(text: &str) -> Told {
-    Told {
+fn text_event(text: &str) -> PendingEvent {
+    PendingEvent {
         path: Vec::new(),
         offset: None,
         phase: WorkPhase::Model,
@@ -14,18 +18,20 @@ fn told(text: &str) -> Told {
     }
 }
 
-fn said(heard: Option<Heard>) -> Result<String, Option<u64>> {
-    match heard {
-        Some(Heard::Event(event)) => match &event.kind {
-            DialogueEventKind::Text { text } => Ok(text.clone()),
-            other => panic!("{other:?}"),
-        },
-        Some(Heard::Lagged(missed)) => Err(Some(missed)),
-        None => Err(None),
-    }
+async fn next(events: &mut DialogueEvents) -> Option<DialogueEventKind> {
+    Some(events.next().await?.kind.clone())
 }
 
-/// A router needs a session's name, and only a session has one.
+fn text(text: impl Into<String>) -> Option<DialogueEventKind> {
+    let text = text.into();
+    Some(DialogueEventKind::Text { text })
+}
+
+fn lagged(missed: u64) -> Option<DialogueEventKind> {
+    Some(DialogueEventKind::Lagged { missed })
+}
+
+/// Creates a router. It needs a session id, and only a session has one.
 async fn router() -> Router {
     let session = TerminalEngine
         .make_session(Configuration::new("true"))
@@ -35,68 +41,77 @@ async fn router() -> Router {
     router
 }
 
-const FEW: EventLimits = EventLimits {
+const THREE_EVENTS: EventLimits = EventLimits {
     events: 3,
     bytes: 1 << 20,
 };
 
 #[tokio::test]
-async fn seed_001_a_slow_subscriber_is_told_of_its_lag_and_slows_nobody() {
+async fn slow_subscriber_gets_lag_and_delays_no_other() {
     let router = router().await;
-    let mut slow = router.subscribe(FEW);
-    let mut quick = router.subscribe(FEW);
-    let mut lost = 0;
+    let mut slow = router.subscribe(THREE_EVENTS);
+    let mut quick = router.subscribe(THREE_EVENTS);
+    let mut dropped = 0;
     for number in 0..10 {
-        lost += router.send(told(&number.to_string()));
-        assert_eq!(said(quick.next().await), Ok(number.to_string()));
+        dropped += router.send(text_event(&number.to_string()));
+        assert_eq!(next(&mut quick).await, text(number.to_string()));
     }
-    assert_eq!(lost, 7);
-    assert_eq!(said(slow.next().await), Err(Some(7)));
+    assert_eq!(dropped, 7);
+    assert_eq!(next(&mut slow).await, lagged(7));
     for number in 7..10 {
-        assert_eq!(said(slow.next().await), Ok(number.to_string()));
+        assert_eq!(next(&mut slow).await, text(number.to_string()));
     }
     assert_eq!(slow.try_next(), None);
 }
 
 #[tokio::test]
-async fn a_queue_is_bounded_by_bytes_too() {
+async fn queue_is_bounded_by_bytes() {
     let router = router().await;
     let mut events = router.subscribe(EventLimits {
         events: 100,
         bytes: 10,
     });
     for text in ["aaaa", "bbbb", "cccc"] {
-        router.send(told(text));
+        router.send(text_event(text));
     }
-    assert_eq!(said(events.next().await), Err(Some(1)));
-    assert_eq!(said(events.next().await), Ok("bbbb".into()));
-    // One that is over the bound by itself is kept alone.
-    router.send(told(&"x".repeat(100)));
-    assert_eq!(said(events.next().await), Err(Some(1)));
-    assert_eq!(said(events.next().await), Ok("x".repeat(100)));
+    assert_eq!(next(&mut events).await, lagged(1));
+    assert_eq!(next(&mut events).await, text("bbbb"));
+    // An event that exceeds the bound by itself is kept alone.
+    router.send(text_event(&"x".repeat(100)));
+    assert_eq!(next(&mut events).await, lagged(1));
+    assert_eq!(next(&mut events).await, text("x".repeat(100)));
 }
 
 #[tokio::test]
-async fn the_end_comes_behind_what_was_not_taken_yet() {
+async fn stream_ends_after_queued_events() {
     let router = router().await;
-    let mut events = router.subscribe(FEW);
-    router.send(told("last"));
-    router.finish();
-    assert_eq!(said(events.next().await), Ok("last".into()));
-    assert_eq!(said(events.next().await), Err(None));
-    assert_eq!(
-        said(router.subscribe(FEW).next().await),
-        Err(None),
-        "who comes too late"
-    );
+    let mut events = router.subscribe(THREE_EVENTS);
+    router.send(text_event("last"));
+    router.close();
+    assert_eq!(next(&mut events).await, text("last"));
+    assert_eq!(next(&mut events).await, None);
+    let mut late = router.subscribe(THREE_EVENTS);
+    assert_eq!(next(&mut late).await, None, "subscribed after the end");
 }
 
 #[tokio::test]
-async fn who_is_gone_is_forgotten() {
+async fn waiting_subscriber_is_woken_by_event_and_by_end() {
     let router = router().await;
-    let events = router.subscribe(FEW);
+    let mut events = router.subscribe(THREE_EVENTS);
+    let waiting = tokio::spawn(async move { (next(&mut events).await, next(&mut events).await) });
+    tokio::task::yield_now().await;
+    router.send(text_event("one"));
+    tokio::task::yield_now().await;
+    router.close();
+    assert_eq!(waiting.await.expect("no panic"), (text("one"), None));
+}
+
+#[tokio::test]
+async fn dropped_subscription_is_removed() {
+    let router = router().await;
+    let events = router.subscribe(THREE_EVENTS);
     assert!(router.has_subscribers());
     drop(events);
-    router.send(told("to nobody"));
+    router.send(text_event("unseen"));
     assert!(!router.has_subscribers());
 }

@@ -1,4 +1,4 @@
-//! How a session ends: asked for, waited for, or by itself.
+//! The end of a session: requested, awaited, or unexpected.
 
 use std::time::Duration;
 
@@ -6,56 +6,59 @@ use bowline_jsonl::HostRequest;
 use bowline_reducer::{End, HostEvent};
 use bowline_transport::Exit;
 
-use super::requests::Answered;
-use super::{Ending, Machine, Output};
+use super::requests::CompletedRequest;
+use super::{EndStage, Machine, Output};
 use crate::events::DialogueEventKind;
 use crate::permission::RequestState;
 use crate::registry::describe;
 
+/// Subtype of the first request of a session.
+const INITIALIZE: &str = "initialize";
+
 impl Machine {
-    /// Does what became possible with the last input.
+    /// Continues what waited for the last input.
     pub(super) fn settle(&mut self) {
         self.settle_pause();
         let open = self.transcript.open_work();
-        let is_at_work = open.turn || open.calls > 0 || open.tasks > 0 || open.permissions > 0;
-        if is_at_work {
+        if open.turn || open.calls > 0 || open.tasks > 0 || open.permissions > 0 {
             return;
         }
-        // Sessions rest most of the time, and many of them rest at once.
+        // Sessions are idle most of the time, so an idle one keeps no buffer.
         self.framer.release();
-        if self.ending == Some(Ending::WhenIdle) && !self.ended && !self.receipts.any_open() {
-            self.ending = Some(Ending::Asked);
+        let is_waiting = self.end_stage == Some(EndStage::WhenIdle) && !self.ended;
+        if is_waiting && !self.receipts.any_open() {
+            self.end_stage = Some(EndStage::Requested);
             self.request(HostRequest::EndSession, None);
         }
     }
 
     pub(super) fn timeout(&mut self) {
-        if self.cut_since.is_none() {
-            for answered in self.requests.expire(self.now, self.limits.control_timeout) {
-                self.missed(&answered);
-                self.answered(answered);
+        if self.reconnecting_since.is_none() {
+            for request in self.requests.expire(self.now, self.limits.control_timeout) {
+                self.report_missing_initialize(&request);
+                self.request_completed(request);
             }
         }
         let now = self.now;
-        let due = |by: Option<Duration>| by.is_some_and(|by| by <= now);
-        if due(self.end_by) && !self.ended {
+        let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
+        if is_due(self.terminate_at) && !self.ended {
             self.terminate();
         }
-        if due(self.exit_by) && !self.ended {
-            // The host did not ask for this end, so it stays an unexpected one.
-            self.exit_by = None;
+        if is_due(self.drain_until) && !self.ended {
+            // The host did not request this end, so it stays unexpected.
+            self.drain_until = None;
             let silence = self.silence();
-            self.end_silence(silence);
+            self.terminate_for(silence);
         }
         if !self.ended {
             self.expire_permissions();
-            self.look();
+            self.check_watchdog();
         }
     }
 
-    /// An agent that does not answer its first request does not read its input, as far as anyone
-    /// can tell. It may be slow; the host decides.
-    fn missed(&mut self, request: &Answered) {
+    /// Puts a missing response to the first request into the transcript: the agent seems not to read
+    /// its input. It may just be slow, so it is not terminated.
+    fn report_missing_initialize(&mut self, request: &CompletedRequest) {
         if request.ticket.is_none() && request.name == INITIALIZE {
             let seconds = self.limits.control_timeout.as_secs();
             let reason = format!("the agent did not answer `{INITIALIZE}` within {seconds} s");
@@ -63,11 +66,11 @@ impl Machine {
         }
     }
 
-    /// Nothing more can come of an agent that closed its output.
+    /// Starts the time that an agent with closed output has to exit.
     pub(super) fn output_ended(&mut self) {
         self.output_is_closed = true;
         let draining = self.limits.watchdog.limits.draining;
-        self.exit_by = draining.map(|draining| self.now.saturating_add(draining));
+        self.drain_until = draining.map(|draining| self.now.saturating_add(draining));
     }
 
     pub(super) fn exited(&mut self, exit: &Exit) {
@@ -75,81 +78,77 @@ impl Machine {
             return;
         }
         self.framer.finish();
-        self.frames();
+        self.fold_frames();
         self.ended = true;
-        self.is_expected = self.expects_an_end();
-        self.finish_errors();
+        self.is_expected = self.expects_exit();
+        self.finish_stderr();
         for id in self.permissions.open_ids() {
             self.close_permission(&id, RequestState::Orphaned);
         }
-        let steps = self.receipts.close();
-        self.steps(steps);
-        for answered in self.requests.close() {
-            if let Some(ticket) = answered.ticket {
-                self.reply(ticket, answered.reply);
+        let updates = self.receipts.close();
+        self.receipt_updates(updates);
+        for request in self.requests.close() {
+            if let Some(ticket) = request.ticket {
+                self.reply(ticket, request.reply);
             }
         }
         self.settle_pause();
-        self.close_transcript(exit);
-        let (expected, reason) = self.ending();
-        self.tell(DialogueEventKind::SessionEnd { expected, reason });
+        self.end_reason = self.describe_exit(exit);
+        self.end_transcript();
+        let (expected, reason) = self.end_summary();
+        self.emit(DialogueEventKind::SessionEnd { expected, reason });
         self.outputs.push_back(Output::Finished);
     }
 
-    /// The host lets go of an agent that goes on without it.
+    /// Marks the end as expected: the agent continues at its runner without this session.
     pub(crate) fn detach(&mut self) {
-        self.ending = Some(Ending::Terminated);
-        self.end_by = None;
+        self.end_stage = Some(EndStage::Terminated);
+        self.terminate_at = None;
     }
 
-    /// An end that waits for the open turn does not expect the agent to go in the middle of it.
-    fn expects_an_end(&self) -> bool {
-        match self.ending {
+    /// Returns whether an exit is expected now. An end that waits for the open turn does not expect
+    /// one before that.
+    fn expects_exit(&self) -> bool {
+        match self.end_stage {
             None => false,
-            Some(Ending::WhenIdle) => !self.transcript.has_open_turn() && !self.receipts.any_open(),
-            Some(Ending::Asked | Ending::Terminated) => true,
+            Some(EndStage::WhenIdle) => {
+                !self.transcript.has_open_turn() && !self.receipts.any_open()
+            }
+            Some(EndStage::Requested | EndStage::Terminated) => true,
         }
     }
 
-    /// Whether the agent was terminated because it had closed its output.
+    /// Returns whether the agent was terminated because it did not exit after closing its output.
     const fn outlived_its_output(&self) -> bool {
         let is_bounded = self.limits.watchdog.limits.draining.is_some();
-        self.output_is_closed && is_bounded && self.exit_by.is_none()
+        self.output_is_closed && is_bounded && self.drain_until.is_none()
     }
 
-    /// The end was expected when the host asked for it; the exit code does not decide.
-    fn close_transcript(&mut self, exit: &Exit) {
-        let expected = self.is_expected;
-        self.end_reason = describe(exit.status);
+    fn describe_exit(&self, exit: &Exit) -> String {
+        let mut reason = describe(exit.status);
         if self.outlived_its_output() {
-            self.end_reason
-                .push_str(" after it had closed its output and did not exit");
+            reason.push_str(" after it had closed its output and did not exit");
         }
-        if let Some(killed) = &self.killed {
-            self.end_reason.push_str(" by the watchdog, ");
-            self.end_reason.push_str(killed);
+        if let Some(timeout) = &self.timeout_reason {
+            reason.push_str(" by the watchdog, ");
+            reason.push_str(timeout);
         }
-        if !expected
-            && let Some(line) = self
-                .stderr
-                .report()
-                .text
-                .lines()
-                .rfind(|it| !it.trim().is_empty())
-        {
-            self.end_reason.push_str(": ");
-            self.end_reason.push_str(line.trim());
+        let stderr = self.stderr.report().text;
+        let last_line = stderr.lines().map(str::trim).rfind(|it| !it.is_empty());
+        if let Some(line) = last_line.filter(|_| !self.is_expected) {
+            reason.push_str(": ");
+            reason.push_str(line);
         }
+        reason
+    }
+
+    /// Closes the transcript. An end is expected if the host requested it, whatever the exit code.
+    fn end_transcript(&mut self) {
+        let end = End::Process {
+            exit: &self.end_reason,
+            expected: self.is_expected,
+        };
         let meta = self.meta();
-        self.transcript.end(
-            End::Process {
-                exit: &self.end_reason,
-                expected,
-            },
-            meta,
-        );
+        self.transcript.end(end, meta);
     }
 }
-
-/// The first request of a session.
-const INITIALIZE: &str = "initialize";

@@ -1,4 +1,4 @@
-//! What goes into the machine and what comes out of it.
+//! Inputs and outputs of the state machine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,140 +8,130 @@ use bowline_reducer::Window;
 use bowline_transport::{ConnectionState, Exit, Vitals};
 use bytes::Bytes;
 
+use super::receipts::ReceiptState;
 use crate::configuration::DialogueConfiguration;
 use crate::error::DialogueError;
-use crate::events::Told;
-use crate::machine::receipts::ReceiptState;
+use crate::events::PendingEvent;
 use crate::permission::{PermissionAnswer, PermissionRecord};
-use crate::watchdog::WatchdogConfiguration;
+use crate::watchdog::WatchdogPolicy;
 
-/// Names the caller of a command, so that the answer finds him.
+/// Identifies a command, so that its reply finds the caller.
 pub(crate) type Ticket = u64;
 
-/// What the machine is told.
+/// An input of the machine.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// Bytes of the agent's output, in order.
     Output(Bytes),
-    /// Bytes of the agent's output that nobody will see.
+    /// A range of the agent's output that is lost.
     OutputGap { from: u64, to: u64 },
-    /// The agent's output is at its end; the process may live on.
+    /// The agent's output has ended; the process may still run.
     OutputEnded,
     /// Bytes of the agent's standard error.
-    Errors(Bytes),
-    /// Bytes of the agent's standard error that nobody will see, counted.
-    ErrorsGap(u64),
-    /// The kernel took the line of this prompt.
+    Stderr(Bytes),
+    /// A number of bytes of the agent's standard error that are lost.
+    StderrGap(u64),
+    /// The kernel has accepted the line of the prompt with this uuid.
     Written(String),
-    /// A line could not be written, or nobody knows whether it was.
-    WriteFailed { line: Bytes, carried: Carried },
-    /// The process ended and its streams were read to their end.
+    /// A line was not written, or its delivery is unknown.
+    WriteFailed { line: Bytes, purpose: LinePurpose },
+    /// The process exited and its streams were read to their end.
     Exited(Exit),
-    /// What the agent's processes have used, as [`Output::Vitals`] asked for.
-    Vitals(Option<Vitals>),
-    /// The link to the agent's machine changed.
+    /// The resource usage that [`Output::MeasureUsage`] requested.
+    Usage(Option<Vitals>),
+    /// The connection to the agent's machine changed.
     Connection(ConnectionState),
-    /// The host wants something.
+    /// A command of the host.
     Command(Command, Ticket),
     /// The deadline has passed.
     Timeout,
 }
 
-/// What a line carries, to know what is missing when it cannot be written.
+/// What a line is for: decides what happens if it cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Carried {
+pub(crate) enum LinePurpose {
     /// A prompt, by its uuid.
     Prompt(String),
-    /// The host's answer to a permission request, by the request's id.
-    Answer(String),
-    /// What nobody can send once more.
+    /// A client's answer to a permission request, by the request's id.
+    PermissionAnswer(String),
+    /// A line that is never repeated.
     Other,
 }
 
-impl Carried {
-    /// The prompt's uuid.
-    pub(crate) fn prompt(self) -> Option<String> {
-        match self {
-            Self::Prompt(uuid) => Some(uuid),
-            Self::Answer(_) | Self::Other => None,
-        }
-    }
-}
-
-/// What the host wants.
+/// A command of the host.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// A prompt, with its uuid.
+    /// Sends a prompt, which has a uuid.
     Send(Prompt),
-    /// The answer to a permission request, and who gives it.
-    Answer {
+    /// Answers a permission request in the name of a client.
+    AnswerPermission {
         request_id: String,
         answer: PermissionAnswer,
         by: Option<String>,
     },
-    /// A control request.
+    /// Sends a control request.
     Request(HostRequest),
-    /// Keep prompts back from now on; answered when no turn is open.
+    /// Queues prompts from now on; completes when no turn is open.
     Pause,
-    /// Send what was kept back, and prompts as they come.
+    /// Sends the queued prompts, and later ones at once.
     Unpause,
-    /// Give up the prompts that were kept back.
-    CancelHeld,
-    /// End in order, when the open turn is over.
+    /// Drops the queued prompts.
+    CancelQueued,
+    /// Ends the session when the open turn is over.
     End,
-    /// End now.
+    /// Ends the session now.
     Terminate,
 }
 
-/// What the machine wants done, in this order.
+/// An effect for the driver, to be carried out in order.
 #[derive(Debug)]
 pub(crate) enum Output {
-    /// Write a line.
-    Write { line: Bytes, carried: Carried },
-    /// Answer a command.
+    /// Write a line to the agent.
+    Write { line: Bytes, purpose: LinePurpose },
+    /// Reply to a command.
     Reply {
         ticket: Ticket,
         reply: Result<Reply, DialogueError>,
     },
-    /// A prompt came one step further.
+    /// Publish a prompt's new state.
     Receipt { uuid: String, state: ReceiptState },
     /// Close the agent's input.
     CloseInput,
-    /// Something happened; only while somebody listens.
-    Told(Told),
-    /// A permission request is new or changed.
+    /// Deliver an event to the subscribers.
+    Event(PendingEvent),
+    /// Publish a permission request that is new or has changed.
     Permission(Arc<PermissionRecord>),
-    /// A turn has ended.
+    /// Count a turn that has ended.
     TurnEnded,
-    /// Look at the agent's processes; [`Input::Vitals`] is the answer.
-    Vitals,
-    /// Climb the ladder.
+    /// Measure the resource usage of the agent's processes, and pass it in as [`Input::Usage`].
+    MeasureUsage,
+    /// Terminate the agent by the configured policy.
     Terminate,
-    /// The session is over; nothing follows.
+    /// The session is over; no output follows.
     Finished,
 }
 
-/// What a command gives back.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// It was accepted.
+    /// The command was accepted or has completed.
     Done,
-    /// The agent's answer to a control request, a JSON value.
-    Answer(String),
+    /// The agent's response to a control request, a JSON value.
+    Response(String),
 }
 
-/// How the session is to end.
+/// How far the end of a session has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// When the open turn is over.
+pub(crate) enum EndStage {
+    /// The agent is asked to exit when the open turn is over.
     WhenIdle,
-    /// The agent was asked to end.
-    Asked,
-    /// Now.
+    /// The agent was asked to exit.
+    Requested,
+    /// The agent is being terminated.
     Terminated,
 }
 
-/// What bounds the machine.
+/// Bounds of the machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) max_line: usize,
@@ -150,7 +140,7 @@ pub(crate) struct Limits {
     pub(crate) control_timeout: Duration,
     pub(crate) end_grace: Duration,
     pub(crate) initialize: bool,
-    pub(crate) watchdog: WatchdogConfiguration,
+    pub(crate) watchdog: WatchdogPolicy,
 }
 
 impl From<&DialogueConfiguration> for Limits {

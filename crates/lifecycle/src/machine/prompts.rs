@@ -1,31 +1,31 @@
-//! Prompts: taken, kept back while the host wants a pause, and written one whole line at a time.
+//! Prompts: accepted, queued during a pause, and written one whole line at a time.
 
 use std::collections::VecDeque;
 
 use bowline_jsonl::{Prompt, PromptPart};
 use bowline_reducer::HostEvent;
 
-use super::receipts::{Receipts, Step};
-use super::{Carried, Ending, Machine, ReceiptState, Reply, Ticket};
+use super::receipts::{ReceiptUpdate, Receipts};
+use super::{EndStage, LinePurpose, Machine, ReceiptState, Reply, Ticket};
 use crate::error::DialogueError;
 use crate::watchdog::ActivitySource;
 
-/// Prompts that are kept back.
+/// Prompts that a pause holds back.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(super) struct PromptQueue {
     is_paused: bool,
     prompts: VecDeque<Prompt>,
-    /// Who waits for the pause to begin.
-    waiting: Vec<Ticket>,
+    /// Commands that wait for the pause to take effect.
+    pausing: Vec<Ticket>,
 }
 
-impl Held {
+impl PromptQueue {
     pub(super) fn len(&self) -> usize {
         self.prompts.len()
     }
 
-    /// Gives up what was kept back.
-    pub(super) fn cancel(&mut self, receipts: &mut Receipts) -> Vec<Step> {
+    /// Drops the queued prompts.
+    pub(super) fn cancel(&mut self, receipts: &mut Receipts) -> Vec<ReceiptUpdate> {
         let prompts = self.prompts.drain(..);
         prompts
             .filter_map(|prompt| receipts.advance(&prompt.uuid?, ReceiptState::Cancelled))
@@ -35,7 +35,11 @@ impl Held {
 
 impl Machine {
     pub(super) fn send(&mut self, prompt: Prompt) -> Result<(), DialogueError> {
-        if matches!(self.ending, Some(Ending::Asked | Ending::Terminated)) {
+        let is_ending = matches!(
+            self.end_stage,
+            Some(EndStage::Requested | EndStage::Terminated)
+        );
+        if is_ending {
             return Err(DialogueError::Ended);
         }
         if prompt.parts.is_empty() {
@@ -46,64 +50,76 @@ impl Machine {
             return Err(DialogueError::DuplicateUuid { uuid });
         }
         self.receipts.accept(&uuid);
-        self.steps([(uuid, ReceiptState::Accepted)]);
-        if self.held.is_paused {
-            self.held.prompts.push_back(prompt);
+        self.receipt_updates([(uuid, ReceiptState::Accepted)]);
+        if self.prompts.is_paused {
+            self.prompts.prompts.push_back(prompt);
         } else {
-            self.put(&prompt);
+            self.write_prompt(&prompt);
         }
         Ok(())
     }
 
-    fn put(&mut self, prompt: &Prompt) {
+    fn write_prompt(&mut self, prompt: &Prompt) {
         let texts: Vec<_> = prompt.parts.iter().filter_map(text_of).collect();
         self.host(HostEvent::PromptSent {
             uuid: prompt.uuid.as_deref(),
             text: &texts.join("\n"),
         });
-        self.guard.heard(ActivitySource::Host, self.now);
-        let carried = prompt.uuid.clone().map_or(Carried::Other, Carried::Prompt);
-        self.write(prompt.encode(), carried);
+        self.watchdog.activity(ActivitySource::Host, self.now);
+        let uuid = prompt.uuid.clone();
+        let purpose = uuid.map_or(LinePurpose::Other, LinePurpose::Prompt);
+        self.write(prompt.encode(), purpose);
     }
 
-    /// Keeps prompts back. Those that the agent has already are its own to take up.
+    /// Queues prompts from now on. Prompts that were written before stay with the agent.
     pub(super) fn pause(&mut self, ticket: Ticket) {
-        self.held.is_paused = true;
-        self.held.waiting.push(ticket);
+        self.prompts.is_paused = true;
+        self.prompts.pausing.push(ticket);
         self.settle_pause();
     }
 
-    /// The pause begins when the agent has nothing more to answer.
+    /// Completes pauses once the agent has nothing left to answer.
     pub(super) fn settle_pause(&mut self) {
-        if self.held.waiting.is_empty() {
-            return;
-        }
-        let is_idle = !self.transcript.has_open_turn() && self.receipts.open() <= self.held.len();
+        let is_idle =
+            !self.transcript.has_open_turn() && self.receipts.open() <= self.prompts.len();
         if is_idle || self.ended {
-            let reply = || {
-                if self.ended {
+            for ticket in std::mem::take(&mut self.prompts.pausing) {
+                let reply = if self.ended {
                     Err(DialogueError::Ended)
                 } else {
                     Ok(Reply::Done)
-                }
-            };
-            let replies: Vec<_> = self.held.waiting.iter().map(|&it| (it, reply())).collect();
-            self.held.waiting.clear();
-            for (ticket, reply) in replies {
+                };
                 self.reply(ticket, reply);
             }
         }
     }
 
     pub(super) fn unpause(&mut self) {
-        self.held.is_paused = false;
-        while let Some(prompt) = self.held.prompts.pop_front() {
-            self.put(&prompt);
+        self.prompts.is_paused = false;
+        while let Some(prompt) = self.prompts.prompts.pop_front() {
+            self.write_prompt(&prompt);
         }
+    }
+
+    /// Handles a failed write of a prompt. If the prompt did arrive, the agent's own lines open its
+    /// turn again.
+    pub(super) fn prompt_undelivered(&mut self, uuid: &str) {
+        if let Some(update) = self.receipts.advance(uuid, ReceiptState::Unknown) {
+            self.host(HostEvent::PromptDropped { uuid });
+            self.receipt_updates([update]);
+        }
+    }
+
+    pub(super) fn prompt_echoed(&mut self, uuid: &str) {
+        let update = self.receipts.echo(uuid);
+        if matches!(&update, Some((_, ReceiptState::Duplicate))) {
+            self.host(HostEvent::PromptDropped { uuid });
+        }
+        self.receipt_updates(update);
     }
 }
 
-/// What a part of a prompt says in the transcript.
+/// Returns the text of a prompt's part, as the transcript shows it.
 fn text_of(part: &PromptPart) -> Option<&str> {
     match part {
         PromptPart::Text(text) => Some(text),

@@ -1,36 +1,37 @@
-//! What became of each prompt, from what the agent says about its uuid.
+//! Delivery state of each prompt, from what the agent reports about its uuid
+//! (`crates/jsonl/PROTOCOL.md`).
 
 use std::collections::HashMap;
 
 use bowline_jsonl::{CommandLifecycle, RawJson, Str, TurnResult};
 
-/// How far a prompt has come. A prompt only moves forward, and one that has ended stays ended.
+/// Delivery state of a prompt. A prompt only moves forward, and a final state stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ReceiptState {
-    /// The session has taken it.
+    /// The session has accepted it.
     Accepted,
-    /// The kernel has taken its line.
+    /// The kernel has accepted its line.
     Written,
-    /// The agent has repeated it: it is in the conversation.
+    /// The agent has echoed it: it is part of the conversation.
     Echoed,
-    /// A turn about it runs.
+    /// A turn that includes it is running.
     Started,
-    /// A turn about it has ended; the result says how.
+    /// A turn that includes it has ended; the result shows the outcome.
     Answered,
-    /// It was answered together with a later one.
+    /// It was answered together with a later prompt.
     Merged,
-    /// The agent knows its uuid from an earlier run: it repeats the prompt and does not answer it.
+    /// The agent knows its uuid from an earlier run: it echoes the prompt and does not answer it.
     Duplicate,
-    /// The agent gave it up unanswered.
+    /// It was dropped unanswered.
     Cancelled,
-    /// The process ended before the agent said what became of it, or its line could not be written
-    /// whole: it stalled, or another host took the session before this one knew that it arrived.
+    /// Its outcome is not known: the process exited first, or its line was not written completely,
+    /// because the agent stopped reading or another host took over the session.
     Unknown,
 }
 
 impl ReceiptState {
-    /// Whether nothing more will come of the prompt.
+    /// Returns whether the state can no longer change.
     #[must_use]
     pub fn is_final(self) -> bool {
         self >= Self::Answered
@@ -39,47 +40,46 @@ impl ReceiptState {
 
 /// The prompts of a session, by uuid.
 #[derive(Debug, Default)]
-pub(crate) struct Receipts {
-    states: HashMap<String, Sent>,
+pub(super) struct Receipts {
+    prompts: HashMap<String, SentPrompt>,
     /// Uuids in the order of sending.
     order: Vec<String>,
-    /// How many are open.
+    /// Number of prompts that are not final.
     open: usize,
-    /// Whether the agent tells the life of each prompt.
-    tells_lifecycle: bool,
+    /// Whether the agent writes `command_lifecycle` lines.
+    reports_lifecycle: bool,
     /// Whether a turn has begun in this run.
     has_begun: bool,
 }
 
-/// A prompt that was sent.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentPrompt {
     state: ReceiptState,
-    /// Whether the agent has told that it takes it up.
+    /// Whether a `command_lifecycle` line has mentioned it.
     is_queued: bool,
 }
 
-/// A step that a prompt has made.
-pub(crate) type Step = (String, ReceiptState);
+/// A prompt's uuid with its new state.
+pub(super) type ReceiptUpdate = (String, ReceiptState);
 
 impl Receipts {
-    pub(crate) fn contains(&self, uuid: &str) -> bool {
-        self.states.contains_key(uuid)
+    pub(super) fn contains(&self, uuid: &str) -> bool {
+        self.prompts.contains_key(uuid)
     }
 
-    pub(crate) fn accept(&mut self, uuid: &str) {
-        let sent = Sent {
+    pub(super) fn accept(&mut self, uuid: &str) {
+        let sent = SentPrompt {
             state: ReceiptState::Accepted,
             is_queued: false,
         };
-        self.states.insert(uuid.to_owned(), sent);
+        self.prompts.insert(uuid.to_owned(), sent);
         self.order.push(uuid.to_owned());
         self.open += 1;
     }
 
-    /// Moves a prompt forward; nothing when it is there already or not ours.
-    pub(crate) fn advance(&mut self, uuid: &str, state: ReceiptState) -> Option<Step> {
-        let current = &mut self.states.get_mut(uuid)?.state;
+    /// Moves a prompt forward. Returns `None` if it is not known, or in that state already.
+    pub(super) fn advance(&mut self, uuid: &str, state: ReceiptState) -> Option<ReceiptUpdate> {
+        let current = &mut self.prompts.get_mut(uuid)?.state;
         if current.is_final() || *current >= state {
             return None;
         }
@@ -90,18 +90,18 @@ impl Receipts {
         Some((uuid.to_owned(), state))
     }
 
-    /// The agent has begun a turn.
-    pub(crate) const fn turn_begins(&mut self) {
+    /// Notes that the agent has begun a turn.
+    pub(super) const fn turn_begins(&mut self) {
         self.has_begun = true;
     }
 
-    /// An echo. That of a prompt which the agent never took up is all that will come of it: its
-    /// uuid is in the conversation already (protocol, section B.2). An agent that tells nothing of
-    /// its prompts is believed to begin a turn before the first echo.
-    pub(crate) fn echo(&mut self, uuid: &str) -> Option<Step> {
-        let is_taken_up = self.states.get(uuid)?.is_queued;
-        let is_known = !is_taken_up && (self.tells_lifecycle || !self.has_begun);
-        let state = if is_known {
+    /// Handles an echo. A prompt that is echoed and was never queued is in the conversation already
+    /// and gets no answer. An agent without `command_lifecycle` lines begins a turn before its first
+    /// echo.
+    pub(super) fn echo(&mut self, uuid: &str) -> Option<ReceiptUpdate> {
+        let is_queued = self.prompts.get(uuid)?.is_queued;
+        let is_duplicate = !is_queued && (self.reports_lifecycle || !self.has_begun);
+        let state = if is_duplicate {
             ReceiptState::Duplicate
         } else {
             ReceiptState::Echoed
@@ -109,77 +109,71 @@ impl Receipts {
         self.advance(uuid, state)
     }
 
-    pub(crate) fn lifecycle(&mut self, line: &CommandLifecycle<'_>) -> Option<Step> {
-        self.tells_lifecycle = true;
+    pub(super) fn lifecycle(&mut self, line: &CommandLifecycle<'_>) -> Option<ReceiptUpdate> {
+        self.reports_lifecycle = true;
         if let Some(uuid) = line.command_uuid
-            && let Some(sent) = self.states.get_mut(&*uuid.decode())
+            && let Some(sent) = self.prompts.get_mut(&*uuid.decode())
         {
             sent.is_queued = true;
         }
         let state = match &*line.state.unwrap_or_default().decode() {
             "started" => ReceiptState::Started,
             "cancelled" | "discarded" | "refused" => ReceiptState::Cancelled,
-            // `queued` says no more than the echo, and `completed` less than the result.
+            // `queued` adds nothing to the echo, and `completed` nothing to the result.
             _ => return None,
         };
         self.advance(&line.command_uuid?.decode(), state)
     }
 
-    /// A result names the prompts of its turn; the last one started it, the others joined.
-    pub(crate) fn result(&mut self, line: &TurnResult<'_>) -> Vec<Step> {
+    /// Handles a result. It names the prompts of its turn: the last one started the turn, the others
+    /// were merged into it.
+    pub(super) fn result(&mut self, line: &TurnResult<'_>) -> Vec<ReceiptUpdate> {
         let last = line.user_message_uuid.map(Str::decode);
-        let named: Vec<_> = line
-            .user_message_uuids
-            .into_iter()
+        let named = line.user_message_uuids.into_iter();
+        let named = named
             .flat_map(RawJson::elements)
-            .collect();
-        let mut steps = Vec::new();
-        for uuid in named
-            .into_iter()
-            .filter_map(RawJson::as_str)
-            .map(Str::decode)
-        {
-            let merged = last.as_ref().is_some_and(|last| *last != uuid);
-            let state = if merged {
+            .filter_map(RawJson::as_str);
+        let mut updates = Vec::new();
+        for uuid in named.map(Str::decode) {
+            let is_merged = last.as_ref().is_some_and(|last| *last != uuid);
+            let state = if is_merged {
                 ReceiptState::Merged
             } else {
                 ReceiptState::Answered
             };
-            steps.extend(self.advance(&uuid, state));
+            updates.extend(self.advance(&uuid, state));
         }
         if let Some(uuid) = &last {
-            steps.extend(self.advance(uuid, ReceiptState::Answered));
-        } else if steps.is_empty() && line.origin.is_none() {
-            // An agent that names no prompts answers them in the order in which they came.
-            let oldest = self.open_ones().next().map(str::to_owned);
-            if let Some(oldest) = oldest {
-                steps.extend(self.advance(&oldest, ReceiptState::Answered));
-            }
+            updates.extend(self.advance(uuid, ReceiptState::Answered));
+        } else if updates.is_empty() && line.origin.is_none() {
+            // An agent that names no prompts answers them in the order of sending.
+            let oldest = self.open_uuids().next().map(str::to_owned);
+            updates.extend(oldest.and_then(|it| self.advance(&it, ReceiptState::Answered)));
         }
-        steps
+        updates
     }
 
-    /// Ends every open prompt.
-    pub(crate) fn close(&mut self) -> Vec<Step> {
-        let open: Vec<_> = self.open_ones().map(str::to_owned).collect();
+    /// Closes every open prompt, at the end of the session.
+    pub(super) fn close(&mut self) -> Vec<ReceiptUpdate> {
+        let open: Vec<_> = self.open_uuids().map(str::to_owned).collect();
         open.iter()
             .filter_map(|uuid| self.advance(uuid, ReceiptState::Unknown))
             .collect()
     }
 
-    pub(crate) const fn any_open(&self) -> bool {
+    pub(super) const fn any_open(&self) -> bool {
         self.open > 0
     }
 
-    /// How many prompts are open.
-    pub(crate) const fn open(&self) -> usize {
+    /// Returns the number of prompts that are not final.
+    pub(super) const fn open(&self) -> usize {
         self.open
     }
 
-    /// The open prompts, the oldest first.
-    fn open_ones(&self) -> impl Iterator<Item = &str> {
+    /// Returns the open prompts, the oldest first.
+    fn open_uuids(&self) -> impl Iterator<Item = &str> {
         let is_open = |uuid: &&String| {
-            self.states
+            self.prompts
                 .get(*uuid)
                 .is_some_and(|it| !it.state.is_final())
         };

@@ -1,64 +1,65 @@
-//! What an agent has said before this host came, heard by the code that hears what it says now.
+//! Folding the history of an agent that another host started, by the code that folds live output.
 //!
-//! Somebody has answered most of what it asked then. Its own echo of an answer says so (protocol,
-//! section A.14); what has none is answered when the history is over.
+//! Another host answered most requests in the history. The agent's echo of an answer shows that;
+//! requests without an echo are answered when the history is over.
 
-use super::{Carried, Limits, Machine};
+use super::{Limits, LinePurpose, Machine};
 use crate::permission::RequestState;
 
-/// History that is being heard.
+/// A history that is being folded.
 #[derive(Debug)]
 pub(super) struct Replay {
-    /// Offset behind its last byte.
+    /// End offset of the history.
     until: u64,
-    /// Offset behind the last byte that was heard.
-    heard: u64,
-    /// Answers that are owed if nobody has given them: the request, and the line.
-    owed: Vec<(String, Vec<u8>)>,
+    /// End offset of what was folded.
+    folded: u64,
+    /// Replies to requests that have no echoed answer so far: the request id, and the line.
+    unanswered: Vec<(String, Vec<u8>)>,
 }
 
 impl Machine {
-    /// A machine for an agent that has said so many bytes already, to a host that has registered
-    /// with it. The salt is in the ids of this host's requests, so that they are no other host's.
-    pub(crate) fn resuming(mut limits: Limits, epoch_ms: u64, until: u64, salt: String) -> Self {
+    /// Creates a machine for an agent that has written `until` bytes of output, and that a host has
+    /// registered with. `salt` makes the ids of this host's requests differ from those of others.
+    pub(crate) fn resuming(mut limits: Limits, epoch_ms: u64, until: u64, salt: &str) -> Self {
         limits.initialize = false;
         let mut machine = Self::new(limits, epoch_ms);
         machine.requests.set_salt(salt);
         machine.replay = (until > 0).then_some(Replay {
             until,
-            heard: 0,
-            owed: Vec::new(),
+            folded: 0,
+            unanswered: Vec::new(),
         });
         machine
     }
 
-    /// The agent's output was heard up to an offset.
-    pub(super) fn heard_up_to(&mut self, offset: impl FnOnce(u64) -> u64) {
+    /// Advances the history to the offset that `advance` makes of the current one, and sends the
+    /// missing replies when it is over.
+    pub(super) fn advance_replay(&mut self, advance: impl FnOnce(u64) -> u64) {
         let Some(replay) = &mut self.replay else {
             return;
         };
-        replay.heard = offset(replay.heard);
-        if replay.heard >= replay.until {
-            let owed = std::mem::take(&mut replay.owed);
+        replay.folded = advance(replay.folded);
+        if replay.folded >= replay.until {
+            let unanswered = std::mem::take(&mut replay.unanswered);
             self.replay = None;
-            for (_, line) in owed {
-                self.write(line, Carried::Other);
+            for (_, line) in unanswered {
+                self.write(line, LinePurpose::Other);
             }
         }
     }
 
-    /// Answers a request of the agent, unless another host may have done so.
-    pub(super) fn answer_agent(&mut self, request_id: &str, line: Vec<u8>) {
+    /// Replies to a request of the agent, unless another host may have done so.
+    pub(super) fn reply_to_agent(&mut self, request_id: &str, line: Vec<u8>) {
         match &mut self.replay {
-            Some(replay) => replay.owed.push((request_id.to_owned(), line)),
-            None => self.write(line, Carried::Other),
+            Some(replay) => replay.unanswered.push((request_id.to_owned(), line)),
+            None => self.write(line, LinePurpose::Other),
         }
     }
 
-    /// The agent repeats an answer that it was given, by this host or by another one.
-    pub(super) fn heard_echo(&mut self, request_id: &str) {
+    /// Handles the agent's echo of an answer that this or another host gave.
+    pub(super) fn answer_echoed(&mut self, request_id: &str) {
         if let Some(replay) = &mut self.replay {
-            replay.owed.retain(|(owed, _)| owed != request_id);
+            replay.unanswered.retain(|(id, _)| id != request_id);
         }
         self.close_permission(request_id, RequestState::Answered);
     }

@@ -1,128 +1,129 @@
-//! Control requests of the host that wait for the agent's answer.
+//! Control requests of the host that wait for the agent's response.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bowline_jsonl::{ControlAnswer, RawJson, Str};
 
+use super::input::{Reply, Ticket};
 use crate::error::DialogueError;
-use crate::machine::input::{Reply, Ticket};
 
-/// The open requests of a session. Ids are ours and count up, so they never meet the agent's own.
+/// The control requests of a session that have no response yet.
 #[derive(Debug, Default)]
-pub(crate) struct Requests {
-    open: BTreeMap<u64, Open>,
-    last: u64,
-    /// What stands in each id between those of several hosts of one agent; empty for its first.
+pub(super) struct Requests {
+    pending: BTreeMap<u64, PendingRequest>,
+    last_id: u64,
+    /// Part of each id that differs between the hosts of one agent; empty for the first host.
     salt: String,
 }
 
 #[derive(Debug)]
-struct Open {
+struct PendingRequest {
     name: String,
-    /// Whom the answer goes to; nobody waits for some requests.
+    /// The command that waits for the response, if one does.
     ticket: Option<Ticket>,
     due: Duration,
 }
 
-/// An answer that has found its request.
+/// A request with its outcome.
 #[derive(Debug)]
-pub(crate) struct Answered {
-    pub(crate) name: String,
-    pub(crate) ticket: Option<Ticket>,
-    pub(crate) reply: Result<Reply, DialogueError>,
+pub(super) struct CompletedRequest {
+    pub(super) name: String,
+    pub(super) ticket: Option<Ticket>,
+    pub(super) reply: Result<Reply, DialogueError>,
 }
 
+/// Distinguishes ids of this crate from those of the agent and of other hosts.
 const PREFIX: &str = "bowline-";
 
 impl Requests {
-    /// From now on ids are those of one host of several.
-    pub(crate) fn set_salt(&mut self, salt: String) {
+    pub(super) fn set_salt(&mut self, salt: &str) {
         self.salt = format!("{salt}-");
     }
 
-    /// Gives the agent so much more time for everything that it was asked.
-    pub(crate) fn postpone(&mut self, by: Duration) {
-        for open in self.open.values_mut() {
-            open.due = open.due.saturating_add(by);
+    /// Moves all deadlines.
+    pub(super) fn postpone(&mut self, by: Duration) {
+        for request in self.pending.values_mut() {
+            request.due = request.due.saturating_add(by);
         }
     }
 
-    /// Opens a request and gives its id.
-    pub(crate) fn open(&mut self, name: &str, ticket: Option<Ticket>, due: Duration) -> String {
-        self.last += 1;
-        self.open.insert(
-            self.last,
-            Open {
+    /// Adds a request and returns its id.
+    pub(super) fn open(&mut self, name: &str, ticket: Option<Ticket>, due: Duration) -> String {
+        self.last_id += 1;
+        self.pending.insert(
+            self.last_id,
+            PendingRequest {
                 name: name.to_owned(),
                 ticket,
                 due,
             },
         );
-        format!("{PREFIX}{}{}", self.salt, self.last)
+        format!("{PREFIX}{}{}", self.salt, self.last_id)
     }
 
-    /// Closes the request that the agent answers; none for an answer to somebody else.
-    pub(crate) fn answer(&mut self, answer: &ControlAnswer<'_>) -> Option<Answered> {
+    /// Completes the request that a response belongs to. Returns `None` if it is not one of these.
+    pub(super) fn complete(&mut self, answer: &ControlAnswer<'_>) -> Option<CompletedRequest> {
         let id = answer.request_id?.decode();
-        let ours = id.strip_prefix(PREFIX)?.strip_prefix(&self.salt)?;
-        let open = self.open.remove(&ours.parse().ok()?)?;
+        let number = id.strip_prefix(PREFIX)?.strip_prefix(&self.salt)?;
+        let request = self.pending.remove(&number.parse().ok()?)?;
         let text = |it: Option<Str<'_>>| it.map(|it| it.decode().into_owned());
         let reply = if answer.subtype.is_some_and(|subtype| subtype == "error") {
             Err(DialogueError::Refused {
-                request: open.name.clone(),
+                request: request.name.clone(),
                 reason: text(answer.error).unwrap_or_default(),
                 code: text(answer.error_code),
             })
         } else {
-            Ok(Reply::Answer(
-                answer.response.map_or("{}", RawJson::text).to_owned(),
-            ))
+            let response = answer.response.map_or("{}", RawJson::text);
+            Ok(Reply::Response(response.to_owned()))
         };
-        Some(Answered {
-            name: open.name,
-            ticket: open.ticket,
+        Some(CompletedRequest {
+            name: request.name,
+            ticket: request.ticket,
             reply,
         })
     }
 
-    /// Whether anything was asked that has no answer yet.
-    pub(crate) fn any_open(&self) -> bool {
-        !self.open.is_empty()
+    pub(super) fn any_open(&self) -> bool {
+        !self.pending.is_empty()
     }
 
-    /// When the next request has waited long enough.
-    pub(crate) fn deadline(&self) -> Option<Duration> {
-        self.open.values().map(|open| open.due).min()
+    /// Returns when the next request times out.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.pending.values().map(|request| request.due).min()
     }
 
-    /// Gives up the requests that are due at `now`.
-    pub(crate) fn expire(&mut self, now: Duration, waited: Duration) -> Vec<Answered> {
-        let due: Vec<u64> = self
-            .open
-            .iter()
-            .filter(|(_, open)| open.due <= now)
-            .map(|(id, _)| *id)
-            .collect();
-        self.give_up(&due, |open| DialogueError::NoAnswer {
-            request: open.name.clone(),
-            seconds: waited.as_secs(),
-        })
+    /// Fails the requests that are due at `now`; `timeout` is for the error.
+    pub(super) fn expire(&mut self, now: Duration, timeout: Duration) -> Vec<CompletedRequest> {
+        self.fail(
+            |request| request.due <= now,
+            |request| DialogueError::NoAnswer {
+                request: request.name.clone(),
+                seconds: timeout.as_secs(),
+            },
+        )
     }
 
-    /// Gives up every request.
-    pub(crate) fn close(&mut self) -> Vec<Answered> {
-        let all: Vec<u64> = self.open.keys().copied().collect();
-        self.give_up(&all, |_| DialogueError::Ended)
+    /// Fails every request, at the end of the session.
+    pub(super) fn close(&mut self) -> Vec<CompletedRequest> {
+        self.fail(|_| true, |_| DialogueError::Ended)
     }
 
-    fn give_up(&mut self, ids: &[u64], error: impl Fn(&Open) -> DialogueError) -> Vec<Answered> {
-        let open = ids.iter().filter_map(|id| self.open.remove(id));
-        open.map(|open| Answered {
-            reply: Err(error(&open)),
-            name: open.name,
-            ticket: open.ticket,
-        })
-        .collect()
+    fn fail(
+        &mut self,
+        is_failed: impl Fn(&PendingRequest) -> bool,
+        error: impl Fn(&PendingRequest) -> DialogueError,
+    ) -> Vec<CompletedRequest> {
+        let (failed, pending) = std::mem::take(&mut self.pending)
+            .into_iter()
+            .partition::<BTreeMap<_, _>, _>(|(_, request)| is_failed(request));
+        self.pending = pending;
+        let completed = failed.into_values().map(|request| CompletedRequest {
+            reply: Err(error(&request)),
+            name: request.name,
+            ticket: request.ticket,
+        });
+        completed.collect()
     }
 }

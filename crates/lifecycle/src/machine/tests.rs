@@ -1,20 +1,35 @@
-//! The machine under a clock of our own.
+//! The state machine with a simulated clock.
+//!
+//! | test | criterion |
+//! |---|---|
+//! | `events::each_block_becomes_an_event` | every content block has its own event type |
+//! | `events::parse_error_does_not_stop_parsing` | a malformed line does not stop parsing |
+//! | `events::unknown_lines_are_counted_without_event` | unknown lines are ignored and counted |
+//! | `events::line_over_one_megabyte_is_complete` | a line over 1 MiB is parsed completely |
+//! | `events::subagent_events_have_call_path` | sub-agents nest at any depth |
+//! | `events::subagents_end_with_process` | nothing stays open after its process |
+//! | `events::session_end_is_last_event` | the stream ends with the end of the session |
+//! | `watchdog::fixed_timeout_checks_and_terminates` | a check every 10 s, termination after the timeout |
+//! | `watchdog::timeout_is_announced_before_termination` | the timeout is an event before the kill |
+//! | `watchdog::only_valid_lines_count_as_activity` | activity is a valid line |
+//! | `watchdog::waiting_for_permission_is_not_silence` | no timeout while the user is asked |
+//! | `watchdog::failed_reconnect_is_reported` | a failed reconnect is in the transcript, with its reason |
 
+mod events;
 mod exhaustive;
 mod permissions;
 mod prompts;
 mod property;
 mod replay;
-mod told;
-mod watch;
+mod watchdog;
 
-use bowline_jsonl::Prompt;
+use bowline_jsonl::{Decision, Prompt};
 use bowline_transport::{Drained, Exit, ExitStatus, Vitals};
 
 use super::*;
-use crate::events::Told;
-use crate::permission::PermissionRecord;
-use crate::watchdog::WatchdogConfiguration;
+use crate::events::PendingEvent;
+use crate::permission::{PermissionAnswer, PermissionRecord, RequestState};
+use crate::watchdog::WatchdogPolicy;
 
 const LIMITS: Limits = Limits {
     max_line: 1 << 20,
@@ -26,7 +41,7 @@ const LIMITS: Limits = Limits {
     watchdog: NO_WATCHDOG,
 };
 
-const NO_WATCHDOG: WatchdogConfiguration = WatchdogConfiguration {
+const NO_WATCHDOG: WatchdogPolicy = WatchdogPolicy {
     check: Duration::from_secs(10),
     inquiry: None,
     permission: None,
@@ -40,46 +55,46 @@ const NO_WATCHDOG: WatchdogConfiguration = WatchdogConfiguration {
     },
 };
 
-/// A machine, the time, and what it has wanted so far.
-struct World {
+/// A machine with a simulated clock, and its outputs so far.
+struct Fixture {
     machine: Machine,
     now: Duration,
     lines: Vec<String>,
     replies: Vec<(Ticket, Result<Reply, DialogueError>)>,
     receipts: Vec<(String, ReceiptState)>,
-    told: Vec<Told>,
+    events: Vec<PendingEvent>,
     permissions: Vec<std::sync::Arc<PermissionRecord>>,
-    /// What the agent's processes have used, as the next look finds it.
-    vitals: Option<Vitals>,
-    looks: usize,
+    /// The resource usage that the next measurement returns.
+    usage: Option<Vitals>,
+    measurements: usize,
     terminations: usize,
     closed_input: bool,
     is_finished: bool,
 }
 
-impl World {
+impl Fixture {
     fn new(limits: Limits) -> Self {
         Self::of(Machine::new(limits, 0))
     }
 
     fn of(machine: Machine) -> Self {
-        let mut world = Self {
+        let mut fixture = Self {
             machine,
             now: Duration::ZERO,
             lines: Vec::new(),
             replies: Vec::new(),
             receipts: Vec::new(),
-            told: Vec::new(),
+            events: Vec::new(),
             permissions: Vec::new(),
-            vitals: None,
-            looks: 0,
+            usage: None,
+            measurements: 0,
             terminations: 0,
             closed_input: false,
             is_finished: false,
         };
-        world.machine.set_heard(true);
-        world.drain();
-        world
+        fixture.machine.set_emits_events(true);
+        fixture.drain();
+        fixture
     }
 
     fn input(&mut self, input: Input) {
@@ -96,13 +111,13 @@ impl World {
                 }
                 Output::Reply { ticket, reply } => self.replies.push((ticket, reply)),
                 Output::Receipt { uuid, state } => self.receipts.push((uuid, state)),
-                Output::Told(told) => self.told.push(told),
+                Output::Event(event) => self.events.push(event),
                 Output::Permission(record) => self.permissions.push(record),
                 Output::TurnEnded => {}
-                Output::Vitals => {
-                    self.looks += 1;
+                Output::MeasureUsage => {
+                    self.measurements += 1;
                     self.machine
-                        .handle_input(Input::Vitals(self.vitals), self.now);
+                        .handle_input(Input::Usage(self.usage), self.now);
                 }
                 Output::CloseInput => self.closed_input = true,
                 Output::Terminate => self.terminations += 1,
@@ -135,13 +150,13 @@ impl World {
         self.input(Input::Exited(exit));
     }
 
-    /// The last line could not be written.
-    fn lose(&mut self, carried: Carried) {
+    /// Fails the write of the last line.
+    fn fail_write(&mut self, purpose: LinePurpose) {
         let line = self.lines.last().cloned().unwrap_or_default().into();
-        self.input(Input::WriteFailed { line, carried });
+        self.input(Input::WriteFailed { line, purpose });
     }
 
-    /// Jumps to the next deadline; there must be one.
+    /// Advances to the next deadline.
     fn step(&mut self) -> Duration {
         self.now = self.machine.poll_timeout().expect("a deadline");
         self.input(Input::Timeout);
@@ -171,137 +186,139 @@ impl World {
 }
 
 #[test]
-fn a_receipt_follows_its_prompt() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    assert!(world.lines[0].contains(r#""uuid":"u1""#));
-    world.input(Input::Written("u1".into()));
-    world.agent(r#"{"type":"command_lifecycle","command_uuid":"u1","state":"queued","uuid":"a"}"#);
-    world.agent(r#"{"type":"command_lifecycle","command_uuid":"u1","state":"started","uuid":"b"}"#);
-    world.agent(r#"{"type":"user","message":{"role":"user","content":"hello"},"isReplay":true,"uuid":"u1"}"#);
-    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","user_message_uuids":["u1"],"uuid":"c"}"#);
+fn receipt_follows_prompt() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    assert!(fixture.lines[0].contains(r#""uuid":"u1""#));
+    fixture.input(Input::Written("u1".into()));
+    fixture
+        .agent(r#"{"type":"command_lifecycle","command_uuid":"u1","state":"queued","uuid":"a"}"#);
+    fixture
+        .agent(r#"{"type":"command_lifecycle","command_uuid":"u1","state":"started","uuid":"b"}"#);
+    fixture.agent(r#"{"type":"user","message":{"role":"user","content":"hello"},"isReplay":true,"uuid":"u1"}"#);
+    fixture.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","user_message_uuids":["u1"],"uuid":"c"}"#);
     use ReceiptState::{Accepted, Answered, Started, Written};
-    assert_eq!(world.states("u1"), [Accepted, Written, Started, Answered]);
+    assert_eq!(fixture.states("u1"), [Accepted, Written, Started, Answered]);
 }
 
-/// The session lives on: at a runner, another host may have had the lease for a while.
+/// The session continues: at a runner, another host may have taken over for a while.
 #[test]
-fn a_prompt_that_may_not_have_arrived_is_unknown() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    world.send("u2");
-    world.lose(Carried::Prompt("u1".into()));
-    world.lose(Carried::Other);
+fn undelivered_prompt_is_unknown() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    fixture.send("u2");
+    fixture.fail_write(LinePurpose::Prompt("u1".into()));
+    fixture.fail_write(LinePurpose::Other);
     use ReceiptState::{Accepted, Unknown};
-    assert_eq!(world.states("u1"), [Accepted, Unknown]);
-    assert_eq!(world.states("u2"), [Accepted]);
-    // Even if it had: who was told so stays told so.
-    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","user_message_uuids":["u1"],"uuid":"c"}"#);
-    assert_eq!(world.states("u1"), [Accepted, Unknown]);
+    assert_eq!(fixture.states("u1"), [Accepted, Unknown]);
+    assert_eq!(fixture.states("u2"), [Accepted]);
+    // A later result does not change a final state.
+    fixture.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","user_message_uuids":["u1"],"uuid":"c"}"#);
+    assert_eq!(fixture.states("u1"), [Accepted, Unknown]);
 }
 
 #[test]
-fn prompts_that_share_a_turn_are_merged_into_the_last() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    world.send("u2");
-    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u2","user_message_uuids":["u1","u2"],"uuid":"c"}"#);
-    assert_eq!(world.states("u1").last(), Some(&ReceiptState::Merged));
-    assert_eq!(world.states("u2").last(), Some(&ReceiptState::Answered));
+fn prompts_of_one_turn_are_merged() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    fixture.send("u2");
+    fixture.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u2","user_message_uuids":["u1","u2"],"uuid":"c"}"#);
+    assert_eq!(fixture.states("u1").last(), Some(&ReceiptState::Merged));
+    assert_eq!(fixture.states("u2").last(), Some(&ReceiptState::Answered));
 }
 
 #[test]
-fn a_result_of_an_unasked_turn_answers_nobody() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    world.agent(
+fn result_of_unasked_turn_answers_no_prompt() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    fixture.agent(
         r#"{"type":"result","subtype":"success","origin":{"kind":"task-notification"},"uuid":"c"}"#,
     );
-    assert_eq!(world.states("u1"), [ReceiptState::Accepted]);
+    assert_eq!(fixture.states("u1"), [ReceiptState::Accepted]);
 }
 
 #[test]
-fn results_that_name_no_prompt_answer_the_oldest() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    world.send("u2");
+fn result_without_prompts_answers_oldest() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    fixture.send("u2");
     for (uuid, result) in [("u1", "a"), ("u2", "b")] {
-        world.agent(&format!(
+        fixture.agent(&format!(
             r#"{{"type":"result","subtype":"success","uuid":"{result}"}}"#
         ));
-        assert_eq!(world.states(uuid).last(), Some(&ReceiptState::Answered));
+        assert_eq!(fixture.states(uuid).last(), Some(&ReceiptState::Answered));
     }
 }
 
 #[test]
-fn a_uuid_is_sent_once() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    world.send("u1");
-    let (_, second) = world.replies.last().expect("a reply");
+fn duplicate_uuid_is_refused() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    fixture.send("u1");
+    let (_, second) = fixture.replies.last().expect("a reply");
     assert_eq!(
         second,
         &Err(DialogueError::DuplicateUuid { uuid: "u1".into() })
     );
-    assert_eq!(world.lines.len(), 1);
+    assert_eq!(fixture.lines.len(), 1);
 }
 
 const ASK: &str = r#"{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","tool_use_id":"t1","input":{"command":"ls"}}}"#;
 
-fn answer(world: &mut World, decision: Decision) -> Result<Reply, DialogueError> {
-    let command = Command::Answer {
+fn answer(fixture: &mut Fixture, decision: Decision) -> Result<Reply, DialogueError> {
+    let command = Command::AnswerPermission {
         request_id: "r1".into(),
         answer: decision.into(),
         by: None,
     };
-    world.input(Input::Command(command, 9));
-    world.replies.pop().expect("a reply").1
+    fixture.input(Input::Command(command, 9));
+    fixture.replies.pop().expect("a reply").1
 }
 
 #[test]
-fn the_first_answer_to_a_permission_counts() {
-    let mut world = World::new(LIMITS);
+fn first_permission_answer_wins() {
+    let mut fixture = Fixture::new(LIMITS);
     assert!(matches!(
-        answer(&mut world, Decision::allow()),
+        answer(&mut fixture, Decision::allow()),
         Err(DialogueError::NoSuchRequest { .. })
     ));
-    world.agent(ASK);
-    assert_eq!(world.json()["status"]["phase"], "awaiting_permission");
-    assert_eq!(answer(&mut world, Decision::allow()), Ok(Reply::Done));
+    fixture.agent(ASK);
+    assert_eq!(fixture.json()["status"]["phase"], "awaiting_permission");
+    assert_eq!(answer(&mut fixture, Decision::allow()), Ok(Reply::Done));
     assert!(
-        world.lines[0].contains(r#""updatedInput":{"command":"ls"}"#),
+        fixture.lines[0].contains(r#""updatedInput":{"command":"ls"}"#),
         "{}",
-        world.lines[0]
+        fixture.lines[0]
     );
     assert!(matches!(
-        answer(&mut world, Decision::deny("no")),
+        answer(&mut fixture, Decision::deny("no")),
         Err(DialogueError::TooLate { .. })
     ));
-    assert_eq!(world.lines.len(), 1);
+    assert_eq!(fixture.lines.len(), 1);
 }
 
 #[test]
-fn a_permission_can_be_withdrawn_or_orphaned() {
-    let mut world = World::new(LIMITS);
-    world.agent(ASK);
-    world.agent(r#"{"type":"control_cancel_request","request_id":"r1"}"#);
+fn closed_permission_accepts_no_answer() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.agent(ASK);
+    fixture.agent(r#"{"type":"control_cancel_request","request_id":"r1"}"#);
     assert!(matches!(
-        answer(&mut world, Decision::allow()),
+        answer(&mut fixture, Decision::allow()),
         Err(DialogueError::TooLate { .. })
     ));
-    world.agent(&ASK.replace("r1", "r2"));
-    world.exit(0);
-    assert_eq!(world.json()["permissions"][1]["state"], "orphaned");
+    fixture.agent(&ASK.replace("r1", "r2"));
+    fixture.exit(0);
+    assert_eq!(fixture.json()["permissions"][1]["state"], "orphaned");
     assert_eq!(
-        answer(&mut world, Decision::allow()),
+        answer(&mut fixture, Decision::allow()),
         Err(DialogueError::Ended)
     );
 }
 
 #[test]
-fn what_would_break_the_line_is_refused_and_leaves_the_question_open() {
-    let mut world = World::new(LIMITS);
-    world.agent(ASK);
+fn malformed_answer_leaves_request_open() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.agent(ASK);
     for bad in ["{", "[]", "7"] {
         let decision = Decision::Allow {
             updated_input: Some(bad.into()),
@@ -309,7 +326,7 @@ fn what_would_break_the_line_is_refused_and_leaves_the_question_open() {
         };
         assert!(
             matches!(
-                answer(&mut world, decision),
+                answer(&mut fixture, decision),
                 Err(DialogueError::NotJson { .. })
             ),
             "{bad}"
@@ -320,14 +337,14 @@ fn what_would_break_the_line_is_refused_and_leaves_the_question_open() {
         updated_input: Some(spread),
         updated_permissions: None,
     };
-    assert_eq!(answer(&mut world, decision), Ok(Reply::Done));
-    assert_eq!(world.lines[0].matches('\n').count(), 1);
-    assert!(world.lines[0].contains(r#""updatedInput":{"command":"pwd"}"#));
+    assert_eq!(answer(&mut fixture, decision), Ok(Reply::Done));
+    assert_eq!(fixture.lines[0].matches('\n').count(), 1);
+    assert!(fixture.lines[0].contains(r#""updatedInput":{"command":"pwd"}"#));
 }
 
 #[test]
-fn questions_that_this_host_does_not_serve_are_refused_at_once() {
-    let mut world = World::new(LIMITS);
+fn unsupported_agent_requests_are_refused() {
+    let mut fixture = Fixture::new(LIMITS);
     for (request, wanted) in [
         (
             r#"{"subtype":"mcp_message","server_name":"x"}"#,
@@ -339,179 +356,179 @@ fn questions_that_this_host_does_not_serve_are_refused_at_once() {
             r#""response":{}"#,
         ),
     ] {
-        world.agent(&format!(
+        fixture.agent(&format!(
             r#"{{"type":"control_request","request_id":"q","request":{request}}}"#
         ));
-        let line = world.lines.pop().expect("an answer");
+        let line = fixture.lines.pop().expect("an answer");
         assert!(
             line.contains(wanted) && line.contains(r#""request_id":"q""#),
             "{line}"
         );
     }
-    world.agent(r#"{"type":"control_request","request_id":"q","request":{"subtype":"request_user_dialog"}}"#);
-    assert_eq!(world.lines, Vec::<String>::new());
+    fixture.agent(r#"{"type":"control_request","request_id":"q","request":{"subtype":"request_user_dialog"}}"#);
+    assert_eq!(fixture.lines, Vec::<String>::new());
 }
 
-fn request(world: &mut World, ticket: Ticket) {
+fn request(fixture: &mut Fixture, ticket: Ticket) {
     let request = HostRequest::SetModel { model: None };
-    world.input(Input::Command(Command::Request(request), ticket));
+    fixture.input(Input::Command(Command::Request(request), ticket));
 }
 
 #[test]
-fn requests_are_answered_refused_or_given_up() {
-    let mut world = World::new(LIMITS);
+fn requests_complete_fail_or_time_out() {
+    let mut fixture = Fixture::new(LIMITS);
     for ticket in 1..=4 {
-        request(&mut world, ticket);
+        request(&mut fixture, ticket);
     }
-    // Out of order, and beside an echo of the host's own answer to the agent.
-    world
+    // Out of order, and mixed with an echo of the host's own answer.
+    fixture
         .agent(r#"{"type":"control_response","response":{"subtype":"success","request_id":"r1"}}"#);
-    world.agent(r#"{"type":"control_response","response":{"subtype":"error","request_id":"bowline-2","error":"no","error_code":"c"}}"#);
-    world.agent(r#"{"type":"control_response","response":{"subtype":"success","request_id":"bowline-1","response":{"model":"m"}}}"#);
+    fixture.agent(r#"{"type":"control_response","response":{"subtype":"error","request_id":"bowline-2","error":"no","error_code":"c"}}"#);
+    fixture.agent(r#"{"type":"control_response","response":{"subtype":"success","request_id":"bowline-1","response":{"model":"m"}}}"#);
     assert_eq!(
-        world.replies[1],
-        (1, Ok(Reply::Answer(r#"{"model":"m"}"#.into())))
+        fixture.replies[1],
+        (1, Ok(Reply::Response(r#"{"model":"m"}"#.into())))
     );
     assert!(
-        matches!(&world.replies[0], (2, Err(DialogueError::Refused { code: Some(c), .. })) if c == "c")
+        matches!(&fixture.replies[0], (2, Err(DialogueError::Refused { code: Some(c), .. })) if c == "c")
     );
-    assert_eq!(world.step(), LIMITS.control_timeout);
+    assert_eq!(fixture.step(), LIMITS.control_timeout);
     assert!(matches!(
-        world.replies[2],
+        fixture.replies[2],
         (3, Err(DialogueError::NoAnswer { seconds: 60, .. }))
     ));
-    assert_eq!(world.replies.len(), 4);
-    request(&mut world, 5);
-    world.exit(0);
-    assert_eq!(world.replies[4], (5, Err(DialogueError::Ended)));
-    assert_eq!(world.machine.poll_timeout(), None);
+    assert_eq!(fixture.replies.len(), 4);
+    request(&mut fixture, 5);
+    fixture.exit(0);
+    assert_eq!(fixture.replies[4], (5, Err(DialogueError::Ended)));
+    assert_eq!(fixture.machine.poll_timeout(), None);
 }
 
 #[test]
-fn an_exit_that_nobody_asked_for_is_in_the_transcript() {
+fn unexpected_exit_is_in_transcript() {
     for code in [0, 1] {
-        let mut world = World::new(LIMITS);
-        world.send("u1");
-        world.input(Input::Errors("warning\nout of cheese\n".into()));
-        world.agent(r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]},"uuid":"a"}"#);
-        world.exit(code);
+        let mut fixture = Fixture::new(LIMITS);
+        fixture.send("u1");
+        fixture.input(Input::Stderr("warning\nout of cheese\n".into()));
+        fixture.agent(r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]},"uuid":"a"}"#);
+        fixture.exit(code);
         assert_eq!(
-            world.errors(),
+            fixture.errors(),
             [format!(
                 "unexpected_exit: the process ended unexpectedly: exit code {code}: out of cheese"
             )]
         );
-        assert_eq!(world.json()["tool_calls"]["t"]["state"], "lost");
-        assert_eq!(world.states("u1").last(), Some(&ReceiptState::Unknown));
-        assert!(world.is_finished);
-        assert!(!world.machine.ending().0);
+        assert_eq!(fixture.json()["tool_calls"]["t"]["state"], "lost");
+        assert_eq!(fixture.states("u1").last(), Some(&ReceiptState::Unknown));
+        assert!(fixture.is_finished);
+        assert!(!fixture.machine.end_summary().0);
     }
 }
 
 #[test]
-fn an_end_waits_for_the_open_turn_and_then_asks() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    world.input(Input::Command(Command::End, 2));
-    assert_eq!(world.lines.len(), 1, "the prompt is not answered yet");
-    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","uuid":"c"}"#);
-    assert!(world.lines[1].contains("end_session"));
-    world.exit(0);
-    assert_eq!(world.errors(), Vec::<String>::new());
-    assert_eq!(world.machine.ending(), (true, "exit code 0".into()));
+fn end_waits_for_open_turn() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    fixture.input(Input::Command(Command::End, 2));
+    assert_eq!(fixture.lines.len(), 1, "the prompt is not answered yet");
+    fixture.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","uuid":"c"}"#);
+    assert!(fixture.lines[1].contains("end_session"));
+    fixture.exit(0);
+    assert_eq!(fixture.errors(), Vec::<String>::new());
+    assert_eq!(fixture.machine.end_summary(), (true, "exit code 0".into()));
 }
 
 #[test]
-fn an_exit_in_the_turn_that_an_end_waits_for_is_unexpected() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    world.input(Input::Command(Command::End, 2));
-    world.exit(3);
-    assert_eq!(world.errors().len(), 1);
-    assert!(!world.machine.ending().0);
+fn exit_during_awaited_turn_is_unexpected() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    fixture.input(Input::Command(Command::End, 2));
+    fixture.exit(3);
+    assert_eq!(fixture.errors().len(), 1);
+    assert!(!fixture.machine.end_summary().0);
 }
 
 #[test]
-fn nothing_is_sent_to_an_agent_that_was_told_to_go() {
-    let mut world = World::new(LIMITS);
-    world.input(Input::Command(Command::Terminate, 1));
-    world.send("u1");
+fn terminated_session_accepts_no_prompt() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.input(Input::Command(Command::Terminate, 1));
+    fixture.send("u1");
     assert_eq!(
-        world.replies.last().map(|it| &it.1),
+        fixture.replies.last().map(|it| &it.1),
         Some(&Err(DialogueError::Ended))
     );
-    assert_eq!(world.lines, Vec::<String>::new());
+    assert_eq!(fixture.lines, Vec::<String>::new());
 }
 
 #[test]
-fn an_agent_that_cannot_be_asked_gets_the_end_of_its_input() {
-    let mut world = World::new(LIMITS);
-    world.input(Input::Command(Command::End, 2));
-    world.agent(r#"{"type":"control_response","response":{"subtype":"error","request_id":"bowline-1","error":"unsupported"}}"#);
-    assert!(world.closed_input);
+fn refused_end_request_closes_input() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.input(Input::Command(Command::End, 2));
+    fixture.agent(r#"{"type":"control_response","response":{"subtype":"error","request_id":"bowline-1","error":"unsupported"}}"#);
+    assert!(fixture.closed_input);
 }
 
 #[test]
-fn an_end_that_takes_too_long_becomes_a_termination() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    world.input(Input::Command(Command::End, 2));
-    assert_eq!(world.step(), LIMITS.end_grace);
-    assert_eq!(world.terminations, 1);
-    world.exit(143);
-    assert_eq!(world.errors(), Vec::<String>::new());
+fn slow_end_becomes_termination() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    fixture.input(Input::Command(Command::End, 2));
+    assert_eq!(fixture.step(), LIMITS.end_grace);
+    assert_eq!(fixture.terminations, 1);
+    fixture.exit(143);
+    assert_eq!(fixture.errors(), Vec::<String>::new());
 }
 
 #[test]
 fn terminate_is_idempotent_and_expected() {
-    let mut world = World::new(LIMITS);
+    let mut fixture = Fixture::new(LIMITS);
     for ticket in 1..=3 {
-        world.input(Input::Command(Command::Terminate, ticket));
+        fixture.input(Input::Command(Command::Terminate, ticket));
     }
-    assert_eq!(world.terminations, 1);
-    world.exit(1);
-    world.exit(1);
-    world.input(Input::Command(Command::Terminate, 4));
-    assert_eq!(world.replies.len(), 4);
-    assert!(world.machine.ending().0);
-    assert_eq!(world.errors(), Vec::<String>::new());
+    assert_eq!(fixture.terminations, 1);
+    fixture.exit(1);
+    fixture.exit(1);
+    fixture.input(Input::Command(Command::Terminate, 4));
+    assert_eq!(fixture.replies.len(), 4);
+    assert!(fixture.machine.end_summary().0);
+    assert_eq!(fixture.errors(), Vec::<String>::new());
 }
 
 #[test]
-fn an_agent_that_closes_its_output_and_lives_is_ended() {
-    let mut world = World::new(LIMITS);
-    world.input(Input::OutputEnded);
-    assert_eq!(Some(world.step()), LIMITS.watchdog.limits.draining);
-    assert_eq!(world.terminations, 1);
-    world.exit(143);
+fn agent_without_output_is_terminated() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.input(Input::OutputEnded);
+    assert_eq!(Some(fixture.step()), LIMITS.watchdog.limits.draining);
+    assert_eq!(fixture.terminations, 1);
+    fixture.exit(143);
     let wanted = "unexpected_exit: the process ended unexpectedly: exit code 143 after it had \
                   closed its output and did not exit";
-    assert_eq!(world.errors(), [wanted]);
+    assert_eq!(fixture.errors(), [wanted]);
 }
 
 #[test]
-fn an_agent_that_does_not_read_is_reported() {
-    let mut world = World::new(Limits {
+fn missing_initialize_response_is_reported() {
+    let mut fixture = Fixture::new(Limits {
         initialize: true,
         ..LIMITS
     });
-    assert!(world.lines[0].contains("initialize"));
-    world.step();
+    assert!(fixture.lines[0].contains("initialize"));
+    fixture.step();
     let wanted = "session_timeout: the agent did not answer `initialize` within 60 s";
-    assert_eq!(world.errors(), [wanted]);
-    assert_eq!(world.terminations, 0, "the host decides");
+    assert_eq!(fixture.errors(), [wanted]);
+    assert_eq!(fixture.terminations, 0, "it may just be slow");
 }
 
 #[test]
-fn cut_lines_and_gaps_are_told() {
-    let mut world = World::new(LIMITS);
-    world.input(Input::Output("{\"type\":\"assis".into()));
-    world.input(Input::OutputGap { from: 14, to: 60 });
-    world.agent("tant\"}");
-    world.input(Input::Output("{\"type\":\"us".into()));
-    world.input(Input::Command(Command::Terminate, 1));
-    world.exit(143);
-    let errors = world.errors();
+fn cut_lines_and_gaps_are_in_transcript() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.input(Input::Output("{\"type\":\"assis".into()));
+    fixture.input(Input::OutputGap { from: 14, to: 60 });
+    fixture.agent("tant\"}");
+    fixture.input(Input::Output("{\"type\":\"us".into()));
+    fixture.input(Input::Command(Command::Terminate, 1));
+    fixture.exit(143);
+    let errors = fixture.errors();
     let kinds: Vec<_> = errors
         .iter()
         .filter_map(|it| it.split(':').next())
@@ -521,5 +538,5 @@ fn cut_lines_and_gaps_are_told() {
         ["truncated", "gap", "parse", "truncated"],
         "{errors:?}"
     );
-    assert_eq!(world.json()["stats"]["truncated"], true);
+    assert_eq!(fixture.json()["stats"]["truncated"], true);
 }

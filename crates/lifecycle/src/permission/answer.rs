@@ -1,4 +1,4 @@
-//! Answers, and what they become on the wire.
+//! Answers to permission requests, and their form on the wire (`crates/jsonl/PROTOCOL.md`).
 
 use bowline_jsonl::Decision;
 use serde_json::{Map, Value, json};
@@ -10,19 +10,18 @@ use crate::error::DialogueError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PermissionAnswer {
-    /// Whether the tool may run; it answers a request of any kind.
+    /// Allows or denies the tool call; valid for a request of any kind.
     Decide(Decision),
-    /// The answers to questions: each question's text with what was chosen.
+    /// Answers questions: pairs of a question's text and the chosen answer.
     Answers(Vec<(String, String)>),
-    /// The plan is to be carried out.
+    /// Approves a plan.
     ApprovePlan {
-        /// The permission mode that holds from then on, such as `acceptEdits`; the agent's own
-        /// choice when absent.
+        /// The permission mode from then on, such as `acceptEdits`; chosen by the agent when absent.
         mode: Option<String>,
     },
-    /// The plan is to be made again.
+    /// Sends a plan back for another attempt.
     RejectPlan {
-        /// What is wrong with it; the model is told.
+        /// What to change, as text for the model.
         feedback: String,
     },
 }
@@ -34,11 +33,11 @@ impl From<Decision> for PermissionAnswer {
 }
 
 impl PermissionAnswer {
-    /// The decision that says it, with JSON that stands on one line: one bad line ends the real
-    /// agent.
-    pub(crate) fn decision(&self, record: &PermissionRecord) -> Result<Decision, DialogueError> {
+    /// Returns the decision to send. Its JSON is checked and put on one line, since the agent exits
+    /// on a malformed line.
+    pub(super) fn decision(&self, record: &PermissionRecord) -> Result<Decision, DialogueError> {
         match (self, &record.kind) {
-            (Self::Decide(decision), _) => normalise(decision),
+            (Self::Decide(decision), _) => normalize(decision),
             (Self::Answers(answers), PermissionKind::Questions(_)) => {
                 Ok(with_answers(answers, &record.input))
             }
@@ -49,20 +48,20 @@ impl PermissionAnswer {
             (Self::RejectPlan { feedback }, PermissionKind::Plan { .. }) => {
                 Ok(Decision::deny(feedback))
             }
-            (Self::Answers(_), _) => Err(self.misfit(record, "asks no questions")),
-            _ => Err(self.misfit(record, "is no plan")),
-        }
-    }
-
-    fn misfit(&self, record: &PermissionRecord, why: &'static str) -> DialogueError {
-        DialogueError::WrongAnswer {
-            request_id: record.request_id.clone(),
-            why,
+            (Self::Answers(_), _) => Err(wrong_answer(record, "asks no questions")),
+            _ => Err(wrong_answer(record, "is not a plan")),
         }
     }
 }
 
-/// The original input and the answers beside it (protocol, section B.5).
+fn wrong_answer(record: &PermissionRecord, why: &'static str) -> DialogueError {
+    DialogueError::WrongAnswer {
+        request_id: record.request_id.clone(),
+        why,
+    }
+}
+
+/// Allows the call with the answers beside the original arguments.
 fn with_answers(answers: &[(String, String)], input: &str) -> Decision {
     let input = serde_json::from_str(input).unwrap_or_default();
     let Value::Object(mut input) = input else {
@@ -81,12 +80,12 @@ fn with_answers(answers: &[(String, String)], input: &str) -> Decision {
     }
 }
 
-/// A `PermissionUpdate` (protocol, section B.5).
+/// Returns a `PermissionUpdate` that sets the permission mode.
 fn set_mode(mode: &str) -> String {
     json!([{ "type": "setMode", "mode": mode, "destination": "session" }]).to_string()
 }
 
-fn normalise(decision: &Decision) -> Result<Decision, DialogueError> {
+fn normalize(decision: &Decision) -> Result<Decision, DialogueError> {
     let Decision::Allow {
         updated_input,
         updated_permissions,
@@ -106,14 +105,14 @@ fn one_line(
     shape: &'static str,
 ) -> Result<Option<String>, DialogueError> {
     let Some(json) = json else { return Ok(None) };
-    let refuse = |reason: String| DialogueError::NotJson {
+    let invalid = |reason: String| DialogueError::NotJson {
         what,
         reason,
         shape,
     };
-    let value: Value = serde_json::from_str(json).map_err(|error| refuse(error.to_string()))?;
+    let value: Value = serde_json::from_str(json).map_err(|error| invalid(error.to_string()))?;
     if value.is_object() != (shape == "object") || value.is_array() != (shape == "array") {
-        return Err(refuse("it is another kind of value".to_owned()));
+        return Err(invalid("it is another kind of value".to_owned()));
     }
     Ok(Some(value.to_string()))
 }

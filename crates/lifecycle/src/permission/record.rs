@@ -1,62 +1,62 @@
-//! Permission requests as they are listed.
+//! A permission request as readers see it.
 
 use bowline_jsonl::{CanUseTool, RawJson, Str};
 use serde::Deserialize;
 
-/// A permission request and what became of it.
+/// A permission request and its outcome.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PermissionRecord {
-    /// Names the request; the agent chose it.
+    /// Id of the request, chosen by the agent.
     pub request_id: String,
-    /// The call that it is about.
+    /// The tool call that needs the permission.
     pub tool_use_id: Option<String>,
-    /// The tool.
+    /// Name of the tool.
     pub tool_name: String,
     /// The sub-agent that asks; absent on the main thread.
     pub agent_id: Option<String>,
-    /// What kind of answer is wanted.
+    /// The kind of answer that the request needs.
     pub kind: PermissionKind,
     /// The tool's arguments, a JSON object. Empty once the request is closed.
     pub input: String,
-    /// Rules that would make the request needless, a JSON array.
+    /// Rules that would make the request unnecessary, a JSON array.
     pub suggestions: Option<String>,
-    /// When it was asked, in milliseconds since 1970.
+    /// When the agent asked, in milliseconds since 1970.
     pub asked_at_ms: u64,
-    /// What became of it.
+    /// Whether the request is open, and how it was closed.
     pub state: RequestState,
-    /// Who answered, if he gave a name.
+    /// The client that answered, if it gave a name.
     pub answered_by: Option<String>,
-    /// Whether the answer was yes.
+    /// Whether the answer allowed the tool call; absent unless answered.
     pub allowed: Option<bool>,
 }
 
-/// What became of a permission request.
+/// State of a permission request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RequestState {
-    /// It waits for an answer.
+    /// The request waits for an answer.
     Open,
-    /// The host answered.
+    /// A client allowed or denied it.
     Answered,
-    /// The agent took it back.
+    /// The agent cancelled it.
     Withdrawn,
-    /// Nobody answered in time, or its turn was given up.
+    /// No answer came in time, or its turn was aborted.
     Expired,
-    /// The agent ended before an answer.
+    /// The agent exited before an answer.
     Orphaned,
 }
 
-/// What kind of answer a request wants.
+/// The kind of answer that a permission request needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PermissionKind {
-    /// May a tool run?
+    /// Whether a tool may run.
     Tool,
     /// Questions to the user (`AskUserQuestion`): answer with
     /// [`PermissionAnswer::Answers`](super::PermissionAnswer::Answers).
     Questions(Vec<Question>),
-    /// A plan that wants approval (`ExitPlanMode`): answer with
+    /// A plan to approve (`ExitPlanMode`): answer with
     /// [`PermissionAnswer::ApprovePlan`](super::PermissionAnswer::ApprovePlan) or
     /// [`PermissionAnswer::RejectPlan`](super::PermissionAnswer::RejectPlan).
     Plan {
@@ -70,11 +70,11 @@ pub enum PermissionKind {
 #[serde(default)]
 #[non_exhaustive]
 pub struct Question {
-    /// What is asked. Answers name it by this text.
+    /// The question. Answers refer to it by this text.
     pub question: String,
-    /// The question in a word or two.
+    /// A title of one or two words.
     pub header: String,
-    /// What can be chosen; words of one's own are an answer too.
+    /// The options; free text is a valid answer, too.
     pub options: Vec<QuestionOption>,
     /// Whether several options can be chosen; their labels are joined by a comma and a space.
     #[serde(rename = "multiSelect")]
@@ -88,30 +88,30 @@ pub struct Question {
 pub struct QuestionOption {
     /// The answer.
     pub label: String,
-    /// What it means.
+    /// An explanation of it.
     pub description: String,
 }
 
 impl RequestState {
-    /// Whether an answer still counts.
+    /// Returns whether the request still accepts an answer.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Open)
     }
 
-    pub(crate) const fn words(self) -> &'static str {
+    pub(super) const fn describe(self) -> &'static str {
         match self {
             Self::Open => "open",
-            Self::Answered => "answered already",
-            Self::Withdrawn => "withdrawn by the agent",
+            Self::Answered => "already answered",
+            Self::Withdrawn => "cancelled by the agent",
             Self::Expired => "expired",
-            Self::Orphaned => "orphaned by the end of the agent",
+            Self::Orphaned => "closed by the end of the agent",
         }
     }
 }
 
 impl PermissionRecord {
-    pub(crate) fn open(request_id: &str, ask: &CanUseTool<'_>, asked_at_ms: u64) -> Self {
+    pub(super) fn open(request_id: &str, ask: &CanUseTool<'_>, asked_at_ms: u64) -> Self {
         let owned = |text: Option<Str<'_>>| text.map(|text| text.decode().into_owned());
         let tool_name = owned(ask.tool_name).unwrap_or_default();
         let input = ask.input.map_or("{}", RawJson::text).to_owned();
@@ -133,26 +133,27 @@ impl PermissionRecord {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+struct QuestionsInput {
     questions: Vec<Question>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Planned {
+struct PlanInput {
     plan: String,
 }
 
 impl PermissionKind {
-    /// Arguments of another shape than these tools have make it a plain request.
+    /// Returns the kind for a tool and its arguments. Arguments of an unknown shape make it a plain
+    /// tool permission.
     fn of(tool: &str, input: &str) -> Self {
         match tool {
-            "AskUserQuestion" => match serde_json::from_str::<Asked>(input) {
-                Ok(asked) if !asked.questions.is_empty() => Self::Questions(asked.questions),
+            "AskUserQuestion" => match serde_json::from_str::<QuestionsInput>(input) {
+                Ok(input) if !input.questions.is_empty() => Self::Questions(input.questions),
                 _ => Self::Tool,
             },
             "ExitPlanMode" => Self::Plan {
-                plan: serde_json::from_str::<Planned>(input)
+                plan: serde_json::from_str::<PlanInput>(input)
                     .unwrap_or_default()
                     .plan,
             },

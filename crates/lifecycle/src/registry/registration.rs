@@ -1,90 +1,81 @@
-//! A terminal's place in the registry: taken at its start, given back at its end, whatever ends it.
+//! A terminal's entry in the registry, from its start to its end.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use bowline_transport::{ExitStatus, TerminalSession};
 
-use super::metrics::Used;
-use super::terminal::describe;
-use super::{CLOSED_REQUESTS, List, Live, RegisteredTerminal, TOMBSTONES, TerminalRegistry};
-use super::{Metrics, TerminalTag, Tombstone};
-use crate::permission::PermissionRecord;
+use super::metrics::{Metrics, TokenUsage};
+use super::terminal::{RegisteredTerminal, TerminalTag, Tombstone, describe};
+use super::{List, MAX_TOMBSTONES, RunningTerminal, TerminalRegistry};
 use crate::session::WeakDialogue;
 
-/// A place in the registry.
+/// An entry in the registry. Dropping it removes the terminal and leaves a tombstone.
 #[derive(Debug)]
 pub struct Registration {
     registry: TerminalRegistry,
-    at: u64,
+    key: u64,
     status: Option<ExitStatus>,
     expected: bool,
     reason: String,
-    used: Used,
+    used: TokenUsage,
 }
 
 impl TerminalRegistry {
     /// Lists a terminal until the registration is dropped.
+    #[must_use]
     pub fn register(&self, terminal: &TerminalSession, tag: TerminalTag) -> Registration {
-        self.list_as(RegisteredTerminal::new(terminal, tag), None)
+        self.insert(RegisteredTerminal::new(terminal, tag), None)
     }
 
-    /// Lists the terminal of a dialogue, which can be asked about its permissions.
+    /// Lists the terminal of a dialogue, with access to its permission requests.
     pub(crate) fn register_dialogue(
         &self,
         terminal: &TerminalSession,
         dialogue: WeakDialogue,
     ) -> Registration {
-        let listed = RegisteredTerminal::new(terminal, TerminalTag::AgentDialogue);
-        self.list_as(listed, Some(dialogue))
+        let terminal = RegisteredTerminal::new(terminal, TerminalTag::AgentDialogue);
+        self.insert(terminal, Some(dialogue))
     }
 
-    /// Lists a command in a terminal of ours, or of the host's own.
+    /// Lists a command of an executor, in a terminal of this crate or of the host.
+    #[must_use]
     pub fn register_command(&self, terminal: Option<&TerminalSession>) -> Registration {
         let tag = TerminalTag::Executor;
         let terminal = terminal.map_or_else(
             || RegisteredTerminal::of_host(tag),
             |terminal| RegisteredTerminal::new(terminal, tag),
         );
-        let mut registration = self.list_as(terminal, None);
-        "the command was given up".clone_into(&mut registration.reason);
+        let mut registration = self.insert(terminal, None);
+        "the command was cancelled".clone_into(&mut registration.reason);
         registration
     }
 
-    fn list_as(
-        &self,
-        terminal: RegisteredTerminal,
-        dialogue: Option<WeakDialogue>,
-    ) -> Registration {
+    fn insert(&self, terminal: RegisteredTerminal, dialogue: Option<WeakDialogue>) -> Registration {
         let mut list = self.lock();
-        list.births += 1;
-        list.totals.0.started += 1;
-        let at = list.births;
-        let live = Live {
-            terminal,
-            dialogue,
-            permissions: Vec::new(),
-        };
-        list.live.insert(at, live);
+        list.last_key += 1;
+        list.totals.started += 1;
+        let key = list.last_key;
+        list.running
+            .insert(key, RunningTerminal { terminal, dialogue });
         Registration {
             registry: self.clone(),
-            at,
+            key,
             status: None,
             expected: false,
             reason: "the runtime of its host ended".to_owned(),
-            used: Used::default(),
+            used: TokenUsage::default(),
         }
     }
 }
 
 impl Registration {
-    /// Says how the terminal ended, in the words of its status. The first one counts.
+    /// Notes how the terminal ended. Only the first call has an effect.
     pub fn exited(&mut self, status: ExitStatus, expected: bool) {
         self.end(status, expected, &describe(status));
     }
 
-    /// As [`exited`](Self::exited), in other words.
+    /// Like [`exited`](Self::exited), with a description of the end.
     pub(crate) fn end(&mut self, status: ExitStatus, expected: bool, reason: &str) {
         if self.status.is_none() {
             self.status = Some(status);
@@ -94,7 +85,7 @@ impl Registration {
     }
 
     pub(crate) fn count(&self, count: impl FnOnce(&mut Metrics)) {
-        count(&mut self.registry.lock().totals.0);
+        count(&mut self.registry.lock().totals);
     }
 
     /// Counts bytes of output.
@@ -103,50 +94,26 @@ impl Registration {
         counter.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn errors(&self, bytes: usize) {
+    /// Counts bytes of standard error.
+    pub(crate) fn stderr(&self, bytes: usize) {
         let counter = &self.registry.inner.error_bytes;
         counter.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn turn(&mut self, used: Used) {
-        self.registry.lock().totals.turn(self.used, used);
-        self.used = used;
-    }
-
-    /// Lists a permission request, or what has become of it.
-    pub(crate) fn permission(&self, record: Arc<PermissionRecord>) {
-        self.registry.lock().permission(self.at, record);
+    /// Counts a turn, from the dialogue's totals after it. Returns what the turn used.
+    pub(crate) fn turn(&mut self, total: TokenUsage) -> TokenUsage {
+        let used = total.since(self.used);
+        self.used = total;
+        self.count(|totals| totals.add_turn(used));
+        used
     }
 }
 
 impl List {
-    fn permission(&mut self, at: u64, record: Arc<PermissionRecord>) {
-        let Some(live) = self.live.get_mut(&at) else {
-            return;
-        };
-        let listed = &mut live.permissions;
-        match listed
-            .iter_mut()
-            .rfind(|it| it.request_id == record.request_id)
-        {
-            Some(known) => *known = record,
-            None => {
-                self.totals.0.permissions += 1;
-                listed.push(record);
-            }
-        }
-        let closed = listed.iter().filter(|it| !it.state.is_open()).count();
-        if closed > CLOSED_REQUESTS
-            && let Some(oldest) = listed.iter().position(|it| !it.state.is_open())
-        {
-            listed.remove(oldest);
-        }
-    }
-
-    fn bury(&mut self, tombstone: Tombstone) {
-        self.totals.0.ended += 1;
-        self.totals.0.unexpected_ends += u64::from(!tombstone.expected);
-        if self.tombstones.len() >= TOMBSTONES {
+    fn add_tombstone(&mut self, tombstone: Tombstone) {
+        self.totals.ended += 1;
+        self.totals.unexpected_ends += u64::from(!tombstone.expected);
+        if self.tombstones.len() >= MAX_TOMBSTONES {
             self.tombstones.pop_front();
         }
         self.tombstones.push_back(tombstone);
@@ -156,12 +123,12 @@ impl List {
 impl Drop for Registration {
     fn drop(&mut self) {
         let mut list = self.registry.lock();
-        if let Some(live) = list.live.remove(&self.at) {
-            list.bury(Tombstone {
-                id: live.terminal.id,
-                tag: live.terminal.tag,
-                pid: live.terminal.pid,
-                started: live.terminal.started,
+        if let Some(RunningTerminal { terminal, .. }) = list.running.remove(&self.key) {
+            list.add_tombstone(Tombstone {
+                id: terminal.id,
+                tag: terminal.tag,
+                pid: terminal.pid,
+                started: terminal.started,
                 ended: SystemTime::now(),
                 status: self.status,
                 expected: self.expected,

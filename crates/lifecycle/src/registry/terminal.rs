@@ -1,4 +1,4 @@
-//! What is known of a terminal, alive and dead.
+//! A terminal as the registry lists it, and its tombstone.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -8,20 +8,20 @@ use bowline_transport::{
 };
 use tokio::sync::watch;
 
-/// What a terminal is for.
+/// What a terminal is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TerminalTag {
-    /// It holds a dialogue's agent.
+    /// The agent of a dialogue.
     AgentDialogue,
-    /// It holds a shell, or a program for people.
+    /// A shell or an interactive program.
     Shell,
-    /// It holds one command of a terminal executor.
+    /// One command of a terminal executor.
     Executor,
 }
 
 impl TerminalTag {
-    /// Its name in logs and on wires: `agent-dialogue`, `shell` or `executor`.
+    /// Returns the name in logs and protocols: `agent-dialogue`, `shell` or `executor`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,19 +38,19 @@ impl fmt::Display for TerminalTag {
     }
 }
 
-/// A terminal that lives.
+/// A running terminal.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RegisteredTerminal {
-    /// Names it, in every list and every event.
+    /// Id of the terminal, which all lists and events refer to.
     pub id: SessionId,
-    /// What it is for.
+    /// What it is used for.
     pub tag: TerminalTag,
     /// The child's process id on its own machine.
     pub pid: Option<u32>,
-    /// Where the child is, and what its streams are; absent for a terminal of the host's own.
+    /// Where the child runs, and the type of its streams; absent for a terminal of the host.
     pub kind: Option<Kind>,
-    /// How tightly its processes are held; absent for a terminal of the host's own.
+    /// How its descendants are contained; absent for a terminal of the host.
     pub containment: Option<Containment>,
     /// When it was started.
     pub started: SystemTime,
@@ -61,21 +61,21 @@ pub struct RegisteredTerminal {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Tombstone {
-    /// Its name.
+    /// Id of the terminal.
     pub id: SessionId,
-    /// What it was for.
+    /// What it was used for.
     pub tag: TerminalTag,
-    /// The child's process id; it may name another process by now.
+    /// The child's process id; it may belong to another process by now.
     pub pid: Option<u32>,
     /// When it was started.
     pub started: SystemTime,
     /// When it ended.
     pub ended: SystemTime,
-    /// How the child ended; absent when its host's runtime ended first.
+    /// The child's exit status; absent if the runtime of its host ended first.
     pub status: Option<ExitStatus>,
-    /// Whether the host had asked for it.
+    /// Whether the host requested the end.
     pub expected: bool,
-    /// The end in words.
+    /// A description of the end.
     pub reason: String,
 }
 
@@ -92,7 +92,7 @@ impl RegisteredTerminal {
         }
     }
 
-    /// A terminal of the host's own, which is known by what runs in it alone.
+    /// Lists a terminal of the host, of which nothing but its use is known.
     pub(super) fn of_host(tag: TerminalTag) -> Self {
         Self {
             id: SessionId::random(),
@@ -105,14 +105,14 @@ impl RegisteredTerminal {
         }
     }
 
-    /// How the link to the child's machine stands now.
+    /// Returns the state of the connection to the child's machine.
     #[must_use]
     pub fn connection(&self) -> ConnectionState {
         self.connection.borrow().clone()
     }
 }
 
-/// The end of a process in words.
+/// Describes how a process ended.
 pub(crate) fn describe(status: ExitStatus) -> String {
     match status {
         ExitStatus::Code(code) => format!("exit code {code}"),

@@ -1,4 +1,4 @@
-//! What a host asks of an agent that runs.
+//! Control requests to a running agent, and pauses.
 
 use bowline_jsonl::HostRequest;
 
@@ -7,26 +7,14 @@ use crate::error::DialogueError;
 use crate::machine::{Command, Reply};
 
 impl DialogueSession {
-    /// Stops the running turn. Prompts that wait run right after it, unless `cancel_queued`.
-    ///
-    /// The turn's result comes later, as a change. Gives the agent's receipt, a JSON object.
-    ///
-    /// # Errors
-    ///
-    /// The session has ended, or the agent refused or did not answer.
-    pub async fn interrupt(&self, cancel_queued: bool) -> Result<String, DialogueError> {
-        self.request(HostRequest::Interrupt { cancel_queued }).await
-    }
-
-    /// Changes the model for the calls that follow; none for the agent's default.
+    /// Changes the model of the following API calls; `None` for the agent's default.
     ///
     /// # Errors
     ///
     /// The session has ended, or the agent refused or did not answer.
     pub async fn set_model(&self, model: Option<String>) -> Result<(), DialogueError> {
-        self.request(HostRequest::SetModel { model })
-            .await
-            .map(drop)
+        let request = HostRequest::SetModel { model };
+        self.request(request).await.map(drop)
     }
 
     /// Changes the permission mode.
@@ -35,20 +23,38 @@ impl DialogueSession {
     ///
     /// The session has ended, or the agent refused or did not answer.
     pub async fn set_permission_mode(&self, mode: impl Into<String>) -> Result<(), DialogueError> {
-        self.request(HostRequest::SetPermissionMode { mode: mode.into() })
-            .await
-            .map(drop)
+        let request = HostRequest::SetPermissionMode { mode: mode.into() };
+        self.request(request).await.map(drop)
     }
 
-    /// Sends any control request and gives the agent's answer, a JSON value.
+    /// Sends a control request and returns the agent's response, a JSON value.
     ///
     /// # Errors
     ///
     /// The session has ended, or the agent refused or did not answer.
     pub async fn request(&self, request: HostRequest) -> Result<String, DialogueError> {
         match self.command(Command::Request(request)).await? {
-            Reply::Answer(json) => Ok(json),
+            Reply::Response(json) => Ok(json),
             Reply::Done => Ok("{}".to_owned()),
         }
+    }
+
+    /// Queues prompts from now on, and returns when the agent has answered those that were sent
+    /// before. A queued prompt stays [accepted](crate::ReceiptState::Accepted).
+    ///
+    /// # Errors
+    ///
+    /// The session has ended, or ends before the pause takes effect.
+    pub async fn pause(&self) -> Result<(), DialogueError> {
+        self.command(Command::Pause).await.map(drop)
+    }
+
+    /// Ends a [pause](Self::pause) and sends the queued prompts in order.
+    ///
+    /// # Errors
+    ///
+    /// The session has ended.
+    pub async fn unpause(&self) -> Result<(), DialogueError> {
+        self.command(Command::Unpause).await.map(drop)
     }
 }

@@ -1,15 +1,14 @@
-//! The one task that owns a session: it reads the agent's streams, feeds the machine and does what
-//! the machine wants.
+//! The task that owns a session: reads the agent's streams, feeds the state machine and carries out
+//! its outputs.
 //!
-//! A line costs one wake: the task reads from the descriptor itself, and what came is framed, parsed
-//! and folded where it lies before the next read. While nothing comes the task holds no buffer and
-//! no timer.
+//! A line costs one wake-up: the task reads from the descriptor itself, and frames, parses and folds
+//! the bytes in place before the next read. An idle task holds no buffer and no timer.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_jsonl::Prompt;
@@ -19,6 +18,7 @@ use bowline_transport::{
     WriteError,
 };
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
@@ -26,37 +26,37 @@ use tracing::{debug, warn};
 
 use crate::deadline::after;
 use crate::error::DialogueError;
-use crate::machine::{Carried, Command, Input, Machine, Output, ReceiptState, Reply, Ticket};
-use crate::session::outside::Outside;
-use crate::session::record::{Recorder, Recording};
-use crate::session::{Ended, Final, LastActivity};
+use crate::machine::{Command, Input, LinePurpose, Machine, Output, ReceiptState, Reply, Ticket};
+use crate::session::observers::Observers;
+use crate::session::recording::{Recorder, Recording};
+use crate::session::{DialogueEnd, EndedSession, LastActivity};
 
-/// Bytes that are folded before other sessions on this thread have their turn: a fraction of a
+/// Bytes that are folded before the task yields to other sessions on its thread: a fraction of a
 /// millisecond's work.
-const SHARE: usize = 256 << 10;
+const YIELD_AFTER: usize = 256 << 10;
 
-type Answer = oneshot::Sender<Result<Reply, DialogueError>>;
+type ReplySender = oneshot::Sender<Result<Reply, DialogueError>>;
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
-/// What a handle asks of the driver.
+/// A message of a handle to the driver.
 pub(super) enum Message {
     Send {
         prompt: Prompt,
         states: watch::Sender<ReceiptState>,
-        reply: Answer,
+        reply: ReplySender,
     },
     Command {
         command: Command,
-        reply: Answer,
+        reply: ReplySender,
     },
-    Inspect(Box<dyn FnOnce(&mut Transcript) + Send>),
+    Read(Box<dyn FnOnce(&mut Transcript) + Send>),
     Activity(oneshot::Sender<LastActivity>),
     Detach,
 }
 
-/// What is to be written, in order.
+/// A write to the agent's input.
 enum Write {
-    Line { line: Bytes, carried: Carried },
+    Line { line: Bytes, purpose: LinePurpose },
     Close,
 }
 
@@ -66,50 +66,50 @@ pub(super) struct Driver {
     ladder: Ladder,
     inbox: mpsc::UnboundedReceiver<Message>,
     /// The agent's streams, until both have ended.
-    tap: Option<OutputReader>,
-    /// Bytes folded since the last rest.
+    streams: Option<OutputReader>,
+    /// Bytes folded since the task last yielded.
     folded: usize,
     writes: VecDeque<Write>,
     writing: Pending<Option<Input>>,
     terminating: Pending<TerminationReport>,
-    answers: HashMap<Ticket, Answer>,
+    replies: HashMap<Ticket, ReplySender>,
     receipts: HashMap<String, watch::Sender<ReceiptState>>,
-    /// The receipt of the prompt that is being taken.
-    offered: Option<watch::Sender<ReceiptState>>,
+    /// The receipt of the prompt that is being accepted.
+    new_receipt: Option<watch::Sender<ReceiptState>>,
     last_ticket: Ticket,
-    /// Whether the agent is to go on without this session.
+    /// Whether the agent continues without this session.
     is_detached: bool,
-    /// Whether somebody can still send messages.
+    /// Whether there is a handle that can send messages.
     has_handles: bool,
     recording: Option<Recording>,
-    outside: Outside,
-    /// The link to the agent's machine, if it is another one.
-    link: Option<watch::Receiver<ConnectionState>>,
+    observers: Observers,
+    /// The connection to the agent's machine, if it is remote.
+    connection: Option<watch::Receiver<ConnectionState>>,
     revision: watch::Sender<Revision>,
-    ended: watch::Sender<Option<Arc<Final>>>,
+    ended: watch::Sender<Option<Arc<EndedSession>>>,
     start: Instant,
 }
 
 type Watches = (
     watch::Receiver<Revision>,
-    watch::Receiver<Option<Arc<Final>>>,
+    watch::Receiver<Option<Arc<EndedSession>>>,
 );
 
 impl Driver {
     pub(super) fn new(
-        mut machine: Machine,
-        (terminal, tap): (TerminalSession, OutputReader),
+        machine: Machine,
+        (terminal, streams): (TerminalSession, OutputReader),
         ladder: Ladder,
         inbox: mpsc::UnboundedReceiver<Message>,
         recorder: Option<Recorder>,
-        outside: Outside,
+        observers: Observers,
     ) -> (Self, Watches) {
         let (revision, newest) = watch::channel(machine.transcript().revision());
         let (ended, last) = watch::channel(None);
         let recording = recorder.map(|recorder| recorder.start(&terminal));
-        let link = terminal.is_remote().then(|| terminal.connection());
+        let connection = terminal.is_remote().then(|| terminal.connection());
         let driver = Self {
-            tap: Some(tap),
+            streams: Some(streams),
             folded: 0,
             machine,
             terminal,
@@ -118,15 +118,15 @@ impl Driver {
             writes: VecDeque::new(),
             writing: None,
             terminating: None,
-            answers: HashMap::new(),
+            replies: HashMap::new(),
             receipts: HashMap::new(),
-            offered: None,
+            new_receipt: None,
             last_ticket: 0,
             is_detached: false,
             has_handles: true,
             recording,
-            outside,
-            link,
+            observers,
+            connection,
             revision,
             ended,
             start: Instant::now(),
@@ -134,27 +134,27 @@ impl Driver {
         (driver, (newest, last))
     }
 
-    /// Runs until the process has ended and everything it said was folded. Boxed, because a future
-    /// holds a place for each move of what it owns.
+    /// Runs until the process has exited and all of its output was folded. Boxed, because a future
+    /// reserves space for each move of what it owns.
     pub(super) async fn run(mut self: Box<Self>) {
         let terminal = self.terminal.clone();
         let mut exited = std::pin::pin!(terminal.exited());
         let exit = loop {
             self.do_outputs();
-            self.tell_readers();
-            self.rest().await;
-            let drained = self.tap.is_none();
+            self.publish_revision();
+            self.yield_if_due().await;
+            let drained = self.streams.is_none();
             let deadline = self.machine.poll_timeout();
             tokio::select! {
-                came = next(&mut self.tap) => self.came(came),
+                received = next(&mut self.streams) => self.received(received),
                 exit = &mut exited, if drained => break exit,
                 message = self.inbox.recv(), if self.has_handles => self.message(message),
                 written = pending_or(&mut self.writing) => self.written(written),
                 _ = pending_or(&mut self.terminating) => self.terminating = None,
                 () = due(self.start, deadline) => self.feed(Input::Timeout),
-                state = changed(&mut self.link) => match state {
+                state = changed(&mut self.connection) => match state {
                     Some(state) => self.feed(Input::Connection(state)),
-                    None => self.link = None,
+                    None => self.connection = None,
                 },
             }
         };
@@ -162,25 +162,24 @@ impl Driver {
     }
 
     fn feed(&mut self, input: Input) {
-        self.machine.set_heard(self.outside.is_heard());
+        self.machine.set_emits_events(self.observers.wants_events());
         self.machine.handle_input(input, self.start.elapsed());
     }
 
-    /// Lets others have the thread after a share of work.
-    async fn rest(&mut self) {
-        if self.folded >= SHARE {
+    async fn yield_if_due(&mut self) {
+        if self.folded >= YIELD_AFTER {
             self.folded = 0;
             yield_now().await;
         }
     }
 
-    fn came(&mut self, came: Option<(Stream, Option<Piece>)>) {
-        match came {
+    fn received(&mut self, received: Option<(Stream, Option<Piece>)>) {
+        match received {
             Some((Stream::Output, Some(piece))) => self.output(piece),
             Some((Stream::Output, None)) => self.feed(Input::OutputEnded),
-            Some((Stream::Errors, Some(piece))) => self.errors(piece),
+            Some((Stream::Errors, Some(piece))) => self.stderr(piece),
             Some((Stream::Errors, None)) => {}
-            None => self.tap = None,
+            None => self.streams = None,
         }
     }
 
@@ -188,7 +187,7 @@ impl Driver {
         let input = match piece {
             Piece::Bytes { bytes, .. } => {
                 self.folded += bytes.len();
-                self.outside.registration.output(bytes.len());
+                self.observers.registration.output(bytes.len());
                 Input::Output(bytes)
             }
             Piece::Gap { from, to } => Input::OutputGap { from, to },
@@ -196,13 +195,13 @@ impl Driver {
         self.feed(input);
     }
 
-    fn errors(&mut self, piece: Piece) {
+    fn stderr(&mut self, piece: Piece) {
         self.feed(match piece {
             Piece::Bytes { bytes, .. } => {
-                self.outside.registration.errors(bytes.len());
-                Input::Errors(bytes)
+                self.observers.registration.stderr(bytes.len());
+                Input::Stderr(bytes)
             }
-            Piece::Gap { from, to } => Input::ErrorsGap(to - from),
+            Piece::Gap { from, to } => Input::StderrGap(to - from),
         });
     }
 
@@ -213,23 +212,24 @@ impl Driver {
                 states,
                 reply,
             }) => {
-                // A prompt that is refused leaves the receipt of an earlier one as it is.
-                self.offered = Some(states);
+                // Used only if the prompt is accepted: a refused one must not replace the receipt of
+                // an earlier prompt with its uuid.
+                self.new_receipt = Some(states);
                 self.command(Command::Send(prompt), reply);
                 self.do_outputs();
-                self.offered = None;
+                self.new_receipt = None;
             }
             Some(Message::Command { command, reply }) => self.command(command, reply),
-            Some(Message::Inspect(job)) => {
-                // A reader that panics takes itself down and not the session: its answer is dropped
-                // unsent, which panics where it is waited for.
-                let transcript = self.machine.transcript();
-                let _ = catch_unwind(AssertUnwindSafe(|| job(transcript)));
-                // Whoever has looked may wait for what comes next.
-                self.machine.transcript().seal();
+            Some(Message::Read(read)) => {
+                // A panic of a reader must not end the session. The reply is dropped unsent, which
+                // panics in the caller.
+                let transcript = self.machine.transcript_mut();
+                let _ = catch_unwind(AssertUnwindSafe(|| read(transcript)));
+                // Later changes get a newer revision, which the reader may wait for.
+                self.machine.transcript_mut().seal();
             }
             Some(Message::Activity(reply)) => {
-                // Whoever asked may be gone.
+                // The caller may have stopped waiting.
                 let _ = reply.send(LastActivity::of(&self.machine, self.start));
             }
             Some(Message::Detach) => {
@@ -237,7 +237,7 @@ impl Driver {
                 self.machine.detach();
                 self.terminal.detach();
             }
-            // The last handle is gone, and the session goes with it.
+            // Dropping the last handle terminates the session.
             None => {
                 self.has_handles = false;
                 self.feed(Input::Command(Command::Terminate, 0));
@@ -245,9 +245,9 @@ impl Driver {
         }
     }
 
-    fn command(&mut self, command: Command, reply: Answer) {
+    fn command(&mut self, command: Command, reply: ReplySender) {
         self.last_ticket += 1;
-        self.answers.insert(self.last_ticket, reply);
+        self.replies.insert(self.last_ticket, reply);
         self.feed(Input::Command(command, self.last_ticket));
     }
 
@@ -261,28 +261,32 @@ impl Driver {
     fn do_outputs(&mut self) {
         while let Some(output) = self.machine.poll_output() {
             match output {
-                Output::Write { line, carried } => {
-                    self.writes.push_back(Write::Line { line, carried });
+                Output::Write { line, purpose } => {
+                    self.writes.push_back(Write::Line { line, purpose });
                 }
                 Output::CloseInput => self.writes.push_back(Write::Close),
                 Output::Reply { ticket, reply } => {
-                    if let Some(answer) = self.answers.remove(&ticket) {
-                        // Whoever asked may be gone.
-                        let _ = answer.send(reply);
+                    if let Some(sender) = self.replies.remove(&ticket) {
+                        // The caller may have stopped waiting.
+                        let _ = sender.send(reply);
                     }
                 }
                 Output::Receipt { uuid, state } => self.receipt(&uuid, state),
-                Output::Told(told) => self.outside.told(told),
-                Output::Permission(record) => self.outside.permission(record),
-                Output::TurnEnded => self.outside.turn_ended(self.machine.transcript()),
-                Output::Vitals => {
-                    let vitals = self.terminal.vitals();
-                    self.feed(Input::Vitals(vitals));
+                Output::Event(event) => self.observers.event(event),
+                Output::Permission(record) => {
+                    let permissions = self.machine.permissions();
+                    self.observers
+                        .permissions(permissions, record.state.is_open());
+                }
+                Output::TurnEnded => self.observers.turn_ended(self.machine.transcript()),
+                Output::MeasureUsage => {
+                    let usage = self.terminal.vitals();
+                    self.feed(Input::Usage(usage));
                 }
                 Output::Terminate => {
                     let (terminal, ladder) = (self.terminal.clone(), self.ladder);
-                    let climb = async move { terminal.terminate(ladder).await };
-                    self.terminating = Some(Box::pin(climb));
+                    let terminating = async move { terminal.terminate(ladder).await };
+                    self.terminating = Some(Box::pin(terminating));
                 }
                 Output::Finished => {}
             }
@@ -292,7 +296,7 @@ impl Driver {
 
     fn receipt(&mut self, uuid: &str, state: ReceiptState) {
         if state == ReceiptState::Accepted
-            && let Some(states) = self.offered.take()
+            && let Some(states) = self.new_receipt.take()
         {
             self.receipts.insert(uuid.to_owned(), states);
         }
@@ -304,7 +308,7 @@ impl Driver {
         }
     }
 
-    /// One line is on its way at a time; the agent reads when it likes.
+    /// Starts the next write if none is under way. A write takes until the agent reads.
     fn write_next(&mut self) {
         if self.writing.is_some() {
             return;
@@ -313,23 +317,26 @@ impl Driver {
         self.writing = match self.writes.pop_front() {
             None => None,
             Some(Write::Close) => Some(Box::pin(async move {
-                // An agent whose input cannot be closed has none.
+                // Fails only if the input is closed.
                 let _ = terminal.close_input().await;
                 None
             })),
-            Some(Write::Line { line, carried }) => {
-                let notebook = self.recording.as_ref().map(Recording::notebook);
+            Some(Write::Line { line, purpose }) => {
+                let recording = self.recording.as_ref().map(Recording::notes);
                 Some(Box::pin(async move {
                     match terminal.write(line.clone()).await {
                         Ok(()) => {
-                            if let Some(notebook) = notebook {
-                                notebook.sent(line);
+                            if let Some(recording) = recording {
+                                recording.input(line);
                             }
-                            carried.prompt().map(Input::Written)
+                            match purpose {
+                                LinePurpose::Prompt(uuid) => Some(Input::Written(uuid)),
+                                LinePurpose::PermissionAnswer(_) | LinePurpose::Other => None,
+                            }
                         }
                         Err(error) => {
-                            warn_of(&carried, &error);
-                            Some(Input::WriteFailed { line, carried })
+                            log_write_error(&purpose, &error);
+                            Some(Input::WriteFailed { line, purpose })
                         }
                     }
                 }))
@@ -337,7 +344,7 @@ impl Driver {
         };
     }
 
-    fn tell_readers(&mut self) {
+    fn publish_revision(&mut self) {
         let newest = self.machine.transcript().revision();
         self.revision.send_if_modified(|known| {
             let changed = *known != newest;
@@ -346,12 +353,12 @@ impl Driver {
         });
     }
 
-    /// Leaves nothing behind: the rest of the tree is killed, the recording is closed, and every
-    /// message that was accepted is answered.
+    /// Cleans up: terminates the rest of the process tree, closes the recording, and answers every
+    /// message that was accepted.
     async fn finish(mut self: Box<Self>, exit: Exit) {
         self.feed(Input::Exited(exit));
         self.do_outputs();
-        // The agent is gone; what it left running is told to go, and then made to.
+        // The agent has exited; its descendants get no end of input and no interrupt first.
         let rest = Ladder {
             eof_grace: Duration::ZERO,
             interrupt: None,
@@ -367,15 +374,15 @@ impl Driver {
             None => None,
         };
         self.inbox.close();
-        // A message may be on its way when the door closes: this waits for it, which takes no time.
+        // Messages that were sent before the close are still received.
         while let Some(message) = self.inbox.recv().await {
             self.message(Some(message));
             self.do_outputs();
         }
-        self.tell_readers();
-        let (expected, reason) = self.machine.ending();
+        self.publish_revision();
+        let (expected, reason) = self.machine.end_summary();
         let stderr = self.machine.stderr();
-        let end = Ended {
+        let end = DialogueEnd {
             exit,
             expected,
             reason,
@@ -383,8 +390,9 @@ impl Driver {
             stderr,
             recording_failed,
         };
-        self.outside.finish(&end);
-        let last = Final {
+        self.observers.ended(&end);
+        drop(self.observers);
+        let last = EndedSession {
             end,
             machine: Mutex::new(self.machine),
             start: self.start,
@@ -393,30 +401,34 @@ impl Driver {
     }
 }
 
-/// A lost answer leaves the agent waiting, and its host alone can give it again.
-fn warn_of(carried: &Carried, error: &WriteError) {
-    match carried {
-        Carried::Answer(request_id) => {
-            warn!(request_id, %error, "an answer may not have reached the agent, give it again");
+/// Logs a failed write. A lost answer leaves the agent waiting, and only a client can repeat it.
+fn log_write_error(purpose: &LinePurpose, error: &WriteError) {
+    match purpose {
+        LinePurpose::PermissionAnswer(request_id) => {
+            warn!(request_id, %error, "an answer may not have reached the agent; repeat it");
         }
-        Carried::Prompt(_) | Carried::Other => debug!(%error, "a line did not reach the agent"),
+        LinePurpose::Prompt(_) | LinePurpose::Other => {
+            debug!(%error, "a line did not reach the agent");
+        }
     }
 }
 
-/// What comes next of the streams, until they have ended.
-async fn next(tap: &mut Option<OutputReader>) -> Option<(Stream, Option<Piece>)> {
-    match tap {
-        Some(tap) => tap.next().await,
+/// Waits for the next piece of the streams; forever when they have ended.
+async fn next(streams: &mut Option<OutputReader>) -> Option<(Stream, Option<Piece>)> {
+    match streams {
+        Some(streams) => streams.next().await,
         None => pending().await,
     }
 }
 
-/// How the link to another machine stands when that changes; `None` when it never will.
-async fn changed(link: &mut Option<watch::Receiver<ConnectionState>>) -> Option<ConnectionState> {
-    match link {
-        Some(link) => {
-            link.changed().await.ok()?;
-            Some(link.borrow_and_update().clone())
+/// Waits for a change of the connection. Returns `None` when there will be none.
+async fn changed(
+    connection: &mut Option<watch::Receiver<ConnectionState>>,
+) -> Option<ConnectionState> {
+    match connection {
+        Some(connection) => {
+            connection.changed().await.ok()?;
+            Some(connection.borrow_and_update().clone())
         }
         None => pending().await,
     }

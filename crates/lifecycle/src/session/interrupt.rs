@@ -1,4 +1,4 @@
-//! How much an interrupt stops.
+//! Interrupting an agent's work.
 
 use bowline_jsonl::HostRequest;
 use serde::Deserialize;
@@ -11,42 +11,54 @@ use crate::machine::{Command, Reply};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InterruptScope {
-    /// The running turn. Prompts that wait run right after it.
+    /// The running turn. Queued prompts run after it.
     #[default]
     Turn,
-    /// The running turn and the prompts that wait.
+    /// The running turn and the queued prompts.
     TurnAndQueued,
-    /// The running turn, and the background tasks that are open then.
+    /// The running turn and the open background tasks.
     TurnAndTasks,
-    /// The running turn, the prompts that wait, and the background tasks that are open then.
+    /// The running turn, the queued prompts and the open background tasks.
     All,
-    /// One task, by its `task_id`. The turn goes on.
+    /// One task, by its `task_id`. The turn continues.
     Task(String),
 }
 
-/// What an interrupt has stopped.
+/// What an interrupt stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Interrupted {
-    /// Prompts that wait still, by uuid.
+pub struct InterruptReport {
+    /// Uuids of prompts that are still queued.
     pub still_queued: Vec<String>,
-    /// Prompts that were given up, by uuid.
+    /// Uuids of prompts that were cancelled.
     pub cancelled: Vec<String>,
-    /// Tasks that were asked to end, by id.
+    /// Ids of tasks that were asked to stop.
     pub tasks: Vec<String>,
 }
 
-/// The agent's receipt (protocol, section B.4).
+/// The agent's response to an interrupt (`crates/jsonl/PROTOCOL.md`).
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Receipt {
+struct InterruptResponse {
     still_queued: Vec<String>,
     cancelled: Vec<String>,
 }
 
 impl DialogueSession {
-    /// Stops as much as `scope` says. The turn's result comes later, and belongs to the prompts
-    /// that it names, whatever was sent since.
+    /// Interrupts the running turn. Queued prompts run after it, unless `cancel_queued` is set.
+    /// Returns the agent's response, a JSON object.
+    ///
+    /// The result of the turn arrives later, as a change.
+    ///
+    /// # Errors
+    ///
+    /// The session has ended, or the agent refused or did not answer.
+    pub async fn interrupt(&self, cancel_queued: bool) -> Result<String, DialogueError> {
+        self.request(HostRequest::Interrupt { cancel_queued }).await
+    }
+
+    /// Interrupts what `scope` includes. The result of the turn arrives later, and names the prompts
+    /// that it belongs to.
     ///
     /// # Errors
     ///
@@ -54,7 +66,7 @@ impl DialogueSession {
     pub async fn interrupt_scope(
         &self,
         scope: InterruptScope,
-    ) -> Result<Interrupted, DialogueError> {
+    ) -> Result<InterruptReport, DialogueError> {
         match scope {
             InterruptScope::Turn => self.stop_turn(false).await,
             InterruptScope::TurnAndQueued => self.stop_turn_and_queued().await,
@@ -68,28 +80,28 @@ impl DialogueSession {
                 stopped.tasks = self.stop_tasks().await?;
                 Ok(stopped)
             }
-            InterruptScope::Task(task) => Ok(Interrupted {
+            InterruptScope::Task(task) => Ok(InterruptReport {
                 tasks: vec![self.stop_task(task).await?],
-                ..Interrupted::default()
+                ..InterruptReport::default()
             }),
         }
     }
 
-    async fn stop_turn(&self, cancel_queued: bool) -> Result<Interrupted, DialogueError> {
-        let answer = self.interrupt(cancel_queued).await?;
-        // An agent that says nothing about its queue is believed to have none.
-        let receipt: Receipt = serde_json::from_str(&answer).unwrap_or_default();
-        Ok(Interrupted {
-            still_queued: receipt.still_queued,
-            cancelled: receipt.cancelled,
+    async fn stop_turn(&self, cancel_queued: bool) -> Result<InterruptReport, DialogueError> {
+        let response = self.interrupt(cancel_queued).await?;
+        // An agent whose response lacks the queue has none.
+        let response: InterruptResponse = serde_json::from_str(&response).unwrap_or_default();
+        Ok(InterruptReport {
+            still_queued: response.still_queued,
+            cancelled: response.cancelled,
             tasks: Vec::new(),
         })
     }
 
-    async fn stop_turn_and_queued(&self) -> Result<Interrupted, DialogueError> {
-        let held = self.give_up_held().await?;
+    async fn stop_turn_and_queued(&self) -> Result<InterruptReport, DialogueError> {
+        let cancelled = self.cancel_queued().await?;
         let mut stopped = self.stop_turn(true).await?;
-        stopped.cancelled.extend(held);
+        stopped.cancelled.extend(cancelled);
         Ok(stopped)
     }
 
@@ -101,10 +113,10 @@ impl DialogueSession {
         Ok(stopped)
     }
 
-    /// Gives up the prompts that a pause has kept back.
-    async fn give_up_held(&self) -> Result<Vec<String>, DialogueError> {
-        match self.command(Command::CancelHeld).await? {
-            Reply::Answer(uuids) => Ok(serde_json::from_str(&uuids).unwrap_or_default()),
+    /// Cancels the prompts that a pause has queued, and returns their uuids.
+    async fn cancel_queued(&self) -> Result<Vec<String>, DialogueError> {
+        match self.command(Command::CancelQueued).await? {
+            Reply::Response(uuids) => Ok(serde_json::from_str(&uuids).unwrap_or_default()),
             Reply::Done => Ok(Vec::new()),
         }
     }
@@ -117,7 +129,7 @@ impl DialogueSession {
         .await
     }
 
-    /// A task that has ended meanwhile is no error to the agent.
+    /// Stops a task. The agent accepts the request for a task that has ended meanwhile.
     async fn stop_task(&self, task: String) -> Result<String, DialogueError> {
         let request = HostRequest::StopTask {
             task_id: task.clone(),

@@ -1,10 +1,10 @@
-//! What becomes of one prompt.
+//! The receipt of a prompt.
 
 use tokio::sync::watch;
 
 use crate::machine::ReceiptState;
 
-/// What becomes of one prompt.
+/// The receipt of a prompt: follows its delivery and its answer.
 #[derive(Clone, Debug)]
 pub struct Receipt {
     pub(super) uuid: String,
@@ -12,30 +12,33 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// The prompt's uuid.
+    /// Returns the prompt's uuid.
     #[must_use]
     pub fn uuid(&self) -> &str {
         &self.uuid
     }
 
-    /// How far the prompt has come.
+    /// Returns the prompt's current state.
     #[must_use]
     pub fn state(&self) -> ReceiptState {
         *self.state.borrow()
     }
 
-    /// Waits until the prompt has come at least this far, or will not come further; gives where it
-    /// stands.
+    /// Waits until the prompt has reached `state`, or a final one. Returns its state then.
+    ///
+    /// Cancel safe.
     pub async fn reached(&mut self, state: ReceiptState) -> ReceiptState {
-        let there = self
+        let reached = self
             .state
             .wait_for(|now| *now >= state || now.is_final())
             .await
             .map(|it| *it);
-        there.unwrap_or(ReceiptState::Unknown)
+        reached.unwrap_or(ReceiptState::Unknown)
     }
 
-    /// Waits until nothing more will come of the prompt.
+    /// Waits until the prompt's state is final, and returns it.
+    ///
+    /// Cancel safe.
     pub async fn settled(&mut self) -> ReceiptState {
         self.reached(ReceiptState::Answered).await
     }

@@ -1,4 +1,4 @@
-//! What a session holds while it rests.
+//! Resources of an idle session.
 
 use bowline_jsonl::Prompt;
 use bowline_reducer::Revision;
@@ -7,17 +7,17 @@ use tokio::time::Instant;
 
 use super::DialogueSession;
 use crate::configuration::DialogueConfiguration;
-use crate::watchdog::WatchdogConfiguration;
+use crate::watchdog::WatchdogPolicy;
 
-async fn newer(session: &DialogueSession, revision: Revision) -> Revision {
-    session.newer_than(revision).await;
+async fn next_revision(session: &DialogueSession, revision: Revision) -> Revision {
+    session.changed_since(revision).await;
     session.inspect(|transcript| transcript.revision()).await
 }
 
-/// Under a paused clock a runtime that has nothing to do jumps to its next timer. This one waits
-/// for a child, so the clock stands still exactly as long as no timer is armed.
+/// A paused runtime without work advances to its next timer. Here it waits for a child process, so the
+/// clock stands still exactly as long as there is no timer.
 #[tokio::test(start_paused = true)]
-async fn a_session_that_rests_has_no_timer() {
+async fn idle_session_has_no_timer() {
     let session = DialogueSession::start(DialogueConfiguration {
         program: "/bin/sh".into(),
         leading_args: vec![
@@ -25,18 +25,18 @@ async fn a_session_that_rests_has_no_timer() {
             r#"read line; sleep 0.2; echo '{"type":"system","subtype":"init"}'; exec cat"#.into(),
         ],
         initialize: false,
-        // A turn is looked at each ten seconds; a rest is not.
-        watchdog: WatchdogConfiguration::never(),
+        // An open turn has a check every ten seconds.
+        watchdog: WatchdogPolicy::never(),
         ladder: Ladder::AT_ONCE,
         ..DialogueConfiguration::default()
     })
     .await
     .expect("every system has a shell");
     let before = Instant::now();
-    session.send(Prompt::text("ahoy")).await.expect("it lives");
+    session.send(Prompt::text("ahoy")).await.expect("it runs");
     let mut revision = session.inspect(|transcript| transcript.revision()).await;
     while session.inspect(|transcript| transcript.applied()).await == 0 {
-        revision = newer(&session, revision).await;
+        revision = next_revision(&session, revision).await;
     }
     assert_eq!(before.elapsed(), std::time::Duration::ZERO);
     session.terminate().await;

@@ -3,50 +3,51 @@
 use std::fmt;
 use std::time::Duration;
 
-/// What a session is busy with, as far as waiting goes.
+/// What a session is busy with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WorkPhase {
-    /// Nothing was asked: the agent waits for its host.
+    /// The agent waits for its host.
     #[default]
     Idle,
-    /// Something was asked of an agent that has said nothing yet.
+    /// The agent has a request and has written nothing so far.
     Starting,
     /// A turn is open and no tool runs: the model works.
     Model,
-    /// A tool of the main thread runs, or a sub-agent.
+    /// A tool of the main thread or a sub-agent runs.
     Tool,
     /// Only background tasks run.
     Background,
-    /// Somebody is asked for a permission.
+    /// A permission request waits for an answer.
     Permission,
-    /// The last turn is over and the agent was asked to end.
+    /// The last turn is over and the agent was asked to exit.
     PostResult,
-    /// The agent has closed its output and lives.
+    /// The agent has closed its output and still runs.
     Draining,
 }
 
-/// What a sign of life was.
+/// Where a sign of life came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ActivitySource {
-    /// The session was started.
+    /// The start of the session.
     #[default]
     Start,
-    /// The host asked, answered or sent something.
+    /// A prompt or an answer of the host.
     Host,
-    /// The agent wrote a valid line.
+    /// A valid line of the agent.
     Event,
-    /// The processes were at work, or the agent answered the watchdog.
+    /// An inquiry of the watchdog that found the agent alive.
     Inquiry,
 }
 
 /// A sign of life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Activity {
-    /// When, since the session began, without the time that the machine slept.
+    /// Time since the start of the session, without the time that the machine was suspended.
     pub at: Duration,
-    /// What it was.
+    /// Where it came from.
     pub source: ActivitySource,
     /// What the session was busy with afterwards.
     pub phase: WorkPhase,

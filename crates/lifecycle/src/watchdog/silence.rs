@@ -1,43 +1,45 @@
-//! What is known about a silence.
+//! The evidence about a silence.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::{Activity, WorkPhase};
 
-/// A silence that was too long, with the evidence.
+/// A silence over its limit, with the evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Silence {
     /// What the session is busy with.
     pub phase: WorkPhase,
-    /// How long nothing was heard, without the time that the machine slept.
+    /// Time without a sign of life, without the time that the machine was suspended.
     pub silent_for: Duration,
     /// The last sign of life.
     pub last: Activity,
-    /// What became of the question that the agent was asked.
+    /// Whether the agent answered the liveness probe.
     pub probe: ProbeAnswer,
-    /// Time on a processor during the inquiry, over all processes; absent where it is not known.
+    /// CPU time of all processes during the inquiry; absent where it cannot be measured.
     pub cpu: Option<Duration>,
-    /// Bytes read and written during the inquiry, over all processes; absent where it is not known.
+    /// Bytes that all processes read and wrote during the inquiry; absent where they cannot be
+    /// measured.
     pub io_bytes: Option<u64>,
-    /// Processes that are alive; absent where it is not known.
+    /// Number of processes; absent where it cannot be measured.
     pub processes: Option<usize>,
-    /// The tools that are open, by name; at most eight.
+    /// Names of the open tools; at most eight.
     pub open_tools: Vec<String>,
-    /// Background tasks that are open.
+    /// Number of open background tasks.
     pub open_tasks: usize,
 }
 
-/// What became of the question that a silent agent was asked.
+/// Whether a silent agent answered the liveness probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ProbeAnswer {
-    /// It was not asked.
+    /// No probe was sent.
     #[default]
     NotAsked,
-    /// It answered.
+    /// The agent answered.
     Answered,
-    /// It did not answer.
+    /// The agent did not answer.
     Unanswered,
 }
 
@@ -47,19 +49,19 @@ impl fmt::Display for Silence {
         let seconds = self.silent_for.as_secs();
         write!(
             f,
-            "silent for {seconds} s in phase {phase}, last was {}",
+            "silent for {seconds} s in phase {phase}, last activity was {}",
             last.source
         )?;
         match self.probe {
             ProbeAnswer::NotAsked => {}
-            ProbeAnswer::Answered => f.write_str(", it answered a question")?,
-            ProbeAnswer::Unanswered => f.write_str(", no answer to a question")?,
+            ProbeAnswer::Answered => f.write_str(", it answered a probe")?,
+            ProbeAnswer::Unanswered => f.write_str(", it did not answer a probe")?,
         }
         if let (Some(cpu), Some(bytes)) = (self.cpu, self.io_bytes) {
             let millis = cpu.as_millis();
             write!(
                 f,
-                ", {millis} ms of processor time and {bytes} bytes moved meanwhile"
+                ", {millis} ms of CPU time and {bytes} bytes of I/O meanwhile"
             )?;
         }
         if !self.open_tools.is_empty() {

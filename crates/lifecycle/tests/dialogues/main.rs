@@ -1,8 +1,8 @@
 //! Dialogues with small agents of our own: who owns what, who hears what, who is ended and why.
 
 mod observed;
-mod older;
 mod ownership;
+mod pages;
 mod permissions;
 mod silence;
 mod steps;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_lifecycle::{
     ActivitySource, DialogueConfiguration, DialogueEventKind, PhaseLimits, ProbeAnswer, Prompt,
-    SilenceLimit, WatchdogConfiguration, WorkPhase,
+    SilenceLimit, WatchdogPolicy, WorkPhase,
 };
 
 use super::support::{TURN, agent, start, until, within};
@@ -16,7 +16,7 @@ fn hasty(script: &str) -> DialogueConfiguration {
         at_most: None,
     });
     DialogueConfiguration {
-        watchdog: WatchdogConfiguration {
+        watchdog: WatchdogPolicy {
             check: Duration::from_millis(20),
             inquiry: Some(Duration::from_millis(400)),
             permission: None,

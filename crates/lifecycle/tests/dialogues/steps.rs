@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bowline_lifecycle::{
     DialogueConfiguration, DialogueEventKind, ExitStatus, Prompt, Receipt, ReceiptState,
-    WatchdogConfiguration,
+    WatchdogPolicy,
 };
 
 use super::support::{agent, start, until, within};
@@ -80,7 +80,7 @@ async fn seed_001_stop_ends_an_agent_that_does_not_listen() {
 async fn seed_001_the_timeout_and_extra_arguments_are_configured() {
     let timeout = Duration::from_millis(300);
     let configuration = DialogueConfiguration {
-        watchdog: WatchdogConfiguration::seed_001(timeout),
+        watchdog: WatchdogPolicy::fixed_timeout(timeout),
         // A shell takes the first for its own name.
         args: vec!["--extra".into(), "argument".into()],
         ..agent(&format!("{REPEATS}\nread line; exec sleep 600"))

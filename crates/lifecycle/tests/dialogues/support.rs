@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_lifecycle::{
     DialogueConfiguration, DialogueEvent, DialogueEventKind, DialogueEvents, DialogueSession,
-    EventLimits, Heard, Ladder,
+    EventLimits, Ladder,
 };
 
 /// Waits for `work`, but not for ever.
@@ -27,7 +27,7 @@ pub(crate) fn agent(script: &str) -> DialogueConfiguration {
 pub(crate) async fn start(
     configuration: DialogueConfiguration,
 ) -> (DialogueSession, DialogueEvents) {
-    let started = DialogueSession::start_subscribed(configuration, EventLimits::default());
+    let started = DialogueSession::start_with_events(configuration, EventLimits::default());
     within("a start", started)
         .await
         .expect("every system has a shell")
@@ -42,13 +42,13 @@ pub(crate) async fn until(
     let mut before = Vec::new();
     loop {
         match within(what, events.next()).await {
-            Some(Heard::Event(event)) => {
+            Some(event) => {
                 before.push((*event).clone());
                 if wanted(&event.kind) {
                     return before;
                 }
             }
-            other => panic!("{other:?} before {what}, after {before:?}"),
+            None => panic!("the end before {what}, after {before:?}"),
         }
     }
 }

@@ -91,7 +91,7 @@ impl ShellSession {
     /// The program is a child of this process and has no other keeper.
     pub async fn detach(&self) -> Result<(), DialogueError> {
         if !self.inner.terminal.is_remote() {
-            return Err(DialogueError::NotKept);
+            return Err(DialogueError::NotDetachable);
         }
         self.inner.desk.ending();
         self.inner.terminal.detach();

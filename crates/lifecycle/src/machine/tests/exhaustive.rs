@@ -1,19 +1,18 @@
-//! A small world, and everything that can happen in it: each word of so many deeds, in every order.
+//! Every sequence of a small set of actions.
 //!
-//! The machine is pure, and one task drives it, so that an order of its inputs is all that a
-//! scheduler can choose: these are its schedules, and none of so many steps is left out.
+//! The machine is pure and one task drives it, so the order of its inputs is all that a scheduler can
+//! choose. This test runs every order up to a length.
 
-use super::property::{Deed, Link, Trial};
+use super::property::{Action, LinkState, Model};
 
-/// Deeds of the longest words, unless [`VARIABLE`] says otherwise.
+/// Length of the longest sequences, unless [`VARIABLE`] is set.
 const DEPTH: usize = 3;
 
-/// The variable with another number of deeds: each more takes 22 times as long.
+/// Environment variable for another length. Each further action multiplies the time by 22.
 const VARIABLE: &str = "BOWLINE_MACHINE_DEPTH";
 
-/// One of each: a prompt on its way to its answer, a question, what the host may want, what may
-/// become of the link and of the agent.
-fn alphabet() -> Vec<Deed> {
+/// One action of each kind.
+fn actions() -> Vec<Action> {
     let lines = [
         r#"{"type":"user","message":{"role":"user","content":"x"},"isReplay":true,"uuid":"u0"}"#,
         r#"{"type":"system","subtype":"init","user_message_uuids":["u0"],"session_id":"s","uuid":"i0"}"#,
@@ -22,59 +21,59 @@ fn alphabet() -> Vec<Deed> {
         r#"{"type":"control_cancel_request","request_id":"q0"}"#,
         r#"{"type":"result","subtype":"success","user_message_uuid":"u0","uuid":"c0"}"#,
     ];
-    let mut deeds = vec![
-        Deed::Send(0),
-        Deed::Send(1),
-        Deed::Written(0),
-        Deed::Unwritten(0),
-        Deed::Answer(0, true),
-        Deed::Answer(0, false),
-        Deed::Interrupt,
-        Deed::Pause,
-        Deed::Unpause,
-        Deed::CancelHeld,
-        Deed::End,
-        Deed::Terminate,
-        Deed::Wait(61),
-        Deed::Link(Link::Down),
-        Deed::Link(Link::Up),
-        Deed::Link(Link::GivenUp),
-        Deed::OutputEnded,
+    let mut actions = vec![
+        Action::Send(0),
+        Action::Send(1),
+        Action::Written(0),
+        Action::Unwritten(0),
+        Action::Answer(0, true),
+        Action::Answer(0, false),
+        Action::Interrupt,
+        Action::Pause,
+        Action::Unpause,
+        Action::CancelQueued,
+        Action::End,
+        Action::Terminate,
+        Action::Wait(61),
+        Action::Link(LinkState::Down),
+        Action::Link(LinkState::Up),
+        Action::Link(LinkState::Failed),
+        Action::OutputEnded,
     ];
-    deeds.extend(lines.map(|line| Deed::Line(line.to_owned())));
-    deeds
+    actions.extend(lines.map(|line| Action::Line(line.to_owned())));
+    actions
 }
 
 #[test]
-fn every_word_of_the_small_world_ends_and_leaves_nothing_open() {
+fn every_action_sequence_ends_closed() {
     let depth = std::env::var(VARIABLE).ok();
-    let depth = depth.map_or(DEPTH, |text| text.parse().expect("a number of deeds"));
-    let deeds = alphabet();
+    let depth = depth.map_or(DEPTH, |text| text.parse().expect("a number of actions"));
+    let actions = actions();
     for length in 0..=depth {
-        words(&deeds, length);
+        run_sequences(&actions, length);
     }
 }
 
-fn words(deeds: &[Deed], length: usize) {
-    let count = deeds
+fn run_sequences(actions: &[Action], length: usize) {
+    let count = actions
         .len()
         .pow(u32::try_from(length).expect("a small number"));
     for number in 0..count {
         let mut rest = number;
-        let word = (0..length).map(|_| {
-            let deed = &deeds[rest % deeds.len()];
-            rest /= deeds.len();
-            deed
+        let sequence = (0..length).map(|_| {
+            let action = &actions[rest % actions.len()];
+            rest /= actions.len();
+            action
         });
-        let word: Vec<_> = word.collect();
-        let held = std::panic::catch_unwind(|| {
-            let mut trial = Trial::new();
-            for deed in &word {
-                trial.run((*deed).clone());
-                trial.check();
+        let sequence: Vec<_> = sequence.collect();
+        let result = std::panic::catch_unwind(|| {
+            let mut model = Model::new();
+            for action in &sequence {
+                model.run((*action).clone());
+                model.check();
             }
-            trial.end();
+            model.end();
         });
-        assert!(held.is_ok(), "word {number} of {count}: {word:?}");
+        assert!(result.is_ok(), "sequence {number} of {count}: {sequence:?}");
     }
 }

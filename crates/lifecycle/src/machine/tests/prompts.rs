@@ -1,4 +1,4 @@
-//! Prompts: kept back, fenced, and in every shape.
+//! Prompts: queued, undelivered, and of every form.
 
 use bowline_jsonl::{Priority, PromptPart, Source};
 
@@ -6,142 +6,166 @@ use super::*;
 use crate::watchdog::WorkPhase;
 
 #[test]
-fn a_pause_begins_when_the_turn_is_over_and_keeps_prompts_back() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    world.input(Input::Command(Command::Pause, 7));
-    world.send("u2");
-    assert_eq!(world.lines.len(), 1);
+fn pause_waits_for_turn_and_queues_prompts() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    fixture.input(Input::Command(Command::Pause, 7));
+    fixture.send("u2");
+    assert_eq!(fixture.lines.len(), 1);
     assert!(
-        !world.replies.iter().any(|(ticket, _)| *ticket == 7),
+        !fixture.replies.iter().any(|(ticket, _)| *ticket == 7),
         "the turn runs"
     );
-    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","uuid":"c"}"#);
-    assert_eq!(world.replies.last(), Some(&(7, Ok(Reply::Done))));
-    assert_eq!(world.states("u2"), [ReceiptState::Accepted]);
+    fixture.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","uuid":"c"}"#);
+    assert_eq!(fixture.replies.last(), Some(&(7, Ok(Reply::Done))));
+    assert_eq!(fixture.states("u2"), [ReceiptState::Accepted]);
     assert_eq!(
-        world.json()["entries"].as_array().expect("entries").len(),
+        fixture.json()["entries"].as_array().expect("entries").len(),
         2
     );
-    world.input(Input::Command(Command::Unpause, 8));
-    assert!(world.lines[1].contains(r#""uuid":"u2""#));
+    fixture.input(Input::Command(Command::Unpause, 8));
+    assert!(fixture.lines[1].contains(r#""uuid":"u2""#));
 }
 
 #[test]
-fn what_a_pause_kept_back_can_be_given_up() {
-    let mut world = World::new(LIMITS);
-    world.input(Input::Command(Command::Pause, 7));
-    world.send("u1");
-    world.input(Input::Command(Command::CancelHeld, 8));
+fn queued_prompts_can_be_cancelled() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.input(Input::Command(Command::Pause, 7));
+    fixture.send("u1");
+    fixture.input(Input::Command(Command::CancelQueued, 8));
     assert_eq!(
-        world.replies.last(),
-        Some(&(8, Ok(Reply::Answer(r#"["u1"]"#.into()))))
+        fixture.replies.last(),
+        Some(&(8, Ok(Reply::Response(r#"["u1"]"#.into()))))
     );
-    assert_eq!(world.states("u1").last(), Some(&ReceiptState::Cancelled));
-    world.input(Input::Command(Command::Unpause, 9));
-    assert_eq!(world.lines, Vec::<String>::new());
+    assert_eq!(fixture.states("u1").last(), Some(&ReceiptState::Cancelled));
+    fixture.input(Input::Command(Command::Unpause, 9));
+    assert_eq!(fixture.lines, Vec::<String>::new());
 }
 
 #[test]
-fn an_end_in_a_pause_sends_what_was_kept_back_first() {
-    let mut world = World::new(LIMITS);
-    world.input(Input::Command(Command::Pause, 7));
-    world.send("u1");
-    world.input(Input::Command(Command::End, 8));
-    assert!(world.lines[0].contains(r#""uuid":"u1""#));
-    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","uuid":"c"}"#);
-    assert!(world.lines[1].contains("end_session"));
+fn end_sends_queued_prompts_first() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.input(Input::Command(Command::Pause, 7));
+    fixture.send("u1");
+    fixture.input(Input::Command(Command::End, 8));
+    assert!(fixture.lines[0].contains(r#""uuid":"u1""#));
+    fixture.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","uuid":"c"}"#);
+    assert!(fixture.lines[1].contains("end_session"));
 }
 
 #[test]
-fn a_pause_that_never_begins_ends_with_the_session() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    world.input(Input::Command(Command::Pause, 7));
-    world.exit(1);
-    assert!(world.replies.contains(&(7, Err(DialogueError::Ended))));
+fn pending_pause_fails_at_exit() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    fixture.input(Input::Command(Command::Pause, 7));
+    fixture.exit(1);
+    assert!(fixture.replies.contains(&(7, Err(DialogueError::Ended))));
 }
 
 #[test]
-fn the_late_result_of_an_interrupted_turn_does_not_answer_the_next_prompt() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
+fn late_result_answers_its_own_prompt() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
     let interrupt = HostRequest::Interrupt {
         cancel_queued: false,
     };
-    world.input(Input::Command(Command::Request(interrupt), 5));
-    world.agent(r#"{"type":"control_response","response":{"subtype":"success","request_id":"bowline-1","response":{"still_queued":[]}}}"#);
-    world.send("u2");
-    world.input(Input::Command(Command::End, 6));
-    world.agent(r#"{"type":"command_lifecycle","command_uuid":"u2","state":"started","uuid":"s"}"#);
-    world.agent(r#"{"type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_streaming","user_message_uuid":"u1","user_message_uuids":["u1"],"uuid":"c"}"#);
-    assert_eq!(world.states("u1").last(), Some(&ReceiptState::Answered));
-    assert_eq!(world.states("u2").last(), Some(&ReceiptState::Started));
+    fixture.input(Input::Command(Command::Request(interrupt), 5));
+    fixture.agent(r#"{"type":"control_response","response":{"subtype":"success","request_id":"bowline-1","response":{"still_queued":[]}}}"#);
+    fixture.send("u2");
+    fixture.input(Input::Command(Command::End, 6));
+    fixture
+        .agent(r#"{"type":"command_lifecycle","command_uuid":"u2","state":"started","uuid":"s"}"#);
+    fixture.agent(r#"{"type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_streaming","user_message_uuid":"u1","user_message_uuids":["u1"],"uuid":"c"}"#);
+    assert_eq!(fixture.states("u1").last(), Some(&ReceiptState::Answered));
+    assert_eq!(fixture.states("u2").last(), Some(&ReceiptState::Started));
     assert!(
-        !world.lines.iter().any(|line| line.contains("end_session")),
+        !fixture
+            .lines
+            .iter()
+            .any(|line| line.contains("end_session")),
         "the second prompt is not answered yet"
     );
-    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u2","uuid":"d"}"#);
-    assert!(world.lines.last().expect("a line").contains("end_session"));
+    fixture.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u2","uuid":"d"}"#);
+    assert!(
+        fixture
+            .lines
+            .last()
+            .expect("a line")
+            .contains("end_session")
+    );
 }
 
-/// What the agent says of a prompt in an earlier run (recorded: `same_uuid_twice`).
-fn echo(world: &mut World, uuid: &str) {
-    world.agent(&format!(
+/// The agent's echo of a prompt.
+fn echo(fixture: &mut Fixture, uuid: &str) {
+    fixture.agent(&format!(
         r#"{{"type":"user","message":{{"role":"user","content":"hello"}},"session_id":"s","isReplay":true,"uuid":"{uuid}"}}"#
     ));
 }
 
-fn lifecycle(world: &mut World, uuid: &str, state: &str) {
-    world.agent(&format!(
+fn lifecycle(fixture: &mut Fixture, uuid: &str, state: &str) {
+    fixture.agent(&format!(
         r#"{{"type":"command_lifecycle","command_uuid":"{uuid}","state":"{state}","uuid":"{uuid}{state}"}}"#
     ));
 }
 
 #[test]
-fn a_prompt_that_the_agent_knows_from_an_earlier_run_is_a_duplicate() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    echo(&mut world, "u1");
-    assert_eq!(world.states("u1").last(), Some(&ReceiptState::Duplicate));
-    assert_eq!(world.json()["status"]["phase"], "idle", "no turn will come");
-    // The next one is new.
-    world.send("u2");
-    lifecycle(&mut world, "u2", "queued");
-    lifecycle(&mut world, "u2", "started");
-    echo(&mut world, "u2");
-    assert_eq!(world.states("u2").last(), Some(&ReceiptState::Started));
-    // And a later one is known again.
-    world.send("u3");
-    echo(&mut world, "u3");
-    assert_eq!(world.states("u3").last(), Some(&ReceiptState::Duplicate));
+fn prompt_of_earlier_run_is_duplicate() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    echo(&mut fixture, "u1");
+    assert_eq!(fixture.states("u1").last(), Some(&ReceiptState::Duplicate));
     assert_eq!(
-        world.json()["status"]["phase"],
+        fixture.json()["status"]["phase"],
+        "idle",
+        "no turn will come"
+    );
+    // The next prompt is new.
+    fixture.send("u2");
+    lifecycle(&mut fixture, "u2", "queued");
+    lifecycle(&mut fixture, "u2", "started");
+    echo(&mut fixture, "u2");
+    assert_eq!(fixture.states("u2").last(), Some(&ReceiptState::Started));
+    // A later one is a duplicate again.
+    fixture.send("u3");
+    echo(&mut fixture, "u3");
+    assert_eq!(fixture.states("u3").last(), Some(&ReceiptState::Duplicate));
+    assert_eq!(
+        fixture.json()["status"]["phase"],
         "running",
         "the second is not answered"
     );
-    world.input(Input::Command(Command::End, 6));
-    assert_eq!(world.lines.len(), 3, "an end waits for the second alone");
-    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u2","uuid":"d"}"#);
-    assert!(world.lines.last().expect("a line").contains("end_session"));
+    fixture.input(Input::Command(Command::End, 6));
+    assert_eq!(
+        fixture.lines.len(),
+        3,
+        "the end waits for the second prompt only"
+    );
+    fixture.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u2","uuid":"d"}"#);
+    assert!(
+        fixture
+            .lines
+            .last()
+            .expect("a line")
+            .contains("end_session")
+    );
 }
 
 #[test]
-fn an_echo_from_an_agent_that_tells_no_lifecycle_is_no_duplicate() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    world.send("u2");
-    world.agent(r#"{"type":"system","subtype":"init","session_id":"s","uuid":"i"}"#);
-    echo(&mut world, "u1");
-    world.agent(r#"{"type":"result","subtype":"success","uuid":"c"}"#);
-    echo(&mut world, "u2");
-    assert_eq!(world.states("u1").last(), Some(&ReceiptState::Answered));
-    assert_eq!(world.states("u2").last(), Some(&ReceiptState::Echoed));
+fn echo_without_lifecycle_is_no_duplicate() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    fixture.send("u2");
+    fixture.agent(r#"{"type":"system","subtype":"init","session_id":"s","uuid":"i"}"#);
+    echo(&mut fixture, "u1");
+    fixture.agent(r#"{"type":"result","subtype":"success","uuid":"c"}"#);
+    echo(&mut fixture, "u2");
+    assert_eq!(fixture.states("u1").last(), Some(&ReceiptState::Answered));
+    assert_eq!(fixture.states("u2").last(), Some(&ReceiptState::Echoed));
 }
 
 #[test]
-fn priorities_images_and_documents_reach_the_agent() {
-    let mut world = World::new(LIMITS);
+fn priority_image_and_document_are_encoded() {
+    let mut fixture = Fixture::new(LIMITS);
     let prompt = Prompt {
         parts: vec![
             PromptPart::Text("look".into()),
@@ -151,60 +175,72 @@ fn priorities_images_and_documents_reach_the_agent() {
             }),
             PromptPart::Document {
                 source: Source::Text("a\nb".into()),
-                title: Some("notes".into()),
+                title: Some("title".into()),
             },
         ],
         uuid: Some("u1".into()),
         priority: Some(Priority::Now),
         ..Prompt::default()
     };
-    world.input(Input::Command(Command::Send(prompt), 1));
+    fixture.input(Input::Command(Command::Send(prompt), 1));
     assert_eq!(
-        world.lines[0].matches('\n').count(),
+        fixture.lines[0].matches('\n').count(),
         1,
-        "one line, however many in the prompt"
+        "a prompt is one line"
     );
-    let line: serde_json::Value = serde_json::from_str(&world.lines[0]).expect("JSON");
+    let line: serde_json::Value = serde_json::from_str(&fixture.lines[0]).expect("JSON");
     assert_eq!(line["priority"], "now");
     let content = &line["message"]["content"];
     assert_eq!(content[1]["source"]["media_type"], "image/png");
     assert_eq!(content[2]["source"]["data"], "a\nb");
 }
 
-/// The session lives on: at a runner, another host may have had the lease for a while.
+/// The session continues: at a runner, another host may have taken over for a while.
 #[test]
-fn a_prompt_that_may_not_have_arrived_keeps_nobody_waiting() {
-    let mut world = World::new(LIMITS);
-    world.agent(r#"{"type":"keep_alive"}"#);
-    world.send("u1");
-    world.input(Input::Command(Command::Pause, 7));
-    world.lose(Carried::Prompt("u1".into()));
-    assert_eq!(world.replies.last(), Some(&(7, Ok(Reply::Done))));
-    assert_eq!(world.machine.phase(), WorkPhase::Idle);
-    world.input(Input::Command(Command::End, 8));
-    assert!(world.lines[1].contains("end_session"), "{:?}", world.lines);
+fn undelivered_prompt_blocks_no_pause_or_end() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.agent(r#"{"type":"keep_alive"}"#);
+    fixture.send("u1");
+    fixture.input(Input::Command(Command::Pause, 7));
+    fixture.fail_write(LinePurpose::Prompt("u1".into()));
+    assert_eq!(fixture.replies.last(), Some(&(7, Ok(Reply::Done))));
+    assert_eq!(fixture.machine.phase(), WorkPhase::Idle);
+    fixture.input(Input::Command(Command::End, 8));
+    assert!(
+        fixture.lines[1].contains("end_session"),
+        "{:?}",
+        fixture.lines
+    );
 }
 
 #[test]
-fn a_prompt_that_arrived_after_all_has_its_turn() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    world.lose(Carried::Prompt("u1".into()));
-    lifecycle(&mut world, "u1", "started");
-    world.input(Input::Command(Command::End, 8));
-    assert_eq!(world.lines.len(), 1, "its turn runs");
-    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","uuid":"c"}"#);
-    assert!(world.lines[1].contains("end_session"), "{:?}", world.lines);
+fn late_delivered_prompt_opens_its_turn() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    fixture.fail_write(LinePurpose::Prompt("u1".into()));
+    lifecycle(&mut fixture, "u1", "started");
+    fixture.input(Input::Command(Command::End, 8));
+    assert_eq!(fixture.lines.len(), 1, "its turn runs");
+    fixture.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","uuid":"c"}"#);
+    assert!(
+        fixture.lines[1].contains("end_session"),
+        "{:?}",
+        fixture.lines
+    );
 }
 
 #[test]
-fn a_prompt_that_may_not_have_arrived_leaves_the_others_as_they_are() {
-    let mut world = World::new(LIMITS);
-    world.send("u1");
-    world.send("u2");
-    world.lose(Carried::Prompt("u1".into()));
-    world.input(Input::Command(Command::End, 8));
-    assert_eq!(world.lines.len(), 2, "the second is not answered yet");
-    world.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u2","uuid":"c"}"#);
-    assert!(world.lines[2].contains("end_session"), "{:?}", world.lines);
+fn undelivered_prompt_leaves_others_open() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.send("u1");
+    fixture.send("u2");
+    fixture.fail_write(LinePurpose::Prompt("u1".into()));
+    fixture.input(Input::Command(Command::End, 8));
+    assert_eq!(fixture.lines.len(), 2, "the second is not answered yet");
+    fixture.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u2","uuid":"c"}"#);
+    assert!(
+        fixture.lines[2].contains("end_session"),
+        "{:?}",
+        fixture.lines
+    );
 }

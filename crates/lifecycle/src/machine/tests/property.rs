@@ -1,19 +1,19 @@
-//! Anything at any time: the machine holds what the design promises.
+//! Random inputs in any order: the invariants of the state machine.
 
 use bowline_transport::{ConnectionState, ReconnectFailed, ReconnectFailure, Vitals};
 use proptest::prelude::*;
 
 use super::*;
 
-/// What may happen next.
+/// One input, or a change of the environment.
 #[derive(Clone, Debug)]
-pub(super) enum Deed {
+pub(super) enum Action {
     Send(u8),
     Answer(u8, bool),
     Interrupt,
     Pause,
     Unpause,
-    CancelHeld,
+    CancelQueued,
     End,
     Terminate,
     Line(String),
@@ -21,29 +21,29 @@ pub(super) enum Deed {
     Gap(u16),
     Errors(String),
     Wait(u32),
-    /// What the processes have used when they are looked at next; none when they are gone.
+    /// The resource usage of the next measurement; none if the processes have exited.
     Used(Option<u16>),
-    Link(Link),
+    Link(LinkState),
     Written(u8),
     Unwritten(u8),
     Unanswered(u8),
     OutputEnded,
 }
 
-/// How the link to the agent's machine stands.
+/// The connection to the agent's machine.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Link {
+pub(super) enum LinkState {
     Up,
     Down,
-    GivenUp,
+    Failed,
 }
 
-impl Link {
+impl LinkState {
     fn state(self) -> ConnectionState {
         match self {
             Self::Up => ConnectionState::Reconnected { from: 0, gap: 0 },
             Self::Down => ConnectionState::Reconnecting { attempt: 1 },
-            Self::GivenUp => ConnectionState::Failed(ReconnectFailed {
+            Self::Failed => ConnectionState::Failed(ReconnectFailed {
                 failure: ReconnectFailure::Gone,
                 detail: "start another one".to_owned(),
             }),
@@ -75,51 +75,51 @@ fn line() -> impl Strategy<Value = String> {
     ]
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
-        2 => (0..6_u8).prop_map(Deed::Send),
-        2 => (0..4_u8, any::<bool>()).prop_map(|(n, yes)| Deed::Answer(n, yes)),
-        1 => Just(Deed::Interrupt),
-        1 => Just(Deed::Pause),
-        1 => Just(Deed::Unpause),
-        1 => Just(Deed::CancelHeld),
-        1 => Just(Deed::End),
-        1 => Just(Deed::Terminate),
-        12 => line().prop_map(Deed::Line),
-        1 => line().prop_map(Deed::Torn),
-        1 => (1..200_u16).prop_map(Deed::Gap),
-        1 => "[a-z\n]{0,40}".prop_map(Deed::Errors),
-        3 => (1..400_u32).prop_map(Deed::Wait),
-        1 => any::<Option<u16>>().prop_map(Deed::Used),
-        1 => prop_oneof![Just(Link::Up), Just(Link::Down), Just(Link::GivenUp)].prop_map(Deed::Link),
-        1 => (0..6_u8).prop_map(Deed::Written),
-        1 => (0..6_u8).prop_map(Deed::Unwritten),
-        1 => (0..4_u8).prop_map(Deed::Unanswered),
-        1 => Just(Deed::OutputEnded),
+        2 => (0..6_u8).prop_map(Action::Send),
+        2 => (0..4_u8, any::<bool>()).prop_map(|(n, yes)| Action::Answer(n, yes)),
+        1 => Just(Action::Interrupt),
+        1 => Just(Action::Pause),
+        1 => Just(Action::Unpause),
+        1 => Just(Action::CancelQueued),
+        1 => Just(Action::End),
+        1 => Just(Action::Terminate),
+        12 => line().prop_map(Action::Line),
+        1 => line().prop_map(Action::Torn),
+        1 => (1..200_u16).prop_map(Action::Gap),
+        1 => "[a-z\n]{0,40}".prop_map(Action::Errors),
+        3 => (1..400_u32).prop_map(Action::Wait),
+        1 => any::<Option<u16>>().prop_map(Action::Used),
+        1 => prop_oneof![Just(LinkState::Up), Just(LinkState::Down), Just(LinkState::Failed)].prop_map(Action::Link),
+        1 => (0..6_u8).prop_map(Action::Written),
+        1 => (0..6_u8).prop_map(Action::Unwritten),
+        1 => (0..4_u8).prop_map(Action::Unanswered),
+        1 => Just(Action::OutputEnded),
     ]
 }
 
-/// A world that knows what it has done.
-pub(super) struct Trial {
-    world: World,
+/// A fixture with the state that the invariants refer to.
+pub(super) struct Model {
+    fixture: Fixture,
     written: u64,
     tickets: Ticket,
     is_over: bool,
 }
 
-impl Trial {
+impl Model {
     pub(super) fn new() -> Self {
-        let mut world = World::new(Limits {
-            watchdog: WatchdogConfiguration {
+        let mut fixture = Fixture::new(Limits {
+            watchdog: WatchdogPolicy {
                 permission: Some(Duration::from_secs(300)),
-                ..WatchdogConfiguration::default()
+                ..WatchdogPolicy::default()
             },
             initialize: true,
             ..LIMITS
         });
-        world.vitals = Some(Vitals::default());
+        fixture.usage = Some(Vitals::default());
         Self {
-            world,
+            fixture,
             written: 0,
             tickets: 0,
             is_over: false,
@@ -128,23 +128,23 @@ impl Trial {
 
     fn command(&mut self, command: Command) {
         self.tickets += 1;
-        self.world.input(Input::Command(command, self.tickets));
+        self.fixture.input(Input::Command(command, self.tickets));
     }
 
     fn output(&mut self, text: &str) {
         if !self.is_over {
             self.written += text.len() as u64;
-            self.world.input(Input::Output(text.to_owned().into()));
+            self.fixture.input(Input::Output(text.to_owned().into()));
         }
     }
 
-    pub(super) fn run(&mut self, deed: Deed) {
-        match deed {
-            Deed::Send(n) => self.command(Command::Send(Prompt {
+    pub(super) fn run(&mut self, action: Action) {
+        match action {
+            Action::Send(n) => self.command(Command::Send(Prompt {
                 uuid: Some(format!("u{n}")),
                 ..Prompt::text("line\nbreak \u{2028}")
             })),
-            Deed::Answer(n, yes) => self.command(Command::Answer {
+            Action::Answer(n, yes) => self.command(Command::AnswerPermission {
                 request_id: format!("q{n}"),
                 answer: if yes {
                     Decision::allow()
@@ -154,128 +154,132 @@ impl Trial {
                 .into(),
                 by: Some(format!("c{n}")),
             }),
-            Deed::Interrupt => self.command(Command::Request(HostRequest::Interrupt {
+            Action::Interrupt => self.command(Command::Request(HostRequest::Interrupt {
                 cancel_queued: true,
             })),
-            Deed::Pause => self.command(Command::Pause),
-            Deed::Unpause => self.command(Command::Unpause),
-            Deed::CancelHeld => self.command(Command::CancelHeld),
-            Deed::End => self.command(Command::End),
-            Deed::Terminate => self.command(Command::Terminate),
-            Deed::Line(line) => self.output(&format!("{line}\n")),
-            Deed::Torn(line) => {
+            Action::Pause => self.command(Command::Pause),
+            Action::Unpause => self.command(Command::Unpause),
+            Action::CancelQueued => self.command(Command::CancelQueued),
+            Action::End => self.command(Command::End),
+            Action::Terminate => self.command(Command::Terminate),
+            Action::Line(line) => self.output(&format!("{line}\n")),
+            Action::Torn(line) => {
                 let half = line.get(..line.len() / 2).unwrap_or_default().to_owned();
                 self.output(&half);
             }
-            Deed::Gap(bytes) if !self.is_over => {
+            Action::Gap(bytes) if !self.is_over => {
                 let (from, to) = (self.written, self.written + u64::from(bytes));
                 self.written = to;
-                self.world.input(Input::OutputGap { from, to });
+                self.fixture.input(Input::OutputGap { from, to });
             }
-            Deed::Gap(_) => {}
-            Deed::Errors(text) => self.world.input(Input::Errors(text.into())),
-            Deed::Wait(seconds) => self.wait(Duration::from_secs(seconds.into())),
-            Deed::Used(used) => {
+            Action::Gap(_) => {}
+            Action::Errors(text) => self.fixture.input(Input::Stderr(text.into())),
+            Action::Wait(seconds) => self.wait(Duration::from_secs(seconds.into())),
+            Action::Used(used) => {
                 let used = used.map(u64::from);
-                self.world.vitals = used.map(|used| Vitals {
+                self.fixture.usage = used.map(|used| Vitals {
                     cpu: Duration::from_millis(used),
                     io_bytes: used,
                     ..Vitals::default()
                 });
             }
-            Deed::Link(link) => self.world.input(Input::Connection(link.state())),
-            Deed::Written(n) => self.world.input(Input::Written(format!("u{n}"))),
-            Deed::Unwritten(n) => self.world.lose(Carried::Prompt(format!("u{n}"))),
-            Deed::Unanswered(n) => self.world.lose(Carried::Answer(format!("q{n}"))),
-            Deed::OutputEnded if !self.is_over => {
+            Action::Link(link) => self.fixture.input(Input::Connection(link.state())),
+            Action::Written(n) => self.fixture.input(Input::Written(format!("u{n}"))),
+            Action::Unwritten(n) => self
+                .fixture
+                .fail_write(LinePurpose::Prompt(format!("u{n}"))),
+            Action::Unanswered(n) => self
+                .fixture
+                .fail_write(LinePurpose::PermissionAnswer(format!("q{n}"))),
+            Action::OutputEnded if !self.is_over => {
                 self.is_over = true;
-                self.world.input(Input::OutputEnded);
+                self.fixture.input(Input::OutputEnded);
             }
-            Deed::OutputEnded => {}
+            Action::OutputEnded => {}
         }
     }
 
-    /// Time passes, and no deadline is missed or comes twice without end.
+    /// Advances the clock, and handles every deadline on the way.
     fn wait(&mut self, time: Duration) {
-        let until = self.world.now + time;
+        let until = self.fixture.now + time;
         for _ in 0..10_000 {
             match self
-                .world
+                .fixture
                 .machine
                 .poll_timeout()
                 .filter(|due| *due <= until)
             {
                 Some(due) => {
-                    self.world.now = self.world.now.max(due);
-                    self.world.input(Input::Timeout);
+                    self.fixture.now = self.fixture.now.max(due);
+                    self.fixture.input(Input::Timeout);
                 }
                 None => {
-                    self.world.now = until;
+                    self.fixture.now = until;
                     return;
                 }
             }
         }
-        panic!("a deadline that is kept comes again and again");
+        panic!("a handled deadline is due again and again");
     }
 
     pub(super) fn check(&mut self) {
-        let last = self.world.machine.last_activity();
-        assert!(last.at <= self.world.now, "no sign of life is to come");
-        for line in &self.world.lines {
+        let last = self.fixture.machine.last_activity();
+        assert!(last.at <= self.fixture.now, "activity in the future");
+        for line in &self.fixture.lines {
             assert_eq!(line.matches('\n').count(), 1, "one line at a time: {line}");
             assert!(line.ends_with('\n'));
             serde_json::from_str::<serde_json::Value>(line).expect("every line is JSON");
         }
     }
 
-    /// Every session ends, and nothing stays open.
+    /// Ends the session, and checks that nothing stays open.
     pub(super) fn end(&mut self) {
-        self.world.exit(0);
-        assert!(self.world.is_finished);
+        self.fixture.exit(0);
+        assert!(self.fixture.is_finished);
         assert_eq!(
-            self.world.machine.poll_timeout(),
+            self.fixture.machine.poll_timeout(),
             None,
-            "nothing is waited for"
+            "a deadline after the end"
         );
         let mut replies: Vec<_> = self
-            .world
+            .fixture
             .replies
             .iter()
             .map(|(ticket, _)| *ticket)
             .collect();
         replies.sort_unstable();
         let wanted: Vec<_> = (1..=self.tickets).collect();
-        assert_eq!(replies, wanted, "every command has one answer");
+        assert_eq!(replies, wanted, "every command has one reply");
         let mut last = std::collections::HashMap::new();
-        for (uuid, state) in &self.world.receipts {
+        for (uuid, state) in &self.fixture.receipts {
             let before = last.insert(uuid.clone(), *state);
             assert!(
                 before < Some(*state),
-                "receipts go forward: {before:?} {state:?}"
+                "a receipt moved back: {before:?} {state:?}"
             );
             assert!(
                 !before.is_some_and(ReceiptState::is_final),
-                "an end is an end"
+                "a final receipt changed"
             );
         }
         assert!(last.values().all(|state| state.is_final()), "{last:?}");
         let mut open = std::collections::HashMap::new();
-        for record in &self.world.permissions {
+        for record in &self.fixture.permissions {
             open.insert(record.request_id.clone(), record.state);
         }
         assert!(open.values().all(|state| !state.is_open()), "{open:?}");
-        let ends = self.world.told.iter();
+        let ends = self.fixture.events.iter();
         let ends = ends.filter(|it| matches!(it.kind, DialogueEventKind::SessionEnd { .. }));
         assert_eq!(ends.count(), 1);
         assert!(matches!(
-            self.world.told.last().expect("an end").kind,
+            self.fixture.events.last().expect("an end").kind,
             DialogueEventKind::SessionEnd { .. }
         ));
         self.closed_transcript();
     }
 
     fn closed_transcript(&mut self) {
-        let transcript = self.world.machine.transcript();
+        let transcript = self.fixture.machine.transcript();
         assert!(transcript.has_ended());
         let open = transcript.open_work();
         assert!(!open.turn && open.calls == 0 && open.tasks == 0 && open.permissions == 0);
@@ -295,35 +299,35 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_every_session_ends_and_nothing_stays_open(
-        deeds in prop::collection::vec(deed(), 0..60),
+    fn any_actions_end_with_nothing_open(
+        actions in prop::collection::vec(action(), 0..60),
     ) {
-        let mut trial = Trial::new();
-        for deed in deeds {
-            trial.run(deed);
-            trial.check();
+        let mut model = Model::new();
+        for action in actions {
+            model.run(action);
+            model.check();
         }
-        trial.end();
+        model.end();
     }
 
     #[test]
-    fn an_agent_that_says_nothing_more_is_ended_or_waits_for_somebody(
-        deeds in prop::collection::vec(deed(), 0..40),
+    fn silent_agent_is_terminated_or_idle(
+        actions in prop::collection::vec(action(), 0..40),
     ) {
-        let mut trial = Trial::new();
-        for deed in deeds {
-            trial.run(deed);
+        let mut model = Model::new();
+        for action in actions {
+            model.run(action);
         }
-        // Who cannot be heard is waited for, and so is nobody who can.
-        trial.run(Deed::Link(Link::Up));
-        trial.run(Deed::Used(Some(0)));
-        trial.wait(Duration::from_secs(24 * 3600));
-        let phase = trial.world.machine.phase();
+        // Without a connection the session waits.
+        model.run(Action::Link(LinkState::Up));
+        model.run(Action::Used(Some(0)));
+        model.wait(Duration::from_secs(24 * 3600));
+        let phase = model.fixture.machine.phase();
         let waits = matches!(
             phase,
             crate::watchdog::WorkPhase::Idle
         );
-        prop_assert!(trial.world.terminations > 0 || waits, "left alone in phase {phase}");
-        trial.end();
+        prop_assert!(model.fixture.terminations > 0 || waits, "not supervised in phase {phase}");
+        model.end();
     }
 }

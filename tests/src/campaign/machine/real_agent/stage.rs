@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bowline_lifecycle::{
-    DialogueConfiguration, DialogueSession, DialogueStdio, Environment, Place,
+    AgentLocation, DialogueConfiguration, DialogueSession, DialogueStdio, Environment,
 };
 use bowline_transport::{Remote, RemoteUrl};
 use serde::{Deserialize, Serialize};
@@ -95,7 +95,9 @@ impl Order {
             env,
             cwd: Some(self.cwd.clone()),
             partial_messages: self.partial,
-            place: self.remote()?.map_or(Place::Here, Place::Runner),
+            location: self
+                .remote()?
+                .map_or(AgentLocation::Local, AgentLocation::Runner),
             ..DialogueConfiguration::default()
         };
         if self.allowed {

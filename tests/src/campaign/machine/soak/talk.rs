@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
-use bowline_lifecycle::{DialogueConfiguration, DialogueSession, Place, Prompt, ReceiptState};
+use bowline_lifecycle::{
+    AgentLocation, DialogueConfiguration, DialogueSession, Prompt, ReceiptState,
+};
 use bowline_transport::Remote;
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -43,7 +45,9 @@ impl Talk {
             program: own().into(),
             leading_args: vec![AGENT.into()],
             args: vec!["--pace".into(), "0".into()],
-            place: remote.cloned().map_or(Place::Here, Place::Runner),
+            location: remote
+                .cloned()
+                .map_or(AgentLocation::Local, AgentLocation::Runner),
             ..DialogueConfiguration::default()
         };
         let session = within("a dialogue", DialogueSession::start(configuration)).await?;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_lifecycle::{DialogueConfiguration, DialogueSession, Ladder, Place};
+use bowline_lifecycle::{AgentLocation, DialogueConfiguration, DialogueSession, Ladder};
 use bowline_transport::{Address, Boxed, ByteStream, Network};
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ use crate::session::{converse, terminate, transcript};
 
 /// The transcript of a conversation on this machine.
 pub(super) async fn expected() -> Result<Value, String> {
-    told(configuration(Place::Here), || {}).await
+    told(configuration(AgentLocation::Local), || {}).await
 }
 
 pub(super) async fn run(
@@ -37,7 +37,10 @@ pub(super) async fn run(
         let url = format!("grpc://{}", daemon.address()).parse();
         remote.url = url.map_err(|error| format!("{error}"))?;
     }
-    let heard = told(configuration(Place::Runner(remote)), || storm.calm()).await?;
+    let heard = told(configuration(AgentLocation::Runner(remote)), || {
+        storm.calm()
+    })
+    .await?;
     match difference(&heard, expected, "transcript") {
         Some(difference) => Err(difference),
         None => Ok(Tally {
@@ -47,12 +50,12 @@ pub(super) async fn run(
     }
 }
 
-fn configuration(place: Place) -> DialogueConfiguration {
+fn configuration(place: AgentLocation) -> DialogueConfiguration {
     DialogueConfiguration {
         program: own().into(),
         leading_args: vec![hidden::AGENT.into()],
         args: vec!["--pace".into(), "0".into()],
-        place,
+        location: place,
         ladder: Ladder {
             eof_grace: Duration::from_millis(200),
             term_grace: Duration::from_millis(200),

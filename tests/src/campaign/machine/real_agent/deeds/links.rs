@@ -33,7 +33,8 @@ pub(super) async fn cut(
     let mut configuration = stage.order.configuration()?;
     let remote = stage.order.remote()?.ok_or("no runner")?;
     let token = bowline_transport::TokenFile(station.folder().join("token"));
-    configuration.place = bowline_lifecycle::Place::Runner(remote.with_credentials(token));
+    configuration.location =
+        bowline_lifecycle::AgentLocation::Runner(remote.with_credentials(token));
     let started = bowline_lifecycle::DialogueSession::start(configuration);
     let session = crate::campaign::support::within("a dialogue", started).await?;
     let session = session.map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! What a line of the agent tells, beside what it changes in the transcript.
+//! The events of one line of the agent's output.
 
 use bowline_jsonl::{
     ApiEvent, BlockBody, Body, Delta, Event, Item, RawJson, Str, ToolUse, TurnResult,
@@ -7,16 +7,17 @@ use bowline_reducer::{Entry, EntryKind, ToolCall, Transcript};
 
 use super::DialogueEventKind;
 
-/// The tool calls around what a sub-agent says, the outermost first.
-pub(crate) fn path_of(transcript: &Transcript, parent: Option<&str>) -> Vec<String> {
+/// Returns the tool calls around a sub-agent's line, the outermost first. `parent` is the call that
+/// the line names.
+pub(crate) fn call_path(transcript: &Transcript, parent: Option<&str>) -> Vec<String> {
     let mut path = Vec::new();
     let mut next = parent.map(str::to_owned);
     while let Some(id) = next {
-        let around = transcript
+        let outer = transcript
             .tool_call(&id)
             .and_then(|call| call.thread().call());
-        next = around.map(|call| call.id().into());
-        // What is parked for a parent that has not come yet may name itself.
+        next = outer.map(|call| call.id().into());
+        // A call whose parent was not seen yet may name itself.
         if path.contains(&id) {
             break;
         }
@@ -26,60 +27,60 @@ pub(crate) fn path_of(transcript: &Transcript, parent: Option<&str>) -> Vec<Stri
     path
 }
 
-/// Tells a line that the transcript has taken in.
-pub(crate) fn tell_line(
+/// Emits the events of a line that the transcript has taken in.
+pub(crate) fn line_events(
     item: &Item<'_>,
     transcript: &Transcript,
-    mut tell: impl FnMut(DialogueEventKind),
+    mut emit: impl FnMut(DialogueEventKind),
 ) {
     match &item.event {
-        Ok(event) => tell_event(event, transcript, &mut tell),
-        Err(error) => tell(DialogueEventKind::ParseError {
+        Ok(event) => emit_event(event, transcript, &mut emit),
+        Err(error) => emit(DialogueEventKind::ParseError {
             text: format!("line {}: {error}", item.at.line),
         }),
     }
 }
 
-fn tell_event(
+fn emit_event(
     event: &Event<'_>,
     transcript: &Transcript,
-    tell: &mut impl FnMut(DialogueEventKind),
+    emit: &mut impl FnMut(DialogueEventKind),
 ) {
     match &event.body {
         Body::Assistant(line) => {
             for block in line.message.blocks() {
-                spoken(&block.body).into_iter().for_each(&mut *tell);
+                agent_block(&block.body).into_iter().for_each(&mut *emit);
             }
         }
         Body::User(line) if !line.is_replay => {
             for block in line.message.blocks() {
-                given(&block.body, transcript)
+                tool_result(&block.body, transcript)
                     .into_iter()
-                    .for_each(&mut *tell);
+                    .for_each(&mut *emit);
             }
         }
         Body::Stream(line) => {
             if let ApiEvent::BlockDelta { delta, .. } = &line.event {
-                piece(*delta).into_iter().for_each(tell);
+                text_delta(*delta).into_iter().for_each(emit);
             }
         }
-        Body::Result(line) => tell(turn_end(line, transcript)),
+        Body::Result(line) => emit(turn_end(line, transcript)),
         _ => {}
     }
 }
 
-fn spoken(body: &BlockBody<'_>) -> Option<DialogueEventKind> {
+fn agent_block(body: &BlockBody<'_>) -> Option<DialogueEventKind> {
     Some(match body {
         BlockBody::Text { text } => DialogueEventKind::Text { text: owned(*text) },
         BlockBody::Thinking { thinking, .. } => DialogueEventKind::Thinking {
             text: owned(*thinking),
         },
-        BlockBody::ToolUse(call) | BlockBody::ServerToolUse(call) => used(call),
+        BlockBody::ToolUse(call) | BlockBody::ServerToolUse(call) => tool_use(call),
         _ => return None,
     })
 }
 
-fn used(call: &ToolUse<'_>) -> DialogueEventKind {
+fn tool_use(call: &ToolUse<'_>) -> DialogueEventKind {
     DialogueEventKind::ToolUse {
         id: owned(call.id),
         name: owned(call.name),
@@ -87,7 +88,7 @@ fn used(call: &ToolUse<'_>) -> DialogueEventKind {
     }
 }
 
-fn given(body: &BlockBody<'_>, transcript: &Transcript) -> Option<DialogueEventKind> {
+fn tool_result(body: &BlockBody<'_>, transcript: &Transcript) -> Option<DialogueEventKind> {
     let BlockBody::ToolResult(result) = body else {
         return None;
     };
@@ -100,7 +101,7 @@ fn given(body: &BlockBody<'_>, transcript: &Transcript) -> Option<DialogueEventK
     })
 }
 
-fn piece(delta: Delta<'_>) -> Option<DialogueEventKind> {
+fn text_delta(delta: Delta<'_>) -> Option<DialogueEventKind> {
     let (text, is_thinking) = match delta {
         Delta::Text(text) => (text, false),
         Delta::Thinking(text) => (text, true),

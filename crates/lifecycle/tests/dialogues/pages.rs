@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bowline_lifecycle::reducer::{Entry, ToolCall, Transcript, Window};
-use bowline_lifecycle::{DialogueSession, OlderError, Prompt};
+use bowline_lifecycle::{DialogueSession, PageError, Prompt};
 use serde_json::Value;
 
 use crate::support::{agent, start, within};
@@ -49,7 +49,7 @@ fn add<'a>(
     }
 }
 
-fn kept(transcript: &mut Transcript) -> Said {
+fn kept(transcript: &Transcript) -> Said {
     let mut said = Said::default();
     add(
         transcript.entries(),
@@ -67,10 +67,10 @@ async fn talked(window: Option<Window>, record: Option<std::path::PathBuf>) -> D
     for turn in 1..=TURNS {
         let sent = session.send(Prompt::text(format!("prompt {turn}"))).await;
         sent.expect("the prompt is sent");
-        let done = move |it: &mut Transcript| it.entries().any(|it| it.text_is(turn));
+        let done = move |it: &Transcript| it.entries().any(|it| it.text_is(turn));
         let mut revision = session.inspect(|it| it.revision()).await;
         while !session.inspect(done).await {
-            within("an answer", session.newer_than(revision)).await;
+            within("an answer", session.changed_since(revision)).await;
             revision = session.inspect(|it| it.revision()).await;
         }
     }
@@ -94,7 +94,10 @@ async fn comes_back(name: &str) {
     let expected = whole.inspect(kept).await;
     assert!(expected.0.len() >= TURNS * 3, "{expected:?}");
     assert_eq!(expected.1.len(), TURNS);
-    assert!(matches!(whole.older(None).await, Ok(None)), "all is kept");
+    assert!(
+        matches!(whole.entries_before(None).await, Ok(None)),
+        "all is kept"
+    );
     whole.terminate().await;
 
     let folder = tempfile::tempdir().expect("a folder");
@@ -103,7 +106,7 @@ async fn comes_back(name: &str) {
     let mut found = session.inspect(kept).await;
     assert!(found.0.len() < 20, "{found:?}");
     let (mut before, mut pages) = (None, 0);
-    while let Some(page) = within("a page", session.older(before))
+    while let Some(page) = within("a page", session.entries_before(before))
         .await
         .expect("a page")
     {
@@ -116,7 +119,7 @@ async fn comes_back(name: &str) {
     // What has ended can be read as well.
     session.terminate().await;
     assert!(
-        within("a page", session.older(None))
+        within("a page", session.entries_before(None))
             .await
             .expect("a page")
             .is_some()
@@ -136,9 +139,9 @@ async fn a_window_comes_back_from_a_journal() {
 #[tokio::test]
 async fn without_a_recording_nothing_comes_back() {
     let session = talked(Some(Window::of_entries(8)), None).await;
-    let refused = session.older(None).await;
+    let refused = session.entries_before(None).await;
     assert!(
-        matches!(refused, Err(OlderError::NoRecording)),
+        matches!(refused, Err(PageError::NoRecording)),
         "{refused:?}"
     );
     session.terminate().await;

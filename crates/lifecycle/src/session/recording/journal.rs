@@ -1,4 +1,4 @@
-//! A recording of every stream: what the agent said, what it was sent, and how it ended.
+//! Recording all streams of a session as a journal: output, standard error, input, and the exit.
 
 use std::io;
 use std::path::Path;
@@ -12,28 +12,28 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Note, Written};
+use super::{EndOffset, Note};
 
-/// A journal that is written.
+/// Writes a journal.
 #[derive(Debug)]
-pub(in crate::session) struct Journal {
-    /// Away while a thread writes.
+pub(super) struct JournalRecorder {
+    /// Moved to a blocking thread during a write.
     writer: Option<Box<JournalWriter<OneFile>>>,
-    /// The first thing that is missing.
+    /// The first gap.
     missing: Option<String>,
 }
 
-/// What is to be written next.
+/// The next input of the recording.
 enum Next {
     Piece(StreamId, Piece),
     Note(Note),
-    /// One of the streams has ended.
+    /// A stream has ended.
     Ended,
-    /// The writer has something to do.
+    /// The writer's deadline has passed.
     Due,
 }
 
-impl Journal {
+impl JournalRecorder {
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let started_ms = now.unwrap_or_default().as_millis() as u64;
@@ -45,21 +45,22 @@ impl Journal {
         })
     }
 
-    /// Copies until the session has told its end; gives why the copy is not whole.
-    pub(super) async fn copy(
+    /// Records until the streams have ended and the exit is noted. Returns why the recording is
+    /// incomplete, if it is.
+    pub(super) async fn run(
         mut self,
         kind: Kind,
         [mut output, mut errors]: [LogReader; 2],
         mut notes: mpsc::UnboundedReceiver<Note>,
-        told: Written,
+        end: EndOffset,
     ) -> Option<String> {
-        let said = said_on(kind);
+        let stream = output_stream(kind);
         let (mut has_output, mut has_errors, mut has_notes) = (true, true, true);
         while has_output || has_errors || has_notes {
             let next = tokio::select! {
                 piece = output.next(), if has_output => {
                     has_output = piece.is_some();
-                    piece.map_or(Next::Ended, |piece| Next::Piece(said, piece))
+                    piece.map_or(Next::Ended, |piece| Next::Piece(stream, piece))
                 }
                 piece = errors.next(), if has_errors => {
                     has_errors = piece.is_some();
@@ -71,16 +72,17 @@ impl Journal {
                 }
                 () = due(self.deadline()) => Next::Due,
             };
-            if let Err(error) = self.take(next, said).await {
+            if let Err(error) = self.record(next, stream).await {
                 return Some(error);
             }
-            told.send_if_modified(|end| std::mem::replace(end, self.end(said)) != self.end(said));
+            let recorded = self.end(stream);
+            end.send_if_modified(|end| std::mem::replace(end, recorded) != recorded);
         }
         let synced = self.write(|writer, now| writer.sync(now)).await;
         synced.err().or(self.missing)
     }
 
-    async fn take(&mut self, next: Next, said: StreamId) -> Result<(), String> {
+    async fn record(&mut self, next: Next, output: StreamId) -> Result<(), String> {
         match next {
             Next::Ended => Ok(()),
             Next::Piece(stream, Piece::Bytes { offset, bytes }) => {
@@ -100,7 +102,7 @@ impl Journal {
             }
             Next::Note(Note::Exit(exit)) => {
                 let offset = self.end(StreamId::LIFECYCLE);
-                self.append(StreamId::LIFECYCLE, offset, exit_line(&exit, said))
+                self.append(StreamId::LIFECYCLE, offset, exit_line(&exit, output))
                     .await
             }
             Next::Due => {
@@ -120,7 +122,7 @@ impl Journal {
             .await
     }
 
-    /// Writes on a thread that may wait for the disk.
+    /// Runs a write on a blocking thread.
     async fn write(
         &mut self,
         write: impl FnOnce(&mut JournalWriter<OneFile>, std::time::Instant) -> Result<(), Degraded>
@@ -145,21 +147,25 @@ impl Journal {
     }
 }
 
-/// Where the agent speaks.
-pub(in crate::session) const fn said_on(kind: Kind) -> StreamId {
+/// Returns the stream of the journal that holds the agent's output.
+pub(in crate::session) const fn output_stream(kind: Kind) -> StreamId {
     match kind {
         Kind::LocalPty => StreamId::TTY,
         _ => StreamId::STDOUT,
     }
 }
 
-/// The process's end as a line of the lifecycle stream: `{"exit":{…}}`.
-fn exit_line(exit: &Exit, said: StreamId) -> Bytes {
+/// Returns the exit as a line of the lifecycle stream: `{"exit":{…}}`.
+fn exit_line(exit: &Exit, output: StreamId) -> Bytes {
     let notice = ExitNotice {
         status: exit.status,
         oom: false,
         drained: exit.drained,
-        ends: [(said, exit.output_end), (StreamId::STDERR, exit.errors_end)].into(),
+        ends: [
+            (output, exit.output_end),
+            (StreamId::STDERR, exit.errors_end),
+        ]
+        .into(),
     };
     let mut line = serde_json::json!({ "exit": notice }).to_string();
     line.push('\n');

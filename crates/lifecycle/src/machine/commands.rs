@@ -1,0 +1,76 @@
+//! Commands of the host.
+
+use bowline_jsonl::HostRequest;
+use bowline_reducer::HostEvent;
+
+use super::{Command, EndStage, Machine, Output, Reply, Ticket};
+use crate::error::DialogueError;
+
+impl Machine {
+    pub(super) fn command(&mut self, command: Command, ticket: Ticket) {
+        if self.ended {
+            let reply = match command {
+                Command::End | Command::Terminate => Ok(Reply::Done),
+                _ => Err(DialogueError::Ended),
+            };
+            return self.reply(ticket, reply);
+        }
+        let reply = match command {
+            Command::Send(prompt) => self.send(prompt).map(|()| Reply::Done),
+            Command::AnswerPermission {
+                request_id,
+                answer,
+                by,
+            } => {
+                let answered = self.answer_permission(&request_id, answer, by.as_deref());
+                answered.map(|()| Reply::Done)
+            }
+            Command::Request(request) => {
+                if matches!(request, HostRequest::Interrupt { .. }) {
+                    self.host(HostEvent::InterruptRequested);
+                }
+                return self.request(request, Some(ticket));
+            }
+            Command::Pause => return self.pause(ticket),
+            Command::Unpause => {
+                self.unpause();
+                Ok(Reply::Done)
+            }
+            Command::CancelQueued => Ok(self.cancel_queued()),
+            Command::End => {
+                // Queued prompts are part of the work that is done before the end.
+                self.unpause();
+                self.end_when_idle();
+                Ok(Reply::Done)
+            }
+            Command::Terminate => {
+                self.terminate();
+                Ok(Reply::Done)
+            }
+        };
+        self.reply(ticket, reply);
+    }
+
+    /// Drops the queued prompts; the reply is a JSON array of their uuids.
+    fn cancel_queued(&mut self) -> Reply {
+        let updates = self.prompts.cancel(&mut self.receipts);
+        let uuids: Vec<_> = updates.iter().map(|(uuid, _)| uuid.clone()).collect();
+        self.receipt_updates(updates);
+        Reply::Response(serde_json::Value::from(uuids).to_string())
+    }
+
+    fn end_when_idle(&mut self) {
+        if self.end_stage.is_none() {
+            self.end_stage = Some(EndStage::WhenIdle);
+            self.terminate_at = Some(self.now.saturating_add(self.limits.end_grace));
+        }
+    }
+
+    pub(super) fn terminate(&mut self) {
+        if self.end_stage != Some(EndStage::Terminated) {
+            self.end_stage = Some(EndStage::Terminated);
+            self.terminate_at = None;
+            self.outputs.push_back(Output::Terminate);
+        }
+    }
+}

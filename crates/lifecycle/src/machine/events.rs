@@ -1,0 +1,96 @@
+//! Events for subscribers, made from lines, standard error and what the machine does.
+
+use bowline_jsonl::{Item, Str};
+
+use super::{Machine, Output};
+use crate::events::{DialogueEventKind, PendingEvent, call_path, line_events};
+
+/// Longest line of standard error in an event, in bytes; longer ones are cut.
+const MAX_STDERR_LINE: usize = 8 << 10;
+
+/// Splits standard error into lines of bounded length.
+#[derive(Debug, Default)]
+pub(super) struct StderrLines {
+    partial: Vec<u8>,
+}
+
+impl StderrLines {
+    fn push(&mut self, bytes: &[u8], mut on_line: impl FnMut(String)) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = MAX_STDERR_LINE.saturating_sub(self.partial.len());
+            self.partial
+                .extend_from_slice(piece.get(..room).unwrap_or(piece));
+            if piece.ends_with(b"\n") {
+                self.finish(&mut on_line);
+            }
+        }
+    }
+
+    fn finish(&mut self, on_line: &mut impl FnMut(String)) {
+        if !self.partial.is_empty() {
+            let line = String::from_utf8_lossy(&self.partial);
+            on_line(line.trim_end_matches(['\n', '\r']).to_owned());
+            self.partial.clear();
+        }
+    }
+}
+
+impl Machine {
+    /// Sets whether [`Output::Event`] is produced. Without subscribers no event is built.
+    pub(crate) const fn set_emits_events(&mut self, emits_events: bool) {
+        self.emits_events = emits_events;
+    }
+
+    /// Emits an event of the main thread that belongs to no line.
+    pub(super) fn emit(&mut self, kind: DialogueEventKind) {
+        if self.emits_events {
+            self.emit_at(Vec::new(), None, kind);
+        }
+    }
+
+    pub(super) fn emit_at(
+        &mut self,
+        path: Vec<String>,
+        offset: Option<u64>,
+        kind: DialogueEventKind,
+    ) {
+        self.outputs.push_back(Output::Event(PendingEvent {
+            path,
+            offset,
+            phase: self.phase(),
+            kind,
+        }));
+    }
+
+    /// Emits the events of a line that the transcript has taken in.
+    pub(super) fn emit_line(&mut self, item: &Item<'_>) {
+        let mut kinds = Vec::new();
+        line_events(item, &self.transcript, |kind| kinds.push(kind));
+        if kinds.is_empty() {
+            return;
+        }
+        let event = item.event.as_ref().ok();
+        let parent = event.and_then(|it| it.parent_tool_use_id).map(Str::decode);
+        let path = call_path(&self.transcript, parent.as_deref());
+        for kind in kinds {
+            self.emit_at(path.clone(), Some(item.at.offset), kind);
+        }
+    }
+
+    pub(super) fn stderr_bytes(&mut self, bytes: &[u8]) {
+        self.stderr.write(bytes);
+        if self.emits_events {
+            let mut lines = std::mem::take(&mut self.stderr_lines);
+            lines.push(bytes, |text| {
+                self.emit(DialogueEventKind::StderrLine { text });
+            });
+            self.stderr_lines = lines;
+        }
+    }
+
+    /// Emits the last line of standard error, which may lack its line end.
+    pub(super) fn finish_stderr(&mut self) {
+        let mut lines = std::mem::take(&mut self.stderr_lines);
+        lines.finish(&mut |text| self.emit(DialogueEventKind::StderrLine { text }));
+    }
+}

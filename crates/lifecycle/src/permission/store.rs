@@ -1,0 +1,235 @@
+//! The permission requests of one session. Each is answered once; the first answer wins.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_jsonl::{CanUseTool, Decision, RawJson, permission};
+use bytes::Bytes;
+
+use super::{PermissionAnswer, PermissionRecord, RequestState};
+use crate::error::DialogueError;
+
+/// Closed requests that are kept, so that a repeated or late answer gets its own reply. Bounded,
+/// because each may hold a plan or the contents of a file.
+const MAX_CLOSED: usize = 256;
+
+/// The permission requests of a session at one moment, in the order in which the agent made them:
+/// every open one, and the last 256 that were closed.
+///
+/// A cheap handle of an immutable list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Permissions(Arc<[Arc<PermissionRecord>]>);
+
+impl Permissions {
+    /// Returns all requests, open and closed.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<PermissionRecord>> {
+        self.0.iter()
+    }
+
+    /// Returns the requests that wait for an answer, the oldest first.
+    pub fn open(&self) -> impl DoubleEndedIterator<Item = &Arc<PermissionRecord>> {
+        self.0.iter().filter(|record| record.state.is_open())
+    }
+
+    /// Returns the request with this id.
+    #[must_use]
+    pub fn get(&self, request_id: &str) -> Option<&Arc<PermissionRecord>> {
+        self.0.iter().find(|it| it.request_id == request_id)
+    }
+}
+
+/// The permission requests of a session.
+#[derive(Debug, Default)]
+pub(crate) struct PermissionStore {
+    /// In the order of arrival.
+    requests: Vec<Request>,
+    /// Number of requests that were closed so far.
+    closed: u64,
+}
+
+#[derive(Debug)]
+struct Request {
+    record: Arc<PermissionRecord>,
+    opened_at: Duration,
+    closing: Option<Closing>,
+}
+
+#[derive(Debug)]
+struct Closing {
+    /// Position in the order of closing.
+    sequence: u64,
+    /// The answer, to recognise a repetition of it.
+    answer: Option<PermissionAnswer>,
+    /// The line of the answer, if writing it failed or its delivery is unknown.
+    undelivered: Option<Bytes>,
+}
+
+/// What an answer led to.
+#[derive(Debug)]
+pub(crate) enum AnswerOutcome {
+    /// It is the first answer.
+    Accepted {
+        record: Arc<PermissionRecord>,
+        decision: Decision,
+        line: Vec<u8>,
+    },
+    /// It repeats the accepted answer, whose line may not have been delivered.
+    Resend(Bytes),
+    /// It repeats the accepted answer.
+    Duplicate,
+}
+
+impl PermissionStore {
+    /// Adds a request. Returns `None` for one that is known: the agent sends its open requests again
+    /// after a second `initialize`.
+    pub(crate) fn open(
+        &mut self,
+        request_id: &str,
+        ask: &CanUseTool<'_>,
+        now: Duration,
+        at_ms: u64,
+    ) -> Option<Arc<PermissionRecord>> {
+        if self.find(request_id).is_some() {
+            return None;
+        }
+        let record = Arc::new(PermissionRecord::open(request_id, ask, at_ms));
+        self.requests.push(Request {
+            record: Arc::clone(&record),
+            opened_at: now,
+            closing: None,
+        });
+        Some(record)
+    }
+
+    /// Closes a request without an answer. Returns `None` if it is closed or unknown.
+    pub(crate) fn close(
+        &mut self,
+        request_id: &str,
+        state: RequestState,
+    ) -> Option<Arc<PermissionRecord>> {
+        let request = self.find(request_id)?;
+        if let Some(closing) = &mut request.closing {
+            // The agent has the answer, or no longer wants one.
+            closing.undelivered = None;
+            return None;
+        }
+        let record = request.close(state, None, None);
+        self.finish_closing(request_id, None);
+        Some(record)
+    }
+
+    /// Keeps the line of an answer whose delivery failed or is unknown. The agent accepts one answer
+    /// to a request, so only this line may be sent again.
+    pub(crate) fn keep_undelivered(&mut self, request_id: &str, line: Bytes) {
+        if let Some(closing) = self.find(request_id).and_then(|it| it.closing.as_mut()) {
+            closing.undelivered = Some(line);
+        }
+    }
+
+    /// Answers a request.
+    pub(crate) fn answer(
+        &mut self,
+        request_id: &str,
+        answer: PermissionAnswer,
+        by: Option<&str>,
+    ) -> Result<AnswerOutcome, DialogueError> {
+        let request = self
+            .find(request_id)
+            .ok_or_else(|| DialogueError::NoSuchRequest {
+                request_id: request_id.to_owned(),
+            })?;
+        if request.closing.is_some() {
+            return request.answer_again(&answer, by);
+        }
+        let decision = answer.decision(&request.record)?;
+        let line = permission(request_id, &decision, RawJson::parse(&request.record.input));
+        let allowed = matches!(decision, Decision::Allow { .. });
+        let record = request.close(RequestState::Answered, by, Some(allowed));
+        self.finish_closing(request_id, Some(answer));
+        Ok(AnswerOutcome::Accepted {
+            record,
+            decision,
+            line,
+        })
+    }
+
+    /// Returns the ids of the open requests, the oldest first.
+    pub(crate) fn open_ids(&self) -> Vec<String> {
+        let open = self.requests.iter().filter(|it| it.closing.is_none());
+        open.map(|it| it.record.request_id.clone()).collect()
+    }
+
+    /// Returns the oldest open request and when it was opened.
+    pub(crate) fn oldest_open(&self) -> Option<(Duration, &str)> {
+        let oldest = self.requests.iter().find(|it| it.closing.is_none())?;
+        Some((oldest.opened_at, &oldest.record.request_id))
+    }
+
+    /// Returns all requests as readers see them.
+    pub(crate) fn snapshot(&self) -> Permissions {
+        let records = self.requests.iter().map(|it| Arc::clone(&it.record));
+        Permissions(records.collect())
+    }
+
+    fn find(&mut self, request_id: &str) -> Option<&mut Request> {
+        // Newest first: the agent reuses no id, and recent requests are the ones asked for.
+        let mut newest_first = self.requests.iter_mut().rev();
+        newest_first.find(|it| it.record.request_id == request_id)
+    }
+
+    /// Notes the end of a request, and drops the one that was closed first of too many.
+    fn finish_closing(&mut self, request_id: &str, answer: Option<PermissionAnswer>) {
+        self.closed += 1;
+        let sequence = self.closed;
+        if let Some(request) = self.find(request_id) {
+            request.closing = Some(Closing {
+                sequence,
+                answer,
+                undelivered: None,
+            });
+        }
+        let sequence_of = |it: &Request| Some(it.closing.as_ref()?.sequence);
+        let first_kept = sequence.saturating_sub(MAX_CLOSED as u64);
+        self.requests
+            .retain(|it| sequence_of(it).is_none_or(|sequence| sequence > first_kept));
+    }
+}
+
+impl Request {
+    /// Replies to an answer for a closed request. Only the accepted answer, from the same client, is
+    /// not an error.
+    fn answer_again(
+        &mut self,
+        answer: &PermissionAnswer,
+        by: Option<&str>,
+    ) -> Result<AnswerOutcome, DialogueError> {
+        let record = &self.record;
+        if let Some(closing) = &mut self.closing
+            && record.answered_by.as_deref() == by
+            && closing.answer.as_ref() == Some(answer)
+        {
+            let undelivered = closing.undelivered.take();
+            return Ok(undelivered.map_or(AnswerOutcome::Duplicate, AnswerOutcome::Resend));
+        }
+        Err(DialogueError::TooLate {
+            request_id: record.request_id.clone(),
+            state: record.state.describe(),
+            by: record.answered_by.clone(),
+        })
+    }
+
+    fn close(
+        &mut self,
+        state: RequestState,
+        answered_by: Option<&str>,
+        allowed: Option<bool>,
+    ) -> Arc<PermissionRecord> {
+        let record = Arc::make_mut(&mut self.record);
+        record.state = state;
+        record.answered_by = answered_by.map(str::to_owned);
+        record.allowed = allowed;
+        // The transcript keeps the arguments.
+        record.input = String::new();
+        Arc::clone(&self.record)
+    }
+}

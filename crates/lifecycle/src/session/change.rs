@@ -1,0 +1,551 @@
+//! Transcript changes that own their data.
+//!
+//! The types mirror the borrowed views of [`reducer`](bowline_reducer), and serialise to the same
+//! JSON, except that a message has no `blocks` member.
+
+use std::collections::BTreeMap;
+
+use bowline_reducer::{
+    self as reducer, BlockId, CallId, CallState, EntryId, ErrorKind, MessageState, ModelUsage,
+    Outcome, PermissionId, PermissionState, Phase, TaskState,
+};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// One change of a transcript. It states what holds now, so later changes of the same item replace
+/// it; only [`Append`](Self::Append) refers to what came before.
+///
+/// As JSON, an object with the name of the variant under `change`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TranscriptChange {
+    /// Discard everything: the following changes make up the whole transcript.
+    Reset,
+    /// The session's conversation, model or mode.
+    Session {
+        /// The new value.
+        session: SessionValue,
+    },
+    /// The status of the session.
+    Status {
+        /// The new value.
+        status: StatusValue,
+    },
+    /// An entry is new or changed. Its blocks have changes of their own.
+    Entry {
+        /// Id of the entry; entries are ordered by id.
+        entry: EntryId,
+        /// The tool call whose sub-agent wrote it; absent on the main thread.
+        thread: Option<String>,
+        /// The new value.
+        value: EntryValue,
+    },
+    /// An entry was removed.
+    EntryRemoved {
+        /// Id of the entry.
+        entry: EntryId,
+    },
+    /// A block is new, or was replaced.
+    Block {
+        /// Id of the block; the blocks of an entry are ordered by id.
+        block: BlockId,
+        /// Id of its entry.
+        entry: EntryId,
+        /// The new value.
+        value: BlockValue,
+    },
+    /// The text of a block changed at its end: keep the first `from` bytes and append `text`.
+    Append {
+        /// Id of the block.
+        block: BlockId,
+        /// Number of bytes to keep; less than the length if the agent corrected itself.
+        from: u32,
+        /// The text to append.
+        text: String,
+    },
+    /// A block was removed.
+    BlockRemoved {
+        /// Id of the block.
+        block: BlockId,
+    },
+    /// A tool call is new or changed. Its sub-agent's entries have changes of their own.
+    ToolCall {
+        /// Id of the call; the calls of a thread are ordered by id.
+        call: CallId,
+        /// The tool call whose sub-agent made it; absent on the main thread. It may change.
+        thread: Option<String>,
+        /// The new value.
+        value: ToolCallValue,
+    },
+    /// A tool call was removed.
+    ToolCallRemoved {
+        /// Id of the call.
+        call: CallId,
+    },
+    /// A background task is new or changed.
+    Task {
+        /// The agent's id of the task.
+        task: String,
+        /// The new value.
+        value: TaskValue,
+    },
+    /// A permission request is new or changed.
+    Permission {
+        /// Id of the request; requests are ordered by id.
+        permission: PermissionId,
+        /// The new value.
+        value: PermissionValue,
+    },
+    /// Tokens and cost.
+    Usage {
+        /// The new value.
+        usage: UsageValue,
+    },
+    /// Counters of the stream.
+    Stats {
+        /// The new value.
+        stats: StatsValue,
+    },
+}
+
+/// The session's conversation, model and mode.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct SessionValue {
+    /// The agent's id of the current conversation.
+    pub session_id: Option<String>,
+    /// The ids of all conversations, in order.
+    pub conversations: Vec<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// The working directory.
+    pub cwd: Option<String>,
+    /// The agent's version.
+    pub cli_version: Option<String>,
+    /// The permission mode, such as `default` or `plan`.
+    pub permission_mode: Option<String>,
+}
+
+/// The status of a session.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct StatusValue {
+    /// The phase.
+    pub phase: Phase,
+    /// A short description of the evidence.
+    pub reason: String,
+}
+
+/// An entry without its blocks.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EntryValue {
+    /// A prompt of the user, of the agent itself, or of a sub-agent's parent.
+    User {
+        /// Uuid of the line or of the host's prompt.
+        uuid: Option<String>,
+        /// The text.
+        text: String,
+        /// Whether the agent echoed it.
+        replay: bool,
+        /// Whether the agent wrote it.
+        synthetic: bool,
+    },
+    /// A message of the model.
+    Assistant {
+        /// The API's `message.id`.
+        message_id: String,
+        /// The model; `<synthetic>` for a message of the agent itself.
+        model: Option<String>,
+        /// Whether it is complete.
+        state: MessageState,
+    },
+    /// The end of a turn.
+    Result {
+        /// `success`, `error_during_execution`, …
+        subtype: String,
+        /// Whether the turn failed; independent of `subtype`.
+        is_error: bool,
+        /// How it ended.
+        outcome: Outcome,
+        /// The final text, or the error.
+        text: Option<String>,
+        /// What started the turn, if not the host.
+        origin: Option<String>,
+        /// Number of round trips to the model.
+        num_turns: u64,
+        /// Wall time in milliseconds.
+        duration_ms: u64,
+    },
+    /// Information beside the conversation.
+    Notice {
+        /// Type or system subtype of its line.
+        notice: String,
+        /// The text.
+        text: String,
+    },
+    /// An error of the stream.
+    Error {
+        /// The kind.
+        error: ErrorKind,
+        /// A description.
+        text: String,
+    },
+}
+
+/// One part of a message.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BlockValue {
+    /// Text.
+    Text {
+        /// The text so far.
+        text: String,
+    },
+    /// Reasoning.
+    Thinking {
+        /// The text so far; empty when the agent does not show it.
+        text: String,
+    },
+    /// Encrypted reasoning.
+    RedactedThinking,
+    /// A tool call; see [`TranscriptChange::ToolCall`].
+    ToolCall {
+        /// The `tool_use` id.
+        id: String,
+    },
+    /// A block of another type.
+    Other {
+        /// The block as the agent wrote it.
+        raw: Box<RawValue>,
+    },
+}
+
+/// A tool call, without the entries of its sub-agent.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ToolCallValue {
+    /// The `tool_use` id.
+    pub id: String,
+    /// Name of the tool; empty until its message is seen.
+    pub name: String,
+    /// The arguments, a JSON object; absent while the model writes them.
+    pub input: Option<Box<RawValue>>,
+    /// The state.
+    pub state: CallState,
+    /// The result.
+    pub result: Option<ToolResultValue>,
+    /// The sub-agent that it started.
+    pub subagent: Option<SubagentValue>,
+}
+
+/// The result of a tool call.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ToolResultValue {
+    /// Whether the tool failed.
+    pub is_error: bool,
+    /// Its text, with placeholders for other parts.
+    pub text: String,
+}
+
+/// A sub-agent, without its entries.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct SubagentValue {
+    /// Its id.
+    pub agent_id: Option<String>,
+    /// Its type, such as `general-purpose`.
+    #[serde(rename = "type")]
+    pub agent_type: Option<String>,
+}
+
+/// A background task.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct TaskValue {
+    /// Its type, such as `local_bash`.
+    pub kind: Option<String>,
+    /// The state.
+    pub state: TaskState,
+    /// A description.
+    pub description: String,
+    /// The call that started it.
+    pub tool_use_id: Option<String>,
+}
+
+/// A permission request as the transcript shows it. To answer one, see
+/// [`DialogueSession::permissions`](crate::DialogueSession::permissions).
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct PermissionValue {
+    /// The agent's id of the request.
+    pub request_id: String,
+    /// The call.
+    pub tool_use_id: Option<String>,
+    /// Name of the tool.
+    pub tool_name: String,
+    /// The state.
+    pub state: PermissionState,
+}
+
+/// Tokens and cost of all conversations of a session.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct UsageValue {
+    /// Cost in US dollars.
+    pub cost_usd: f64,
+    /// Tokens by model.
+    pub models: BTreeMap<String, ModelUsage>,
+}
+
+/// Counters of a stream.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct StatsValue {
+    /// Bytes of the lines, with their line ends.
+    pub bytes: u64,
+    /// Lines that are not blank.
+    pub lines: u64,
+    /// Lines that are events.
+    pub events: u64,
+    /// Events that were received before, by their uuid.
+    pub duplicates: u64,
+    /// Lines that are not events, apart from a cut line at the end.
+    pub parse_errors: u64,
+    /// Lines of unknown type, by `type/subtype`.
+    pub unknown: BTreeMap<String, u64>,
+    /// Whether the input ended inside a line.
+    pub truncated: bool,
+}
+
+fn owned(text: Option<&str>) -> Option<String> {
+    text.map(str::to_owned)
+}
+
+fn raw(value: reducer::Raw<'_>) -> Box<RawValue> {
+    let json = serde_json::value::to_raw_value(&value);
+    json.expect("a value of the transcript is valid JSON")
+}
+
+impl From<reducer::Change<'_>> for TranscriptChange {
+    fn from(change: reducer::Change<'_>) -> Self {
+        use reducer::Change;
+        match change {
+            Change::Reset => Self::Reset,
+            Change::Session { session } => Self::Session {
+                session: session.into(),
+            },
+            Change::Status { status } => Self::Status {
+                status: StatusValue {
+                    phase: status.phase,
+                    reason: status.reason.into_owned(),
+                },
+            },
+            Change::Entry {
+                entry,
+                thread,
+                value,
+            } => Self::Entry {
+                entry,
+                thread: thread.map(Into::into),
+                value: value.into(),
+            },
+            Change::EntryRemoved { entry } => Self::EntryRemoved { entry },
+            Change::Block {
+                block,
+                entry,
+                value,
+            } => Self::Block {
+                block,
+                entry,
+                value: value.into(),
+            },
+            Change::Append { block, from, text } => Self::Append {
+                block,
+                from,
+                text: text.to_string(),
+            },
+            Change::BlockRemoved { block } => Self::BlockRemoved { block },
+            Change::ToolCall {
+                call,
+                thread,
+                value,
+            } => Self::ToolCall {
+                call,
+                thread: thread.map(Into::into),
+                value: value.into(),
+            },
+            Change::ToolCallRemoved { call } => Self::ToolCallRemoved { call },
+            Change::Task { task, value } => Self::Task {
+                task: task.to_owned(),
+                value: value.into(),
+            },
+            Change::Permission { permission, value } => Self::Permission {
+                permission,
+                value: value.into(),
+            },
+            Change::Usage { usage } => Self::Usage {
+                usage: usage.into(),
+            },
+            Change::Stats { stats } => Self::Stats {
+                stats: stats.into(),
+            },
+        }
+    }
+}
+
+impl From<reducer::Session<'_>> for SessionValue {
+    fn from(session: reducer::Session<'_>) -> Self {
+        Self {
+            session_id: owned(session.id()),
+            conversations: session.conversations().map(str::to_owned).collect(),
+            model: owned(session.model()),
+            cwd: owned(session.cwd()),
+            cli_version: owned(session.cli_version()),
+            permission_mode: owned(session.permission_mode()),
+        }
+    }
+}
+
+impl From<reducer::EntryKind<'_>> for EntryValue {
+    fn from(kind: reducer::EntryKind<'_>) -> Self {
+        use reducer::EntryKind;
+        match kind {
+            EntryKind::User {
+                uuid,
+                text,
+                replay,
+                synthetic,
+            } => Self::User {
+                uuid: owned(uuid),
+                text: text.to_string(),
+                replay,
+                synthetic,
+            },
+            EntryKind::Assistant {
+                message_id,
+                model,
+                state,
+                ..
+            } => Self::Assistant {
+                message_id: message_id.into(),
+                model: owned(model),
+                state,
+            },
+            EntryKind::Result {
+                subtype,
+                is_error,
+                outcome,
+                text,
+                origin,
+                num_turns,
+                duration_ms,
+            } => Self::Result {
+                subtype: subtype.to_owned(),
+                is_error,
+                outcome,
+                text: text.map(|it| it.to_string()),
+                origin: owned(origin),
+                num_turns,
+                duration_ms,
+            },
+            EntryKind::Notice { notice, text } => Self::Notice {
+                notice: notice.to_owned(),
+                text: text.to_string(),
+            },
+            EntryKind::Error { error, text } => Self::Error {
+                error,
+                text: text.to_string(),
+            },
+        }
+    }
+}
+
+impl From<reducer::BlockKind<'_>> for BlockValue {
+    fn from(kind: reducer::BlockKind<'_>) -> Self {
+        use reducer::BlockKind;
+        match kind {
+            BlockKind::Text { text } => Self::Text {
+                text: text.to_string(),
+            },
+            BlockKind::Thinking { text } => Self::Thinking {
+                text: text.to_string(),
+            },
+            BlockKind::RedactedThinking => Self::RedactedThinking,
+            BlockKind::ToolCall { id } => Self::ToolCall { id: id.into() },
+            BlockKind::Other { raw: value } => Self::Other { raw: raw(value) },
+        }
+    }
+}
+
+impl From<reducer::ToolCall<'_>> for ToolCallValue {
+    fn from(call: reducer::ToolCall<'_>) -> Self {
+        Self {
+            id: call.id().into(),
+            name: call.name().to_owned(),
+            input: call.input().map(raw),
+            state: call.state(),
+            result: call.result().map(|result| ToolResultValue {
+                is_error: result.is_error(),
+                text: result.text().to_string(),
+            }),
+            subagent: call.subagent().map(|thread| SubagentValue {
+                agent_id: owned(thread.agent_id()),
+                agent_type: owned(thread.agent_type()),
+            }),
+        }
+    }
+}
+
+impl From<reducer::Task<'_>> for TaskValue {
+    fn from(task: reducer::Task<'_>) -> Self {
+        Self {
+            kind: owned(task.kind()),
+            state: task.state(),
+            description: task.description().to_string(),
+            tool_use_id: owned(task.tool_use_id()),
+        }
+    }
+}
+
+impl From<reducer::Permission<'_>> for PermissionValue {
+    fn from(permission: reducer::Permission<'_>) -> Self {
+        Self {
+            request_id: permission.request_id().to_owned(),
+            tool_use_id: owned(permission.tool_use_id()),
+            tool_name: permission.tool_name().to_owned(),
+            state: permission.state(),
+        }
+    }
+}
+
+impl From<reducer::Usage<'_>> for UsageValue {
+    fn from(usage: reducer::Usage<'_>) -> Self {
+        let models = usage.models();
+        Self {
+            cost_usd: usage.cost_usd(),
+            models: models.map(|(name, used)| (name.to_owned(), used)).collect(),
+        }
+    }
+}
+
+impl From<reducer::Stats<'_>> for StatsValue {
+    fn from(stats: reducer::Stats<'_>) -> Self {
+        let unknown = stats.unknown();
+        Self {
+            bytes: stats.bytes(),
+            lines: stats.lines(),
+            events: stats.events(),
+            duplicates: stats.duplicates(),
+            parse_errors: stats.parse_errors(),
+            unknown: unknown
+                .map(|(name, count)| (name.to_owned(), count))
+                .collect(),
+            truncated: stats.is_truncated(),
+        }
+    }
+}
