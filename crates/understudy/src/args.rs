@@ -1,11 +1,12 @@
-//! The command line: our own flags, the real agent's flags that change what we do, the rest.
+//! The command line: the understudy's own flags, the agent's flags that it implements, and the
+//! agent's flags that it ignores.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Flags of the real agent that take a value which we do not use (protocol.md section C). Without
-/// this table a value would be taken for a prompt.
-const VALUED: &[&str] = &[
+/// Flags of the agent that take a value and are ignored. Without this table their values would be
+/// taken for prompts.
+const IGNORED_WITH_VALUE: &[&str] = &[
     "--output-format",
     "--permission-prompts",
     "--fallback-model",
@@ -41,8 +42,8 @@ const VALUED: &[&str] = &[
     "--worktree",
 ];
 
-/// Flags that swallow every following word up to the next flag.
-const VARIADIC: &[&str] = &[
+/// Flags of the agent that take all words up to the next flag and are ignored.
+const IGNORED_WITH_VALUES: &[&str] = &[
     "--allowedTools",
     "--allowed-tools",
     "--disallowedTools",
@@ -54,7 +55,7 @@ const VARIADIC: &[&str] = &[
     "--file",
 ];
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) help: bool,
@@ -81,9 +82,10 @@ pub(crate) struct Options {
     pub(crate) prompt: Option<String>,
 }
 
-/// The words of the command line, with `--flag=value` taken apart.
+/// The remaining words of the command line.
 struct Words {
     rest: std::vec::IntoIter<String>,
+    /// The value of `--flag=value`.
     attached: Option<String>,
 }
 
@@ -92,7 +94,7 @@ impl Words {
         self.attached.take().or_else(|| self.rest.next())
     }
 
-    /// The value, unless another flag follows.
+    /// Returns the value, unless another flag follows.
     fn optional(&mut self) -> Option<String> {
         self.attached.take().or_else(|| self.plain())
     }
@@ -118,7 +120,7 @@ impl Words {
 }
 
 impl Options {
-    /// Reads the command line, program name left out.
+    /// Parses the arguments, without the program name.
     pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Self, String> {
         let all: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
         let mut words = Words {
@@ -180,8 +182,8 @@ impl Options {
             }
             "--allow-dangerously-skip-permissions" => self.may_bypass = true,
             "--input-format" => self.input_format(words.value().as_deref()),
-            _ if VALUED.contains(&flag) => drop(words.value()),
-            _ if VARIADIC.contains(&flag) => {
+            _ if IGNORED_WITH_VALUE.contains(&flag) => drop(words.value()),
+            _ if IGNORED_WITH_VALUES.contains(&flag) => {
                 if words.attached.take().is_none() {
                     while words.plain().is_some() {}
                 }
@@ -196,7 +198,7 @@ impl Options {
     }
 }
 
-/// `--flag=value` as its two parts; short flags have no such form.
+/// Splits `--flag=value`. Short flags have no such form.
 fn split(word: &str) -> (&str, Option<String>) {
     match word.split_once('=') {
         Some((flag, value)) if flag.starts_with("--") => (flag, Some(value.to_owned())),
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_unused_flags_are_no_prompt() {
+    fn values_of_ignored_flags_are_no_prompt() {
         let options = parse(
             "-p --output-format stream-json --verbose --allowedTools Bash Read --settings {} \
              --mcp-config a.json --max-turns 3 --made-up hello",
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn attached_values_and_the_optional_resume() {
+    fn values_may_be_attached() {
         let options = parse("--resume=abc --model=m --settings={\"a\":1} --permission-mode plan");
         assert_eq!(options.resume.as_deref(), Some("abc"));
         assert_eq!(options.model.as_deref(), Some("m"));
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_number_is_said() {
+    fn wrong_number_is_refused() {
         let result = Options::parse(["--pace", "fast"].iter().map(OsString::from));
         assert!(result.unwrap_err().contains("--pace needs a number"));
     }

@@ -1,4 +1,4 @@
-//! Scenarios that come with the program.
+//! The built-in scenarios.
 
 use crate::scenario::Scenario;
 
@@ -7,17 +7,17 @@ const BUILTIN: &[(&str, &str)] = &[
     ("echo", include_str!("../scenarios/echo.toml")),
 ];
 
-/// The built-in scenario of that name.
+/// Returns the built-in scenario with this name.
 ///
 /// # Panics
-/// If a built-in scenario does not parse, which a test rules out.
+/// If a built-in scenario does not parse; a test checks that all do.
 #[must_use]
 pub fn builtin(name: &str) -> Option<Scenario> {
     let (_, text) = BUILTIN.iter().find(|(known, _)| *known == name)?;
     Some(Scenario::parse(text).expect("a test parses every built-in scenario"))
 }
 
-/// Names of the built-in scenarios.
+/// Returns the names of the built-in scenarios.
 pub fn builtin_names() -> impl Iterator<Item = &'static str> {
     BUILTIN.iter().map(|(name, _)| *name)
 }
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_builtin_parses() {
+    fn every_builtin_scenario_parses() {
         for name in builtin_names() {
             assert!(builtin(name).is_some(), "{name}");
         }

@@ -1,6 +1,6 @@
-//! What `--help` and `--version` print.
+//! The text of `--help`, and the agent's version.
 
-/// The version of the real agent whose behaviour is copied.
+/// The version of the agent whose behaviour is reproduced.
 pub(crate) const AGENT_VERSION: &str = "2.1.330";
 
 /// The text of `--help`.
@@ -10,7 +10,7 @@ A scripted stand-in for the Claude Code CLI: it speaks the same stream-json prot
 Usage: understudy [--play FILE [--speed X] [--exit CODE]] [--scenario FILE|NAME] [--pace X]
                   [any flag of the real CLI] [PROMPT]
 
-  --play FILE        print a recorded stream (.jsonl or .jsonl.gz) byte for byte, then exit
+  --play FILE        print a recording (.jsonl or .jsonl.gz) byte for byte, then exit
   --speed X          play at X times the recorded pace (timestamps, else 50 lines a second)
   --exit CODE        exit code after --play (default 0)
   --scenario FILE    play a scenario (TOML or JSON, see SCENARIOS.md)
@@ -26,7 +26,7 @@ Honoured flags of the real CLI: --resume, --continue, --fork-session, --session-
 Without a scenario each prompt is answered by a short text. A prompt may also begin with
   /tool COMMAND      a Bash call that succeeds
   /fail COMMAND      a Bash call that fails
-  /ask COMMAND       a Bash call that asks for permission first
+  /ask COMMAND       a Bash call that open_requests for permission first
   /agent TASK        a sub-agent with a sub-agent of its own
   /background TASK   a sub-agent in the background
   /think TEXT        a thinking block and a text block

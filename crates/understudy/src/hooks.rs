@@ -1,19 +1,18 @@
-//! Hooks, as the real agent has them: the commands and addresses of `--settings`, really run and
-//! really asked.
+//! Runs the hooks of `--settings`: commands and HTTP handlers.
 //!
-//! They are waited for one after another, and nothing else goes on meanwhile. A matcher is a list
-//! of names, as the agent's exact form is; its regular expressions are not understood.
+//! Handlers run one after another and block the scenario. A matcher is a list of names; regular
+//! expressions are not supported.
 
 mod command;
-mod post;
+mod http;
 
 use std::fs;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-/// How long a handler may take if its settings do not say (protocol.md D.1).
-const TIMEOUT: Duration = Duration::from_secs(600);
+/// Timeout of a handler that sets none, as in the agent.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The handlers of each event.
 #[derive(Debug, Default)]
@@ -22,8 +21,8 @@ pub(crate) struct Hooks {
 }
 
 impl Hooks {
-    /// Reads the value of `--settings`: JSON, or else the path of a file.
-    pub(crate) fn of(settings: Option<&str>) -> Result<Self, String> {
+    /// Reads the value of `--settings`: JSON, or the path of a file.
+    pub(crate) fn from_settings(settings: Option<&str>) -> Result<Self, String> {
         let Some(settings) = settings else {
             return Ok(Self::default());
         };
@@ -42,24 +41,24 @@ impl Hooks {
         })
     }
 
-    /// Whether anybody wants to know of an event.
-    pub(crate) fn want(&self, event: &str) -> bool {
+    /// Whether an event has handlers.
+    pub(crate) fn has_handlers(&self, event: &str) -> bool {
         self.events.contains_key(event)
     }
 
-    /// Tells an event to every handler whose matcher fits, and gives what they answered.
-    pub(crate) fn tell(&self, event: &str, matched: &str, payload: &Value) -> Vec<Value> {
+    /// Runs every handler whose matcher matches and returns their answers.
+    pub(crate) fn run(&self, event: &str, matched: &str, payload: &Value) -> Vec<Value> {
         let groups = self.events.get(event).and_then(Value::as_array);
         let groups = groups.into_iter().flatten();
-        let fitting = groups.filter(|group| fits(group["matcher"].as_str(), matched));
-        let handlers = fitting.flat_map(|group| group["hooks"].as_array().into_iter().flatten());
+        let matching = groups.filter(|group| matches(group["matcher"].as_str(), matched));
+        let handlers = matching.flat_map(|group| group["hooks"].as_array().into_iter().flatten());
         handlers
             .filter_map(|handler| answer(handler, payload))
             .collect()
     }
 }
 
-fn fits(matcher: Option<&str>, name: &str) -> bool {
+fn matches(matcher: Option<&str>, name: &str) -> bool {
     match matcher {
         None | Some("" | "*") => true,
         Some(list) => list.split(['|', ',']).any(|it| it.trim() == name),
@@ -68,26 +67,26 @@ fn fits(matcher: Option<&str>, name: &str) -> bool {
 
 fn answer(handler: &Value, payload: &Value) -> Option<Value> {
     let timeout = handler["timeout"].as_f64().filter(|it| *it > 0.0);
-    let timeout = timeout.map_or(TIMEOUT, Duration::from_secs_f64);
+    let timeout = timeout.map_or(DEFAULT_TIMEOUT, Duration::from_secs_f64);
     let body = payload.to_string();
-    let told = match handler["type"].as_str() {
+    let answer = match handler["type"].as_str() {
         Some("command") => command::run(handler, &body, timeout),
-        Some("http") => post::post(handler, &body, timeout),
+        Some("http") => http::post(handler, &body, timeout),
         _ => return None,
     };
-    match told {
+    match answer {
         Ok(output) => output,
         Err(why) if handler["onFailure"] == "block" => Some(refusal(&why)),
         Err(_) => None,
     }
 }
 
-/// What a handler says that refuses.
+/// Returns the answer of a handler that blocks.
 fn refusal(reason: &str) -> Value {
     serde_json::json!({"decision": "block", "reason": reason})
 }
 
-/// What a handler said, if it is JSON.
+/// Parses the output of a handler; `None` if it is no JSON object.
 fn output(text: &str) -> Option<Value> {
     let text = text.trim();
     serde_json::from_str(text).ok().filter(Value::is_object)
@@ -101,44 +100,48 @@ mod tests {
 
     fn hooks(handler: &Value, matcher: &str) -> Hooks {
         let settings = json!({"hooks": {"PreToolUse": [{"matcher": matcher, "hooks": [handler]}]}});
-        Hooks::of(Some(&settings.to_string())).unwrap()
+        Hooks::from_settings(Some(&settings.to_string())).unwrap()
     }
 
     #[test]
-    fn a_command_is_given_the_event_and_answers() {
+    fn command_receives_event_and_answers() {
         let handler = json!({"type": "command", "command": "cat"});
-        let told = hooks(&handler, "Bash|Edit").tell("PreToolUse", "Edit", &json!({"a": 1}));
-        assert_eq!(told, [json!({"a": 1})]);
-        let other = hooks(&handler, "Bash|Edit").tell("PreToolUse", "Write", &json!({}));
+        let answers = hooks(&handler, "Bash|Edit").run("PreToolUse", "Edit", &json!({"a": 1}));
+        assert_eq!(answers, [json!({"a": 1})]);
+        let other = hooks(&handler, "Bash|Edit").run("PreToolUse", "Write", &json!({}));
         assert!(other.is_empty());
     }
 
     #[test]
-    fn exit_code_2_refuses_and_others_do_not() {
+    fn exit_code_2_blocks() {
         let exits = |code: u8| {
             let command = format!("echo no >&2; exit {code}");
             let handler = json!({"type": "command", "command": command});
-            hooks(&handler, "*").tell("PreToolUse", "Bash", &json!({}))
+            hooks(&handler, "*").run("PreToolUse", "Bash", &json!({}))
         };
         assert_eq!(exits(2), [json!({"decision": "block", "reason": "no"})]);
         assert!(exits(1).is_empty());
     }
 
     #[test]
-    fn a_handler_that_hangs_is_given_up() {
+    fn hanging_handler_is_killed() {
         let handler = json!({
             "type": "command", "command": "tail -f /dev/null", "timeout": 0.05, "onFailure": "block",
         });
-        let told = hooks(&handler, "*").tell("PreToolUse", "Bash", &json!({}));
-        assert_eq!(told[0]["decision"], "block");
+        let answers = hooks(&handler, "*").run("PreToolUse", "Bash", &json!({}));
+        assert_eq!(answers[0]["decision"], "block");
     }
 
     #[test]
-    fn settings_are_json_or_a_file() {
-        assert!(Hooks::of(Some("/no/such/file")).is_err());
-        assert!(Hooks::of(Some("{")).is_err());
-        assert!(!Hooks::of(None).unwrap().want("Stop"));
+    fn settings_are_json_or_file() {
+        assert!(Hooks::from_settings(Some("/no/such/file")).is_err());
+        assert!(Hooks::from_settings(Some("{")).is_err());
+        assert!(!Hooks::from_settings(None).unwrap().has_handlers("Stop"));
         let off = json!({"disableAllHooks": true, "hooks": {"Stop": []}}).to_string();
-        assert!(!Hooks::of(Some(&off)).unwrap().want("Stop"));
+        assert!(
+            !Hooks::from_settings(Some(&off))
+                .unwrap()
+                .has_handlers("Stop")
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What reaches the stage from outside: lines on stdin, its end, signals.
+//! Input of the player: lines on stdin, the end of stdin, signals.
 
 use std::io::{self, BufRead};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::thread;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// One thing from outside.
+/// One input.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// A line of stdin, without its line end.
@@ -20,51 +20,51 @@ pub(crate) enum Input {
     Signal(i32),
 }
 
-/// The receiving end, and the switch that stops the reading of stdin.
-pub(crate) struct Inputs {
+/// The queue of inputs, and a switch that stops reading stdin.
+pub(crate) struct InputQueue {
     pub(crate) queue: Receiver<Input>,
-    deaf: Arc<AtomicBool>,
+    is_stopped: Arc<AtomicBool>,
 }
 
-impl Inputs {
-    /// Reads nothing more. A line that the reader waits for is taken from the pipe and lost.
+impl InputQueue {
+    /// Stops reading stdin. A line that the reader is waiting for is still read, and lost.
     pub(crate) fn stop_reading(&self) {
-        self.deaf.store(true, Ordering::Relaxed);
+        self.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_deaf(&self) -> bool {
-        self.deaf.load(Ordering::Relaxed)
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// Listens to signals and, if `stdin` is set, to stdin.
-    pub(crate) fn listen(stdin: bool) -> io::Result<Self> {
+    /// Starts the threads that wait for signals and, if `stdin` is set, read stdin.
+    pub(crate) fn start(stdin: bool) -> io::Result<Self> {
         let (sender, queue) = channel();
-        let deaf = Arc::new(AtomicBool::new(false));
+        let is_stopped = Arc::new(AtomicBool::new(false));
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-        let to_stage = sender.clone();
+        let to_player = sender.clone();
         thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
                 for signal in signals.forever() {
-                    let _ = to_stage.send(Input::Signal(signal));
+                    let _ = to_player.send(Input::Signal(signal));
                 }
             })?;
         if stdin {
-            let stop = Arc::clone(&deaf);
+            let stop = Arc::clone(&is_stopped);
             let read = move || read_lines(&sender, &stop);
             thread::Builder::new()
                 .name("stdin".to_owned())
                 .spawn(read)?;
         }
-        Ok(Self { queue, deaf })
+        Ok(Self { queue, is_stopped })
     }
 }
 
-fn read_lines(stage: &Sender<Input>, deaf: &AtomicBool) {
+fn read_lines(player: &Sender<Input>, is_stopped: &AtomicBool) {
     let mut stdin = io::stdin().lock();
     loop {
-        if deaf.load(Ordering::Relaxed) {
-            // Keep the descriptor open and unread for the life of the process.
+        if is_stopped.load(Ordering::Relaxed) {
+            // The descriptor stays open and unread until the process ends.
             loop {
                 thread::park();
             }
@@ -74,11 +74,11 @@ fn read_lines(stage: &Sender<Input>, deaf: &AtomicBool) {
             Ok(0) | Err(_) => break,
             Ok(_) => trim_line_end(&mut line),
         }
-        if stage.send(Input::Line(line)).is_err() {
+        if player.send(Input::Line(line)).is_err() {
             return;
         }
     }
-    let _ = stage.send(Input::Eof);
+    let _ = player.send(Input::Eof);
 }
 
 fn trim_line_end(line: &mut Vec<u8>) {

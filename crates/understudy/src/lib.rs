@@ -1,11 +1,11 @@
-//! A scripted stand-in for the Claude Code CLI.
+//! A scripted stand-in for a coding agent, for tests of programs that run one.
 //!
-//! It speaks the agent's stream-json protocol in both directions: it prints the lines that the
-//! real agent prints, in the real order, and it answers prompts, permission replies, interrupts
-//! and signals as the real agent does. It never calls a model, a network or a tool.
+//! It implements the stream-json protocol of the Claude Code CLI in both directions: it prints the
+//! lines that the agent prints, in the same order, and handles prompts, permission answers,
+//! interrupts and signals in the same way. It calls no model and no tool; it runs hooks.
 //!
-//! Hosts test their own programs with it, our tests and `bowline demo` run it. A *scenario* says
-//! what it plays: [`Scenario`] in Rust, TOML or JSON in a file (`SCENARIOS.md`).
+//! A *scenario* is the script that it plays: a [`Scenario`] in Rust, or a file in TOML or JSON
+//! (`SCENARIOS.md`).
 //!
 //! ```
 //! use understudy::{Scenario, Step};
@@ -22,17 +22,17 @@
 mod args;
 mod builtin;
 mod clock;
-mod frames;
 mod help;
 mod hooks;
 mod input;
+mod lines;
 mod output;
 mod play;
+mod player;
 mod reply;
 mod run;
 mod scenario;
 mod session;
-mod stage;
 
 pub use builtin::{builtin, builtin_names};
 pub use run::run;

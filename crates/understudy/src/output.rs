@@ -1,60 +1,58 @@
-//! Standard output: a queue, a thread that writes it, and a bounded wait for it at exit.
+//! Standard output: a queue, a thread that writes it, and a bounded flush at exit.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// The real agent gives up on an unread pipe after about this time (protocol.md E.5); here it
-/// counts from the last byte that was taken, so that a slow reader still gets everything.
-const PATIENCE: Duration = Duration::from_millis(2_500);
+/// How long a flush waits for a reader that takes nothing. The agent exits after about this time
+/// with an unread pipe; here it counts from the last byte read, so a slow reader gets everything.
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(2_500);
 
-/// Bytes that may wait for a reader. The real agent's limit is unknown (2.6 MB were seen,
-/// observed.md 36); this one only keeps a flood from eating the machine.
-const BACKLOG: usize = 64 << 20;
+/// Number of queued bytes above which the scenario pauses, to bound memory. The agent queues at
+/// least 2.6 MB.
+const MAX_QUEUED: usize = 64 << 20;
 
-enum Order {
-    Write { bytes: Vec<u8>, chunk: usize },
+/// A command for the writer thread.
+enum Command {
+    Write {
+        bytes: Vec<u8>,
+        chunk: usize,
+    },
     Close,
-    Report(Arc<Report>),
+    /// Reports that everything before it has been written.
+    Flush(Sender<()>),
 }
 
-/// Set by the writer when everything before it has been written.
-#[derive(Default)]
-struct Report {
-    done: Mutex<bool>,
-    changed: Condvar,
-}
-
-/// The queue in front of stdout. A slow reader never holds the script up, as in the real agent.
+/// The queue of standard output. As in the agent, a slow reader does not block the scenario.
 pub(crate) struct Output {
-    orders: Sender<Order>,
+    commands: Sender<Command>,
     progress: Arc<Progress>,
     chunk: usize,
 }
 
-/// What the writer has done.
+/// The progress of the writer.
 #[derive(Default)]
 struct Progress {
-    /// Pieces written.
+    /// Number of writes.
     pieces: AtomicU64,
-    /// Bytes queued and not written.
-    waiting: AtomicUsize,
+    /// Number of bytes that are queued.
+    queued_bytes: AtomicUsize,
 }
 
 impl Output {
     /// Starts the writer thread.
     pub(crate) fn start(chunk: usize) -> io::Result<Self> {
-        let (orders, queue) = channel();
+        let (commands, queue) = channel();
         let progress = Arc::new(Progress::default());
         let written = Arc::clone(&progress);
         thread::Builder::new()
             .name("stdout".to_owned())
             .spawn(move || write_all(&queue, &written))?;
         Ok(Self {
-            orders,
+            commands,
             progress,
             chunk,
         })
@@ -63,56 +61,47 @@ impl Output {
     /// Queues bytes.
     pub(crate) fn write(&self, bytes: Vec<u8>) {
         self.progress
-            .waiting
+            .queued_bytes
             .fetch_add(bytes.len(), Ordering::Relaxed);
-        // The writer only ends with the process; bytes for nobody are dropped like the agent's.
-        let _ = self.orders.send(Order::Write {
+        // The writer ends with the process, so this cannot fail.
+        let _ = self.commands.send(Command::Write {
             bytes,
             chunk: self.chunk,
         });
     }
 
-    /// More than a reader can be expected to catch up with.
+    /// Whether more than [`MAX_QUEUED`] bytes are queued.
     pub(crate) fn is_full(&self) -> bool {
-        self.progress.waiting.load(Ordering::Relaxed) > BACKLOG
+        self.progress.queued_bytes.load(Ordering::Relaxed) > MAX_QUEUED
     }
 
-    /// From here on write in pieces of this many bytes; 0 writes whole lines.
+    /// Writes in pieces of this many bytes from now on; 0 writes whole lines.
     pub(crate) fn set_chunk(&mut self, chunk: usize) {
         self.chunk = chunk;
     }
 
-    /// Closes the reader's end: fd 1 becomes `/dev/null`.
+    /// Closes the pipe: descriptor 1 becomes `/dev/null`.
     pub(crate) fn close(&self) {
-        let _ = self.orders.send(Order::Close);
+        let _ = self.commands.send(Command::Close);
     }
 
-    /// Waits until all is written, or the reader has taken nothing for [`PATIENCE`].
+    /// Waits until everything is written, or nothing was read for [`FLUSH_TIMEOUT`].
     pub(crate) fn flush(&self) {
-        let report = Arc::new(Report::default());
-        if self
-            .orders
-            .send(Order::Report(Arc::clone(&report)))
-            .is_err()
-        {
+        let (done, written) = channel();
+        if self.commands.send(Command::Flush(done)).is_err() {
             return;
         }
-        let mut done = report.done.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*done {
+        loop {
             let before = self.progress.pieces.load(Ordering::Relaxed);
-            let waited = report.changed.wait_timeout(done, PATIENCE);
-            let timed_out;
-            (done, timed_out) = match waited {
-                Ok((guard, result)) => (guard, result.timed_out()),
-                Err(_) => return,
-            };
-            if timed_out && self.progress.pieces.load(Ordering::Relaxed) == before {
-                return;
+            let has_progress = || self.progress.pieces.load(Ordering::Relaxed) != before;
+            match written.recv_timeout(FLUSH_TIMEOUT) {
+                Err(RecvTimeoutError::Timeout) if has_progress() => {}
+                _ => return,
             }
         }
     }
 
-    /// As [`Output::flush`], with the cursor sequence that the real agent leaves on a terminal.
+    /// As [`Output::flush`], with the cursor sequence that the agent writes to a terminal.
     pub(crate) fn finish(&self) {
         if io::stdout().is_terminal() {
             self.write(b"\x1b[?25h".to_vec());
@@ -121,27 +110,29 @@ impl Output {
     }
 }
 
-fn write_all(queue: &Receiver<Order>, progress: &Progress) {
-    for order in queue {
-        match order {
-            Order::Write { bytes, chunk } => {
+fn write_all(queue: &Receiver<Command>, progress: &Progress) {
+    for command in queue {
+        match command {
+            Command::Write { bytes, chunk } => {
                 write(&bytes, chunk, progress);
-                progress.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
+                progress
+                    .queued_bytes
+                    .fetch_sub(bytes.len(), Ordering::Relaxed);
             }
-            Order::Close => close(),
-            Order::Report(report) => {
-                *report.done.lock().unwrap_or_else(PoisonError::into_inner) = true;
-                report.changed.notify_all();
+            Command::Close => close(),
+            Command::Flush(done) => {
+                // Fails if the flush has timed out.
+                let _ = done.send(());
             }
         }
     }
 }
 
-/// Past 64 KiB a write is split, so that progress can be seen while a large line drains.
+/// Splits writes at 64 KiB, so that a flush sees the progress of a long line.
 fn write(bytes: &[u8], chunk: usize, progress: &Progress) {
     let mut stdout = io::stdout().lock();
     for piece in bytes.chunks(if chunk == 0 { 1 << 16 } else { chunk }) {
-        // The real agent does not notice a closed stdout either (observed.md 37).
+        // The agent ignores a closed stdout, too.
         if stdout
             .write_all(piece)
             .and_then(|()| stdout.flush())

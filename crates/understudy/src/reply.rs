@@ -1,10 +1,10 @@
-//! What is played for a prompt that no scenario turn fits: a short text or a built-in command.
+//! The reply to a prompt without a turn in the scenario: a short text or a built-in command.
 
 use serde_json::json;
 
 use crate::scenario::{Agent, ApiFailure, ApiRetry, Hang, Step, Text, Tool};
 
-/// The steps for this prompt. `--help` lists the commands.
+/// Returns the steps for a prompt. `--help` lists the commands.
 pub(crate) fn reply(prompt: &str) -> Vec<Step> {
     let prompt = prompt.trim();
     let (command, rest) = prompt
@@ -12,16 +12,16 @@ pub(crate) fn reply(prompt: &str) -> Vec<Step> {
         .unwrap_or((prompt, ""));
     let rest = rest.trim();
     match command {
-        "/tool" => around(bash(rest, "done\n")),
-        "/fail" => around(Tool {
+        "/tool" => with_texts(bash(rest, "done\n")),
+        "/fail" => with_texts(Tool {
             is_error: true,
             ..bash(rest, "Exit code 1\nnot found")
         }),
-        "/ask" => around(Tool {
+        "/ask" => with_texts(Tool {
             ask: true,
             ..bash(rest, "ran: {{input.command}}")
         }),
-        "/sleep" => around(Tool {
+        "/sleep" => with_texts(Tool {
             duration_ms: seconds(rest),
             ..bash("sleep", "slept")
         }),
@@ -40,7 +40,7 @@ pub(crate) fn reply(prompt: &str) -> Vec<Step> {
         "/retry" => vec![retry(), Step::text("The second attempt came through.")],
         "/error" => vec![Step::Fail(ApiFailure::default())],
         "/lines" => vec![lines(rest.parse().unwrap_or(10))],
-        "/big" => vec![at_once(format!("{{{{fill:{rest}}}}}"), 4096)],
+        "/big" => vec![undelayed(format!("{{{{fill:{rest}}}}}"), 4096)],
         "/clear" => vec![Step::Clear(true)],
         "/hang" => vec![Step::Hang(Hang::default())],
         "/exit" => vec![Step::Exit(rest.parse().unwrap_or(0))],
@@ -48,7 +48,7 @@ pub(crate) fn reply(prompt: &str) -> Vec<Step> {
     }
 }
 
-fn around(tool: Tool) -> Vec<Step> {
+fn with_texts(tool: Tool) -> Vec<Step> {
     vec![
         Step::text("I will run a command."),
         Step::Tool(tool),
@@ -97,10 +97,10 @@ fn retry() -> Step {
 
 fn lines(count: usize) -> Step {
     let text: String = (0..count).map(|line| format!("line {line:06}\n")).collect();
-    at_once(text, 12)
+    undelayed(text, 12)
 }
 
-fn at_once(text: String, delta: usize) -> Step {
+fn undelayed(text: String, delta: usize) -> Step {
     Step::Text(Text::Paced {
         text,
         delta,

@@ -1,4 +1,4 @@
-//! From the command line to the exit code.
+//! Runs the program, from the command line to the exit code.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
@@ -7,26 +7,26 @@ use std::process::ExitCode;
 
 use crate::args::Options;
 use crate::builtin::{builtin, builtin_names};
-use crate::frames::{encode, unknown_session};
 use crate::help::{AGENT_VERSION, HELP};
 use crate::hooks::Hooks;
-use crate::input::Inputs;
+use crate::input::InputQueue;
+use crate::lines::{encode, unknown_session};
 use crate::output::Output;
 use crate::play::play;
+use crate::player::{Exit, Player};
 use crate::scenario::Scenario;
 use crate::session::Session;
-use crate::stage::{Exit, Stage};
 
-/// Runs the understudy with these arguments (program name left out) and gives its exit code.
+/// Runs the understudy with these arguments, without the program name, and returns its exit code.
 ///
-/// Uses the process's stdin, stdout and stderr and installs handlers for SIGINT, SIGTERM and
-/// SIGHUP, so a program that embeds it re-executes itself and calls this first thing in `main`.
-/// A scenario that dies by a signal does not return.
+/// Uses the process's stdin, stdout and stderr, and installs handlers for SIGINT, SIGTERM and
+/// SIGHUP. A program that embeds it executes itself and calls this at the start of `main`. Does not
+/// return if the scenario ends the process by a signal.
 pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     match Options::parse(args).and_then(|options| start(&options)) {
         Ok(code) => code,
         Err(why) => {
-            complain(&format!("understudy: {why}"));
+            print_error(&format!("understudy: {why}"));
             ExitCode::from(2)
         }
     }
@@ -34,10 +34,10 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn start(options: &Options) -> Result<ExitCode, String> {
     if options.help {
-        return say(HELP);
+        return print_text(HELP);
     }
     if options.version {
-        return say(&format!("{AGENT_VERSION} (understudy)\n"));
+        return print_text(&format!("{AGENT_VERSION} (understudy)\n"));
     }
     if let Some(path) = &options.play {
         let failed = |error| format!("cannot play {}: {error}", path.display());
@@ -47,21 +47,21 @@ fn start(options: &Options) -> Result<ExitCode, String> {
     let scenario = options
         .scenario
         .as_deref()
-        .map_or_else(|| Ok(Scenario::new()), find)?;
-    if let Some(code) = refusal(options, &scenario) {
+        .map_or_else(|| Ok(Scenario::new()), find_scenario)?;
+    if let Some(code) = startup_failure(options, &scenario) {
         return Ok(code);
     }
-    match Hooks::of(options.settings.as_deref()) {
-        Ok(hooks) => perform(options, scenario, hooks),
+    match Hooks::from_settings(options.settings.as_deref()) {
+        Ok(hooks) => play_scenario(options, scenario, hooks),
         Err(why) => {
-            complain(&why);
+            print_error(&why);
             Ok(ExitCode::from(1))
         }
     }
 }
 
-/// A file, or else a built-in scenario.
-fn find(name: &OsStr) -> Result<Scenario, String> {
+/// Loads a scenario: a file, or a built-in one.
+fn find_scenario(name: &OsStr) -> Result<Scenario, String> {
     let path = Path::new(name);
     let known = name
         .to_str()
@@ -73,17 +73,17 @@ fn find(name: &OsStr) -> Result<Scenario, String> {
             let names: Vec<&str> = builtin_names().collect();
             let name = path.display();
             Err(format!(
-                "no scenario {name}: give a file or one of {}",
+                "no scenario {name}; give a file or one of {}",
                 names.join(", ")
             ))
         }
     }
 }
 
-/// What the real agent refuses before its first line, and what the scenario wants refused.
-fn refusal(options: &Options, scenario: &Scenario) -> Option<ExitCode> {
+/// Fails at the start, if the agent would or the scenario does. Returns the exit code.
+fn startup_failure(options: &Options, scenario: &Scenario) -> Option<ExitCode> {
     if let Some(startup) = &scenario.startup {
-        complain(&startup.stderr);
+        print_error(&startup.stderr);
         return Some(ExitCode::from(startup.exit));
     }
     let known = |id: &String| {
@@ -94,7 +94,7 @@ fn refusal(options: &Options, scenario: &Scenario) -> Option<ExitCode> {
     };
     if let Some(id) = options.resume.as_ref().filter(|id| !known(id)) {
         let _ = io::stdout().lock().write_all(&encode(&unknown_session(id)));
-        complain(&format!("No conversation found with session ID: {id}"));
+        print_error(&format!("No conversation found with session ID: {id}"));
         return Some(ExitCode::from(1));
     }
     let taken = |id: &&String| {
@@ -104,39 +104,39 @@ fn refusal(options: &Options, scenario: &Scenario) -> Option<ExitCode> {
             .is_some_and(|ids| ids.contains(id))
     };
     if let Some(id) = options.session_id.as_ref().filter(taken) {
-        complain(&format!("Error: Session ID {id} is already in use."));
+        print_error(&format!("Error: Session ID {id} is already in use."));
         return Some(ExitCode::from(1));
     }
     let reads = !scenario.ignore_stdin && !scenario.allow_tty;
     if reads && prompt(options).is_none() && io::stdin().is_terminal() {
-        complain("Error: Input must be provided either through stdin or as a prompt argument");
+        print_error("Error: Input must be provided either through stdin or as a prompt argument");
         return Some(ExitCode::from(1));
     }
     None
 }
 
-fn perform(options: &Options, scenario: Scenario, hooks: Hooks) -> Result<ExitCode, String> {
+fn play_scenario(options: &Options, scenario: Scenario, hooks: Hooks) -> Result<ExitCode, String> {
     let failed = |error| format!("cannot start a thread: {error}");
     let prompt = match prompt(options) {
         None if options.text_input => Some(io::read_to_string(io::stdin()).unwrap_or_default()),
         given => given.cloned(),
     };
     let output = Output::start(scenario.chunk).map_err(failed)?;
-    let inputs = Inputs::listen(prompt.is_none() && !scenario.ignore_stdin).map_err(failed)?;
+    let inputs = InputQueue::start(prompt.is_none() && !scenario.ignore_stdin).map_err(failed)?;
     let session = Session::new(options, scenario.forward_subagent_text);
     let resumed = options.resume.is_some() || options.continues;
     let pace = pace(options);
-    let mut stage = Stage::new(session, output, inputs, scenario, hooks, resumed, pace);
-    match stage.run(prompt) {
+    let mut player = Player::new(session, output, inputs, scenario, hooks, resumed, pace);
+    match player.run(prompt) {
         Exit::Code(code) => Ok(ExitCode::from(code)),
         Exit::Signal(signal) => {
-            signal.die();
+            signal.raise();
             Ok(ExitCode::from(1))
         }
     }
 }
 
-/// The prompt argument; ignored with `--input-format stream-json`, as by the real agent.
+/// Returns the prompt argument, which the agent ignores with `--input-format stream-json`.
 fn prompt(options: &Options) -> Option<&String> {
     options.prompt.as_ref().filter(|_| !options.stream_input)
 }
@@ -151,13 +151,13 @@ fn pace(options: &Options) -> f64 {
     }
 }
 
-fn say(text: &str) -> Result<ExitCode, String> {
-    // Help for a reader that went away needs no complaint.
+fn print_text(text: &str) -> Result<ExitCode, String> {
+    // A closed pipe is no error.
     let _ = io::stdout().lock().write_all(text.as_bytes());
     Ok(ExitCode::SUCCESS)
 }
 
-fn complain(text: &str) {
+fn print_error(text: &str) {
     let _ = io::stderr()
         .lock()
         .write_all(format!("{text}\n").as_bytes());

@@ -1,67 +1,67 @@
-//! What a scenario says: turns, steps, and how the process as a whole behaves.
+//! Scenarios: turns, steps, and the behaviour of the process.
 //!
-//! The same types are read from TOML or JSON files and built in Rust; `SCENARIOS.md` describes
-//! the file form.
+//! The same types are read from TOML and JSON files and built in Rust. `SCENARIOS.md` documents the
+//! files.
 
+mod faults;
 mod file;
 mod step;
-mod trouble;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use faults::{Grandchild, Hang, Junk, StderrText, Torn};
 pub use file::ScenarioError;
 pub use step::{Agent, ApiFailure, ApiRetry, Call, Many, Raw, Request, Step, Text, Tool, WaitFor};
-pub use trouble::{Grandchild, Hang, Junk, StderrText, Torn};
 
-/// A whole script: the turns to play and the manners of the process that plays them.
+/// A script: the turns to play, and the behaviour of the process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
-    /// The turns, in order. A prompt takes the first unused turn that fits it.
+    /// The turns. A prompt plays the first matching turn that was not played yet.
     #[serde(rename = "turn", skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
-    /// Session ids that `--resume` knows. `None` knows every id.
+    /// The session ids that `--resume` accepts and `--session-id` refuses. `None` accepts every id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<Vec<String>>,
-    /// Pieces of this many bytes, each written and flushed alone; 0 writes whole lines.
+    /// Writes in pieces of this many bytes, each flushed; 0 writes whole lines.
     #[serde(skip_serializing_if = "is_zero")]
     pub chunk: usize,
-    /// Print the text and thinking of foreground agents even without `--forward-subagent-text`.
+    /// Prints the text and thinking of foreground sub-agents, as `--forward-subagent-text` does.
     #[serde(skip_serializing_if = "is_false")]
     pub forward_subagent_text: bool,
-    /// Never read stdin.
+    /// Never reads stdin.
     #[serde(skip_serializing_if = "is_false")]
     pub ignore_stdin: bool,
-    /// Accept a terminal on stdin, which the real agent refuses.
+    /// Accepts a terminal on stdin, which the agent refuses.
     #[serde(skip_serializing_if = "is_false")]
     pub allow_tty: bool,
-    /// What happens to a prompt for which no turn is left.
+    /// What happens to a prompt without a turn.
     pub otherwise: Otherwise,
-    /// Prompts that wait when a round of tools ends join the running turn, as in the real agent.
-    /// `false` keeps them for a turn of their own.
+    /// Prompts that are queued when a round of tools ends join the running turn, as in the agent.
+    /// With `false` they get a turn of their own.
     pub fold: bool,
-    /// Scripted answers to the host's control requests; others get the usual ones.
+    /// Scripted responses to control requests of the host; others are handled as by the agent.
     #[serde(rename = "control", skip_serializing_if = "Vec::is_empty")]
     pub controls: Vec<ControlReply>,
-    /// Fail before anything else.
+    /// Fails at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub startup: Option<Startup>,
 }
 
-/// One turn: what starts it, what it prints, how it ends.
+/// A turn: its trigger, its steps and its result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Turn {
-    /// What starts it.
+    /// What starts the turn.
     pub on: Trigger,
-    /// The prompt must contain this text.
+    /// Text that the prompt must contain.
     #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
     pub matches: Option<String>,
-    /// May be played again and again.
+    /// The turn may be played more than once.
     #[serde(skip_serializing_if = "is_false")]
     pub repeat: bool,
-    /// No `init` opens it, so that it may print anything or nothing.
+    /// Prints no `init` line at the start.
     #[serde(skip_serializing_if = "is_false")]
     pub quiet: bool,
     /// The steps, in order.
@@ -73,26 +73,28 @@ pub struct Turn {
 /// What starts a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Trigger {
     /// The next user message.
     #[default]
     Prompt,
-    /// The next user message of a process that was started with `--resume`.
+    /// The next user message, in a process that was started with `--resume`.
     Resume,
-    /// The start of the process; no prompt is needed.
+    /// The start of the process, without a prompt.
     Start,
-    /// The end of the turn before it; no prompt is needed.
+    /// The end of the previous turn of the scenario, without a prompt.
     Follow,
 }
 
-/// What happens to a prompt for which no turn is left.
+/// What happens to a prompt without a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Otherwise {
-    /// A short reply that repeats the prompt, and the built-in commands.
+    /// A short reply that repeats the prompt, or a built-in command (see `--help`).
     #[default]
     Reply,
-    /// Nothing, for ever.
+    /// The turn never ends.
     Silence,
 }
 
@@ -100,73 +102,73 @@ pub enum Otherwise {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResultChange {
-    /// No `result` at all.
+    /// Prints no `result`.
     #[serde(skip_serializing_if = "is_false")]
     pub skip: bool,
-    /// Kept back until the next `result` is printed, just before it.
+    /// Prints the line just before the next `result`.
     #[serde(skip_serializing_if = "is_false")]
     pub hold: bool,
-    /// If the turn is interrupted, its `result` is kept back in the same way.
+    /// As `hold`, if the turn is interrupted.
     #[serde(skip_serializing_if = "is_false")]
     pub hold_if_interrupted: bool,
-    /// Tokens of this turn's input, instead of the invented number.
+    /// Number of input tokens, instead of an invented one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Tokens of this turn's output, instead of the invented number.
+    /// Number of output tokens, instead of an invented one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// US dollars that this turn adds to the running total, instead of a price from the tokens.
+    /// Cost of the turn in US dollars, instead of one computed from the tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Fields that replace or join those of the line.
+    /// Fields to add or replace.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub set: Map<String, Value>,
-    /// Fields to leave out.
+    /// Fields to remove.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unset: Vec<String>,
 }
 
-/// A scripted answer to one kind of control request.
+/// A scripted response to control requests with one subtype.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ControlReply {
-    /// The request's `subtype`.
+    /// The `subtype` of the requests.
     pub subtype: String,
-    /// Payload of a success.
+    /// Payload of a success response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Value>,
-    /// Text of an error; wins over `response`.
+    /// Message of an error response; takes precedence over `response`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// `error_code` of an error.
+    /// `error_code` of an error response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
-    /// Never answer, and do nothing.
+    /// Sends no response.
     #[serde(skip_serializing_if = "is_false")]
     pub silent: bool,
-    /// Answer after this many milliseconds, so that later requests may overtake it.
+    /// Delay of the response in milliseconds; later requests may be answered first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
 }
 
-/// A failure before the first line.
+/// A failure at the start of the process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Startup {
-    /// Printed on stderr with a line end.
+    /// Text for stderr; a line end is added.
     pub stderr: String,
     /// Exit code.
     pub exit: u8,
 }
 
 impl Scenario {
-    /// An empty scenario with the real agent's manners.
+    /// Returns an empty scenario, which behaves as the agent does.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same scenario with one more turn, started by a prompt.
+    /// Adds a turn that is started by a prompt.
     #[must_use]
     pub fn turn(self, steps: impl IntoIterator<Item = Step>) -> Self {
         self.with(Turn {
@@ -175,7 +177,7 @@ impl Scenario {
         })
     }
 
-    /// The same scenario with one more turn.
+    /// Adds a turn.
     #[must_use]
     pub fn with(mut self, turn: Turn) -> Self {
         self.turns.push(turn);

@@ -1,4 +1,4 @@
-//! What a process knows about itself: identity, settings, tokens spent.
+//! The session: its identity, its settings and its token usage.
 
 use std::path::PathBuf;
 
@@ -7,11 +7,11 @@ use uuid::Uuid;
 
 use crate::args::Options;
 
-/// The model that the recorded streams name.
+/// The model that the recordings name.
 const MODEL: &str = "claude-opus-5-5";
 
-/// US dollars an input and an output token, as the recorded streams price them.
-const PRICE: (f64, f64) = (4e-6, 2e-5);
+/// Price of an input and of an output token in US dollars, as in the recordings.
+const TOKEN_PRICES: (f64, f64) = (4e-6, 2e-5);
 
 /// Identity and settings of the running session.
 #[derive(Debug)]
@@ -25,12 +25,12 @@ pub(crate) struct Session {
     pub(crate) replay: bool,
     pub(crate) forward: bool,
     pub(crate) asks_host: bool,
-    pub(crate) ledger: Ledger,
+    pub(crate) usage: UsageTotals,
     prefix: String,
     serial: u32,
 }
 
-/// Tokens of one stretch of work.
+/// A number of tokens.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tokens {
     pub(crate) input: u64,
@@ -38,9 +38,9 @@ pub(crate) struct Tokens {
     pub(crate) thinking: u64,
 }
 
-/// What has been spent and delivered so far.
+/// Usage since the start of the conversation, and since the last `result`.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct UsageTotals {
     pub(crate) total: Tokens,
     pub(crate) since_result: Tokens,
     pub(crate) cost: f64,
@@ -49,7 +49,7 @@ pub(crate) struct Ledger {
     pub(crate) agents: AgentCount,
 }
 
-/// Sub-agents of the running turn.
+/// Counts of the sub-agents that have been started.
 #[derive(Debug, Default)]
 pub(crate) struct AgentCount {
     pub(crate) foreground: u64,
@@ -79,19 +79,19 @@ impl Session {
             replay: options.replay,
             forward: forward || options.forward || forward_by_environment(),
             asks_host: options.asks_host,
-            ledger: Ledger::default(),
+            usage: UsageTotals::default(),
             prefix: new_uuid().replace('-', "").chars().take(8).collect(),
             serial: 0,
         }
     }
 
-    /// An id such as `msg_1f2e3d4c000001`, unlike any other of the session.
-    pub(crate) fn fresh(&mut self, kind: &str) -> String {
+    /// Returns a new id such as `msg_1f2e3d4c000001`.
+    pub(crate) fn new_id(&mut self, kind: &str) -> String {
         self.serial += 1;
         format!("{kind}_{}{:06}", self.prefix, self.serial)
     }
 
-    /// Where the agent would keep the output of a background task.
+    /// Returns where the agent would write the output of a background task.
     pub(crate) fn output_file(&self, task_id: &str) -> String {
         let slug = self.slug();
         let folder = std::env::temp_dir();
@@ -102,34 +102,34 @@ impl Session {
         )
     }
 
-    /// Where the agent would keep the conversation.
-    pub(crate) fn transcript(&self) -> String {
+    /// Returns where the agent would write the conversation.
+    pub(crate) fn transcript_path(&self) -> String {
         let folder = std::env::temp_dir();
         let (folder, id) = (folder.display(), &self.id);
         format!("{folder}/claude/{}/{id}.jsonl", self.slug())
     }
 
-    /// The working directory as one name (protocol.md F).
+    /// Returns the working directory as the agent's folder name for it.
     fn slug(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         self.cwd.chars().map(plain).collect()
     }
 
-    /// A new conversation: new id, cost counted from zero.
-    pub(crate) fn reset(&mut self, id: String) {
+    /// Begins a new conversation, with its cost at zero.
+    pub(crate) fn begin_conversation(&mut self, id: String) {
         self.id = id;
-        let results = self.ledger.results;
-        self.ledger = Ledger {
+        let results = self.usage.results;
+        self.usage = UsageTotals {
             results,
-            ..Ledger::default()
+            ..UsageTotals::default()
         };
     }
 }
 
 impl Tokens {
-    /// The price in US dollars.
+    /// Returns the price in US dollars.
     pub(crate) fn cost(self) -> f64 {
-        exact(self.input) * PRICE.0 + exact(self.output) * PRICE.1
+        exact(self.input) * TOKEN_PRICES.0 + exact(self.output) * TOKEN_PRICES.1
     }
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -139,9 +139,9 @@ impl Tokens {
     }
 }
 
-impl Ledger {
-    /// Books the tokens of one API message.
-    pub(crate) fn book(&mut self, tokens: Tokens) {
+impl UsageTotals {
+    /// Adds the tokens of one API message.
+    pub(crate) fn add(&mut self, tokens: Tokens) {
         self.total.add(tokens);
         self.since_result.add(tokens);
         self.cost += tokens.cost();
@@ -165,12 +165,12 @@ impl AgentCount {
     }
 }
 
-/// A new random UUID.
+/// Returns a random UUID.
 pub(crate) fn new_uuid() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// The id that a model's short name stands for.
+/// Returns the id of a model's short name.
 pub(crate) fn resolve_model(name: &str) -> String {
     match name {
         "default" | "opus" => MODEL,
@@ -196,7 +196,6 @@ fn forward_by_environment() -> bool {
     std::env::var_os("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT").is_some_and(|value| value == "1")
 }
 
-/// Token counts stay far below 2^52, so the conversion is exact.
 #[expect(
     clippy::cast_precision_loss,
     reason = "token counts stay far below 2^52"

@@ -1,26 +1,26 @@
-//! Runs the real binary and holds its lines against the recorded streams.
-#![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+//! Runs the `understudy` binary and compares its lines with recordings of the agent.
+#![expect(clippy::unwrap_used, reason = "an error fails the test")]
 
-#[path = "understudy/stand.rs"]
-mod stand;
+#[path = "understudy/process.rs"]
+mod process;
 
+#[path = "understudy/commands.rs"]
+mod commands;
 #[path = "understudy/control.rs"]
 mod control;
 #[path = "understudy/demo.rs"]
 mod demo;
-#[path = "understudy/endings.rs"]
-mod endings;
+#[path = "understudy/exit.rs"]
+mod exit;
+#[path = "understudy/faults.rs"]
+mod faults;
 #[path = "understudy/permission.rs"]
 mod permission;
-#[path = "understudy/playing.rs"]
-mod playing;
 #[path = "understudy/prompts.rs"]
 mod prompts;
+#[path = "understudy/recordings.rs"]
+mod recordings;
 #[path = "understudy/sessions.rs"]
 mod sessions;
-#[path = "understudy/shapes.rs"]
-mod shapes;
 #[path = "understudy/tasks.rs"]
 mod tasks;
-#[path = "understudy/trouble.rs"]
-mod trouble;

@@ -1,4 +1,4 @@
-//! Handlers that are commands.
+//! Command handlers.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{output, refusal};
 
-/// Runs a handler's command in a process group of its own, with the event on its input.
+/// Runs a command in a process group of its own, with the event on its stdin.
 pub(super) fn run(handler: &Value, body: &str, timeout: Duration) -> Result<Option<Value>, String> {
     let line = handler["command"].as_str().unwrap_or_default();
     let child = Command::new("/bin/sh")
@@ -25,19 +25,19 @@ pub(super) fn run(handler: &Value, body: &str, timeout: Duration) -> Result<Opti
         .spawn();
     let mut child = child.map_err(|error| error.to_string())?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let (told, said) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let body = body.to_owned();
     thread::spawn(move || {
-        // Whoever asked has given up if nobody listens.
-        let _ = told.send(talk(&mut child, &body));
+        // Fails after the timeout.
+        let _ = sender.send(communicate(&mut child, &body));
     });
-    let said = said.recv_timeout(timeout).map_err(|_| {
+    let output_of = receiver.recv_timeout(timeout).map_err(|_| {
         if let Some(group) = group {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        "the hook took too long".to_owned()
+        "the hook timed out".to_owned()
     })?;
-    let (code, stdout, stderr) = said.map_err(|error| error.to_string())?;
+    let (code, stdout, stderr) = output_of.map_err(|error| error.to_string())?;
     match code {
         Some(0) => Ok(output(&stdout)),
         Some(2) => Ok(Some(refusal(stderr.trim()))),
@@ -45,13 +45,13 @@ pub(super) fn run(handler: &Value, body: &str, timeout: Duration) -> Result<Opti
     }
 }
 
-fn talk(child: &mut Child, body: &str) -> io::Result<(Option<i32>, String, String)> {
+fn communicate(child: &mut Child, body: &str) -> io::Result<(Option<i32>, String, String)> {
     if let Some(mut input) = child.stdin.take() {
-        // A hook need not read what it is told.
+        // Fails if the hook does not read its stdin.
         let _ = input.write_all(body.as_bytes());
     }
     let (mut stdout, mut stderr) = (String::new(), String::new());
-    // Hooks say little: neither pipe fills up while the other is read.
+    // Hooks print little, so neither pipe fills up while the other is read.
     if let Some(mut pipe) = child.stdout.take() {
         pipe.read_to_string(&mut stdout)?;
     }

@@ -1,4 +1,4 @@
-//! Scenarios as files: TOML or JSON.
+//! Reads and writes scenario files: TOML or JSON.
 
 use std::fmt;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::Scenario;
 
-/// Why a scenario could not be read or written.
+/// A scenario could not be read or written.
 #[derive(Debug)]
 pub struct ScenarioError(String);
 
@@ -19,10 +19,10 @@ impl fmt::Display for ScenarioError {
 impl std::error::Error for ScenarioError {}
 
 impl Scenario {
-    /// Reads a scenario from text: JSON if it begins with `{`, else TOML.
+    /// Parses a scenario: JSON if the text starts with `{`, else TOML.
     ///
     /// # Errors
-    /// If the text is neither or says something that no scenario says.
+    /// If the text is malformed or has an unknown key.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         let read = if text.trim_start().starts_with('{') {
             serde_json::from_str(text).map_err(|error| error.to_string())
@@ -35,7 +35,7 @@ impl Scenario {
     /// Reads a scenario from a file.
     ///
     /// # Errors
-    /// If the file cannot be read, or as [`Scenario::parse`].
+    /// If the file cannot be read or parsed.
     pub fn load(path: &Path) -> Result<Self, ScenarioError> {
         let text = fs::read_to_string(path)
             .map_err(|error| ScenarioError(format!("open {}: {error}", path.display())))?;

@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::faults::{Grandchild, Hang, Junk, StderrText, Torn};
 use super::is_false;
-use super::trouble::{Grandchild, Hang, Junk, StderrText, Torn};
 
-/// One step of a turn. In a file it is a table with one key, the step's name.
+/// A step of a turn. In a file it is a table with one key, the step's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Step {
     /// A text block.
     Text(Text),
@@ -18,120 +19,120 @@ pub enum Step {
     RedactedThinking(String),
     /// A tool call and its result; ends the API message.
     Tool(Tool),
-    /// A call of the Agent tool: a sub-agent with steps of its own.
+    /// A sub-agent, started by the Agent tool.
     Agent(Agent),
-    /// Several calls in one API message. Results come when each call's time is over.
+    /// Several calls in one API message. Each result is printed once its call is done.
     Parallel(Vec<Call>),
-    /// End the API message here, so that the next block opens another.
+    /// Ends the API message; the next block opens another.
     NewMessage(bool),
-    /// Failed attempts, with or without an abandoned draft, then another message id.
+    /// Failed attempts of an API request, with or without an abandoned draft.
     ApiRetry(ApiRetry),
-    /// A text block that the API cut: it is kept, and the agent asks itself to go on.
+    /// A text block that the API truncated. It is kept, and the agent prompts itself to continue.
     CutOff(String),
-    /// The API failed for good: the turn ends with `subtype: success`, `is_error: true`.
+    /// An API failure: the turn ends with `subtype: success` and `is_error: true`.
     Fail(ApiFailure),
-    /// The turn ends with `error_max_turns` after this limit.
+    /// Ends the turn with `error_max_turns` and this limit.
     MaxTurns(u64),
-    /// One line, verbatim, with placeholders.
+    /// A line, verbatim except for its placeholders.
     Raw(Raw),
-    /// Bytes that are no event.
+    /// Bytes that are not an event.
     Junk(Junk),
-    /// One harmless `system` line of this many bytes.
+    /// A `system` line of this many bytes.
     Big(usize),
     /// Steps to repeat.
     Many(Many),
-    /// The head of a line and no line end. Usually `exit` or `die` follows.
+    /// The start of a line without a line end, usually followed by `exit` or `die`.
     Torn(Torn),
-    /// Wait for this many milliseconds (scaled by the pace).
+    /// Waits for this many milliseconds, scaled by the pace.
     DelayMs(u64),
-    /// From here on write in pieces of this many bytes; 0 writes whole lines.
+    /// Writes in pieces of this many bytes from now on; 0 writes whole lines.
     Chunk(usize),
     /// Text on stderr.
     Stderr(StderrText),
-    /// Exit with this code, now.
+    /// Exits with this code.
     Exit(u8),
-    /// Die by this signal, now: `SIGKILL`, `SIGTERM`, `SIGSEGV`, ...
+    /// Ends the process by this signal: `SIGKILL`, `SIGTERM`, `SIGSEGV`, ...
     Die(String),
-    /// Do nothing more.
+    /// Stops playing; the process keeps running.
     Hang(Hang),
-    /// Close stdout and live on.
+    /// Closes stdout; the process keeps running.
     CloseStdout(bool),
-    /// Take no further line from stdin, nor its end.
+    /// Stops reading stdin.
     IgnoreStdin(bool),
-    /// Start a child process that sleeps.
+    /// Starts a child process that sleeps.
     Grandchild(Grandchild),
-    /// Wait for the host.
+    /// Waits for an action of the host.
     WaitFor(WaitFor),
-    /// Ask the host something: a `control_request` with these fields, `hook_callback` for example.
-    /// Whatever it answers, the steps go on.
+    /// Sends a `control_request` to the host, such as `hook_callback`, and waits for any response.
     Request(Request),
     /// A `system` line with these fields; `session_id` and `uuid` are added.
     System(Map<String, Value>),
     /// A `system/informational` line.
     Notice(String),
-    /// `/clear`: a new conversation with a new session id. First step of its turn.
+    /// `/clear`: a new conversation with a new session id. Must be the first step of its turn.
     Clear(bool),
 }
 
-/// Text, whole or with a rhythm.
+/// A text and how it is streamed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Text {
-    /// Deltas of 8 characters, 20 ms apart.
+    /// In deltas of 8 characters, 20 ms apart.
     Plain(String),
-    /// Deltas as asked.
+    /// With these deltas.
     Paced {
         /// The text.
         text: String,
-        /// Characters a delta.
+        /// Number of characters in a delta.
         #[serde(default = "Text::delta_default")]
         delta: usize,
-        /// Milliseconds between two deltas.
+        /// Time before each delta, in milliseconds.
         #[serde(default = "Text::delta_ms_default")]
         delta_ms: u64,
     },
 }
 
-/// A tool call and what becomes of it.
+/// A tool call and its result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tool {
-    /// The tool, as the model calls it: `Bash`, `Read`, `Edit`, ...
+    /// The tool's name: `Bash`, `Read`, `Edit`, ...
     pub name: String,
     /// Its input.
     pub input: Map<String, Value>,
-    /// The tool use's id; one is made up if it is empty.
+    /// The tool use id; generated if empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// Content of the result: a string or a list of blocks.
+    /// Content of the result: a string or an array of blocks.
     pub result: Value,
-    /// The structured result; one that suits the tool is made up otherwise.
+    /// The structured result; generated if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_result: Option<Value>,
-    /// The tool failed.
+    /// The call fails.
     #[serde(skip_serializing_if = "is_false")]
     pub is_error: bool,
-    /// How long it runs. From 2,000 ms on it is announced as a task.
+    /// Run time in milliseconds. A shell command of at least 2,000 ms is announced as a task.
     pub duration_ms: u64,
-    /// Ask the host first, if `--permission-prompt-tool stdio` was given; else it is denied.
+    /// Requests permission first. Without `--permission-prompt-tool stdio` the call is denied.
     #[serde(skip_serializing_if = "is_false")]
     pub ask: bool,
-    /// The question is withdrawn after this time, and the call fails.
+    /// Withdraws the permission request after this many milliseconds; the call fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withdraw_ms: Option<u64>,
-    /// Runs in the background: the call returns at once, a task notification follows.
+    /// Runs in the background: the call returns immediately and a task notification follows.
     #[serde(skip_serializing_if = "is_false")]
     pub background: bool,
-    /// No result ever comes.
+    /// Prints no result.
     #[serde(skip_serializing_if = "is_false")]
     pub no_result: bool,
-    /// Steps that follow an allowed call.
+    /// Steps after the call if it was allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<Step>,
-    /// Steps that follow a denied call.
+    /// Steps after the call if it was denied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<Step>,
-    /// Steps of the unasked turn that a background call's notification starts.
+    /// Steps of the turn that the notification of a background call starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub then: Vec<Step>,
 }
@@ -140,25 +141,25 @@ pub struct Tool {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agent {
-    /// Three to five words.
+    /// A description of three to five words.
     pub description: String,
-    /// What it is told.
+    /// The prompt of the sub-agent.
     pub prompt: String,
     /// Its type; `general-purpose` if empty.
     #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// The Agent call's tool use id; one is made up if it is empty.
+    /// The tool use id of the Agent call; generated if empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// Runs in the background, over the ends of turns.
+    /// Runs in the background, beyond the end of its turn.
     #[serde(skip_serializing_if = "is_false")]
     pub background: bool,
-    /// It fails with this text.
+    /// Fails with this text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fails: Option<String>,
-    /// What it does; agents may be among the steps.
+    /// The steps; they may contain further sub-agents.
     pub steps: Vec<Step>,
-    /// Steps of the unasked turn that a background agent's report starts.
+    /// Steps of the turn that the report of a background sub-agent starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub then: Vec<Step>,
 }
@@ -166,6 +167,7 @@ pub struct Agent {
 /// One of several parallel calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Call {
     /// A tool.
     Tool(Tool),
@@ -173,38 +175,39 @@ pub enum Call {
     Agent(Agent),
 }
 
-/// Attempts that failed before the one that works.
+/// Failed attempts of an API request that succeeds in the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApiRetry {
-    /// How many attempts fail.
+    /// Number of attempts that fail.
     pub attempts: u64,
-    /// Status of the failures; `None` for a broken connection.
+    /// HTTP status of the failures; `None` for a lost connection.
     pub status: Option<u16>,
-    /// The kind of error: `overloaded`, `rate_limit`, `server_error`, ...
+    /// The error: `overloaded`, `rate_limit`, `server_error`, ...
     pub error: String,
-    /// The wait after each failure, in milliseconds.
+    /// Delay after each failure, in milliseconds.
     pub delay_ms: u64,
-    /// Text that the first attempt streamed before it failed. It is never completed.
+    /// Text that the first attempt streams before it fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<String>,
 }
 
-/// The API's last word.
+/// A permanent API failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApiFailure {
     /// HTTP status.
     pub status: u16,
-    /// What the agent says about it.
+    /// The agent's message about it.
     pub text: String,
-    /// The assistant line's `error`.
+    /// The `error` of the assistant line.
     pub error: String,
 }
 
-/// A line to print as it is, with placeholders filled in.
+/// A line to print verbatim, except for its placeholders.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Raw {
     /// Any text.
     Line(String),
@@ -216,34 +219,35 @@ pub enum Raw {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Many {
-    /// How often.
+    /// Number of repetitions.
     pub times: usize,
-    /// What.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 
-/// A question to the host.
+/// A control request to the host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The body: `subtype` and what belongs to it.
+    /// The body: `subtype` and its fields.
     pub request: Map<String, Value>,
-    /// It is withdrawn after this time.
+    /// Withdraws the request after this many milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withdraw_ms: Option<u64>,
 }
 
-/// What a turn may wait for.
+/// An action of the host that a step can wait for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum WaitFor {
-    /// An interrupt. It is acknowledged and ends nothing; the steps go on.
+    /// An interrupt, which is acknowledged and does not end the turn.
     Interrupt,
     /// The end of stdin.
     Eof,
-    /// Another prompt, which stays queued.
+    /// Another prompt, which stays in the queue.
     Prompt,
-    /// A control request of this subtype, answered as usual.
+    /// A control request with this subtype.
     Control(String),
 }
 
@@ -256,7 +260,7 @@ impl Text {
         20
     }
 
-    /// The text, the characters a delta and the milliseconds between deltas.
+    /// Returns the text, the characters of a delta and the milliseconds before each.
     pub(crate) fn parts(self) -> (String, usize, u64) {
         match self {
             Self::Plain(text) => (text, Self::delta_default(), Self::delta_ms_default()),
@@ -293,7 +297,7 @@ impl Default for ApiFailure {
 }
 
 impl Step {
-    /// A text step with the usual rhythm.
+    /// A text step with the default deltas.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(Text::Plain(text.into()))
@@ -307,7 +311,8 @@ impl Step {
 }
 
 impl Tool {
-    /// A tool call that succeeds at once. An `input` that is no object is taken as empty.
+    /// A tool call that succeeds immediately. An `input` other than an object is replaced by an empty
+    /// one.
     #[must_use]
     pub fn new(name: &str, input: Value, result: &str) -> Self {
         let input = match input {

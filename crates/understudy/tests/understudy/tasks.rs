@@ -1,8 +1,8 @@
-//! Sub-agents and background work.
+//! Sub-agents and background tasks.
 
 use serde_json::{Value, json};
 
-use crate::stand::{Stand, all, find, names, once, once_scripted, sequence, texts};
+use crate::process::{Process, all, find, names, run_once, run_scenario, sequence, texts};
 
 fn background(steps: &str) -> String {
     format!(
@@ -12,18 +12,18 @@ fn background(steps: &str) -> String {
 }
 
 #[test]
-fn nested_lines_name_their_immediate_parent() {
-    let frames = once("/agent look", &["--forward-subagent-text"]).frames();
-    let starts = all(&frames, "system/task_started");
+fn nested_lines_name_immediate_parent() {
+    let events = run_once("/agent look", &["--forward-subagent-text"]).events();
+    let starts = all(&events, "system/task_started");
     assert_eq!(starts.len(), 2);
     assert_eq!(starts[1]["parent_task_id"], starts[0]["task_id"]);
     assert_eq!(starts[1]["spawn_depth"], 2);
     let inner = &starts[1]["tool_use_id"];
-    let read = frames
+    let read = events
         .iter()
-        .find(|frame| frame["message"]["content"][0]["name"] == "Read");
+        .find(|event| event["message"]["content"][0]["name"] == "Read");
     assert_eq!(&read.unwrap()["parent_tool_use_id"], inner);
-    let stats = &find(&frames, "result/success")["subagent_stats"];
+    let stats = &find(&events, "result/success")["subagent_stats"];
     assert_eq!(
         (&stats["spawned"], &stats["completed"]),
         (&json!(2), &json!(2))
@@ -31,44 +31,44 @@ fn nested_lines_name_their_immediate_parent() {
 }
 
 #[test]
-fn without_the_flag_a_grandchild_shows_as_a_task_only() {
-    let frames = once("/agent look", &[]).frames();
-    let inner = all(&frames, "system/task_started")[1]["tool_use_id"].clone();
+fn nested_subagent_is_a_task_without_forwarding() {
+    let events = run_once("/agent look", &[]).events();
+    let inner = all(&events, "system/task_started")[1]["tool_use_id"].clone();
     assert!(
-        frames
+        events
             .iter()
-            .all(|frame| frame["parent_tool_use_id"] != inner)
+            .all(|event| event["parent_tool_use_id"] != inner)
     );
-    assert_eq!(all(&frames, "system/task_notification").len(), 2);
+    assert_eq!(all(&events, "system/task_notification").len(), 2);
 }
 
 #[test]
-fn no_stream_event_belongs_to_a_sub_agent() {
-    let frames = once(
+fn subagents_have_no_stream_events() {
+    let events = run_once(
         "/agent x",
         &["--include-partial-messages", "--forward-subagent-text"],
     )
-    .frames();
-    let events = frames
+    .events();
+    let events = events
         .iter()
-        .filter(|frame| frame["type"] == "stream_event");
+        .filter(|event| event["type"] == "stream_event");
     assert!(events.clone().count() > 5);
     assert!(
         events
             .clone()
-            .all(|frame| frame["parent_tool_use_id"].is_null())
+            .all(|event| event["parent_tool_use_id"].is_null())
     );
 }
 
 #[test]
-fn with_stdin_open_a_background_agent_outlives_its_turn() {
+fn background_agent_outlives_turn_with_stdin_open() {
     let toml = background("{ wait_for = { control = 'mcp_status' } }, { text = 'REPORT' }");
-    let mut stand = Stand::script(&toml, &[]);
-    stand.prompt("go");
-    let first = stand.until("result/success");
+    let mut process = Process::script(&toml, &[]);
+    process.prompt("go");
+    let first = process.until("result/success");
     assert_eq!(texts(&first), ["Launched."]);
-    stand.request("go-on", &json!({"subtype": "mcp_status"}));
-    let second = stand.until("result/success");
+    process.request("go-on", &json!({"subtype": "mcp_status"}));
+    let second = process.until("result/success");
     assert_eq!(
         sequence(&second),
         [
@@ -89,8 +89,8 @@ fn with_stdin_open_a_background_agent_outlives_its_turn() {
 }
 
 #[test]
-fn with_stdin_closed_its_turns_result_is_held_back() {
-    let frames = once_scripted(
+fn result_is_held_for_background_agent_at_eof() {
+    let events = run_scenario(
         &background("{ delay_ms = 500 }, { text = 'R' }").replacen(
             "steps = [ ",
             "steps = [ { wait_for = 'eof' }, ",
@@ -98,26 +98,26 @@ fn with_stdin_closed_its_turns_result_is_held_back() {
         ),
         &[],
     )
-    .frames();
-    let results: Vec<usize> = names(&frames)
+    .events();
+    let results: Vec<usize> = names(&events)
         .iter()
         .enumerate()
         .filter(|(_, name)| *name == "result/success")
         .map(|(index, _)| index)
         .collect();
-    assert_eq!(results, [frames.len() - 2, frames.len() - 1]);
-    assert_eq!(frames[results[0]]["result"], "Launched.");
+    assert_eq!(results, [events.len() - 2, events.len() - 1]);
+    assert_eq!(events[results[0]]["result"], "Launched.");
 }
 
 #[test]
-fn a_task_can_be_stopped() {
-    let mut stand = Stand::script(&background("{ hang = {} }"), &[]);
-    stand.prompt("go");
-    let task = find(&stand.until("result/success"), "system/task_started")["task_id"].clone();
-    stand.request("stop", &json!({"subtype": "stop_task", "task_id": task}));
-    let frames = stand.until("control_response");
+fn task_is_stopped() {
+    let mut process = Process::script(&background("{ hang = {} }"), &[]);
+    process.prompt("go");
+    let task = find(&process.until("result/success"), "system/task_started")["task_id"].clone();
+    process.request("stop", &json!({"subtype": "stop_task", "task_id": task}));
+    let events = process.until("control_response");
     assert_eq!(
-        names(&frames),
+        names(&events),
         [
             "system/task_updated",
             "system/task_notification",
@@ -125,39 +125,39 @@ fn a_task_can_be_stopped() {
             "control_response",
         ]
     );
-    assert_eq!(frames[0]["patch"]["status"], "killed");
-    assert_eq!(frames[1]["status"], "stopped");
-    assert_eq!(frames[2]["tasks"], json!([]));
-    assert_eq!(stand.finish().code(), Some(0));
+    assert_eq!(events[0]["patch"]["status"], "killed");
+    assert_eq!(events[1]["status"], "stopped");
+    assert_eq!(events[2]["tasks"], json!([]));
+    assert_eq!(process.finish().code(), Some(0));
 }
 
 #[test]
-fn an_interrupt_stops_background_agents_unless_told_otherwise() {
+fn interrupt_stops_background_agents_by_default() {
     for spare in [false, true] {
-        let mut stand = Stand::script(&background("{ hang = {} }"), &[]);
-        stand.request(
+        let mut process = Process::script(&background("{ hang = {} }"), &[]);
+        process.request(
             "init",
             &json!({"subtype": "initialize", "perTaskStopAffordance": spare}),
         );
-        stand.prompt("go");
-        stand.until("result/success");
-        stand.request("int", &json!({"subtype": "interrupt"}));
-        stand.until("control_response");
-        assert_eq!(stand.is_silent(), spare);
+        process.prompt("go");
+        process.until("result/success");
+        process.request("int", &json!({"subtype": "interrupt"}));
+        process.until("control_response");
+        assert_eq!(process.is_silent(), spare);
     }
 }
 
 #[test]
-fn an_interrupt_ends_the_agent_call_but_not_what_it_ran() {
+fn interrupt_ends_agent_call_without_its_tools() {
     let toml = "[[turn]]\nsteps = [ { agent = { description = 'd', prompt = 'p', steps = [ \
                 { tool = { name = 'Bash', input = { command = 'c' }, ask = true } } ] } } ]";
-    let mut stand = Stand::script(toml, &["--permission-prompt-tool", "stdio"]);
-    stand.prompt("go");
-    stand.until("control_request");
-    stand.request("int", &json!({"subtype": "interrupt"}));
-    let frames = stand.until("result/error_during_execution");
+    let mut process = Process::script(toml, &["--permission-prompt-tool", "stdio"]);
+    process.prompt("go");
+    process.until("control_request");
+    process.request("int", &json!({"subtype": "interrupt"}));
+    let events = process.until("result/error_during_execution");
     assert_eq!(
-        sequence(&frames),
+        sequence(&events),
         [
             "control_cancel_request",
             "control_response",
@@ -171,7 +171,7 @@ fn an_interrupt_ends_the_agent_call_but_not_what_it_ran() {
 }
 
 #[test]
-fn parallel_results_come_in_order_of_completion() {
+fn parallel_results_are_in_completion_order() {
     let tool = |id: &str, ms: u32| {
         format!(
             "{{ tool = {{ name = 'Bash', id = '{id}', duration_ms = {ms}, result = '{id}' }} }}"
@@ -183,12 +183,12 @@ fn parallel_results_come_in_order_of_completion() {
         tool("quick", 100),
         tool("middle", 500)
     );
-    let frames = once_scripted(&toml, &[]).frames();
-    let calls: Vec<&Value> = all(&frames, "assistant")
+    let events = run_scenario(&toml, &[]).events();
+    let calls: Vec<&Value> = all(&events, "assistant")
         .iter()
         .map(|f| &f["message"]["content"][0]["id"])
         .collect();
-    let results: Vec<&Value> = all(&frames, "user")
+    let results: Vec<&Value> = all(&events, "user")
         .iter()
         .map(|f| &f["message"]["content"][0]["tool_use_id"])
         .collect();
@@ -197,10 +197,10 @@ fn parallel_results_come_in_order_of_completion() {
 }
 
 #[test]
-fn a_long_command_becomes_a_task() {
-    let frames = once("/sleep 3", &[]).frames();
+fn long_command_is_a_task() {
+    let events = run_once("/sleep 3", &[]).events();
     assert_eq!(
-        sequence(&frames),
+        sequence(&events),
         [
             "system/init",
             "assistant[text]",
@@ -212,19 +212,19 @@ fn a_long_command_becomes_a_task() {
             "result/success",
         ]
     );
-    assert!(all(&once("/sleep 1", &[]).frames(), "system/task_started").is_empty());
+    assert!(all(&run_once("/sleep 1", &[]).events(), "system/task_started").is_empty());
 }
 
 #[test]
-fn a_failure_inside_an_agent_fails_the_agent_only() {
+fn failure_in_subagent_fails_subagent_only() {
     let toml = "[[turn]]\nsteps = [ { agent = { description = 'd', prompt = 'p', steps = [ \
                 { fail = { text = 'API Error: 400' } }, { text = 'never' } ] } }, { text = 'end' } ]";
-    let run = once_scripted(toml, &["--forward-subagent-text"]);
-    let frames = run.frames();
+    let run = run_scenario(toml, &["--forward-subagent-text"]);
+    let events = run.events();
     assert_eq!(
-        find(&frames, "system/task_updated")["patch"]["error"],
+        find(&events, "system/task_updated")["patch"]["error"],
         "API Error: 400"
     );
-    assert_eq!(texts(&frames), ["end"]);
+    assert_eq!(texts(&events), ["end"]);
     assert_eq!(run.code(), Some(0));
 }

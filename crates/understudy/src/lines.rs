@@ -1,4 +1,4 @@
-//! The agent's lines, with its key names in its order (protocol.md A and B, recorded streams).
+//! The lines of the agent, with its keys in its order (`crates/jsonl/PROTOCOL.md`).
 
 mod control;
 mod init;
@@ -11,26 +11,26 @@ use serde_json::{Map, Value};
 pub(crate) use control::{can_use_tool, cancel, failure, initialized, success};
 pub(crate) use init::init;
 pub(crate) use message::{
-    Line, assistant, blocks_usage, stream_event, synthetic, tool_result, user_echo, user_local,
-    user_text,
+    MessageIds, assistant, blocks_usage, stream_event, synthetic, tool_result, user_echo,
+    user_local, user_text,
 };
-pub(crate) use result::{Ending, result, unknown_session};
+pub(crate) use result::{TurnEnd, result, unknown_session};
 pub(crate) use task::{background_tasks, notification, progress, started, system, updated};
 
-/// Who speaks: the main thread or a sub-agent.
+/// The main thread or a sub-agent, and what is printed of it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Speaker {
-    /// The Agent call that started this sub-agent; `None` for the main thread.
-    pub(crate) card: Option<Card>,
+pub(crate) struct AgentThread {
+    /// The sub-agent's task; `None` for the main thread.
+    pub(crate) task: Option<TaskInfo>,
     /// Its text and thinking are printed.
-    pub(crate) heard: bool,
+    pub(crate) prints_text: bool,
     /// Its tool calls and results are printed.
-    pub(crate) seen: bool,
+    pub(crate) prints_calls: bool,
 }
 
-/// A task's labels.
+/// The ids and labels of a task.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Card {
+pub(crate) struct TaskInfo {
     pub(crate) task_id: String,
     pub(crate) run_id: String,
     pub(crate) tool_use_id: String,
@@ -43,32 +43,32 @@ pub(crate) struct Card {
     pub(crate) background: bool,
 }
 
-impl Speaker {
+impl AgentThread {
     /// The main thread.
     pub(crate) fn main() -> Self {
         Self {
-            card: None,
-            heard: true,
-            seen: true,
+            task: None,
+            prints_text: true,
+            prints_calls: true,
         }
     }
 
-    /// The value of `parent_tool_use_id`.
+    /// Returns the value of `parent_tool_use_id`.
     pub(crate) fn parent(&self) -> Value {
-        self.card
+        self.task
             .as_ref()
-            .map_or(Value::Null, |card| card.tool_use_id.clone().into())
+            .map_or(Value::Null, |task| task.tool_use_id.clone().into())
     }
 }
 
-impl Card {
-    /// True for a shell task, false for an agent.
+impl TaskInfo {
+    /// Whether it is a shell command and no sub-agent.
     pub(crate) fn is_shell(&self) -> bool {
         self.kind.is_empty()
     }
 }
 
-/// The fields of `value`, which must be an object made here.
+/// Returns the members of an object; none for any other value.
 pub(crate) fn fields(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
@@ -76,10 +76,10 @@ pub(crate) fn fields(value: Value) -> Map<String, Value> {
     }
 }
 
-/// A frame as a line of bytes. Control characters, DEL to NEL, U+2028, U+2029 and the byte order
-/// mark are escaped as in the recorded streams; all other text is raw UTF-8.
-pub(crate) fn encode(frame: &Value) -> Vec<u8> {
-    let mut text = frame.to_string();
+/// Encodes a line. As in the recordings, U+007F to U+009F, U+2028, U+2029 and the byte order mark
+/// are escaped, and other text is raw UTF-8.
+pub(crate) fn encode(line: &Value) -> Vec<u8> {
+    let mut text = line.to_string();
     if text.chars().any(is_escaped) {
         text = text
             .chars()
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn line_separators_are_escaped_and_emoji_are_not() {
-        let frame = Value::from("a\u{2028}\u{85}\u{feff}🦀\n");
+        let line = Value::from("a\u{2028}\u{85}\u{feff}🦀\n");
         assert_eq!(
-            encode(&frame),
+            encode(&line),
             "\"a\\u2028\\u0085\\ufeff🦀\\n\"\n".as_bytes()
         );
     }

@@ -131,7 +131,7 @@ pub(super) const AGENTS: &[&str] = &[
 
 const TERMINAL_COMMANDS: &[&str] = &["doctor", "color", "focus", "reload-plugins"];
 
-/// The line that opens a turn; `prompts` are the uuids of the messages that it answers.
+/// Returns the line at the start of a turn. `prompts` are the uuids of the messages that it answers.
 pub(crate) fn init(session: &Session, prompts: &[String]) -> Value {
     let mut line = json!({
         "type": "system",

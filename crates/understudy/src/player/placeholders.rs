@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::Stage;
+use super::Player;
 use crate::clock;
 use crate::session::new_uuid;
 
-impl Stage {
-    /// The text with its placeholders replaced; unknown ones stay.
+impl Player {
+    /// Replaces the placeholders of a text; keeps unknown ones.
     pub(super) fn fill(&self, text: &str, input: Option<&Map<String, Value>>) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -26,7 +26,7 @@ impl Stage {
         out
     }
 
-    /// As [`Stage::fill`], for every string of a value.
+    /// Replaces the placeholders of every string in a value.
     pub(super) fn fill_value(&self, value: &Value, input: Option<&Map<String, Value>>) -> Value {
         match value {
             Value::String(text) => self.fill(text, input).into(),
@@ -78,7 +78,7 @@ fn plain(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// So many bytes of numbered words.
+/// Returns numbered words of this total length in bytes.
 pub(super) fn filler(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 16);
     let mut line = 0_u64;

@@ -1,11 +1,11 @@
-//! Our lines against the recorded ones: same order of shapes, no key that was never recorded.
+//! Compares lines with recordings: the same order of shapes, and only recorded keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::stand::{
-    Stand, find, fixture, fixture_path, name, once, once_scripted, paths, sequence,
+use crate::process::{
+    Process, find, fixture, fixture_path, name, paths, run_once, run_scenario, sequence,
 };
 
 const PARTIAL: &[&str] = &["--include-partial-messages"];
@@ -21,8 +21,8 @@ const CHILD: &str = "
   { tool = { name = 'Read', input = { file_path = 'f' }, result = 'r' } },
   { text = 'REPORT' }";
 
-/// A recorded stream, the steps of one turn that must give the same shapes, and flags.
-fn table() -> Vec<(&'static str, String, &'static [&'static str])> {
+/// Returns recordings, the steps that must give the same shapes, and flags.
+fn cases() -> Vec<(&'static str, String, &'static [&'static str])> {
     let bash = format!("{{ {BASH} }}");
     let agent = |steps: &str| {
         format!("{{ agent = {{ description = 'd', prompt = 'p', steps = [{steps}] }} }}")
@@ -58,58 +58,58 @@ fn table() -> Vec<(&'static str, String, &'static [&'static str])> {
 }
 
 #[test]
-fn every_turn_has_the_recorded_order() {
-    for (file, steps, args) in table() {
-        let run = once_scripted(&format!("[[turn]]\nsteps = [ {steps} ]"), args);
-        assert_eq!(sequence(&run.frames()), sequence(&fixture(file)), "{file}");
+fn turns_match_recordings() {
+    for (file, steps, args) in cases() {
+        let run = run_scenario(&format!("[[turn]]\nsteps = [ {steps} ]"), args);
+        assert_eq!(sequence(&run.events()), sequence(&fixture(file)), "{file}");
     }
 }
 
 #[test]
-fn a_background_agent_has_the_recorded_order() {
+fn background_agent_matches_recording() {
     let child = format!("{{ delay_ms = 1000 }}, {CHILD}");
     let toml = format!(
         "[[turn]]\nsteps = [ {{ wait_for = 'eof' }}, {{ text = 'Delegating.' }}, {{ agent = {{ description = 'd', \
          prompt = 'p', background = true, steps = [{child}] }} }}, {{ text = 'On its way.' }} ]"
     );
-    let ours = once_scripted(&toml, &[]);
+    let ours = run_scenario(&toml, &[]);
     let mut recorded = sequence(&fixture("sub_bg.jsonl"));
-    // Both results are held to the end, as stdin was closed: a run of the same shape.
+    // Both results are held to the end, since stdin was closed.
     recorded.dedup();
-    assert_eq!(sequence(&ours.frames()), recorded);
+    assert_eq!(sequence(&ours.events()), recorded);
 }
 
 #[test]
-fn a_background_command_has_the_recorded_order() {
+fn background_command_matches_recording() {
     let toml = "[[turn]]\nsteps = [ { tool = { name = 'Bash', input = { command = 'c' }, \
                 background = true, duration_ms = 1000 } }, { text = 'Started.' } ]";
-    let ours = once_scripted(toml, &[]);
-    assert_eq!(sequence(&ours.frames()), sequence(&fixture("bgbash.jsonl")));
+    let ours = run_scenario(toml, &[]);
+    assert_eq!(sequence(&ours.events()), sequence(&fixture("bgbash.jsonl")));
 }
 
 #[test]
-fn two_turns_with_replay_have_the_recorded_order() {
+fn replayed_turns_match_recording() {
     let toml = "
         [[turn]]\nsteps = [ { text = 'One, one.' } ]
         [[turn]]\nsteps = [ { text = 'Two, two.' }, { tool = { name = 'Bash', result = 'r', \
         input = { command = 'c' } } }, { text = 'Ran it.' } ]
         [[turn]]\nsteps = [ { text = 'Three, three.' } ]";
-    let mut stand = Stand::script(
+    let mut process = Process::script(
         toml,
         &["--include-partial-messages", "--replay-user-messages"],
     );
-    let mut frames = Vec::new();
+    let mut events = Vec::new();
     for prompt in ["a", "b", "c"] {
-        stand.prompt(prompt);
-        frames.extend(stand.until("result/success"));
+        process.prompt(prompt);
+        events.extend(process.until("result/success"));
     }
     assert_eq!(
-        sequence(&frames),
+        sequence(&events),
         sequence(&fixture("multi_turn_replay.jsonl"))
     );
 }
 
-/// Every key path that a kind of line was recorded with.
+/// Returns every recorded key path of each kind of line.
 fn recorded_paths() -> BTreeMap<String, BTreeSet<String>> {
     let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for entry in std::fs::read_dir(fixture_path("")).unwrap() {
@@ -119,14 +119,14 @@ fn recorded_paths() -> BTreeMap<String, BTreeSet<String>> {
         }
         let text = std::fs::read_to_string(fixture_path(&file)).unwrap();
         for line in text.lines() {
-            if let Ok(frame) = serde_json::from_str::<Value>(line)
-                && frame.is_object()
+            if let Ok(event) = serde_json::from_str::<Value>(line)
+                && event.is_object()
             {
-                known.entry(name(&frame)).or_default().extend(paths(&frame));
+                known.entry(name(&event)).or_default().extend(paths(&event));
             }
         }
     }
-    // protocol.md A.7, A.8: these lines carry them too; no recorded stream had both.
+    // These lines have both keys as well, but in no single recording.
     for kind in ["stream_event/message_start", "result/error_max_turns"] {
         let stamps = [".user_message_uuid", ".user_message_uuids"].map(str::to_owned);
         known.entry(kind.to_owned()).or_default().extend(stamps);
@@ -135,19 +135,19 @@ fn recorded_paths() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn no_line_has_a_key_that_was_never_recorded() {
+fn lines_have_recorded_keys_only() {
     let known = recorded_paths();
     let mut checked = BTreeSet::new();
-    for (file, steps, args) in table() {
+    for (file, steps, args) in cases() {
         let toml = format!("[[turn]]\nsteps = [ {steps} ]");
-        let mut stand = Stand::script(&toml, args);
-        stand.prompt_as("6e85f1fa-727f-42c1-9c88-4c52a56f0f76", "go");
-        for frame in stand.finish().frames() {
-            let kind = name(&frame);
+        let mut process = Process::script(&toml, args);
+        process.prompt_as("6e85f1fa-727f-42c1-9c88-4c52a56f0f76", "go");
+        for event in process.finish().events() {
+            let kind = name(&event);
             let all = known
                 .get(&kind)
                 .unwrap_or_else(|| panic!("{kind} was never recorded"));
-            let new: Vec<String> = paths(&frame).difference(all).cloned().collect();
+            let new: Vec<String> = paths(&event).difference(all).cloned().collect();
             assert!(new.is_empty(), "{file}: {kind} has {new:?}");
             checked.insert(kind);
         }
@@ -163,8 +163,8 @@ fn no_line_has_a_key_that_was_never_recorded() {
     }
 }
 
-fn keys(frame: &Value) -> Vec<&str> {
-    frame
+fn keys(event: &Value) -> Vec<&str> {
+    event
         .as_object()
         .unwrap()
         .keys()
@@ -178,16 +178,16 @@ fn is_subsequence(part: &[&str], whole: &[&str]) -> bool {
 }
 
 #[test]
-fn keys_come_in_the_recorded_order() {
+fn keys_are_in_recorded_order() {
     for (ours, file) in [
-        (once("hello", PARTIAL), "partial.jsonl"),
-        (once("/tool ls", PARTIAL), "tool_bash_partial.jsonl"),
-        (once("/error", &[]), "fatal400.jsonl"),
+        (run_once("hello", PARTIAL), "partial.jsonl"),
+        (run_once("/tool ls", PARTIAL), "tool_bash_partial.jsonl"),
+        (run_once("/error", &[]), "fatal400.jsonl"),
     ] {
         let recorded = fixture(file);
-        for frame in ours.frames() {
-            let like = find(&recorded, &name(&frame));
-            let (part, whole) = (keys(&frame), keys(like));
+        for event in ours.events() {
+            let like = find(&recorded, &name(&event));
+            let (part, whole) = (keys(&event), keys(like));
             assert!(
                 is_subsequence(&part, &whole),
                 "{file}: {part:?} in {whole:?}"
@@ -197,14 +197,14 @@ fn keys_come_in_the_recorded_order() {
 }
 
 #[test]
-fn result_lines_put_their_type_late() {
-    let run = once("hello", &[]);
+fn result_type_is_not_the_first_key() {
+    let run = run_once("hello", &[]);
     let line = String::from_utf8(run.lines.last().unwrap().clone()).unwrap();
     assert!(line.starts_with("{\"duration_api_ms\":"), "{line}");
 }
 
 #[test]
-fn permission_questions_have_the_recorded_order_and_keys() {
+fn permission_requests_match_recording() {
     let asks = |name: &str| {
         format!(
             "{{ tool = {{ name = '{name}', input = {{ command = 'c', description = 'd' }}, ask = true, result = 'r' }} }}"
@@ -216,18 +216,18 @@ fn permission_questions_have_the_recorded_order_and_keys() {
         asks("Write")
     );
     let recorded = fixture("permission_allow.jsonl");
-    let mut stand = Stand::script(&toml, ASK);
-    stand.prompt("go");
-    let mut frames = Vec::new();
+    let mut process = Process::script(&toml, ASK);
+    process.prompt("go");
+    let mut events = Vec::new();
     for _ in 0..2 {
-        frames.extend(stand.until("control_request"));
-        let ask = frames.last().unwrap().clone();
-        stand.answer(&ask, &serde_json::json!({"behavior": "allow"}));
+        events.extend(process.until("control_request"));
+        let ask = events.last().unwrap().clone();
+        process.answer(&ask, &serde_json::json!({"behavior": "allow"}));
     }
-    frames.extend(stand.until("result/success"));
-    assert_eq!(sequence(&frames), sequence(&recorded));
+    events.extend(process.until("result/success"));
+    assert_eq!(sequence(&events), sequence(&recorded));
     let (ours, theirs) = (
-        find(&frames, "control_request"),
+        find(&events, "control_request"),
         find(&recorded, "control_request"),
     );
     assert!(is_subsequence(

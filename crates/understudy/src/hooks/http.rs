@@ -1,4 +1,4 @@
-//! Handlers that are addresses.
+//! HTTP handlers.
 
 use std::env;
 use std::io::{self, Read as _, Write as _};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::output;
 
-/// Posts an event to a handler's address, `http://` only.
+/// Posts an event to a handler's URL; only `http://` is supported.
 pub(super) fn post(
     handler: &Value,
     body: &str,
@@ -17,7 +17,7 @@ pub(super) fn post(
 ) -> Result<Option<Value>, String> {
     let url = handler["url"].as_str().unwrap_or_default();
     let rest = url.strip_prefix("http://");
-    let rest = rest.ok_or_else(|| format!("no http:// address: {url}"))?;
+    let rest = rest.ok_or_else(|| format!("not an http:// URL: {url}"))?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let mut head = format!(
         "POST /{path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
@@ -46,7 +46,7 @@ fn exchange(host: &str, request: &str, timeout: Duration) -> io::Result<String> 
     Ok(answer)
 }
 
-/// A header with the variables that the handler allows (protocol.md D.1).
+/// Replaces the environment variables that the handler allows in a header.
 fn expanded(value: &str, handler: &Value) -> String {
     let allowed = handler["allowedEnvVars"].as_array().into_iter().flatten();
     let allowed = allowed.filter_map(Value::as_str);

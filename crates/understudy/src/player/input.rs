@@ -1,16 +1,16 @@
-//! What stdin and signals say.
+//! Reactions to lines on stdin, its end, and signals.
 
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::track::Wait;
-use super::{Act, Exit, Stage};
+use super::fiber::Wait;
+use super::{Exit, Played, Player};
 use crate::input::Input;
 use crate::scenario::WaitFor;
 
-/// A user message that waits for its turn.
+/// A user message that is queued.
 #[derive(Clone, Debug)]
 pub(super) struct Prompt {
     pub(super) uuid: Option<String>,
@@ -42,7 +42,7 @@ impl Prompt {
         }
     }
 
-    /// The text of all its text blocks.
+    /// Returns the text of all text blocks.
     pub(super) fn text(&self) -> String {
         self.blocks
             .iter()
@@ -50,12 +50,12 @@ impl Prompt {
             .collect()
     }
 
-    /// As the agent echoes it: always a list of blocks.
+    /// Returns the content as the agent echoes it: an array of blocks.
     pub(super) fn content(&self) -> Value {
         Value::Array(self.blocks.clone())
     }
 
-    /// Several prompts as one, under the last one's uuid (recorded stream `multi_all_at_once`).
+    /// Merges prompts as the agent does when it echoes them, with the uuid of the last one.
     pub(super) fn merged(prompts: &[Self]) -> Option<Self> {
         let (last, before) = prompts.split_last()?;
         let mut blocks = Vec::new();
@@ -73,27 +73,27 @@ impl Prompt {
     }
 }
 
-impl Stage {
-    pub(super) fn hear(&mut self, input: Input) -> Act {
+impl Player {
+    pub(super) fn on_input(&mut self, input: Input) -> Played {
         match input {
             Input::Signal(_) if self.hang.ignore_signals => Ok(()),
-            Input::Signal(signal) => self.signal(signal),
-            _ if self.hang.deaf || self.inputs.is_deaf() => Ok(()),
-            Input::Line(line) => self.line(&line),
+            Input::Signal(signal) => self.on_signal(signal),
+            _ if self.hang.deaf || self.inputs.is_stopped() => Ok(()),
+            Input::Line(line) => self.on_line(&line),
             Input::Eof => {
                 self.eof = true;
-                self.close_asks();
-                self.happened(&WaitFor::Eof);
+                self.fail_requests();
+                self.notify_waiting(&WaitFor::Eof);
                 Ok(())
             }
         }
     }
 
-    /// Exit codes of protocol.md E.1.
-    fn signal(&mut self, signal: i32) -> Act {
+    /// Ends the process with the exit code that the agent gives for this signal.
+    fn on_signal(&mut self, signal: i32) -> Played {
         match signal {
             SIGINT => {
-                self.withdraw_asks();
+                self.withdraw_requests();
                 self.abort(false);
                 Err(Exit::Code(0))
             }
@@ -105,15 +105,15 @@ impl Stage {
         }
     }
 
-    fn line(&mut self, line: &[u8]) -> Act {
+    fn on_line(&mut self, line: &[u8]) -> Played {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
         match serde_json::from_slice::<Value>(line) {
-            Ok(value) => self.message(value),
+            Ok(value) => self.on_message(value),
             Err(error) => {
                 let length = String::from_utf8_lossy(line).chars().count();
-                die(&format!(
+                fail(&format!(
                     "Error parsing streaming input line (type=unknown, {length} chars): \
                      SyntaxError: {error}"
                 ))
@@ -121,26 +121,26 @@ impl Stage {
         }
     }
 
-    fn message(&mut self, line: Value) -> Act {
+    fn on_message(&mut self, line: Value) -> Played {
         match line["type"].as_str() {
-            Some("user") => self.prompt(&line),
-            Some("control_request") => self.control(&line),
+            Some("user") => self.on_prompt(&line),
+            Some("control_request") => self.on_control(&line),
             Some("control_response") => {
                 if self.session.replay {
                     self.print(&line);
                 }
-                self.answered(&line["response"]);
+                self.on_response(&line["response"]);
                 Ok(())
             }
             _ => Ok(()),
         }
     }
 
-    fn prompt(&mut self, line: &Value) -> Act {
+    fn on_prompt(&mut self, line: &Value) -> Played {
         let role = line["message"]["role"].as_str();
         if role != Some("user") {
             let got = role.unwrap_or("undefined");
-            return die(&format!("Error: Expected message role 'user', got '{got}'"));
+            return fail(&format!("Error: Expected message role 'user', got '{got}'"));
         }
         let prompt = Prompt::read(line);
         if let Some(uuid) = &prompt.uuid {
@@ -151,20 +151,20 @@ impl Stage {
             self.lifecycle(uuid, "queued");
         }
         self.queue.push(prompt);
-        self.happened(&WaitFor::Prompt);
+        self.notify_waiting(&WaitFor::Prompt);
         Ok(())
     }
 
-    /// Wakes the tracks that wait for this. True if one did.
-    pub(super) fn happened(&mut self, what: &WaitFor) -> bool {
+    /// Wakes the fibers that wait for an action of the host. Returns whether there was one.
+    pub(super) fn notify_waiting(&mut self, what: &WaitFor) -> bool {
         let now = self.now;
         let mut woken = false;
-        for track in self.tracks.values_mut() {
-            if track.expects(what) {
-                if matches!(track.wait, Wait::No) {
-                    track.cues.pop_front();
+        for fiber in self.fibers.values_mut() {
+            if fiber.waits_for(what) {
+                if matches!(fiber.wait, Wait::No) {
+                    fiber.ops.pop_front();
                 }
-                track.wake(now);
+                fiber.wake(now);
                 woken = true;
             }
         }
@@ -172,8 +172,8 @@ impl Stage {
     }
 }
 
-/// Fatal input: a word on stderr, nothing on stdout, all queued work lost.
-fn die(why: &str) -> Act {
+/// Ends the process after invalid input: a message on stderr, and no further output.
+fn fail(why: &str) -> Played {
     let _ = io::stderr().lock().write_all(format!("{why}\n").as_bytes());
     Err(Exit::Code(1))
 }

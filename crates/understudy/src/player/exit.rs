@@ -1,4 +1,4 @@
-//! The ends of the process.
+//! How the process ends.
 
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -8,15 +8,15 @@ pub(crate) enum Exit {
     /// With this code.
     Code(u8),
     /// By this signal.
-    Signal(Death),
+    Signal(FatalSignal),
 }
 
-/// A signal to die by.
+/// A signal that ends the process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Death(Signal);
+pub(crate) struct FatalSignal(Signal);
 
-impl Death {
-    /// The signal of that name, with or without `SIG`; SIGKILL if there is none.
+impl FatalSignal {
+    /// Returns the signal with this name, with or without `SIG`; SIGKILL for an unknown name.
     pub(crate) fn named(name: &str) -> Self {
         Self(match name.strip_prefix("SIG").unwrap_or(name) {
             "HUP" => Signal::HUP,
@@ -33,9 +33,9 @@ impl Death {
         })
     }
 
-    /// Dies. Returns only if the system refuses.
-    pub(crate) fn die(self) {
-        // Our own handlers must go first; for signals without one this raises the signal too.
+    /// Sends the signal to this process. Returns only if the kernel refuses it.
+    pub(crate) fn raise(self) {
+        // Replaces a handler of this process by the default action, and raises the signal.
         let _ = signal_hook::low_level::emulate_default_handler(self.0.as_raw());
         let _ = kill_process(getpid(), self.0);
     }

@@ -1,9 +1,9 @@
-//! `--play`, and the built-in commands.
+//! `--play`, and the built-in commands of prompts.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use crate::stand::{Stand, fixture_path, names, once, texts};
+use crate::process::{Process, fixture_path, names, run_once, texts};
 
 fn play(file: &str, more: &[&str]) -> (Vec<u8>, Option<i32>) {
     let output = Command::new(env!("CARGO_BIN_EXE_understudy"))
@@ -18,7 +18,7 @@ fn play(file: &str, more: &[&str]) -> (Vec<u8>, Option<i32>) {
 }
 
 #[test]
-fn a_recorded_stream_comes_out_byte_for_byte() {
+fn recording_is_played_byte_for_byte() {
     for file in [
         "partial.jsonl",
         "pty_all_raw_cat_5k.jsonl",
@@ -31,7 +31,7 @@ fn a_recorded_stream_comes_out_byte_for_byte() {
 }
 
 #[test]
-fn a_gzipped_stream_is_unpacked_and_the_exit_code_is_chosen() {
+fn gzip_recording_is_decompressed() {
     let (bytes, code) = play("oneline_1mb_partial.jsonl.gz", &["--exit", "3"]);
     let packed = std::fs::File::open(fixture_path("oneline_1mb_partial.jsonl.gz")).unwrap();
     let mut plain = Vec::new();
@@ -44,16 +44,16 @@ fn a_gzipped_stream_is_unpacked_and_the_exit_code_is_chosen() {
 }
 
 #[test]
-fn speed_changes_the_pace_and_not_the_bytes() {
+fn speed_keeps_the_bytes() {
     let (bytes, _) = play("plain.jsonl", &["--speed", "1000"]);
     assert_eq!(bytes, std::fs::read(fixture_path("plain.jsonl")).unwrap());
 }
 
 #[test]
-fn commands_in_the_prompt() {
+fn prompt_commands_are_played() {
     let text = |prompt: &str| {
-        let frames = once(prompt, &[]).frames();
-        texts(&frames).last().map(|text| (*text).to_owned())
+        let events = run_once(prompt, &[]).events();
+        texts(&events).last().map(|text| (*text).to_owned())
     };
     assert_eq!(text("/tool ls").unwrap(), "The command is over.");
     assert_eq!(text("/fail ls").unwrap(), "The command is over.");
@@ -64,13 +64,13 @@ fn commands_in_the_prompt() {
     );
     assert_eq!(text("/big 1000").unwrap().len(), 1000);
     assert_eq!(text("/unknown x").unwrap(), "You said: /unknown x");
-    assert_eq!(once("/exit 9", &[]).code(), Some(9));
-    let mut stand = Stand::start(&[]);
-    stand.prompt("/hang");
-    stand.next();
-    stand.eof();
-    assert!(stand.is_running());
-    let background = once("/background look", &[]).frames();
+    assert_eq!(run_once("/exit 9", &[]).code(), Some(9));
+    let mut process = Process::start(&[]);
+    process.prompt("/hang");
+    process.next();
+    process.eof();
+    assert!(process.is_running());
+    let background = run_once("/background look", &[]).events();
     assert_eq!(
         names(&background)
             .iter()

@@ -2,20 +2,20 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Card, Speaker, fields};
+use super::{AgentThread, TaskInfo, fields};
 use crate::clock;
 use crate::session::{Session, Tokens, new_uuid};
 
-/// What an assistant line and its stream events share.
+/// The ids of an API message.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct MessageIds {
     pub(crate) message_id: String,
     pub(crate) request_id: String,
     pub(crate) model: String,
     pub(crate) input_tokens: u64,
 }
 
-/// `usage` as a streamed message carries it.
+/// Returns the `usage` of a message.
 pub(crate) fn blocks_usage(tokens: Tokens) -> Value {
     json!({
         "input_tokens": tokens.input,
@@ -27,11 +27,11 @@ pub(crate) fn blocks_usage(tokens: Tokens) -> Value {
     })
 }
 
-/// One finished block. `prompts` are set on the first line that answers host messages.
+/// Returns the line of a finished block. `prompts` are the uuids that the first line of a turn has.
 pub(crate) fn assistant(
     session: &Session,
-    speaker: &Speaker,
-    line: &Line,
+    thread: &AgentThread,
+    line: &MessageIds,
     block: &Value,
     prompts: &[String],
 ) -> Map<String, Value> {
@@ -53,16 +53,16 @@ pub(crate) fn assistant(
             "usage": blocks_usage(usage),
             "context_management": null,
         },
-        "parent_tool_use_id": speaker.parent(),
+        "parent_tool_use_id": thread.parent(),
     }));
-    sign(&mut map, session, speaker.card.as_ref());
+    add_identity(&mut map, session, thread.task.as_ref());
     map.insert("request_id".to_owned(), line.request_id.clone().into());
-    stamp(&mut map, prompts);
-    label(&mut map, speaker.card.as_ref());
+    add_prompts(&mut map, prompts);
+    add_labels(&mut map, thread.task.as_ref());
     map
 }
 
-/// The agent's own words about an API failure.
+/// Returns the message that the agent generates for an API failure.
 pub(crate) fn synthetic(
     session: &Session,
     text: &str,
@@ -97,23 +97,23 @@ pub(crate) fn synthetic(
     })
 }
 
-/// Text that the agent puts into a user's mouth: markers, prompts of sub-agents.
-pub(crate) fn user_text(session: &Session, speaker: &Speaker, text: &str) -> Map<String, Value> {
+/// Returns a user line that the agent generates: a marker, or the prompt of a sub-agent.
+pub(crate) fn user_text(session: &Session, thread: &AgentThread, text: &str) -> Map<String, Value> {
     let mut map = fields(json!({
         "type": "user",
         "message": {"role": "user", "content": [{"type": "text", "text": text}]},
-        "parent_tool_use_id": speaker.parent(),
+        "parent_tool_use_id": thread.parent(),
     }));
-    sign(&mut map, session, speaker.card.as_ref());
-    label(&mut map, speaker.card.as_ref());
+    add_identity(&mut map, session, thread.task.as_ref());
+    add_labels(&mut map, thread.task.as_ref());
     map
 }
 
-/// A tool result. `structured` is `tool_use_result`, `meta` is `tool_result_meta`; a sub-agent's
-/// lines never carry the former.
+/// Returns a tool result. `structured` is `tool_use_result`, which sub-agents do not have, and
+/// `meta` is `tool_result_meta`.
 pub(crate) fn tool_result(
     session: &Session,
-    speaker: &Speaker,
+    thread: &AgentThread,
     block: &Value,
     structured: &Value,
     meta: Option<Value>,
@@ -121,20 +121,20 @@ pub(crate) fn tool_result(
     let mut map = fields(json!({
         "type": "user",
         "message": {"role": "user", "content": [block]},
-        "parent_tool_use_id": speaker.parent(),
+        "parent_tool_use_id": thread.parent(),
     }));
-    sign(&mut map, session, speaker.card.as_ref());
-    if speaker.card.is_none() && !structured.is_null() {
+    add_identity(&mut map, session, thread.task.as_ref());
+    if thread.task.is_none() && !structured.is_null() {
         map.insert("tool_use_result".to_owned(), structured.clone());
     }
     if let Some(meta) = meta {
         map.insert("tool_result_meta".to_owned(), json!([meta]));
     }
-    label(&mut map, speaker.card.as_ref());
+    add_labels(&mut map, thread.task.as_ref());
     map.into()
 }
 
-/// The echo of a host's message (`--replay-user-messages`).
+/// Returns the echo of a host's message (`--replay-user-messages`).
 pub(crate) fn user_echo(session: &Session, content: &Value, uuid: &str, dated: bool) -> Value {
     let mut map = fields(json!({
         "type": "user",
@@ -150,13 +150,13 @@ pub(crate) fn user_echo(session: &Session, content: &Value, uuid: &str, dated: b
     map.into()
 }
 
-/// What a local command printed; comes without the replay flag too.
+/// Returns the output of a local command, which is printed without the replay flag, too.
 pub(crate) fn user_local(session: &Session, text: &str) -> Value {
     let content = format!("<local-command-stdout>{text}</local-command-stdout>");
     user_echo(session, &content.into(), &new_uuid(), true)
 }
 
-/// One streaming event of the main thread.
+/// Returns a stream event of the main thread.
 pub(crate) fn stream_event(
     session: &Session,
     event: Value,
@@ -175,31 +175,31 @@ pub(crate) fn stream_event(
         map.insert("ttft_ms".to_owned(), 12.into());
         map.insert("thinking_display".to_owned(), "updates".into());
     }
-    stamp(&mut map, prompts);
+    add_prompts(&mut map, prompts);
     map.insert("api_message_id".to_owned(), message_id.into());
     map
 }
 
-fn sign(map: &mut Map<String, Value>, session: &Session, card: Option<&Card>) {
-    if let Some(card) = card {
-        map.insert("agent_id".to_owned(), card.task_id.clone().into());
+fn add_identity(map: &mut Map<String, Value>, session: &Session, task: Option<&TaskInfo>) {
+    if let Some(task) = task {
+        map.insert("agent_id".to_owned(), task.task_id.clone().into());
     }
     map.insert("session_id".to_owned(), session.id.clone().into());
     map.insert("uuid".to_owned(), new_uuid().into());
     map.insert("timestamp".to_owned(), clock::timestamp().into());
 }
 
-fn label(map: &mut Map<String, Value>, card: Option<&Card>) {
-    if let Some(card) = card {
-        map.insert("subagent_type".to_owned(), card.kind.clone().into());
+fn add_labels(map: &mut Map<String, Value>, task: Option<&TaskInfo>) {
+    if let Some(task) = task {
+        map.insert("subagent_type".to_owned(), task.kind.clone().into());
         map.insert(
             "task_description".to_owned(),
-            card.description.clone().into(),
+            task.description.clone().into(),
         );
     }
 }
 
-fn stamp(map: &mut Map<String, Value>, prompts: &[String]) {
+fn add_prompts(map: &mut Map<String, Value>, prompts: &[String]) {
     if let Some(last) = prompts.last() {
         map.insert("user_message_uuid".to_owned(), last.clone().into());
         map.insert("user_message_uuids".to_owned(), json!(prompts));

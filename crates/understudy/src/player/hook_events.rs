@@ -1,46 +1,46 @@
-//! What hooks are told, and what follows from their answers.
+//! The events that hooks receive, and the decisions in their answers.
 
 use serde_json::{Map, Value, json};
 
-use super::Stage;
+use super::Player;
 use super::exit::Exit;
-use super::track::Decision;
-use crate::frames::{Card, Speaker};
+use super::fiber::Decision;
+use crate::lines::{AgentThread, TaskInfo};
 use crate::scenario::Tool;
 
-/// What a hook has said about a tool.
+/// The decision of the hooks about a tool call.
 #[derive(Debug)]
-pub(super) enum Verdict {
-    /// It runs or it does not.
+pub(super) enum HookVerdict {
+    /// The call is allowed or denied.
     Decided(Decision),
-    /// The host is asked.
+    /// The host decides.
     Ask,
 }
 
-impl Stage {
+impl Player {
     pub(super) fn hook_start(&self) {
         let source = if self.resumed { "resume" } else { "startup" };
-        self.tell(
+        self.run_hooks(
             "SessionStart",
             source,
-            &Speaker::main(),
+            &AgentThread::main(),
             json!({"source": source}),
         );
     }
 
-    /// A process that a signal takes away tells nothing.
+    /// A process that ends by a signal runs no `SessionEnd` hook.
     pub(super) fn hook_end(&self, exit: Exit) {
         if matches!(exit, Exit::Code(_)) {
             let rest = json!({"reason": "other"});
-            self.tell("SessionEnd", "other", &Speaker::main(), rest);
+            self.run_hooks("SessionEnd", "other", &AgentThread::main(), rest);
         }
     }
 
     pub(super) fn hook_prompt(&self, prompt: &str) {
-        self.tell(
+        self.run_hooks(
             "UserPromptSubmit",
             "",
-            &Speaker::main(),
+            &AgentThread::main(),
             json!({"prompt": prompt}),
         );
     }
@@ -56,42 +56,55 @@ impl Stage {
             ),
         };
         rest["last_assistant_message"] = text.into();
-        self.tell(event, failed.unwrap_or_default(), &Speaker::main(), rest);
+        self.run_hooks(
+            event,
+            failed.unwrap_or_default(),
+            &AgentThread::main(),
+            rest,
+        );
     }
 
-    pub(super) fn hook_agent(&self, event: &str, card: &Card, rest: Value) {
-        let speaker = Speaker {
-            card: Some(card.clone()),
-            ..Speaker::main()
+    pub(super) fn hook_agent(&self, event: &str, task: &TaskInfo, rest: Value) {
+        let thread = AgentThread {
+            task: Some(task.clone()),
+            ..AgentThread::main()
         };
-        self.tell(event, &card.kind, &speaker, rest);
+        self.run_hooks(event, &task.kind, &thread, rest);
     }
 
-    /// Asks the hooks about a tool. Any refusal counts, then a question, then a yes.
-    pub(super) fn hook_tool(&self, speaker: &Speaker, id: &str, tool: &Tool) -> Option<Verdict> {
+    /// Runs the `PreToolUse` hooks. A denial takes precedence over `ask`, and `ask` over `allow`.
+    pub(super) fn hook_tool(
+        &self,
+        thread: &AgentThread,
+        id: &str,
+        tool: &Tool,
+    ) -> Option<HookVerdict> {
         let rest = json!({"tool_name": tool.name, "tool_input": tool.input, "tool_use_id": id});
-        let answers = self.tell("PreToolUse", &tool.name, speaker, rest);
-        let words = answers.iter().map(verdict).collect::<Vec<_>>();
-        let at = |wanted: &str| words.iter().position(|word| *word == wanted);
+        let answers = self.run_hooks("PreToolUse", &tool.name, thread, rest);
+        let decisions = answers.iter().map(verdict).collect::<Vec<_>>();
+        let at = |wanted: &str| decisions.iter().position(|it| *it == wanted);
         if let Some(at) = at("deny") {
             let message = reason(&answers[at]);
             let interrupt = false;
-            return Some(Verdict::Decided(Decision::Denied { message, interrupt }));
+            return Some(HookVerdict::Decided(Decision::Denied {
+                message,
+                interrupt,
+            }));
         }
         if at("ask").is_some() {
-            return Some(Verdict::Ask);
+            return Some(HookVerdict::Ask);
         }
         let answer = &answers[at("allow")?];
         let updated = answer["hookSpecificOutput"]["updatedInput"].as_object();
-        Some(Verdict::Decided(match updated {
+        Some(HookVerdict::Decided(match updated {
             Some(input) => Decision::Allowed(input.clone()),
-            None => Decision::Ruled,
+            None => Decision::AllowedByRule,
         }))
     }
 
     pub(super) fn hook_result(
         &self,
-        speaker: &Speaker,
+        thread: &AgentThread,
         id: &str,
         tool: &Tool,
         input: &Map<String, Value>,
@@ -101,32 +114,38 @@ impl Stage {
         if tool.is_error {
             rest["error"] = tool.result.clone();
             rest["is_interrupt"] = false.into();
-            self.tell("PostToolUseFailure", &tool.name, speaker, rest);
+            self.run_hooks("PostToolUseFailure", &tool.name, thread, rest);
         } else {
             let response = tool.tool_use_result.as_ref().unwrap_or(&tool.result);
             rest["tool_response"] = response.clone();
-            self.tell("PostToolUse", &tool.name, speaker, rest);
+            self.run_hooks("PostToolUse", &tool.name, thread, rest);
         }
     }
 
-    /// Tells an event with what all events have (protocol.md D.2).
-    fn tell(&self, event: &str, matched: &str, speaker: &Speaker, rest: Value) -> Vec<Value> {
-        if !self.hooks.want(event) {
+    /// Runs the hooks of an event, with the members that all events have.
+    fn run_hooks(
+        &self,
+        event: &str,
+        matched: &str,
+        thread: &AgentThread,
+        rest: Value,
+    ) -> Vec<Value> {
+        if !self.hooks.has_handlers(event) {
             return Vec::new();
         }
         let mut payload = json!({
-            "session_id": self.session.id, "transcript_path": self.session.transcript(),
+            "session_id": self.session.id, "transcript_path": self.session.transcript_path(),
             "cwd": self.session.cwd, "permission_mode": self.session.mode,
             "hook_event_name": event,
         });
-        if let Some(card) = &speaker.card {
-            payload["agent_id"] = card.task_id.as_str().into();
-            payload["agent_type"] = card.kind.as_str().into();
+        if let Some(task) = &thread.task {
+            payload["agent_id"] = task.task_id.as_str().into();
+            payload["agent_type"] = task.kind.as_str().into();
         }
         for (name, value) in rest.as_object().into_iter().flatten() {
             payload[name] = value.clone();
         }
-        self.hooks.tell(event, matched, &payload)
+        self.hooks.run(event, matched, &payload)
     }
 }
 

@@ -1,13 +1,13 @@
-//! Control frames: our answers, our requests.
+//! Control lines: responses to the host, requests to the host.
 
 use serde_json::{Map, Value, json};
 
 use super::init::{AGENTS, COMMANDS};
-use super::{Speaker, fields};
+use super::{AgentThread, fields};
 use crate::help::AGENT_VERSION;
 use crate::session::Session;
 
-/// A success; without a payload the `response` key is left out, as the agent does.
+/// Returns a success response. As in the agent, it has no `response` key without a payload.
 pub(crate) fn success(request_id: &Value, payload: Option<Value>) -> Value {
     let mut body = fields(json!({"subtype": "success", "request_id": request_id}));
     if let Some(payload) = payload {
@@ -24,15 +24,15 @@ pub(crate) fn failure(request_id: &Value, error: &str, code: Option<&str>) -> Va
     json!({"type": "control_response", "response": body})
 }
 
-/// The withdrawal of our own request.
+/// Returns the withdrawal of a request.
 pub(crate) fn cancel(request_id: &str) -> Value {
     json!({"type": "control_cancel_request", "request_id": request_id})
 }
 
-/// The question whether a tool may run.
+/// Returns a permission request for a tool call.
 pub(crate) fn can_use_tool(
     request_id: &str,
-    speaker: &Speaker,
+    thread: &AgentThread,
     name: &str,
     tool_use_id: &str,
     input: &Map<String, Value>,
@@ -46,8 +46,8 @@ pub(crate) fn can_use_tool(
         "permission_suggestions": suggestions(name, input),
         "tool_use_id": tool_use_id,
     }));
-    if let Some(card) = &speaker.card {
-        request.insert("agent_id".to_owned(), card.task_id.clone().into());
+    if let Some(task) = &thread.task {
+        request.insert("agent_id".to_owned(), task.task_id.clone().into());
     }
     json!({"type": "control_request", "request_id": request_id, "request": request})
 }
@@ -74,7 +74,7 @@ fn suggestions(name: &str, input: &Map<String, Value>) -> Value {
     }
 }
 
-/// The answer to `initialize`.
+/// Returns the response to `initialize`.
 pub(crate) fn initialized(session: &Session, request_id: &Value, pending: &[Value]) -> Value {
     let commands: Vec<Value> = COMMANDS
         .iter()
@@ -101,10 +101,10 @@ pub(crate) fn initialized(session: &Session, request_id: &Value, pending: &[Valu
         "session_state": "idle",
         "capabilities": [],
     });
-    let mut frame = success(request_id, Some(payload));
-    frame["response"]["pending_permission_requests"] = json!(pending);
-    frame["response"]["pending_user_dialog_requests"] = json!([]);
-    frame
+    let mut line = success(request_id, Some(payload));
+    line["response"]["pending_permission_requests"] = json!(pending);
+    line["response"]["pending_user_dialog_requests"] = json!([]);
+    line
 }
 
 fn models(session: &Session) -> Value {

@@ -1,62 +1,62 @@
-//! Tracks, the cues on them, and the message that a track is speaking.
+//! Fibers, their operations, and the message that a fiber is printing.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::frames::{Card, Line, Speaker};
+use crate::lines::{AgentThread, MessageIds, TaskInfo};
 use crate::scenario::{Agent, Step, Tool, WaitFor};
 
-/// A queue of cues with a voice of its own.
+/// A queue of operations that runs concurrently with others.
 #[derive(Debug, Default)]
-pub(super) struct Track {
+pub(super) struct Fiber {
     pub(super) id: u64,
-    /// The track that waits for this one.
+    /// The fiber that waits for this one.
     pub(super) parent: Option<u64>,
-    pub(super) speaker: Speaker,
-    pub(super) cues: VecDeque<Cue>,
+    pub(super) thread: AgentThread,
+    pub(super) ops: VecDeque<Op>,
     pub(super) due: Duration,
     pub(super) wait: Wait,
     pub(super) message: Option<Message>,
-    /// The call that this track carries out.
-    pub(super) call: Option<Job>,
-    /// A task that outlives its turn.
+    /// The call that this fiber executes.
+    pub(super) call: Option<PlannedCall>,
+    /// The fiber continues after the end of its turn.
     pub(super) background: bool,
     pub(super) tool_uses: u64,
     pub(super) tokens: u64,
     pub(super) last_text: String,
 }
 
-/// Why a track does not go on.
+/// What a fiber waits for.
 #[derive(Debug, Default)]
 pub(super) enum Wait {
     #[default]
     No,
-    /// For the tracks that it started.
+    /// The fibers that it started.
     Children,
-    /// For the host's answer to this request.
-    Answer,
-    /// For the host to do something.
+    /// The response to its control request.
+    Response,
+    /// An action of the host.
     Host(WaitFor),
-    /// For nothing.
+    /// Never continues.
     Never,
 }
 
-/// One thing to do.
+/// An operation of a fiber.
 #[derive(Debug)]
-pub(super) enum Cue {
+pub(super) enum Op {
     Step(Box<Step>),
     Wait(u64),
     Open(Block),
     Delta(String),
     /// The rest of a text, one delta at a time.
-    Stream(Flow),
+    Stream(TextStream),
     Close,
     /// The stop reason and final usage of the message.
     MessageDelta,
     MessageStop,
-    /// Draft given up: `message_stop` with `abandoned_blocks` from this index.
+    /// Abandons a draft: `message_stop` with `abandoned_blocks` from this index.
     Abandon(usize),
     Retry {
         attempt: u64,
@@ -65,14 +65,14 @@ pub(super) enum Cue {
         error: String,
         delay_ms: u64,
     },
-    /// Lines that announce an agent before its message ends.
-    Announce(Box<Card>),
-    /// The agent's prompt as its first line.
-    Prompt(Box<Card>),
-    /// Start these calls and wait for those in the foreground.
-    Start(Vec<Job>),
-    /// The long-running shell command becomes a task.
-    ShellTask(Box<Card>),
+    /// Announces a sub-agent before the message ends.
+    Announce(Box<TaskInfo>),
+    /// Prints the sub-agent's prompt as its first line.
+    Prompt(Box<TaskInfo>),
+    /// Starts these calls and waits for those in the foreground.
+    Start(Vec<PlannedCall>),
+    /// Announces a long shell command as a task.
+    ShellTask(Box<TaskInfo>),
     Run,
     Decide(Decision),
     Return(Decision),
@@ -81,45 +81,51 @@ pub(super) enum Cue {
     Fold,
     EndTurn,
     Frame(Value),
-    /// Take a question back, if it is still open.
+    /// Withdraws a control request, if it is open.
     Withdraw(String),
 }
 
-/// Text that is being streamed.
+/// A text that is being streamed.
 #[derive(Debug)]
-pub(super) struct Flow {
+pub(super) struct TextStream {
     pub(super) text: String,
-    /// Bytes that have been said.
-    pub(super) said: usize,
-    /// Characters a delta.
+    /// Number of bytes that were printed.
+    pub(super) printed: usize,
+    /// Number of characters in a delta.
     pub(super) delta: usize,
-    /// Milliseconds before each delta.
+    /// Time before each delta, in milliseconds.
     pub(super) delta_ms: u64,
 }
 
-/// A planned call.
+/// A call with its ids.
 #[derive(Clone, Debug)]
-pub(super) enum Job {
-    Tool { id: String, tool: Box<Tool> },
-    Agent { card: Box<Card>, agent: Box<Agent> },
+pub(super) enum PlannedCall {
+    Tool {
+        id: String,
+        tool: Box<Tool>,
+    },
+    Agent {
+        task: Box<TaskInfo>,
+        agent: Box<Agent>,
+    },
 }
 
-/// What became of a permission question.
+/// The outcome of a permission check.
 #[derive(Clone, Debug)]
 pub(super) enum Decision {
-    /// Runs by rule.
-    Ruled,
-    /// Runs because the host said so, with this input.
+    /// Allowed by a rule or mode.
+    AllowedByRule,
+    /// Allowed by the host, with this input.
     Allowed(Map<String, Value>),
-    /// The host said no.
+    /// Denied by the host.
     Denied { message: String, interrupt: bool },
-    /// Nobody could be asked.
-    Unasked,
-    /// The question itself failed.
-    Broken(String),
+    /// Denied because there is no host to ask.
+    DeniedWithoutHost,
+    /// The permission request failed.
+    Failed(String),
 }
 
-/// The kinds of block.
+/// A content block.
 #[derive(Clone, Debug)]
 pub(super) enum Block {
     Text,
@@ -132,10 +138,10 @@ pub(super) enum Block {
     },
 }
 
-/// An API message in the making.
+/// An API message that is being printed.
 #[derive(Debug)]
 pub(super) struct Message {
-    pub(super) line: Line,
+    pub(super) line: MessageIds,
     pub(super) next_index: usize,
     pub(super) open: Option<OpenBlock>,
     pub(super) output_tokens: u64,
@@ -151,29 +157,29 @@ pub(super) struct OpenBlock {
     pub(super) text: String,
 }
 
-impl Track {
+impl Fiber {
     pub(super) fn wake(&mut self, now: Duration) {
         self.wait = Wait::No;
         self.due = self.due.max(now);
     }
 
-    /// Puts cues in front of the others, in order.
-    pub(super) fn push_front(&mut self, cues: impl IntoIterator<Item = Cue>) {
-        let mut cues: VecDeque<Cue> = cues.into_iter().collect();
-        cues.append(&mut self.cues);
-        self.cues = cues;
+    /// Inserts operations before the others.
+    pub(super) fn push_front(&mut self, ops: impl IntoIterator<Item = Op>) {
+        let mut ops: VecDeque<Op> = ops.into_iter().collect();
+        ops.append(&mut self.ops);
+        self.ops = ops;
     }
 
-    /// A call that has no result yet.
+    /// Whether it executes a call that has no result yet.
     pub(super) fn is_open_call(&self) -> bool {
-        self.call.is_some() && !(self.cues.is_empty() && matches!(self.wait, Wait::No))
+        self.call.is_some() && !(self.ops.is_empty() && matches!(self.wait, Wait::No))
     }
 
-    /// Waits for this, or is just about to.
-    pub(super) fn expects(&self, what: &WaitFor) -> bool {
-        match (&self.wait, self.cues.front()) {
+    /// Whether it waits for this, or does so next.
+    pub(super) fn waits_for(&self, what: &WaitFor) -> bool {
+        match (&self.wait, self.ops.front()) {
             (Wait::Host(wanted), _) => wanted == what,
-            (Wait::No, Some(Cue::Step(step))) => {
+            (Wait::No, Some(Op::Step(step))) => {
                 matches!(&**step, Step::WaitFor(wanted) if wanted == what)
             }
             _ => false,
@@ -181,40 +187,40 @@ impl Track {
     }
 
     pub(super) fn is_main(&self) -> bool {
-        self.speaker.card.is_none()
+        self.thread.task.is_none()
     }
 }
 
-impl Flow {
-    /// The next delta; `None` at the end.
+impl TextStream {
+    /// Returns the next delta; `None` at the end.
     pub(super) fn next(&mut self) -> Option<String> {
-        let rest = self.text.get(self.said..)?;
+        let rest = self.text.get(self.printed..)?;
         let piece: String = rest.chars().take(self.delta.max(1)).collect();
-        self.said += piece.len();
+        self.printed += piece.len();
         (!piece.is_empty()).then_some(piece)
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.said >= self.text.len()
+        self.printed >= self.text.len()
     }
 }
 
-impl Cue {
+impl Op {
     pub(super) fn step(step: Step) -> Self {
         Self::Step(Box::new(step))
     }
 }
 
-impl Job {
+impl PlannedCall {
     /// The tool use id.
     pub(super) fn id(&self) -> &str {
         match self {
             Self::Tool { id, .. } => id,
-            Self::Agent { card, .. } => &card.tool_use_id,
+            Self::Agent { task, .. } => &task.tool_use_id,
         }
     }
 
-    /// The block that calls it.
+    /// Returns the `tool_use` block.
     pub(super) fn block(&self) -> Block {
         match self {
             Self::Tool { id, tool } => Block::Call {
@@ -222,7 +228,7 @@ impl Job {
                 name: tool.name.clone(),
                 input: input_of(tool),
             },
-            Self::Agent { card, .. } => agent_block(card),
+            Self::Agent { task, .. } => agent_block(task),
         }
     }
 }
@@ -235,17 +241,18 @@ fn input_of(tool: &Tool) -> Map<String, Value> {
     input
 }
 
-/// A call of the Agent tool; the background is its default, so only the foreground is asked for.
-fn agent_block(card: &Card) -> Block {
+/// Returns the block of an Agent call. The background is the default, so only the foreground is
+/// requested.
+fn agent_block(task: &TaskInfo) -> Block {
     let mut input = Map::new();
-    input.insert("description".to_owned(), card.description.clone().into());
-    input.insert("prompt".to_owned(), card.prompt.clone().into());
-    input.insert("subagent_type".to_owned(), card.kind.clone().into());
-    if !card.background {
+    input.insert("description".to_owned(), task.description.clone().into());
+    input.insert("prompt".to_owned(), task.prompt.clone().into());
+    input.insert("subagent_type".to_owned(), task.kind.clone().into());
+    if !task.background {
         input.insert("run_in_background".to_owned(), false.into());
     }
     Block::Call {
-        id: card.tool_use_id.clone(),
+        id: task.tool_use_id.clone(),
         name: "Agent".to_owned(),
         input,
     }

@@ -1,10 +1,10 @@
-//! Control requests of the host (protocol.md B.4).
+//! Control requests of the host.
 
 use serde_json::{Value, json};
 
-use super::track::{Cue, Track};
-use super::{Act, Exit, Stage};
-use crate::frames::{Speaker, cancel, failure, initialized, success, system, user_local};
+use super::fiber::{Fiber, Op};
+use super::{Exit, Played, Player};
+use crate::lines::{AgentThread, cancel, failure, initialized, success, system, user_local};
 use crate::scenario::{ControlReply, WaitFor};
 use crate::session::resolve_model;
 
@@ -17,8 +17,8 @@ const MODES: &[&str] = &[
     "plan",
 ];
 
-/// Requests that only read or set something and are answered by a small payload.
-const ACCEPTED: &[&str] = &[
+/// Requests that are answered by a success without a payload.
+const ACKNOWLEDGED: &[&str] = &[
     "set_max_thinking_tokens",
     "apply_flag_settings",
     "update_settings",
@@ -32,8 +32,8 @@ const ACCEPTED: &[&str] = &[
     "set_has_subscribers",
 ];
 
-/// Requests that read something; the payload is an empty object.
-const READ: &[&str] = &[
+/// Requests that are answered by an empty object.
+const EMPTY_ANSWER: &[&str] = &[
     "get_settings",
     "list_permission_rules",
     "get_hooks_listing",
@@ -52,8 +52,8 @@ const READ: &[&str] = &[
     "reload_output_styles",
 ];
 
-impl Stage {
-    pub(super) fn control(&mut self, line: &Value) -> Act {
+impl Player {
+    pub(super) fn on_control(&mut self, line: &Value) -> Played {
         let (id, request) = (&line["request_id"], &line["request"]);
         let subtype = request["subtype"].as_str().unwrap_or_default();
         let done = match self
@@ -67,13 +67,13 @@ impl Stage {
                 self.scripted(id, &reply);
                 Ok(())
             }
-            None => self.usual(id, subtype, request),
+            None => self.handle(id, subtype, request),
         };
-        self.happened(&WaitFor::Control(subtype.to_owned()));
+        self.notify_waiting(&WaitFor::Control(subtype.to_owned()));
         done
     }
 
-    fn usual(&mut self, id: &Value, subtype: &str, request: &Value) -> Act {
+    fn handle(&mut self, id: &Value, subtype: &str, request: &Value) -> Played {
         match subtype {
             "initialize" => self.initialize(id, request),
             "interrupt" => self.interrupt(id, request),
@@ -104,8 +104,8 @@ impl Stage {
             "mcp_set_servers" => {
                 success(id, Some(json!({"added": [], "removed": [], "errors": {}})))
             }
-            _ if ACCEPTED.contains(&subtype) => success(id, None),
-            _ if READ.contains(&subtype) => success(id, Some(json!({}))),
+            _ if ACKNOWLEDGED.contains(&subtype) => success(id, None),
+            _ if EMPTY_ANSWER.contains(&subtype) => success(id, Some(json!({}))),
             _ => {
                 let error = format!("Unsupported control request subtype: {subtype}");
                 failure(id, &error, Some("unsupported_request"))
@@ -114,7 +114,7 @@ impl Stage {
     }
 
     fn context_usage(&self) -> Value {
-        let used = self.session.ledger.total.input;
+        let used = self.session.usage.total.input;
         json!({
             "categories": [
                 {"id": "messages", "name": "Messages", "tokens": used, "color": "inactive",
@@ -130,7 +130,7 @@ impl Stage {
         if reply.silent {
             return;
         }
-        let frame = match &reply.error {
+        let line = match &reply.error {
             Some(error) => failure(id, error, reply.error_code.as_deref()),
             None => success(
                 id,
@@ -141,13 +141,13 @@ impl Stage {
             ),
         };
         match reply.delay_ms {
-            None => self.print(&frame),
+            None => self.print(&line),
             Some(ms) => {
-                let cues = [Cue::Wait(ms), Cue::Frame(frame)].into();
-                self.enter(Track {
-                    speaker: Speaker::main(),
-                    cues,
-                    ..Track::default()
+                let ops = [Op::Wait(ms), Op::Frame(line)].into();
+                self.spawn_fiber(Fiber {
+                    thread: AgentThread::main(),
+                    ops,
+                    ..Fiber::default()
                 });
             }
         }
@@ -156,16 +156,20 @@ impl Stage {
     fn initialize(&mut self, id: &Value, request: &Value) {
         self.spare_agents |= request["perTaskStopAffordance"] == true;
         self.session.forward |= request["forwardSubagentText"] == true;
-        let pending: Vec<Value> = self.asks.values().map(|(_, frame)| frame.clone()).collect();
+        let pending: Vec<Value> = self
+            .open_requests
+            .values()
+            .map(|(_, line)| line.clone())
+            .collect();
         self.print(&initialized(&self.session, id, &pending));
     }
 
     fn interrupt(&mut self, id: &Value, request: &Value) {
-        if self.happened(&WaitFor::Interrupt) {
+        if self.notify_waiting(&WaitFor::Interrupt) {
             self.print(&success(id, Some(json!({"still_queued": []}))));
             return;
         }
-        self.withdraw_asks();
+        self.withdraw_requests();
         let mut receipt = json!({});
         if request["cancel_queued"] == true {
             receipt["cancelled"] = self.cancel_queue().into();
@@ -183,9 +187,9 @@ impl Stage {
         }
     }
 
-    /// Open questions are withdrawn before the receipt (protocol.md B.6).
-    pub(super) fn withdraw_asks(&mut self) {
-        for request_id in std::mem::take(&mut self.asks).into_keys() {
+    /// Withdraws all open control requests, which the agent does before it acknowledges an interrupt.
+    pub(super) fn withdraw_requests(&mut self) {
+        for request_id in std::mem::take(&mut self.open_requests).into_keys() {
             self.print(&cancel(&request_id));
         }
     }

@@ -1,4 +1,4 @@
-//! The understudy in pipes, and questions about its lines.
+//! Runs the understudy with pipes, and queries its lines.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -12,11 +12,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use understudy::Scenario;
 
-/// Longest wait for anything.
-pub(crate) const LIMIT: Duration = Duration::from_secs(10);
+/// Longest wait for a line or for the exit.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A running understudy. Killed when dropped.
-pub(crate) struct Stand {
+/// A running understudy, which is killed when it is dropped.
+pub(crate) struct Process {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<Vec<u8>>,
@@ -24,14 +24,14 @@ pub(crate) struct Stand {
     _script: Option<tempfile::TempPath>,
 }
 
-/// Everything that a finished run left.
-pub(crate) struct Record {
+/// The output of a process that has exited.
+pub(crate) struct ProcessOutput {
     pub(crate) lines: Vec<Vec<u8>>,
     pub(crate) stderr: String,
     pub(crate) status: ExitStatus,
 }
 
-impl Stand {
+impl Process {
     /// Starts it with these arguments and no delays.
     pub(crate) fn start(args: &[&str]) -> Self {
         Self::spawn(args, None)
@@ -103,7 +103,7 @@ impl Stand {
 
     pub(crate) fn send_raw(&mut self, bytes: &[u8]) {
         let stdin = self.stdin.as_mut().unwrap();
-        // A process that has ended already is judged by its lines and its exit code.
+        // Fails if the process has exited, which its exit code shows.
         match stdin.write_all(bytes).and_then(|()| stdin.flush()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => panic!("{error}"),
             _ => {}
@@ -138,12 +138,12 @@ impl Stand {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// The next line as it is, `None` at the end of stdout.
+    /// Returns the next line, `None` at the end of stdout.
     pub(crate) fn raw(&self) -> Option<Vec<u8>> {
-        match self.lines.recv_timeout(LIMIT) {
+        match self.lines.recv_timeout(TIMEOUT) {
             Ok(line) => Some(line),
             Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => panic!("no line in {LIMIT:?}"),
+            Err(RecvTimeoutError::Timeout) => panic!("no line in {TIMEOUT:?}"),
         }
     }
 
@@ -151,7 +151,7 @@ impl Stand {
         serde_json::from_slice(&self.raw().expect("another line")).unwrap()
     }
 
-    /// Lines up to the first that is named so, that one included.
+    /// Returns the lines up to and including the first with this name.
     pub(crate) fn until(&self, wanted: &str) -> Vec<Value> {
         let mut lines = Vec::new();
         loop {
@@ -164,7 +164,7 @@ impl Stand {
         }
     }
 
-    /// Nothing is printed while the process handles one more request.
+    /// Whether nothing is printed before the response to another request.
     pub(crate) fn is_silent(&mut self) -> bool {
         self.request("silence", &json!({"subtype": "mcp_status"}));
         self.next()["response"]["request_id"] == "silence"
@@ -176,7 +176,7 @@ impl Stand {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
-            assert!(begun.elapsed() < LIMIT, "no exit in {LIMIT:?}");
+            assert!(begun.elapsed() < TIMEOUT, "no exit in {TIMEOUT:?}");
             thread::yield_now();
         }
     }
@@ -185,21 +185,21 @@ impl Stand {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Ends stdin and collects what is left.
-    pub(crate) fn finish(mut self) -> Record {
+    /// Closes stdin and waits for the exit.
+    pub(crate) fn finish(mut self) -> ProcessOutput {
         self.eof();
-        self.record()
+        self.wait_for_exit()
     }
 
-    /// Collects what is left of a process that ends by itself, stdin still open.
-    pub(crate) fn record(mut self) -> Record {
+    /// Waits for the exit with stdin open.
+    pub(crate) fn wait_for_exit(mut self) -> ProcessOutput {
         let mut lines = Vec::new();
         while let Some(line) = self.raw() {
             lines.push(line);
         }
         let status = self.wait();
         let stderr = self.stderr.take().unwrap().join().unwrap();
-        Record {
+        ProcessOutput {
             lines,
             stderr,
             status,
@@ -207,15 +207,15 @@ impl Stand {
     }
 }
 
-impl Drop for Stand {
+impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Record {
-    pub(crate) fn frames(&self) -> Vec<Value> {
+impl ProcessOutput {
+    pub(crate) fn events(&self) -> Vec<Value> {
         self.lines
             .iter()
             .map(|line| serde_json::from_slice(line).unwrap())
@@ -227,90 +227,90 @@ impl Record {
     }
 }
 
-/// One prompt, then the end of stdin.
-pub(crate) fn once(prompt: &str, args: &[&str]) -> Record {
-    let mut stand = Stand::start(args);
-    stand.prompt(prompt);
-    stand.finish()
+/// Sends one prompt and closes stdin.
+pub(crate) fn run_once(prompt: &str, args: &[&str]) -> ProcessOutput {
+    let mut process = Process::start(args);
+    process.prompt(prompt);
+    process.finish()
 }
 
-/// One prompt to a scenario, then the end of stdin.
-pub(crate) fn once_scripted(toml: &str, args: &[&str]) -> Record {
-    let mut stand = Stand::script(toml, args);
-    stand.prompt("go");
-    stand.finish()
+/// Plays a scenario with one prompt and closes stdin.
+pub(crate) fn run_scenario(toml: &str, args: &[&str]) -> ProcessOutput {
+    let mut process = Process::script(toml, args);
+    process.prompt("go");
+    process.finish()
 }
 
-/// `type`, with the subtype or the event's type where there is one.
-pub(crate) fn name(frame: &Value) -> String {
-    let kind = frame["type"].as_str().unwrap_or("?");
-    let detail = frame["subtype"]
+/// Returns the `type` of a line with its subtype or its event's type.
+pub(crate) fn name(event: &Value) -> String {
+    let kind = event["type"].as_str().unwrap_or("?");
+    let detail = event["subtype"]
         .as_str()
-        .or_else(|| frame["event"]["type"].as_str());
+        .or_else(|| event["event"]["type"].as_str());
     detail.map_or_else(|| kind.to_owned(), |detail| format!("{kind}/{detail}"))
 }
 
-/// As [`name`], with the kinds of block, and `^` for a sub-agent's line.
-pub(crate) fn shape(frame: &Value) -> String {
-    let blocks = frame["message"]["content"].as_array();
+/// Returns the name of a line with its types of block, and `^` for a line of a sub-agent.
+pub(crate) fn shape(event: &Value) -> String {
+    let blocks = event["message"]["content"].as_array();
     let kinds: Vec<&str> = blocks
         .into_iter()
         .flatten()
         .filter_map(|block| block["type"].as_str())
         .collect();
-    let nested = if frame["parent_tool_use_id"].is_string() {
+    let nested = if event["parent_tool_use_id"].is_string() {
         "^"
     } else {
         ""
     };
-    if kinds.is_empty() || frame["type"] == "stream_event" {
-        return name(frame);
+    if kinds.is_empty() || event["type"] == "stream_event" {
+        return name(event);
     }
-    format!("{}{nested}[{}]", name(frame), kinds.join(","))
+    format!("{}{nested}[{}]", name(event), kinds.join(","))
 }
 
-/// Shapes in order, runs of the same one written once.
-pub(crate) fn sequence(frames: &[Value]) -> Vec<String> {
-    let mut shapes: Vec<String> = frames.iter().map(shape).collect();
+/// Returns the shapes in order, without repetitions.
+pub(crate) fn sequence(events: &[Value]) -> Vec<String> {
+    let mut shapes: Vec<String> = events.iter().map(shape).collect();
     shapes.dedup();
     shapes
 }
 
-pub(crate) fn names(frames: &[Value]) -> Vec<String> {
-    frames.iter().map(name).collect()
+pub(crate) fn names(events: &[Value]) -> Vec<String> {
+    events.iter().map(name).collect()
 }
 
-pub(crate) fn find<'a>(frames: &'a [Value], wanted: &str) -> &'a Value {
-    frames
+pub(crate) fn find<'a>(events: &'a [Value], wanted: &str) -> &'a Value {
+    events
         .iter()
-        .find(|frame| name(frame) == wanted)
+        .find(|event| name(event) == wanted)
         .unwrap_or_else(|| panic!("no {wanted}"))
 }
 
-pub(crate) fn all<'a>(frames: &'a [Value], wanted: &str) -> Vec<&'a Value> {
-    frames
+pub(crate) fn all<'a>(events: &'a [Value], wanted: &str) -> Vec<&'a Value> {
+    events
         .iter()
-        .filter(|frame| name(frame) == wanted)
+        .filter(|event| name(event) == wanted)
         .collect()
 }
 
-/// Texts of the main thread's text blocks.
-pub(crate) fn texts(frames: &[Value]) -> Vec<&str> {
-    let main = frames
+/// Returns the texts of the main thread.
+pub(crate) fn texts(events: &[Value]) -> Vec<&str> {
+    let main = events
         .iter()
-        .filter(|frame| frame["type"] == "assistant" && frame["parent_tool_use_id"].is_null());
-    main.filter_map(|frame| frame["message"]["content"][0]["text"].as_str())
+        .filter(|event| event["type"] == "assistant" && event["parent_tool_use_id"].is_null());
+    main.filter_map(|event| event["message"]["content"][0]["text"].as_str())
         .collect()
 }
 
-/// The text of every streamed delta, by message id.
-pub(crate) fn streamed(frames: &[Value], message_id: &str) -> String {
-    let deltas = all(frames, "stream_event/content_block_delta");
+/// Returns the streamed text of a message.
+pub(crate) fn streamed(events: &[Value], message_id: &str) -> String {
+    let deltas = all(events, "stream_event/content_block_delta");
     let of_message = deltas
         .iter()
-        .filter(|frame| frame["api_message_id"] == message_id);
+        .filter(|event| event["api_message_id"] == message_id);
     of_message
-        .filter_map(|frame| frame["event"]["delta"]["text"].as_str())
+        .filter_map(|event| event["event"]["delta"]["text"].as_str())
         .collect()
 }
 
@@ -320,7 +320,7 @@ pub(crate) fn fixture_path(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A recorded stream.
+/// Reads a recording.
 pub(crate) fn fixture(name: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(fixture_path(name)).unwrap();
     text.lines()
@@ -328,7 +328,7 @@ pub(crate) fn fixture(name: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Every key of every object in it, as paths; list items share a path.
+/// Returns every key of every object as a path; the items of an array share one.
 pub(crate) fn paths(value: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     walk(value, "", &mut found);

@@ -1,73 +1,75 @@
-//! Steps that a well-behaved agent never takes.
+//! Fault injection: steps that a correct agent never takes.
 
 use serde::{Deserialize, Serialize};
 
 use super::is_false;
 
-/// A line that is no event. A line end is added unless `unterminated`.
+/// Bytes that are not an event. A line end is added unless `unterminated`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Junk {
     /// Text.
     Text(String),
-    /// Bytes in hexadecimal, for invalid UTF-8, NUL, `ESC[?25h`.
+    /// Bytes in hexadecimal, for example invalid UTF-8 or control sequences.
     Hex {
-        /// Two digits a byte; blanks are skipped.
+        /// Two digits for each byte; blanks are ignored.
         hex: String,
-        /// Leave the line end out.
+        /// Adds no line end.
         #[serde(default, skip_serializing_if = "is_false")]
         unterminated: bool,
     },
 }
 
-/// The head of an assistant line.
+/// The start of an assistant line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Torn {
-    /// Text of the line that is cut.
+    /// Text of the line.
     pub text: String,
-    /// Bytes of the line that are written; negative counts from its end (-1 leaves out the last).
+    /// Number of bytes that are printed; a negative number counts from the end.
     pub keep: i64,
 }
 
-/// Text on stderr: the text itself, or a flood of so many bytes.
+/// Text on stderr.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum StderrText {
     /// A line.
     Line(String),
-    /// A flood of numbered lines.
+    /// Numbered lines.
     Flood {
-        /// Bytes.
+        /// Number of bytes.
         bytes: usize,
     },
 }
 
-/// How deaf a hang is.
+/// What a process that hangs ignores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hang {
-    /// SIGINT, SIGTERM and SIGHUP do nothing.
+    /// SIGINT, SIGTERM and SIGHUP.
     pub ignore_signals: bool,
-    /// What stdin says, its end included, does nothing.
+    /// Stdin, including its end.
     pub deaf: bool,
 }
 
-/// A child process that sleeps and outlives what it likes.
+/// A child process that sleeps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Grandchild {
-    /// How long it sleeps.
+    /// How long it sleeps, in seconds.
     pub seconds: u64,
-    /// In a session of its own, as the real agent starts every tool.
+    /// Starts it in a session of its own (setsid(2)), as the agent does with every tool.
     pub setsid: bool,
-    /// Deaf to SIGHUP.
+    /// Ignores SIGHUP.
     pub nohup: bool,
-    /// Deaf to SIGTERM too.
+    /// Ignores SIGTERM.
     pub ignore_term: bool,
-    /// Keeps our stdout open.
+    /// Inherits stdout and keeps it open.
     pub hold_stdout: bool,
-    /// Its process id is written here, as text.
+    /// File that its process id is written to, as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid_file: Option<String>,
 }

@@ -1,19 +1,19 @@
-//! `result` lines. `type` comes late, as in the recorded streams.
+//! `result` lines. Their `type` is not the first key, as in the recordings.
 
 use serde_json::{Map, Value, json};
 
 use super::fields;
 use crate::session::{Session, Tokens, new_uuid};
 
-/// Everything about a turn's end that the session itself does not know.
+/// The end of a turn.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ending {
+pub(crate) struct TurnEnd {
     pub(crate) subtype: String,
     pub(crate) is_error: bool,
-    /// Unset for local commands.
+    /// `None` for local commands.
     pub(crate) terminal_reason: Option<String>,
     pub(crate) stop_reason: Value,
-    /// Text of a success; `None` leaves the key out.
+    /// Text of a success; `None` omits the key.
     pub(crate) text: Option<String>,
     pub(crate) errors: Vec<String>,
     pub(crate) api_status: Option<u16>,
@@ -29,31 +29,31 @@ pub(crate) struct Ending {
     pub(crate) unset: Vec<String>,
 }
 
-/// Builds the line and books the delivery.
-pub(crate) fn result(session: &mut Session, end: &Ending) -> Value {
+/// Returns the line and updates the usage since the last result.
+pub(crate) fn result(session: &mut Session, end: &TurnEnd) -> Value {
     let mut map = fields(json!({
         "duration_api_ms": end.duration_ms / 2,
         "stop_reason": end.stop_reason,
         "session_id": session.id,
-        "total_cost_usd": session.ledger.cost,
+        "total_cost_usd": session.usage.cost,
         "usage": turn_usage(end.tokens),
-        "modelUsage": model_usage(session, session.ledger.total, session.ledger.cost),
+        "modelUsage": model_usage(session, session.usage.total, session.usage.cost),
         "permission_denials": end.denials,
     }));
-    add(
+    insert(
         &mut map,
         "terminal_reason",
         end.terminal_reason.clone().map(Value::from),
     );
-    add(&mut map, "fast_mode_state", Some("off".into()));
-    add(
+    insert(&mut map, "fast_mode_state", Some("off".into()));
+    insert(
         &mut map,
         "fast_mode_disabled_reason",
         Some("sdk_opt_in_required".into()),
     );
-    add(&mut map, "origin", end.origin.clone());
+    insert(&mut map, "origin", end.origin.clone());
     map.append(&mut fields(json!({
-        "subagent_stats": session.ledger.agents.to_json(),
+        "subagent_stats": session.usage.agents.to_json(),
         "safety_stops": 0,
         "is_error": end.is_error,
         "num_turns": end.num_turns,
@@ -70,7 +70,7 @@ pub(crate) fn result(session: &mut Session, end: &Ending) -> Value {
     map.into()
 }
 
-fn outcome(map: &mut Map<String, Value>, end: &Ending) {
+fn outcome(map: &mut Map<String, Value>, end: &TurnEnd) {
     let local = end.terminal_reason.is_none();
     match &end.text {
         Some(text) => {
@@ -82,11 +82,11 @@ fn outcome(map: &mut Map<String, Value>, end: &Ending) {
                 map.insert("ttft_ms".to_owned(), end.duration_ms.min(12).into());
             }
         }
-        None => add(map, "errors", Some(json!(end.errors))),
+        None => insert(map, "errors", Some(json!(end.errors))),
     }
 }
 
-fn delivery(map: &mut Map<String, Value>, session: &mut Session, end: &Ending) {
+fn delivery(map: &mut Map<String, Value>, session: &mut Session, end: &TurnEnd) {
     map.insert("type".to_owned(), "result".into());
     map.insert("duration_ms".to_owned(), end.duration_ms.into());
     map.insert("uuid".to_owned(), new_uuid().into());
@@ -97,21 +97,21 @@ fn delivery(map: &mut Map<String, Value>, session: &mut Session, end: &Ending) {
         map.insert("user_message_uuid".to_owned(), last.clone().into());
         map.insert("user_message_uuids".to_owned(), json!(end.prompts));
     }
-    let ledger = &session.ledger;
+    let totals = &session.usage;
     let since = model_usage(
         session,
-        ledger.since_result,
-        ledger.cost - ledger.cost_before,
+        totals.since_result,
+        totals.cost - totals.cost_before,
     );
     map.insert("queued_turn_count".to_owned(), end.queued.into());
-    map.insert("result_index".to_owned(), ledger.results.into());
+    map.insert("result_index".to_owned(), totals.results.into());
     map.insert("model_usage_since_last_result".to_owned(), since);
-    session.ledger.results += 1;
-    session.ledger.since_result = Tokens::default();
-    session.ledger.cost_before = session.ledger.cost;
+    session.usage.results += 1;
+    session.usage.since_result = Tokens::default();
+    session.usage.cost_before = session.usage.cost;
 }
 
-/// The lone line of a `--resume` that names no known session.
+/// Returns the only line of a `--resume` with an unknown session.
 pub(crate) fn unknown_session(id: &str) -> Value {
     json!({
         "type": "result", "subtype": "error_during_execution", "duration_ms": 0,
@@ -122,7 +122,7 @@ pub(crate) fn unknown_session(id: &str) -> Value {
     })
 }
 
-fn add(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {
+fn insert(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {
     if let Some(value) = value {
         map.insert(key.to_owned(), value);
     }

@@ -1,57 +1,59 @@
-//! Blocks and messages: streamed when partial messages are on, then one assistant line a block.
+//! Prints blocks and messages: stream events with partial messages, and a line for each block.
 
 use serde_json::{Value, json};
 
-use super::Stage;
-use super::track::{Block, Message, OpenBlock, Track};
-use crate::frames::{Line, assistant, blocks_usage, progress, stream_event, system, user_text};
+use super::Player;
+use super::fiber::{Block, Fiber, Message, OpenBlock};
+use crate::lines::{
+    MessageIds, assistant, blocks_usage, progress, stream_event, system, user_text,
+};
 use crate::session::Tokens;
 
 /// Signature of every thinking block; opaque to hosts.
 const SIGNATURE: &str = "dW5kZXJzdHVkeQ==";
 
-/// Input tokens of a first message on the main thread and in a sub-agent, as in the recordings.
+/// Input tokens of a first message, on the main thread and in a sub-agent, as in the recordings.
 const BASE_TOKENS: (u64, u64) = (12_300, 8_200);
 
-impl Stage {
-    pub(super) fn open_block(&mut self, track: &mut Track, block: Block) {
-        if track.message.is_none() {
-            self.open_message(track);
+impl Player {
+    pub(super) fn open_block(&mut self, fiber: &mut Fiber, block: Block) {
+        if fiber.message.is_none() {
+            self.open_message(fiber);
         }
-        let Some(message) = &mut track.message else {
+        let Some(message) = &mut fiber.message else {
             return;
         };
         let index = message.next_index;
         message.next_index += 1;
         message.ends_in_call = matches!(block, Block::Call { .. });
         let event = json!({
-            "type": "content_block_start", "index": index, "content_block": blank(&block),
+            "type": "content_block_start", "index": index, "content_block": empty_block(&block),
         });
         message.open = Some(OpenBlock {
             index,
             block,
             text: String::new(),
         });
-        self.stream(track, event);
+        self.stream(fiber, event);
     }
 
-    fn open_message(&mut self, track: &mut Track) {
-        let id = self.session.fresh("msg");
-        let request_id = self.session.fresh("req");
-        let base = if track.is_main() {
+    fn open_message(&mut self, fiber: &mut Fiber) {
+        let id = self.session.new_id("msg");
+        let request_id = self.session.new_id("req");
+        let base = if fiber.is_main() {
             BASE_TOKENS.0
         } else {
             BASE_TOKENS.1
         };
-        let input_tokens = base + track.tokens;
+        let input_tokens = base + fiber.tokens;
         let model = self.session.model.clone();
-        let line = Line {
+        let line = MessageIds {
             message_id: id.clone(),
             request_id,
             model: model.clone(),
             input_tokens,
         };
-        track.message = Some(Message {
+        fiber.message = Some(Message {
             line,
             next_index: 0,
             open: None,
@@ -59,10 +61,10 @@ impl Stage {
             thinking_tokens: 0,
             ends_in_call: false,
         });
-        if !track.is_main() {
+        if !fiber.is_main() {
             return;
         }
-        self.request();
+        self.print_requesting();
         if let Some(turn) = &mut self.turn {
             turn.requested = false;
             turn.begun.push(id.clone());
@@ -76,23 +78,23 @@ impl Stage {
             "id": id, "type": "message", "role": "assistant", "model": model, "content": [],
             "stop_reason": null, "stop_sequence": null, "usage": usage,
         }});
-        self.stream(track, event);
+        self.stream(fiber, event);
     }
 
-    /// `system/status requesting`, once before each API call, if partial messages are on.
-    pub(super) fn request(&mut self) {
+    /// Prints `system/status requesting` once before each API request, with partial messages.
+    pub(super) fn print_requesting(&mut self) {
         let Some(turn) = &mut self.turn else { return };
         if self.session.partials && !turn.requested {
             turn.requested = true;
             let rest = json!({"status": "requesting", "session_id": self.session.id});
-            let frame = system(&self.session, "status", rest);
-            self.print(&frame);
+            let line = system(&self.session, "status", rest);
+            self.print(&line);
         }
     }
 
-    pub(super) fn delta(&mut self, track: &mut Track, piece: &str) {
-        let main = track.is_main();
-        let Some(message) = &mut track.message else {
+    pub(super) fn delta(&mut self, fiber: &mut Fiber, piece: &str) {
+        let main = fiber.is_main();
+        let Some(message) = &mut fiber.message else {
             return;
         };
         let Some(open) = &mut message.open else {
@@ -116,12 +118,12 @@ impl Stage {
             self.print(&system(&self.session, "thinking_tokens", rest));
         }
         let event = json!({"type": "content_block_delta", "index": index, "delta": delta});
-        self.stream(track, event);
+        self.stream(fiber, event);
     }
 
-    /// The assistant line comes before the block's own stop (protocol.md A.8).
-    pub(super) fn close_block(&mut self, track: &mut Track) {
-        let Some(message) = &mut track.message else {
+    /// Ends a block. The agent prints the assistant line before the `content_block_stop`.
+    pub(super) fn close_block(&mut self, fiber: &mut Fiber) {
+        let Some(message) = &mut fiber.message else {
             return;
         };
         let Some(open) = message.open.take() else {
@@ -131,74 +133,74 @@ impl Stage {
         if matches!(open.block, Block::Thinking) {
             let delta = json!({"type": "signature_delta", "signature": SIGNATURE});
             let event = json!({"type": "content_block_delta", "index": open.index, "delta": delta});
-            self.stream(track, event);
+            self.stream(fiber, event);
         }
-        self.speak(track, &open, false);
+        self.print_block(fiber, &open, false);
         let event = json!({"type": "content_block_stop", "index": open.index});
-        self.stream(track, event);
+        self.stream(fiber, event);
     }
 
-    /// Prints the assistant line of a block, if this speaker is heard.
-    pub(super) fn speak(&mut self, track: &mut Track, open: &OpenBlock, aborted: bool) {
-        let Some(message) = &track.message else {
+    /// Prints the assistant line of a block, if blocks of this thread are printed.
+    pub(super) fn print_block(&mut self, fiber: &mut Fiber, open: &OpenBlock, aborted: bool) {
+        let Some(message) = &fiber.message else {
             return;
         };
         let line = message.line.clone();
         if matches!(open.block, Block::Text) {
-            track.last_text.clone_from(&open.text);
+            fiber.last_text.clone_from(&open.text);
         }
         let call = match &open.block {
             Block::Call { name, input, .. } => Some((name.clone(), describe(name, input))),
             _ => None,
         };
-        let late = track
-            .speaker
-            .card
+        let late = fiber
+            .thread
+            .task
             .as_ref()
-            .is_some_and(|card| card.background);
+            .is_some_and(|task| task.background);
         if !late {
-            self.report_progress(track, call.as_ref());
+            self.report_progress(fiber, call.as_ref());
         }
-        let loud = if call.is_some() {
-            track.speaker.seen
+        let is_printed = if call.is_some() {
+            fiber.thread.prints_calls
         } else {
-            track.speaker.heard
+            fiber.thread.prints_text
         };
-        if loud {
-            let prompts = self.first_answer(track);
-            let block = finished(open);
-            let mut map = assistant(&self.session, &track.speaker, &line, &block, &prompts);
+        if is_printed {
+            let prompts = self.first_answer(fiber);
+            let block = finished_block(open);
+            let mut map = assistant(&self.session, &fiber.thread, &line, &block, &prompts);
             if aborted {
                 map.insert("aborted".to_owned(), true.into());
             }
             self.print(&map.into());
         }
         if late {
-            self.report_progress(track, call.as_ref());
+            self.report_progress(fiber, call.as_ref());
         }
     }
 
-    fn report_progress(&mut self, track: &mut Track, call: Option<&(String, String)>) {
-        let (Some((name, doing)), Some(card)) = (call, &track.speaker.card) else {
+    fn report_progress(&mut self, fiber: &mut Fiber, call: Option<&(String, String)>) {
+        let (Some((name, doing)), Some(task)) = (call, &fiber.thread.task) else {
             return;
         };
-        track.tool_uses += 1;
-        let usage = self.task_usage(track);
-        self.print(&progress(&self.session, card, doing, name, usage));
+        fiber.tool_uses += 1;
+        let usage = self.task_usage(fiber);
+        self.print(&progress(&self.session, task, doing, name, usage));
     }
 
-    pub(super) fn task_usage(&self, track: &Track) -> Value {
+    pub(super) fn task_usage(&self, fiber: &Fiber) -> Value {
         json!({
-            "total_tokens": BASE_TOKENS.1 + track.tokens,
-            "tool_uses": track.tool_uses,
+            "total_tokens": BASE_TOKENS.1 + fiber.tokens,
+            "tool_uses": fiber.tool_uses,
             "duration_ms": super::turn::millis(self.now),
         })
     }
 
-    /// Uuids for the first assistant line of a turn; later lines carry none.
-    fn first_answer(&mut self, track: &Track) -> Vec<String> {
+    /// Returns the prompt uuids for the first assistant line of a turn; later lines have none.
+    fn first_answer(&mut self, fiber: &Fiber) -> Vec<String> {
         match &mut self.turn {
-            Some(turn) if track.is_main() && !turn.answered => {
+            Some(turn) if fiber.is_main() && !turn.answered => {
                 turn.answered = true;
                 turn.prompts.clone()
             }
@@ -206,8 +208,8 @@ impl Stage {
         }
     }
 
-    pub(super) fn message_delta(&mut self, track: &mut Track) {
-        let Some(message) = &mut track.message else {
+    pub(super) fn message_delta(&mut self, fiber: &mut Fiber) {
+        let Some(message) = &mut fiber.message else {
             return;
         };
         let tokens = Tokens {
@@ -220,9 +222,9 @@ impl Stage {
         } else {
             "end_turn"
         };
-        track.tokens += tokens.output + 80;
-        self.session.ledger.book(tokens);
-        if let Some(turn) = self.turn.as_mut().filter(|_| track.is_main()) {
+        fiber.tokens += tokens.output + 80;
+        self.session.usage.add(tokens);
+        if let Some(turn) = self.turn.as_mut().filter(|_| fiber.is_main()) {
             turn.tokens.add(tokens);
             turn.messages += 1;
             turn.stop_reason = reason.into();
@@ -232,20 +234,20 @@ impl Stage {
             "delta": {"stop_reason": reason, "stop_sequence": null},
             "usage": blocks_usage(tokens),
         });
-        self.stream(track, event);
+        self.stream(fiber, event);
     }
 
-    pub(super) fn message_stop(&self, track: &mut Track) {
-        self.stream(track, json!({"type": "message_stop"}));
-        track.message = None;
+    pub(super) fn message_stop(&self, fiber: &mut Fiber) {
+        self.stream(fiber, json!({"type": "message_stop"}));
+        fiber.message = None;
     }
 
-    /// `message_stop` of a draft whose blocks from `index` on have no assistant line.
-    pub(super) fn abandon(&self, track: &mut Track, index: usize) {
-        let Some(message) = track.message.take() else {
+    /// Prints the `message_stop` of a draft whose blocks from `index` on have no assistant line.
+    pub(super) fn abandon(&self, fiber: &mut Fiber, index: usize) {
+        let Some(message) = fiber.message.take() else {
             return;
         };
-        if !self.session.partials || !track.is_main() {
+        if !self.session.partials || !fiber.is_main() {
             return;
         }
         let id = &message.line.message_id;
@@ -256,20 +258,20 @@ impl Stage {
         self.print(&map.into());
     }
 
-    /// The end of a block and message that were cut: made by the agent, not by the API.
-    pub(super) fn cut_message(&self, track: &mut Track, from: usize) {
-        let Some(message) = &mut track.message else {
+    /// Ends a truncated message with the events that the agent generates.
+    pub(super) fn end_truncated(&self, fiber: &mut Fiber, from: usize) {
+        let Some(message) = &mut fiber.message else {
             return;
         };
         let input = message.line.input_tokens;
         if let Some(open) = message.open.take() {
             self.stream(
-                track,
+                fiber,
                 json!({"type": "content_block_stop", "index": open.index}),
             );
         }
         self.stream(
-            track,
+            fiber,
             json!({
                 "type": "message_delta", "context_management": null,
                 "delta": {
@@ -285,20 +287,20 @@ impl Stage {
                 },
             }),
         );
-        self.abandon(track, from);
+        self.abandon(fiber, from);
     }
 
     /// Prints a marker such as `[Request interrupted by user]`.
-    pub(super) fn mark(&self, track: &Track, text: &str) {
-        self.print(&user_text(&self.session, &track.speaker, text).into());
+    pub(super) fn mark(&self, fiber: &Fiber, text: &str) {
+        self.print(&user_text(&self.session, &fiber.thread, text).into());
     }
 
-    /// A stream event; only the main thread has them (observed.md 16).
-    pub(super) fn stream(&self, track: &Track, event: Value) {
-        let Some(message) = &track.message else {
+    /// Prints a stream event; only the main thread has them.
+    pub(super) fn stream(&self, fiber: &Fiber, event: Value) {
+        let Some(message) = &fiber.message else {
             return;
         };
-        if self.session.partials && track.is_main() {
+        if self.session.partials && fiber.is_main() {
             let prompts = match &self.turn {
                 Some(turn) if event["type"] == "message_start" && turn.begun.len() == 1 => {
                     turn.prompts.as_slice()
@@ -311,7 +313,7 @@ impl Stage {
     }
 }
 
-fn blank(block: &Block) -> Value {
+fn empty_block(block: &Block) -> Value {
     match block {
         Block::Text => json!({"type": "text", "text": ""}),
         Block::Thinking => json!({"type": "thinking", "thinking": "", "signature": ""}),
@@ -322,7 +324,7 @@ fn blank(block: &Block) -> Value {
     }
 }
 
-fn finished(open: &OpenBlock) -> Value {
+fn finished_block(open: &OpenBlock) -> Value {
     match &open.block {
         Block::Text => json!({"type": "text", "text": open.text}),
         Block::Thinking => {
@@ -335,7 +337,7 @@ fn finished(open: &OpenBlock) -> Value {
     }
 }
 
-/// What `task_progress` says about a call.
+/// Returns the description of a call in `task_progress`.
 fn describe(name: &str, input: &serde_json::Map<String, Value>) -> String {
     let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
     let file = || {
@@ -346,7 +348,10 @@ fn describe(name: &str, input: &serde_json::Map<String, Value>) -> String {
             .to_owned()
     };
     match name {
-        "Bash" => format!("Running {}", first(text("description"), text("command"))),
+        "Bash" => format!(
+            "Running {}",
+            first_nonempty(text("description"), text("command"))
+        ),
         "Read" => format!("Reading {}", file()),
         "Edit" | "Write" => format!("Writing {}", file()),
         "Agent" => text("description").to_owned(),
@@ -354,11 +359,11 @@ fn describe(name: &str, input: &serde_json::Map<String, Value>) -> String {
     }
 }
 
-fn first<'a>(one: &'a str, other: &'a str) -> &'a str {
+fn first_nonempty<'a>(one: &'a str, other: &'a str) -> &'a str {
     if one.is_empty() { other } else { one }
 }
 
-/// About four characters a token.
+/// Estimates four characters for a token.
 fn tokens_of(text: &str) -> u64 {
     u64::try_from(text.len() / 4 + usize::from(!text.is_empty())).unwrap_or(u64::MAX)
 }

@@ -1,34 +1,34 @@
-//! Turns: begun, ended, interrupted, their results printed or kept back.
+//! Turns: how they begin and end, and their results.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Stage;
-use super::hear::Prompt;
-use super::task::Notice;
-use super::track::{Cue, Track};
+use super::Player;
+use super::fiber::{Fiber, Op};
+use super::input::Prompt;
+use super::task::TaskReport;
 use crate::clock;
-use crate::frames::{Ending, Speaker, background_tasks, init, result, user_echo};
+use crate::lines::{AgentThread, TurnEnd, background_tasks, init, result, user_echo};
 use crate::reply::reply;
 use crate::scenario::{Hang, Otherwise, ResultChange, Step, Trigger, Turn};
 use crate::session::{Tokens, new_uuid};
 
-/// The turn that runs.
+/// The running turn.
 #[derive(Debug, Default)]
-pub(super) struct LiveTurn {
-    /// Uuids of all messages that it answers, folded ones included.
+pub(super) struct RunningTurn {
+    /// Uuids of all messages that it answers, including folded ones.
     pub(super) prompts: Vec<String>,
     /// Text of the messages that started it.
     pub(super) prompt: String,
-    /// Those that joined while it ran.
+    /// Uuids of the messages that joined it later.
     folded: Vec<String>,
-    pub(super) track: u64,
+    pub(super) fiber: u64,
     begun_at: Duration,
     origin: Option<Value>,
     change: ResultChange,
     cost_before: f64,
-    /// A local command: nothing is asked of a model.
+    /// A local command, without an API request.
     local: bool,
     pub(super) requested: bool,
     pub(super) answered: bool,
@@ -41,7 +41,7 @@ pub(super) struct LiveTurn {
     limit: Option<u64>,
 }
 
-impl LiveTurn {
+impl RunningTurn {
     pub(super) fn end_failed(&mut self, status: u16, text: String) {
         self.failure = Some((status, text));
     }
@@ -51,40 +51,40 @@ impl LiveTurn {
     }
 }
 
-impl Stage {
-    /// Begins the next turn if none runs and something asks for one.
+impl Player {
+    /// Starts the next turn if none is running and one is due.
     pub(super) fn begin_turn(&mut self) {
         if self.turn.is_some() {
             return;
         }
-        if let Some(notice) = self.notices.pop_front() {
-            self.begin_notice(notice);
-        } else if let Some(index) = self.unasked() {
+        if let Some(report) = self.task_reports.pop_front() {
+            self.begin_notified(report);
+        } else if let Some(index) = self.unprompted_turn() {
             let turn = self.take(index);
-            self.perform(turn, LiveTurn::default(), None);
+            self.start_turn(turn, RunningTurn::default(), None);
         } else if !self.queue.is_empty() {
             let prompts = std::mem::take(&mut self.queue);
             self.begin_prompted(&prompts);
         }
     }
 
-    fn begin_notice(&mut self, notice: Notice) {
+    fn begin_notified(&mut self, report: TaskReport) {
         let origin = json!({
-            "kind": "task-notification", "producer": "session-task", "runId": notice.run_id,
+            "kind": "task-notification", "producer": "session-task", "runId": report.run_id,
         });
-        let live = LiveTurn {
+        let live = RunningTurn {
             origin: Some(origin),
-            ..LiveTurn::default()
+            ..RunningTurn::default()
         };
         let turn = Turn {
-            steps: notice.steps,
+            steps: report.steps,
             ..Turn::default()
         };
-        self.perform(turn, live, None);
+        self.start_turn(turn, live, None);
     }
 
-    /// A turn that needs no prompt now.
-    fn unasked(&self) -> Option<usize> {
+    /// Returns the index of a due turn that needs no prompt.
+    fn unprompted_turn(&self) -> Option<usize> {
         self.scenario
             .turns
             .iter()
@@ -112,9 +112,9 @@ impl Stage {
             .collect::<Vec<_>>()
             .join("\n");
         self.hook_prompt(&text);
-        let turn = match self.fitting(&text) {
+        let turn = match self.matching_turn(&text) {
             Some(index) => self.take(index),
-            None => self.otherwise(&text),
+            None => self.default_turn(&text),
         };
         let uuids: Vec<String> = prompts.iter().filter_map(|p| p.uuid.clone()).collect();
         let alone = prompts.len().saturating_sub(1);
@@ -125,16 +125,17 @@ impl Stage {
             self.lifecycle(uuid, "started");
         }
         let echo = Prompt::merged(prompts).filter(|_| self.session.replay);
-        let live = LiveTurn {
+        let live = RunningTurn {
             prompts: uuids,
             prompt: text,
-            ..LiveTurn::default()
+            ..RunningTurn::default()
         };
-        self.perform(turn, live, echo);
+        self.start_turn(turn, live, echo);
     }
 
-    /// The first turn for this prompt; a resumed process prefers the turns for it.
-    fn fitting(&self, text: &str) -> Option<usize> {
+    /// Returns the index of the first turn for a prompt. A resumed process only plays the turns for
+    /// resumed ones, if there are any.
+    fn matching_turn(&self, text: &str) -> Option<usize> {
         let turns = &self.scenario.turns;
         let resumes = self.resumed && turns.iter().any(|turn| turn.on == Trigger::Resume);
         let wanted = if resumes {
@@ -152,7 +153,7 @@ impl Stage {
         })
     }
 
-    fn otherwise(&self, text: &str) -> Turn {
+    fn default_turn(&self, text: &str) -> Turn {
         let steps = match self.scenario.otherwise {
             Otherwise::Reply => reply(text),
             Otherwise::Silence => vec![Step::Hang(Hang::default())],
@@ -163,7 +164,7 @@ impl Stage {
         }
     }
 
-    fn perform(&mut self, turn: Turn, mut live: LiveTurn, echo: Option<Prompt>) {
+    fn start_turn(&mut self, turn: Turn, mut live: RunningTurn, echo: Option<Prompt>) {
         let Turn {
             steps,
             result,
@@ -173,22 +174,22 @@ impl Stage {
         live.local = matches!(steps.first(), Some(Step::Clear(_)));
         live.change = result;
         live.begun_at = self.now;
-        live.cost_before = self.session.ledger.cost;
-        let silent = quiet || live.local;
-        if !silent {
+        live.cost_before = self.session.usage.cost;
+        let has_no_init = quiet || live.local;
+        if !has_no_init {
             self.print(&init(&self.session, &live.prompts));
         }
-        let cues = steps.into_iter().map(Cue::step);
-        let closing = [Cue::MessageDelta, Cue::MessageStop, Cue::EndTurn];
-        let cues = cues.chain(closing).collect();
-        live.track = self.enter(Track {
-            speaker: Speaker::main(),
-            cues,
-            ..Track::default()
+        let ops = steps.into_iter().map(Op::step);
+        let closing = [Op::MessageDelta, Op::MessageStop, Op::EndTurn];
+        let ops = ops.chain(closing).collect();
+        live.fiber = self.spawn_fiber(Fiber {
+            thread: AgentThread::main(),
+            ops,
+            ..Fiber::default()
         });
         self.turn = Some(live);
-        if !silent {
-            self.request();
+        if !has_no_init {
+            self.print_requesting();
         }
         if let Some(prompt) = echo {
             self.echo(prompt.content(), prompt.uuid.as_deref(), true);
@@ -209,7 +210,7 @@ impl Stage {
         }));
     }
 
-    /// Prompts that wait when a round of tools ends join the turn (protocol.md B.2).
+    /// Adds the queued prompts to the running turn, at the end of a round of tools.
     pub(super) fn fold(&mut self) {
         if !self.scenario.fold {
             return;
@@ -225,50 +226,50 @@ impl Stage {
         }
     }
 
-    pub(super) fn end_turn(&mut self, track: &Track) {
+    pub(super) fn end_turn(&mut self, fiber: &Fiber) {
         let Some(turn) = self.turn.take() else { return };
         let failed = turn.failure.as_ref().map(|(_, text)| text.as_str());
-        self.hook_stop(failed, &track.last_text);
-        let ending = self.ending(&turn, track.last_text.clone());
-        self.close_turn(turn, ending, false);
+        self.hook_stop(failed, &fiber.last_text);
+        let end = self.end(&turn, fiber.last_text.clone());
+        self.close_turn(turn, end, false);
     }
 
-    fn ending(&self, turn: &LiveTurn, text: String) -> Ending {
-        let usual = Ending {
+    fn end(&self, turn: &RunningTurn, text: String) -> TurnEnd {
+        let success = TurnEnd {
             subtype: "success".to_owned(),
             terminal_reason: (!turn.local).then(|| "completed".to_owned()),
             stop_reason: turn.stop_reason.clone(),
             text: Some(text),
             num_turns: turn.messages,
-            ..self.blank_ending(turn)
+            ..self.empty_end(turn)
         };
         if let Some((status, text)) = turn.failure.clone() {
-            return Ending {
+            return TurnEnd {
                 is_error: true,
                 terminal_reason: Some("api_error".to_owned()),
                 stop_reason: "stop_sequence".into(),
                 text: Some(text),
                 api_status: Some(status),
                 num_turns: turn.messages + 1,
-                ..usual
+                ..success
             };
         }
         match turn.limit {
-            None => usual,
-            Some(limit) => Ending {
+            None => success,
+            Some(limit) => TurnEnd {
                 subtype: "error_max_turns".to_owned(),
                 is_error: true,
                 terminal_reason: Some("max_turns".to_owned()),
                 text: None,
                 errors: vec![format!("Reached maximum number of turns ({limit})")],
                 num_turns: turn.messages + 1,
-                ..usual
+                ..success
             },
         }
     }
 
-    pub(super) fn blank_ending(&self, turn: &LiveTurn) -> Ending {
-        Ending {
+    pub(super) fn empty_end(&self, turn: &RunningTurn) -> TurnEnd {
+        TurnEnd {
             duration_ms: millis(self.now.saturating_sub(turn.begun_at)),
             tokens: turn.tokens,
             denials: turn.denials.clone(),
@@ -276,33 +277,33 @@ impl Stage {
             prompts: turn.prompts.clone(),
             origin: turn.origin.clone(),
             queued: self.queue.len(),
-            ..Ending::default()
+            ..TurnEnd::default()
         }
     }
 
-    /// Prints or keeps the result, and the life cycle lines around it.
-    pub(super) fn close_turn(&mut self, turn: LiveTurn, mut ending: Ending, interrupted: bool) {
+    /// Prints or holds the result, and prints the lifecycle lines around it.
+    pub(super) fn close_turn(&mut self, turn: RunningTurn, mut end: TurnEnd, interrupted: bool) {
         for uuid in &turn.folded {
             self.lifecycle(uuid, "completed");
         }
         let change = turn.change;
         if let Some(cost) = change.cost_usd {
-            self.session.ledger.cost = turn.cost_before + cost;
+            self.session.usage.cost = turn.cost_before + cost;
         }
-        ending.tokens.input = change.input_tokens.unwrap_or(ending.tokens.input);
-        ending.tokens.output = change.output_tokens.unwrap_or(ending.tokens.output);
-        ending.set = self.fill_map(&change.set, None);
-        ending.unset = change.unset;
-        self.last_failed = ending.is_error;
-        let agents = self.tracks.values().any(Track::is_background_agent);
+        end.tokens.input = change.input_tokens.unwrap_or(end.tokens.input);
+        end.tokens.output = change.output_tokens.unwrap_or(end.tokens.output);
+        end.set = self.fill_map(&change.set, None);
+        end.unset = change.unset;
+        self.last_failed = end.is_error;
+        let agents = self.fibers.values().any(Fiber::is_background_agent);
         let hold = change.hold
             || (change.hold_if_interrupted && interrupted)
             || (self.eof && agents && !interrupted);
         if hold {
-            self.held.push(ending);
+            self.held.push(end);
         } else if !change.skip {
-            self.deliver_held();
-            self.deliver(&ending);
+            self.print_held_results();
+            self.print_result_line(&end);
         }
         for uuid in turn
             .prompts
@@ -313,21 +314,21 @@ impl Stage {
         }
     }
 
-    fn deliver(&mut self, ending: &Ending) {
-        let frame = result(&mut self.session, ending);
-        self.print(&frame);
+    fn print_result_line(&mut self, end: &TurnEnd) {
+        let line = result(&mut self.session, end);
+        self.print(&line);
     }
 
-    pub(super) fn deliver_held(&mut self) {
-        for ending in std::mem::take(&mut self.held) {
-            self.deliver(&ending);
+    pub(super) fn print_held_results(&mut self) {
+        for end in std::mem::take(&mut self.held) {
+            self.print_result_line(&end);
         }
     }
 
-    /// `/clear`: the old session's last line, then a new session (protocol.md A.11).
+    /// `/clear`: the last line of the old session, then a new session.
     pub(super) fn clear(&mut self) {
         let id = new_uuid();
-        let mut frame = json!({
+        let mut line = json!({
             "type": "conversation_reset", "new_conversation_id": id, "uuid": id,
             "trigger": "clear",
         });
@@ -337,13 +338,13 @@ impl Stage {
             .map(|turn| turn.prompts.clone())
             .unwrap_or_default();
         if let Some(uuid) = prompts.last() {
-            frame["user_message_uuid"] = uuid.clone().into();
+            line["user_message_uuid"] = uuid.clone().into();
         }
-        frame["timestamp"] = clock::timestamp().into();
-        frame["session_id"] = self.session.id.clone().into();
-        self.print(&frame);
+        line["timestamp"] = clock::timestamp().into();
+        line["session_id"] = self.session.id.clone().into();
+        self.print(&line);
         self.print(&background_tasks(&self.session, std::iter::empty()));
-        self.session.reset(id);
+        self.session.begin_conversation(id);
         self.print(&init(&self.session, &prompts));
         if let Some(turn) = &mut self.turn {
             turn.cost_before = 0.0;
@@ -351,18 +352,18 @@ impl Stage {
     }
 }
 
-impl Track {
+impl Fiber {
     fn is_background_agent(&self) -> bool {
         self.background
             && self
-                .speaker
-                .card
+                .thread
+                .task
                 .as_ref()
-                .is_some_and(|card| !card.is_shell())
+                .is_some_and(|task| !task.is_shell())
     }
 }
 
-/// Whole milliseconds.
+/// Returns whole milliseconds.
 pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,67 +1,70 @@
-//! What a tool result looks like: block, structured result, and why it did not run.
+//! The parts of a tool result line: block, structured result, and metadata.
 
 use serde_json::{Value, json};
 
-use super::call::unasked;
-use super::track::Decision;
+use super::fiber::Decision;
+use super::tool_call::not_granted;
 use crate::scenario::Tool;
 
-/// What a stopped call is told (recorded stream `interrupt_during_tool`, shortened).
-const STOPPED: &str = "The user doesn't want to proceed with this tool use. The tool use was \
+/// The agent's text for an interrupted call, shortened.
+const INTERRUPTED: &str = "The user doesn't want to proceed with this tool use. The tool use was \
                        rejected (eg. if it was a file edit, the new_string was NOT written to \
                        the file). STOP what you are doing and wait for the user to tell you how \
                        to proceed.";
 
 /// The three parts of a tool result line.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct ToolResult {
     pub(super) block: Value,
     pub(super) structured: Value,
     pub(super) meta: Option<Value>,
 }
 
-pub(super) fn outcome(id: &str, tool: &Tool, decision: &Decision) -> Outcome {
+/// Returns the result of a call after this decision.
+pub(super) fn result_of(id: &str, tool: &Tool, decision: &Decision) -> ToolResult {
     let accepted = |source: Value| Some(json!({"id": id, "permission_decision": source}));
     let ruled = json!({"decision": "accept", "source": "config", "reason_type": "rule"});
     match decision {
-        Decision::Ruled => ran(id, tool, accepted(ruled)),
+        Decision::AllowedByRule => ran(id, tool, accepted(ruled)),
         Decision::Allowed(_) => {
             let source = json!({"decision": "accept", "source": "user_temporary"});
             ran(id, tool, accepted(source))
         }
         Decision::Denied { message, .. } => refused(id, message, "permission-rule", "user_reject"),
-        Decision::Unasked => refused(id, &unasked(&tool.name), "user-rejected", "config"),
-        Decision::Broken(why) => {
+        Decision::DeniedWithoutHost => {
+            refused(id, &not_granted(&tool.name), "user-rejected", "config")
+        }
+        Decision::Failed(why) => {
             failed(id, &format!("Tool permission request failed: {why}"), None)
         }
     }
 }
 
-/// A call that was stopped while it ran.
-pub(super) fn stopped(id: &str) -> Outcome {
-    Outcome {
-        block: error_block(id, &STOPPED.into()),
+/// Returns the result of an interrupted call.
+pub(super) fn stopped(id: &str) -> ToolResult {
+    ToolResult {
+        block: error_block(id, &INTERRUPTED.into()),
         structured: "User rejected tool use".into(),
         meta: Some(json!({"id": id, "non_execution_kind": "user-rejected"})),
     }
 }
 
-/// A call whose command was killed by a signal to the agent.
-pub(super) fn killed(id: &str) -> Outcome {
+/// Returns the result of a call whose command was killed by a signal to the agent.
+pub(super) fn killed(id: &str) -> ToolResult {
     failed(id, "Exit code 137", None)
 }
 
-/// A call that failed with this text.
-pub(super) fn failed(id: &str, text: &str, meta: Option<Value>) -> Outcome {
+/// Returns the result of a call that failed with this text.
+pub(super) fn failed(id: &str, text: &str, meta: Option<Value>) -> ToolResult {
     let structured = format!("Error: {text}").into();
-    Outcome {
+    ToolResult {
         block: error_block(id, &text.into()),
         structured,
         meta,
     }
 }
 
-fn ran(id: &str, tool: &Tool, meta: Option<Value>) -> Outcome {
+fn ran(id: &str, tool: &Tool, meta: Option<Value>) -> ToolResult {
     let content = if tool.result.is_null() {
         "".into()
     } else {
@@ -69,9 +72,9 @@ fn ran(id: &str, tool: &Tool, meta: Option<Value>) -> Outcome {
     };
     if tool.is_error {
         let structured = tool.tool_use_result.clone();
-        let told = || format!("Error: {}", plain(&content)).into();
-        let structured = structured.unwrap_or_else(told);
-        return Outcome {
+        let message = || format!("Error: {}", plain(&content)).into();
+        let structured = structured.unwrap_or_else(message);
+        return ToolResult {
             block: error_block(id, &content),
             structured,
             meta,
@@ -82,15 +85,15 @@ fn ran(id: &str, tool: &Tool, meta: Option<Value>) -> Outcome {
         block["is_error"] = false.into();
     }
     let structured = tool.tool_use_result.clone();
-    let structured = structured.unwrap_or_else(|| shape(tool, &plain(&content)));
-    Outcome {
+    let structured = structured.unwrap_or_else(|| structured_result(tool, &plain(&content)));
+    ToolResult {
         block,
         structured,
         meta,
     }
 }
 
-fn refused(id: &str, message: &str, kind: &str, source: &str) -> Outcome {
+fn refused(id: &str, message: &str, kind: &str, source: &str) -> ToolResult {
     let meta = json!({
         "id": id, "non_execution_kind": kind,
         "permission_decision": {"decision": "reject", "source": source},
@@ -102,9 +105,8 @@ fn error_block(id: &str, content: &Value) -> Value {
     json!({"type": "tool_result", "content": content, "is_error": true, "tool_use_id": id})
 }
 
-/// The structured result that the agent gives for this tool (recorded streams `tool_bash`,
-/// `tool_rwe`); null where none is known.
-fn shape(tool: &Tool, text: &str) -> Value {
+/// Returns the structured result that the agent prints for this tool; null if unknown.
+fn structured_result(tool: &Tool, text: &str) -> Value {
     let input = |key: &str| tool.input.get(key).cloned().unwrap_or_default();
     match tool.name.as_str() {
         "Bash" => json!({

@@ -1,62 +1,62 @@
-//! Steps that a well-behaved agent never takes.
+//! Fault injection: steps that a correct agent never takes.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::exit::Death;
-use super::fill::filler;
+use super::exit::FatalSignal;
+use super::fiber::{Fiber, Wait};
+use super::placeholders::filler;
 use super::step::torn_block;
-use super::track::{Track, Wait};
-use super::{Act, Exit, Stage};
-use crate::frames::{Line, Speaker, assistant, encode, system};
+use super::{Exit, Played, Player};
+use crate::lines::{AgentThread, MessageIds, assistant, encode, system};
 use crate::scenario::{Grandchild, Hang, Junk, StderrText, Step, Torn};
 
-impl Stage {
-    pub(super) fn mischief(&mut self, track: &mut Track, step: Step) -> Act {
+impl Player {
+    pub(super) fn inject_fault(&mut self, fiber: &mut Fiber, step: Step) -> Played {
         match step {
             Step::Junk(junk) => self.output.write(junk_bytes(&junk)),
-            Step::Big(bytes) => self.big(bytes),
-            Step::Torn(torn) => self.torn(&torn),
+            Step::Big(bytes) => self.print_big(bytes),
+            Step::Torn(torn) => self.print_torn(&torn),
             Step::Chunk(size) => self.output.set_chunk(size),
             Step::Stderr(text) => stderr(&text),
             Step::Exit(code) => return Self::quit(code),
-            Step::Die(name) => return Err(Exit::Signal(Death::named(&name))),
-            Step::Hang(hang) => self.hang(track, hang),
+            Step::Die(name) => return Err(Exit::Signal(FatalSignal::named(&name))),
+            Step::Hang(hang) => self.hang(fiber, hang),
             Step::CloseStdout(_) => self.output.close(),
             Step::IgnoreStdin(_) => self.inputs.stop_reading(),
-            Step::Grandchild(child) => self.grandchild(&child),
+            Step::Grandchild(child) => self.start_grandchild(&child),
             _ => {}
         }
         Ok(())
     }
 
-    fn hang(&mut self, track: &mut Track, hang: Hang) {
+    fn hang(&mut self, fiber: &mut Fiber, hang: Hang) {
         self.hang = hang;
-        track.wait = Wait::Never;
+        fiber.wait = Wait::Never;
     }
 
-    fn big(&self, bytes: usize) {
-        let frame = |text: &str| {
+    fn print_big(&self, bytes: usize) {
+        let line = |text: &str| {
             let rest = json!({"content": text, "level": "info"});
             encode(&system(&self.session, "informational", rest))
         };
-        let text = "x".repeat(bytes.saturating_sub(frame("").len()));
-        self.output.write(frame(&text));
+        let text = "x".repeat(bytes.saturating_sub(line("").len()));
+        self.output.write(line(&text));
     }
 
-    fn torn(&mut self, torn: &Torn) {
-        let line = Line {
-            message_id: self.session.fresh("msg"),
-            request_id: self.session.fresh("req"),
+    fn print_torn(&mut self, torn: &Torn) {
+        let line = MessageIds {
+            message_id: self.session.new_id("msg"),
+            request_id: self.session.new_id("req"),
             model: self.session.model.clone(),
             input_tokens: 0,
         };
         let open = torn_block(self.fill(&torn.text, None));
         let block = json!({"type": "text", "text": open.text});
-        let frame = assistant(&self.session, &Speaker::main(), &line, &block, &[]);
-        let mut bytes = encode(&Value::from(frame));
+        let line = assistant(&self.session, &AgentThread::main(), &line, &block, &[]);
+        let mut bytes = encode(&Value::from(line));
         let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
         let keep = if torn.keep < 0 {
             length.saturating_add(torn.keep)
@@ -67,17 +67,17 @@ impl Stage {
         self.output.write(bytes);
     }
 
-    fn grandchild(&mut self, child: &Grandchild) {
+    fn start_grandchild(&mut self, child: &Grandchild) {
         let Ok(running) = spawn(child) else { return };
         self.child_pid = running;
         if let Some(path) = &child.pid_file {
-            // The file is for a test that waits for it; without it the test times out and says so.
+            // A test that waits for the file reports its absence.
             let _ = std::fs::write(self.fill(path, None), running.to_string());
         }
     }
 }
 
-/// Starts the sleeper through a shell, which carries out the traps and then becomes it.
+/// Starts sleep(1) through a shell that sets the ignored signals.
 fn spawn(child: &Grandchild) -> io::Result<u32> {
     let mut traps = String::new();
     for (wanted, signal) in [(child.nohup, "HUP"), (child.ignore_term, "TERM")] {
