@@ -3,50 +3,64 @@
 mod runner;
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
-pub(crate) use runner::{At, Attach, Kill, Proof, Ps, Serve};
+use crate::stdio::eprint;
+pub(crate) use runner::{Attach, Credentials, Kill, Ps, RunnerArgs, Serve};
 
-/// Runs a coding agent's session and shows it as it grows.
+/// Run a coding agent's session and show it as it grows.
 #[derive(Debug, Parser)]
 #[command(name = "bowline", version, disable_help_subcommand = true, after_help = AFTER_HELP)]
-struct Line {
+struct CommandLine {
     #[command(subcommand)]
     command: Command,
+    /// Format of the log on standard error: text or json.
+    ///
+    /// RUST_LOG selects what is logged, such as info or bowline_runner=debug. Without it `serve`
+    /// logs warnings and errors, and the other commands log nothing.
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT",
+        global = true,
+        hide_possible_values = true
+    )]
+    log_format: LogFormat,
 }
 
 const AFTER_HELP: &str = "\
-Start with `bowline demo`. `bowline COMMAND --help` tells more of a command.
+Start with `bowline demo`. `bowline COMMAND --help` describes a command.
+RUST_LOG=info (or debug, or a filter such as bowline_runner=debug) writes a log to standard error.
 Exit code 0: done, 1: the agent or the session failed, 2: usage, 130: interrupted.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show a whole session with a scripted agent: no key, no network.
+    /// Show a session with a scripted agent; needs no key and no network.
     Demo(Demo),
-    /// Hold one dialogue with an agent.
+    /// Run an agent session.
     Run(Box<Run>),
     /// Show a recorded session.
     Replay(Replay),
-    /// Count what is in a recorded session.
+    /// Count the events of a recorded session.
     Inspect(Inspect),
-    /// Keep sessions for hosts that come and go: the runner.
+    /// Run the session daemon.
     Serve(Box<Serve>),
     /// List the sessions of a runner.
     Ps(Ps),
-    /// Join a session of a runner.
+    /// Attach to a session of a runner.
     Attach(Attach),
     /// End a session of a runner.
     Kill(Kill),
-    /// Tell what this machine can do.
+    /// Check this machine's setup.
     Doctor(Doctor),
 }
 
-/// What is printed.
+/// The form of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     /// The dialogue, for people.
@@ -58,18 +72,21 @@ pub(crate) enum Output {
     Transcript,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Demo {
-    /// How fast the story goes: 1 is a natural pace, 0 has no pauses.
-    #[arg(
-        long,
-        default_value_t = 1.0,
-        value_name = "X",
-        allow_negative_numbers = true
-    )]
-    pub(crate) pace: f64,
-    /// What is printed: text for people, changes (one JSON object a line, as they come), or
-    /// transcript (one JSON document at the end).
+/// The format of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// One line of text for each event.
+    #[default]
+    Text,
+    /// One JSON object a line for each event.
+    Json,
+}
+
+/// The option that selects the form of the output.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Output form: text for people, changes (one JSON object a line, as they come), or transcript
+    /// (one JSON document at the end).
     #[arg(
         long,
         value_enum,
@@ -78,6 +95,20 @@ pub(crate) struct Demo {
         hide_possible_values = true
     )]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Factor on every delay: 1 is a natural pace, 0 has no pauses.
+    #[arg(
+        long,
+        default_value_t = 1.0,
+        value_name = "X",
+        allow_negative_numbers = true
+    )]
+    pub(crate) pace: f64,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -88,7 +119,7 @@ pub(crate) struct Run {
     /// An argument for the agent; may be repeated.
     #[arg(long = "agent-arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) agent_args: Vec<OsString>,
-    /// What the agent's standard streams are: pipes, or pty, a terminal in raw mode.
+    /// The agent's standard streams: pipes, or pty (a terminal in raw mode).
     #[arg(
         long,
         value_enum,
@@ -97,7 +128,7 @@ pub(crate) struct Run {
         hide_possible_values = true
     )]
     pub(crate) stdio: Stdio,
-    /// The model; the agent's own choice when left out.
+    /// The model; by default the agent chooses.
     #[arg(long, value_name = "M")]
     pub(crate) model: Option<String>,
     /// The permission mode, such as acceptEdits or plan.
@@ -106,35 +137,27 @@ pub(crate) struct Run {
     /// Tools that need no permission, separated by spaces or commas.
     #[arg(long, value_name = "A B")]
     pub(crate) allowed_tools: Option<String>,
-    /// Go on with an earlier conversation, by its session id.
+    /// Resume a conversation, by its session id.
     #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
-    /// Copy the agent's output to this file, which must not exist yet; if its name ends in .bjl,
-    /// write a journal: output, errors and input, with checksums.
+    /// Copy the agent's output to this file, which must not exist yet. A name that ends in .bjl
+    /// writes a journal: output, errors and input, with checksums.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Hold the session at a runner: unix:/path, http://host:port or https://host:port. The agent
-    /// runs on its machine and lives through what happens to the network.
+    /// Run the agent at a runner: unix:/path, http://host:port or https://host:port. The agent runs
+    /// on the runner's machine and survives network failures.
     #[arg(long, value_name = "URL")]
     pub(crate) runner: Option<String>,
     #[command(flatten)]
-    pub(crate) proof: Proof,
-    /// What is printed: text for people, changes (one JSON object a line, as they come), or
-    /// transcript (one JSON document at the end).
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "FORM",
-        hide_possible_values = true
-    )]
-    pub(crate) output: Output,
-    /// What to ask; `-` reads it from standard input.
+    pub(crate) credentials: Credentials,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// The prompt; `-` reads it from standard input.
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: String,
 }
 
-/// What the agent's standard streams are.
+/// The kind of the agent's standard streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Stdio {
     /// Pipes.
@@ -146,24 +169,16 @@ pub(crate) enum Stdio {
 
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// A recorded stream (.jsonl or a journal, gzip too); `-` reads standard input.
+    /// A recording (.jsonl or a journal, gzip too); `-` reads standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// What is printed: text for people, changes (one JSON object a line, as they come), or
-    /// transcript (one JSON document at the end).
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "FORM",
-        hide_possible_values = true
-    )]
-    pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
-    /// A recorded stream (.jsonl or a journal, gzip too); `-` reads standard input.
+    /// A recording (.jsonl or a journal, gzip too); `-` reads standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print JSON.
@@ -178,37 +193,33 @@ pub(crate) struct Doctor {
     pub(crate) agent: OsString,
 }
 
-/// Reads the command line. Help and version are printed here and end the process.
-pub(crate) fn parse() -> Result<Command, Failure> {
-    Line::try_parse()
-        .map(|line| line.command)
+/// Parses the command line. Help and version are printed here and end the process.
+///
+/// # Errors
+/// If the command line is wrong.
+pub(crate) fn parse() -> Result<(Command, LogFormat), Failure> {
+    CommandLine::try_parse()
+        .map(|line| (line.command, line.log_format))
         .map_err(|error| match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => error.exit(),
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                // What was typed names nothing to do: the help says what there is.
-                let _ = write!(std::io::stderr().lock(), "{error}");
+                // Without a command, the help is the message.
+                eprint(&error.to_string());
                 Failure::usage("")
             }
             _ => Failure::usage(one_line(&error)),
         })
 }
 
-/// The first paragraph of clap's message, and where to read more.
+/// Returns the first paragraph of clap's message, its tip, and where to read more.
 fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
-    let first: Vec<_> = text
-        .lines()
-        .map(str::trim)
-        .take_while(|line| !line.is_empty())
-        .collect();
-    let tip = text
-        .lines()
-        .map(str::trim)
-        .find_map(|line| line.strip_prefix("tip: "));
+    let lines = || text.lines().map(str::trim);
+    let first: Vec<_> = lines().take_while(|line| !line.is_empty()).collect();
     let first = first.join(" ");
     let first = first.strip_prefix("error: ").unwrap_or(&first);
-    match tip {
-        Some(tip) => format!("{first} ({tip}), see `bowline --help`"),
-        None => format!("{first}, see `bowline --help`"),
+    match lines().find_map(|line| line.strip_prefix("tip: ")) {
+        Some(tip) => format!("{first} ({tip}); see `bowline --help`"),
+        None => format!("{first}; see `bowline --help`"),
     }
 }

@@ -1,72 +1,74 @@
-//! `bowline demo`: a whole session with the understudy, in real processes.
+//! `bowline demo`: a session with the understudy, in real processes.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use bowline_lifecycle::{Conversation, DialogueConfiguration, Prompt};
 
-use crate::UNDERSTUDY;
-use crate::args;
+use crate::args::{self, Output};
 use crate::failure::Failure;
-use crate::live::{Close, Live, Policy, Signals};
-use crate::run::can_ask;
-use crate::view::{Paint, Style, print};
+use crate::permission::{PermissionPolicy, has_user};
+use crate::session_view::{SessionOutcome, SessionView};
+use crate::signals::Signals;
+use crate::stdio::print;
+use crate::style::{ColorMode, Paint};
 
-/// How long the demo waits for an answer before it takes yes.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The hidden first argument that makes this binary the understudy.
+pub(crate) const UNDERSTUDY: &str = "understudy";
 
-const NEXT: &str = "
+/// How long the demo waits for an answer to a permission request before it allows it.
+const ALLOW_AFTER: Duration = Duration::from_secs(10);
+
+const NEXT_STEPS: &str = "
   bowline run \"What is in this folder?\"       the same with a real agent, `claude` from PATH
-  bowline run --record FILE PROMPT            keep what the agent says
-  bowline replay FILE                         see it again, without the agent
+  bowline run --record FILE PROMPT            record the agent's output
+  bowline replay FILE                         show it again, without the agent
   bowline replay --output transcript FILE     as JSON
-  bowline doctor                              what this machine can do
+  bowline doctor                              check this machine's setup
 ";
 
-/// Plays the story: two turns in one process, then a resume in another.
+/// Shows two turns in one process, then resumes the conversation in another.
 pub(crate) async fn demo(options: &args::Demo) -> Result<ExitCode, Failure> {
     if !options.pace.is_finite() || options.pace < 0.0 {
         return Err(Failure::usage(
-            "--pace wants a number from 0 on: 1 is natural, 0 has no pauses",
+            "--pace needs a number of at least 0; 1 is natural, 0 has no pauses",
         ));
     }
     let mut signals = Signals::new()?;
-    let mut live = start(options, Conversation::New, &mut signals).await?;
-    live.caption(
-        "An agent works: text as it grows, tools, agents inside agents, a question, a retry",
+    let mut view = start(options, Conversation::New, &mut signals).await?;
+    view.caption(
+        "An agent at work: streamed text, tools, nested agents, a permission request, a retry",
     )?;
-    live.turn(Prompt::text(
+    view.turn(Prompt::text(
         "One of the tests fails. Find out why and fix it.",
     ))
     .await?;
-    if !live.is_stopped() {
-        live.caption("The second turn, in the same process")?;
-        live.turn(Prompt::text("And what about an empty list?"))
+    if !view.is_stopped() {
+        view.caption("A second turn in the same process")?;
+        view.turn(Prompt::text("And what about an empty list?"))
             .await?;
     }
-    let first = orderly(live.finish().await?)?;
-    let Some(id) = first.session_id else {
-        return Err(Failure::failed("the understudy named no session"));
+    let first = check(view.finish().await?)?;
+    let Some(id) = first.conversation else {
+        return Err(Failure::failed("the understudy opened no conversation"));
     };
-    let left = match first.ended.report.survivors.len() {
-        0 => "nothing".to_owned(),
-        many => format!("{many} processes"),
+    let survivors = match first.ended.report.survivors.len() {
+        0 => "no process".to_owned(),
+        1 => "1 process".to_owned(),
+        count => format!("{count} processes"),
     };
-    let mut live = start(
-        options,
-        Conversation::Resume { id, fork: false },
-        &mut signals,
-    )
-    .await?;
-    live.blank()?;
-    live.caption(&format!(
-        "That process left {left} behind; another resumes the conversation"
+    let conversation = Conversation::Resume { id, fork: false };
+    let mut view = start(options, conversation, &mut signals).await?;
+    view.blank_line()?;
+    view.caption(&format!(
+        "The agent has exited and left {survivors} running; another one resumes the conversation"
     ))?;
-    live.turn(Prompt::text("Where were we?")).await?;
-    orderly(live.finish().await?)?;
-    if options.output == args::Output::Text {
-        let title = Style::of_stdout().painted(Paint::Bold, "That was it. What to try next:");
-        print(&format!("\n{title}{NEXT}"))?;
+    view.turn(Prompt::text("Where were we?")).await?;
+    check(view.finish().await?)?;
+    if options.output.output == Output::Text {
+        let title =
+            ColorMode::of_stdout().painted(Paint::Bold, "End of the demo. What to try next:");
+        print(&format!("\n{title}{NEXT_STEPS}"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -75,10 +77,11 @@ async fn start<'a>(
     options: &args::Demo,
     conversation: Conversation,
     signals: &'a mut Signals,
-) -> Result<Live<'a>, Failure> {
+) -> Result<SessionView<'a>, Failure> {
+    let output = options.output.output;
     let program = std::env::current_exe();
     let program = program
-        .map_err(|error| Failure::failed(format!("cannot find the program itself: {error}")))?;
+        .map_err(|error| Failure::failed(format!("cannot find the path of bowline: {error}")))?;
     let pace = options.pace.to_string();
     let configuration = DialogueConfiguration {
         guard: Some(program.clone()),
@@ -90,27 +93,28 @@ async fn start<'a>(
         conversation,
         ..DialogueConfiguration::default()
     };
-    let policy = if can_ask(options.output) {
-        Policy::Ask(Some(PATIENCE))
+    let policy = if has_user(output) {
+        PermissionPolicy::Ask(Some(ALLOW_AFTER))
     } else {
-        Policy::Allow
+        PermissionPolicy::Allow
     };
-    Live::start(configuration, options.output, policy, signals).await
+    SessionView::start(configuration, output, policy, signals).await
 }
 
-fn orderly(close: Close) -> Result<Close, Failure> {
-    if close.was_interrupted {
+/// Returns the outcome if the session completed its work.
+fn check(outcome: SessionOutcome) -> Result<SessionOutcome, Failure> {
+    if outcome.was_interrupted {
         return Err(Failure::interrupted("interrupted"));
     }
-    if !close.is_orderly() {
-        let reason = &close.ended.reason;
+    if !outcome.is_orderly() {
+        let reason = &outcome.ended.reason;
         return Err(Failure::failed(format!(
             "the understudy ended unexpectedly: {reason}"
         )));
     }
-    match &close.last {
-        Some(last) if !last.is_error => Ok(close),
-        Some(last) => Err(Failure::failed(format!("the turn failed: {}", last.text))),
+    match &outcome.last_turn {
+        Some(turn) if !turn.is_error => Ok(outcome),
+        Some(turn) => Err(Failure::failed(format!("the turn failed: {}", turn.text))),
         None => Err(Failure::failed("the understudy gave no result")),
     }
 }

@@ -1,4 +1,4 @@
-//! `bowline doctor`: what this machine can do.
+//! `bowline doctor`: checks this machine's setup.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -16,72 +16,76 @@ use tokio::time::timeout;
 
 use crate::args;
 use crate::failure::Failure;
-use crate::view::{one_line, print};
+use crate::stdio::print;
+use crate::text::one_line;
 
-/// How long the agent may take to say its version: a cold start of the real one takes two seconds.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long the agent may take to print its version; a cold start of the real one takes 2 s.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How much of what the agent says about its version is read, in bytes.
-const MOST_SAID: u64 = 64 * 1024;
+/// Number of bytes of the agent's output that are read for its version.
+const MAX_VERSION_OUTPUT: u64 = 64 * 1024;
 
-/// What one session on pipes holds open in this process: three pipes and the process itself, with
-/// room for a recording and its readers.
+/// Descriptors of one session on pipes: three pipes and the process, with room for a recording and
+/// its readers.
 const DESCRIPTORS_PER_SESSION: u64 = 8;
 
-/// Looks at the machine and prints what it finds; fails when no agent can be run.
+/// Checks the machine and prints the findings.
+///
+/// # Errors
+/// If no agent can be run.
 pub(crate) async fn doctor(options: &args::Doctor) -> Result<ExitCode, Failure> {
     let agent = agent(&options.agent).await;
     let mut out = String::new();
-    let mut say = |name: &str, value: &str| {
+    let mut add = |name: &str, value: &str| {
         // Writing into a string cannot fail.
         let _ = writeln!(out, "{name:13} {value}");
     };
-    say("bowline", concat!("version ", env!("CARGO_PKG_VERSION")));
-    say("agent", agent.as_deref().unwrap_or("none"));
-    say("containment", &containment());
-    say("login shell", &login_shell().await);
-    say("descriptors", &descriptors());
-    say("processes", &limit(getrlimit(Resource::Nproc).current));
-    say("terminals", &terminals());
+    add("bowline", concat!("version ", env!("CARGO_PKG_VERSION")));
+    add("agent", agent.as_deref().unwrap_or("none"));
+    add("containment", &containment());
+    add("login shell", &login_shell().await);
+    add("descriptors", &descriptors());
+    add("processes", &limit(getrlimit(Resource::Nproc).current));
+    add("terminals", &terminals());
     print(&out)?;
     agent.map(|_| ExitCode::SUCCESS).map_err(Failure::failed)
 }
 
-/// The agent and its version, or why there is none.
+/// Returns the path and version of the agent, or why there is none.
 async fn agent(program: &OsStr) -> Result<String, String> {
     let name = program.to_string_lossy();
     let Some(path) = find(program) else {
         return Err(format!(
-            "no agent {name} in PATH: install it, or name it with --agent PATH"
+            "no agent {name} in PATH; install it, or name it with --agent PATH"
         ));
     };
     let path = path.display();
-    let (version, status) = match timeout(PATIENCE, first_line(program)).await {
-        Ok(Ok(said)) => said,
-        Ok(Err(error)) => return Err(format!("{path} cannot be run: {error}, check the file")),
+    let (version, status) = match timeout(VERSION_TIMEOUT, first_line(program)).await {
+        Ok(Ok(output)) => output,
+        Ok(Err(error)) => return Err(format!("{path} cannot be run: {error}; check the file")),
         Err(_) => {
-            let seconds = PATIENCE.as_secs();
+            let seconds = VERSION_TIMEOUT.as_secs();
             return Err(format!(
-                "{path} did not tell its version within {seconds} s, run it by hand"
+                "{path} --version did not end within {seconds} s; run it by hand"
             ));
         }
     };
     let version = one_line(&version, 80);
     let Some(status) = status else {
         return Err(format!(
-            "{path} --version says more than a version, run it by hand"
+            "{path} --version prints more than a version; run it by hand"
         ));
     };
     if status.success() && !version.is_empty() {
         return Ok(format!("{path}, version {version}"));
     }
     Err(format!(
-        "{path} --version ended with {status} and no version, run it by hand"
+        "{path} --version ended with {status} and printed no version; run it by hand"
     ))
 }
 
-/// The first line that the agent says, and how it ended; none when it had more to say than a
-/// version, and was killed.
+/// Returns the first line that the agent prints, and its exit status; no status if it was killed
+/// because it printed more than [`MAX_VERSION_OUTPUT`].
 async fn first_line(program: &OsStr) -> io::Result<(String, Option<ExitStatus>)> {
     let mut child = Command::new(program)
         .arg("--version")
@@ -90,22 +94,26 @@ async fn first_line(program: &OsStr) -> io::Result<(String, Option<ExitStatus>)>
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()?;
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     if let Some(stdout) = child.stdout.take() {
-        stdout.take(MOST_SAID).read_to_end(&mut said).await?;
+        stdout
+            .take(MAX_VERSION_OUTPUT)
+            .read_to_end(&mut output)
+            .await?;
     }
-    let is_flood = u64::try_from(said.len()).is_ok_and(|length| length >= MOST_SAID);
-    let status = if is_flood {
+    let is_too_long = u64::try_from(output.len()).is_ok_and(|it| it >= MAX_VERSION_OUTPUT);
+    let status = if is_too_long {
         child.kill().await?;
         None
     } else {
         Some(child.wait().await?)
     };
-    let said = String::from_utf8_lossy(&said);
-    Ok((said.lines().next().unwrap_or_default().to_owned(), status))
+    let output = String::from_utf8_lossy(&output);
+    let line = output.lines().next().unwrap_or_default();
+    Ok((line.to_owned(), status))
 }
 
-/// Where the agent is: the path that was given, or the first executable of that name in `PATH`.
+/// Finds the agent: a path as it is, a name among the executables in `PATH`.
 fn find(program: &OsStr) -> Option<PathBuf> {
     let given = Path::new(program);
     if given.components().count() > 1 {
@@ -116,12 +124,12 @@ fn find(program: &OsStr) -> Option<PathBuf> {
     files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
 }
 
-/// How tightly this machine can hold the processes of a session.
+/// Describes how well this machine can contain the processes of a session.
 fn containment() -> String {
     let found = bowline_lifecycle::probe();
     match found.lacking {
         None => format!(
-            "{}: the kernel holds a session's processes together",
+            "{}: the kernel tracks every process of a session",
             found.level
         ),
         Some(lacking) => format!(
@@ -131,26 +139,27 @@ fn containment() -> String {
     }
 }
 
-/// Whether the user's own shell tells its environment, which hosts that no shell has started need.
+/// Describes the environment of the user's login shell, which a host that was not started by a
+/// shell needs.
 async fn login_shell() -> String {
     let shell = LoginShell::of_user();
     let path = shell.shell.display().to_string();
-    let told = shell.environment().await;
-    let (many, from) = (told.variables.len(), told.provenance);
-    let way = match (from.source, from.failures.last()) {
-        (LoginSource::Interactive, _) => "as a login and interactively",
-        (LoginSource::Login, _) => "as a login alone",
-        (LoginSource::Inherited, Some(why)) => return format!("{path} tells nothing: {why}"),
-        (LoginSource::Inherited, None) => "not asked",
+    let environment = shell.environment().await;
+    let (count, from) = (environment.variables.len(), environment.provenance);
+    let mode = match (from.source, from.failures.last()) {
+        (LoginSource::Interactive, _) => "login and interactive",
+        (LoginSource::Login, _) => "login only",
+        (LoginSource::Inherited, Some(why)) => return format!("{path}: no environment: {why}"),
+        (LoginSource::Inherited, None) => "not run",
     };
     let took = from.took.as_secs_f64();
-    format!("{path} tells {many} variables in {took:.1} s, {way}")
+    format!("{path}: {count} variables in {took:.1} s, {mode}")
 }
 
 fn descriptors() -> String {
     let current = getrlimit(Resource::Nofile).current;
     let sessions = current.map(|count| count / DESCRIPTORS_PER_SESSION);
-    let enough = sessions.map_or_else(String::new, |many| format!(", about {many} sessions"));
+    let enough = sessions.map_or_else(String::new, |count| format!(", about {count} sessions"));
     limit(current) + &enough
 }
 

@@ -1,66 +1,60 @@
-//! One line on standard error, and the exit code.
+//! Why a command failed, and its exit code.
 
 use std::fmt::Display;
-use std::process::ExitCode;
 
-use crate::view::{clean, tell};
+use crate::text::sanitize;
 
-/// Why the command did not do what it was asked.
+/// Exit code when the agent or the session failed.
+const FAILED: u8 = 1;
+
+/// Exit code when the command line is wrong.
+const USAGE: u8 = 2;
+
+/// Exit code after an interrupt: 128 and the number of SIGINT, as shells report it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// A failed command: an exit code and one line for standard error.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
-    /// One line; empty when everything was said already.
     text: String,
 }
-
-/// The agent or the session failed.
-const FAILED: u8 = 1;
-/// The command line is wrong.
-const USAGE: u8 = 2;
-/// The user interrupted: 128 and SIGINT's number, as shells count.
-pub(crate) const INTERRUPTED: u8 = 130;
 
 impl Failure {
     /// The agent or the session failed.
     pub(crate) fn failed(text: impl Display) -> Self {
-        Self {
-            code: FAILED,
-            text: text.to_string(),
-        }
+        Self::new(FAILED, text)
     }
 
-    /// The command line is wrong.
+    /// The command line is wrong. An empty text prints nothing.
     pub(crate) fn usage(text: impl Display) -> Self {
-        Self {
-            code: USAGE,
-            text: text.to_string(),
-        }
+        Self::new(USAGE, text)
     }
 
     /// The user interrupted.
     pub(crate) fn interrupted(text: impl Display) -> Self {
-        Self {
-            code: INTERRUPTED,
-            text: text.to_string(),
-        }
+        Self::new(INTERRUPTED, text)
     }
 
-    /// Nobody reads the output any more, which is the reader's right (`bowline … | head`).
-    pub(crate) const fn unread() -> Self {
-        Self {
-            code: 0,
-            text: String::new(),
-        }
+    /// The reader closed standard output, which is no error (`bowline … | head`).
+    pub(crate) fn broken_pipe() -> Self {
+        Self::new(0, "")
     }
 
-    /// Writes the line and gives the exit code.
-    pub(crate) fn report(&self) -> ExitCode {
-        let text = clean(&self.text);
-        let lines: Vec<_> = text.lines().map(str::trim).collect();
-        let lines: Vec<_> = lines.into_iter().filter(|it| !it.is_empty()).collect();
-        if !lines.is_empty() {
-            tell(&format!("bowline: {}\n", lines.join("; ")));
-        }
-        ExitCode::from(self.code)
+    fn new(code: u8, text: impl Display) -> Self {
+        let text = text.to_string();
+        Self { code, text }
+    }
+
+    /// The exit code.
+    pub(crate) const fn code(&self) -> u8 {
+        self.code
+    }
+
+    /// The message as one sanitized line; empty if there is none.
+    pub(crate) fn line(&self) -> String {
+        let text = sanitize(&self.text);
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines.collect::<Vec<_>>().join("; ")
     }
 }

@@ -1,15 +1,20 @@
-//! `bowline inspect`: counts of a recorded stream.
+//! `bowline inspect`: counts the events of a recording.
 
-mod report;
-
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::process::ExitCode;
+
+use bowline_jsonl::{Body, Event, Item, ParseErrorKind, Str, TurnResult};
+use serde_json::{Value, json};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::input::Recording;
-use crate::view::print;
+use crate::recording::{JournalSummary, LineReader, Recording};
+use crate::stdio::print;
+use crate::text::{sanitize, text_width};
 
-use report::Report;
+/// Number of parse errors that are listed; all are counted.
+const LISTED_ERRORS: usize = 10;
 
 /// Counts the lines of a recording and prints the counts.
 pub(crate) fn inspect(options: &args::Inspect) -> Result<ExitCode, Failure> {
@@ -21,4 +26,287 @@ pub(crate) fn inspect(options: &args::Inspect) -> Result<ExitCode, Failure> {
         report.text()
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Counts of one recording.
+#[derive(Debug, Default)]
+struct Report {
+    bytes: u64,
+    lines: u64,
+    longest: Longest,
+    types: BTreeMap<String, Count>,
+    unknown: BTreeMap<String, u64>,
+    errors: Vec<BadLine>,
+    error_count: u64,
+    truncated: bool,
+    sessions: Vec<String>,
+    turns: Vec<Turn>,
+    first_timestamp: Option<String>,
+    last_timestamp: Option<String>,
+    missing: Vec<(u64, u64)>,
+    journal: Option<JournalSummary>,
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    lines: u64,
+    bytes: u64,
+    longest: u64,
+}
+
+#[derive(Debug, Default)]
+struct Longest {
+    line: u64,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct BadLine {
+    line: u64,
+    offset: u64,
+    error: String,
+}
+
+#[derive(Debug)]
+struct Turn {
+    subtype: String,
+    is_error: bool,
+    duration_ms: Option<u64>,
+    api_ms: Option<u64>,
+    round_trips: Option<u64>,
+    cost_usd: Option<f64>,
+}
+
+impl LineReader for Report {
+    fn on_line(&mut self, item: &Item<'_>) {
+        let bytes = item.at.end - item.at.offset;
+        self.lines += 1;
+        self.bytes = self.bytes.max(item.at.end);
+        if bytes > self.longest.bytes {
+            self.longest = Longest {
+                line: item.at.line,
+                bytes,
+            };
+        }
+        let name = match &item.event {
+            Ok(event) => self.count_event(event),
+            Err(error) => {
+                self.error_count += 1;
+                self.truncated |= error.kind() == ParseErrorKind::Truncated;
+                if self.errors.len() < LISTED_ERRORS {
+                    let text = error.kind().to_string();
+                    self.errors.push(BadLine {
+                        line: error.line(),
+                        offset: error.offset(),
+                        error: text,
+                    });
+                }
+                "(not an event)".to_owned()
+            }
+        };
+        let count = self.types.entry(name).or_default();
+        count.lines += 1;
+        count.bytes += bytes;
+        count.longest = count.longest.max(bytes);
+    }
+
+    fn on_gap(&mut self, from: u64, to: u64) {
+        self.missing.push((from, to));
+    }
+
+    fn on_journal(&mut self, journal: JournalSummary) {
+        self.journal = Some(journal);
+    }
+}
+
+impl Report {
+    /// Counts an event; returns its name.
+    fn count_event(&mut self, event: &Event<'_>) -> String {
+        if let Some(id) = event.session_id.map(Str::decode)
+            && !self.sessions.iter().any(|known| **known == *id)
+        {
+            self.sessions.push(id.into_owned());
+        }
+        let timestamp = match &event.body {
+            Body::Assistant(line) => line.timestamp,
+            Body::User(line) => line.timestamp,
+            _ => None,
+        };
+        if let Some(time) = timestamp.map(|time| time.decode().into_owned()) {
+            self.first_timestamp.get_or_insert_with(|| time.clone());
+            self.last_timestamp = Some(time);
+        }
+        if let Body::Result(line) = &event.body {
+            self.turns.push(Turn::new(line));
+        }
+        let name = event.name();
+        if !event.is_known() {
+            *self.unknown.entry(name.clone()).or_default() += 1;
+        }
+        name
+    }
+
+    /// The counts as one JSON object.
+    fn json(&self) -> String {
+        let types: BTreeMap<_, _> = self
+            .types
+            .iter()
+            .map(|(name, count)| {
+                let value = json!({
+                    "lines": count.lines, "bytes": count.bytes, "longest": count.longest,
+                });
+                (name, value)
+            })
+            .collect();
+        let errors: Vec<_> = self
+            .errors
+            .iter()
+            .map(|bad| json!({ "line": bad.line, "offset": bad.offset, "error": bad.error }))
+            .collect();
+        let value = json!({
+            "bytes": self.bytes,
+            "lines": self.lines,
+            "longest_line": { "line": self.longest.line, "bytes": self.longest.bytes },
+            "types": types,
+            "unknown": self.unknown,
+            "parse_errors": self.error_count,
+            "errors": errors,
+            "truncated": self.truncated,
+            "sessions": self.sessions,
+            "turns": self.turns.iter().map(Turn::json).collect::<Vec<_>>(),
+            "first_timestamp": self.first_timestamp,
+            "last_timestamp": self.last_timestamp,
+            "missing": self.missing,
+            "journal": self.journal.as_ref().map(journal_json),
+        });
+        format!("{value:#}\n")
+    }
+
+    /// The counts as a table.
+    fn text(&self) -> String {
+        let mut out = String::new();
+        let width = self
+            .types
+            .keys()
+            .map(|name| text_width(name))
+            .max()
+            .unwrap_or(0)
+            .max(4);
+        // Writing into a string cannot fail.
+        let _ = writeln!(
+            out,
+            "{:width$} {:>8} {:>12} {:>10}",
+            "type", "lines", "bytes", "longest"
+        );
+        for (name, count) in &self.types {
+            let Count {
+                lines,
+                bytes,
+                longest,
+            } = count;
+            let _ = writeln!(out, "{name:width$} {lines:>8} {bytes:>12} {longest:>10}");
+        }
+        let (lines, bytes) = (self.lines, self.bytes);
+        let _ = writeln!(
+            out,
+            "{:width$} {lines:>8} {bytes:>12} {:>10}",
+            "total", self.longest.bytes
+        );
+        let _ = writeln!(out, "\nlongest line   number {}", self.longest.line);
+        for id in &self.sessions {
+            let _ = writeln!(out, "session        {id}");
+        }
+        if let (Some(first), Some(last)) = (&self.first_timestamp, &self.last_timestamp) {
+            let _ = writeln!(out, "time           {first} to {last}");
+        }
+        for (number, turn) in (1..).zip(&self.turns) {
+            let _ = writeln!(out, "turn {number:<9} {}", turn.text());
+        }
+        for (name, count) in &self.unknown {
+            let _ = writeln!(out, "unknown        {name}: {count}");
+        }
+        let _ = writeln!(out, "parse errors   {}", self.error_count);
+        for bad in &self.errors {
+            let _ = writeln!(
+                out,
+                "  line {}, byte {}: {}",
+                bad.line, bad.offset, bad.error
+            );
+        }
+        if self.truncated {
+            let _ = writeln!(out, "truncated      the last line is cut");
+        }
+        for (from, to) in &self.missing {
+            let _ = writeln!(out, "missing        bytes {from} to {to}");
+        }
+        out.push_str(&self.journal.as_ref().map(journal_text).unwrap_or_default());
+        sanitize(&out)
+    }
+}
+
+impl Turn {
+    fn new(line: &TurnResult<'_>) -> Self {
+        Self {
+            subtype: line.subtype.unwrap_or_default().decode().into_owned(),
+            is_error: line.is_error,
+            duration_ms: line.duration_ms,
+            api_ms: line.duration_api_ms,
+            round_trips: line.num_turns,
+            cost_usd: line.total_cost_usd,
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "subtype": self.subtype, "is_error": self.is_error, "duration_ms": self.duration_ms,
+            "duration_api_ms": self.api_ms, "num_turns": self.round_trips,
+            "total_cost_usd": self.cost_usd,
+        })
+    }
+
+    fn text(&self) -> String {
+        let mut out = self.subtype.clone();
+        if self.is_error {
+            out.push_str(" (error)");
+        }
+        let _ = write!(out, ", {} ms", self.duration_ms.unwrap_or(0));
+        let _ = write!(out, " ({} ms in the API)", self.api_ms.unwrap_or(0));
+        let round_trips = self.round_trips.unwrap_or(0);
+        let plural = if round_trips == 1 { "" } else { "s" };
+        let _ = write!(out, ", {round_trips} round trip{plural}");
+        if let Some(cost) = self.cost_usd {
+            let _ = write!(out, ", ${cost:.4} so far");
+        }
+        out
+    }
+}
+
+/// The journal as a JSON object.
+fn journal_json(journal: &JournalSummary) -> Value {
+    let streams: BTreeMap<_, _> = journal
+        .streams
+        .iter()
+        .map(|(stream, kept)| {
+            let range = json!({ "start": kept.start, "end": kept.end });
+            (stream.to_string(), range)
+        })
+        .collect();
+    json!({
+        "started_ms": journal.started_ms,
+        "streams": streams,
+        "broken": journal.broken,
+    })
+}
+
+/// The journal as lines of text.
+fn journal_text(journal: &JournalSummary) -> String {
+    let mut out = String::new();
+    for (stream, kept) in &journal.streams {
+        let (stream, start, end) = (stream.to_string(), kept.start, kept.end);
+        let _ = writeln!(out, "stream         {stream}, bytes {start} to {end}");
+    }
+    if let Some(why) = journal.broken {
+        let _ = writeln!(out, "journal        {why}");
+    }
+    out
 }

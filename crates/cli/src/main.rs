@@ -1,28 +1,37 @@
 //! The `bowline` command.
 //!
-//! Exit code 0: done; 1: the agent or the session failed; 2: usage; 130: interrupted. Errors are
-//! one line on standard error that says what to do next.
+//! Exit code 0: done; 1: the agent or the session failed; 2: usage; 130: interrupted. An error is
+//! one line on standard error: what failed, then what to do about it.
+//!
+//! The binary is also the programs that it starts. A hidden first argument selects them: the
+//! understudy of `bowline demo`, the hook client that the agent runs, and the shim that owns one
+//! session of a runner.
 
 mod args;
 mod attach;
 mod demo;
 mod doctor;
 mod failure;
-mod hook;
-mod input;
 mod inspect;
-mod kill;
-mod link;
-mod live;
+mod leases;
+mod log;
+mod permission;
 mod printer;
-mod ps;
+mod recording;
 mod replay;
 mod run;
 mod runner;
 mod screen;
 mod serve;
+mod session_view;
+mod sessions;
+mod signals;
+mod stdio;
+mod style;
+mod text;
 mod view;
 
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
@@ -31,14 +40,8 @@ use tokio::runtime::{Builder, Runtime};
 use args::Command;
 use failure::Failure;
 
-/// The hidden first argument that makes this binary the understudy.
-const UNDERSTUDY: &str = "understudy";
-
-/// The hidden first argument that makes this binary carry one hook to its server.
-const HOOK: &str = "hook";
-
-/// The hidden first argument that makes this binary the owner of one session of a runner.
-const SHIM: &str = "shim";
+/// Worker threads of the runtime.
+const WORKERS: usize = 2;
 
 fn main() -> ExitCode {
     if let Some(code) = bowline_lifecycle::run_guard() {
@@ -46,57 +49,68 @@ fn main() -> ExitCode {
     }
     let mut words = std::env::args_os();
     match words.nth(1) {
-        Some(word) if word == UNDERSTUDY => return understudy::run(words),
-        Some(word) if word == HOOK => return hook::run(words),
-        Some(word) if word == SHIM => return bowline_runner::run_shim(),
+        Some(word) if word == demo::UNDERSTUDY => return understudy::run(words),
+        Some(word) if word == "hook" => return post_hook(words),
+        Some(word) if word == serve::SHIM => return bowline_runner::run_shim(),
         _ => {}
     }
-    match args::parse().and_then(carry_out) {
+    match args::parse().and_then(|(command, format)| execute(command, format)) {
         Ok(code) => code,
-        Err(failure) => failure.report(),
+        Err(failure) => stdio::report(&failure),
     }
 }
 
-fn carry_out(command: Command) -> Result<ExitCode, Failure> {
+/// Posts one event from the agent to the hook server. The arguments are the server's URL and the
+/// name of the variable that holds its token.
+///
+/// The exit code is never 2, which the agent would take as a refusal.
+fn post_hook(args: impl Iterator<Item = OsString>) -> ExitCode {
+    match bowline_hooks::carry_hook(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            stdio::eprint(&format!("bowline hook: failed to {error}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn execute(command: Command, format: args::LogFormat) -> Result<ExitCode, Failure> {
+    let default_filter = matches!(command, Command::Serve(_)).then_some("warn");
+    log::install(format, default_filter)?;
     match command {
-        Command::Demo(demo) => hold(demo::demo(&demo)),
-        Command::Run(run) => hold(run::run(run)),
+        Command::Demo(demo) => block_on(runtime(), demo::demo(&demo)),
+        Command::Run(run) => block_on(runtime(), run::run(run)),
         Command::Replay(replay) => replay::replay(&replay),
         Command::Inspect(inspect) => inspect::inspect(&inspect),
-        Command::Serve(serve) => hold_in(bowline_runner::runtime(), serve::serve(*serve)),
-        Command::Ps(ps) => hold(ps::ps(ps)),
-        Command::Attach(attach) => hold(attach::attach(attach)),
-        Command::Kill(kill) => hold(kill::kill(kill)),
-        Command::Doctor(doctor) => hold(doctor::doctor(&doctor)),
+        Command::Serve(serve) => block_on(bowline_runner::runtime(), serve::serve(*serve)),
+        Command::Ps(ps) => block_on(runtime(), sessions::ps(ps)),
+        Command::Attach(attach) => block_on(runtime(), attach::attach(attach)),
+        Command::Kill(kill) => block_on(runtime(), sessions::kill(kill)),
+        Command::Doctor(doctor) => block_on(runtime(), doctor::doctor(&doctor)),
     }
 }
 
-/// Holds a command to its last word: as long as it may be held up by output that nobody reads,
-/// somebody listens for signals.
-fn hold(command: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
-    hold_in(runtime(), command)
-}
-
-/// The same, in a runtime of its own kind.
-fn hold_in(
+/// Runs a command. A failure is reported inside the runtime, so that signals are still handled
+/// while standard error blocks.
+fn block_on(
     runtime: io::Result<Runtime>,
     command: impl Future<Output = Result<ExitCode, Failure>>,
 ) -> Result<ExitCode, Failure> {
-    let told = async { command.await.unwrap_or_else(|failure| failure.report()) };
-    Ok(runtime.map_err(no_runtime)?.block_on(told))
+    let runtime = runtime.map_err(|error| {
+        Failure::failed(format!(
+            "cannot start: {error}; raise the limits of threads and descriptors"
+        ))
+    })?;
+    let reported = async {
+        command
+            .await
+            .unwrap_or_else(|failure| stdio::report(&failure))
+    };
+    Ok(runtime.block_on(reported))
 }
-
-/// Threads that the reactor has.
-const WORKERS: usize = 2;
 
 fn runtime() -> io::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(WORKERS).enable_all();
     bowline_lifecycle::check_threads(WORKERS).and_then(|()| builder.build())
-}
-
-fn no_runtime(error: io::Error) -> Failure {
-    Failure::failed(format!(
-        "cannot start: {error}, raise the limits of threads and descriptors"
-    ))
 }

@@ -1,12 +1,13 @@
-//! What becomes of changes on standard output: text, JSON lines, or one JSON document at the end.
+//! Formats the changes of a transcript for standard output: text, JSON lines, or one document.
 
 use bowline_reducer::{Changes, Cursor, Transcript};
 
 use crate::args::Output;
-use crate::screen::width;
-use crate::view::{Renderer, Style};
+use crate::stdio::terminal_width;
+use crate::style::ColorMode;
+use crate::view::Renderer;
 
-/// Reads a transcript's changes and makes output of them. It remembers how far it has read.
+/// Formats the changes of one transcript, from where it last stopped.
 #[derive(Debug)]
 pub(crate) struct Printer {
     cursor: Cursor,
@@ -21,19 +22,19 @@ enum Form {
 }
 
 impl Printer {
-    /// For a recording.
+    /// Creates a printer for a recording.
     pub(crate) fn new(output: Output) -> Self {
         Self::with(output, Renderer::new)
     }
 
-    /// For a session that runs.
+    /// Creates a printer for a running session, which measures durations.
     pub(crate) fn live(output: Output) -> Self {
         Self::with(output, Renderer::live)
     }
 
-    fn with(output: Output, renderer: fn(Style) -> Renderer) -> Self {
+    fn with(output: Output, renderer: fn(ColorMode) -> Renderer) -> Self {
         let form = match output {
-            Output::Text => Form::Text(Box::new(renderer(Style::of_stdout()))),
+            Output::Text => Form::Text(Box::new(renderer(ColorMode::of_stdout()))),
             Output::Changes => Form::Changes,
             Output::Transcript => Form::Transcript,
         };
@@ -41,46 +42,45 @@ impl Printer {
         Self { cursor, form }
     }
 
-    /// Up to where it has read.
+    /// The position up to which changes have been formatted.
     pub(crate) const fn cursor(&self) -> Cursor {
         self.cursor
     }
 
-    /// The renderer, if people read along.
-    pub(crate) fn text(&mut self) -> Option<&mut Renderer> {
+    /// The renderer of the text form.
+    pub(crate) fn renderer(&mut self) -> Option<&mut Renderer> {
         match &mut self.form {
             Form::Text(renderer) => Some(renderer),
             _ => None,
         }
     }
 
-    /// What is to be printed now.
-    pub(crate) fn news(&mut self, changes: &Changes<'_>) -> String {
+    /// Formats changes, which start at the cursor.
+    pub(crate) fn changes(&mut self, changes: &Changes<'_>) -> String {
         self.cursor = changes.cursor();
         match &mut self.form {
             Form::Text(renderer) => {
-                if let Some(columns) = width() {
+                if let Some(columns) = terminal_width() {
                     renderer.set_width(columns);
                 }
                 renderer.render(changes)
             }
-            Form::Changes => lines(changes),
+            Form::Changes => json_lines(changes),
             Form::Transcript => String::new(),
         }
     }
 
-    /// What is to be printed when nothing more comes.
-    pub(crate) fn last(&mut self, transcript: &Transcript) -> String {
+    /// Formats what comes after the last change.
+    pub(crate) fn finish(&mut self, transcript: &Transcript) -> String {
         match &mut self.form {
-            Form::Text(renderer) => renderer.break_line(),
+            Form::Text(renderer) => renderer.end_line(),
             Form::Changes => String::new(),
             Form::Transcript => document(transcript),
         }
     }
 }
 
-/// Each change as one line of JSON.
-fn lines(changes: &Changes<'_>) -> String {
+fn json_lines(changes: &Changes<'_>) -> String {
     let mut out = String::new();
     for change in changes.iter() {
         let line = serde_json::to_string(&change);
@@ -90,7 +90,6 @@ fn lines(changes: &Changes<'_>) -> String {
     out
 }
 
-/// A transcript as JSON over several lines.
 fn document(transcript: &Transcript) -> String {
     let json = serde_json::to_string_pretty(transcript);
     json.expect("a transcript holds strings, numbers and valid JSON") + "\n"

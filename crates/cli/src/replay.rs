@@ -1,4 +1,4 @@
-//! `bowline replay`: shows a recorded stream.
+//! `bowline replay`: shows a recording.
 
 use std::process::ExitCode;
 
@@ -7,19 +7,19 @@ use bowline_reducer::{End, HostEvent, Meta, Transcript};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::input::{Reader, Recording};
 use crate::printer::Printer;
-use crate::view::print;
+use crate::recording::{LineReader, Recording};
+use crate::stdio::print;
 
-/// A recording has no clock of ours.
+/// A recorded line carries no arrival time.
 const NO_TIME: Meta = Meta { at_ms: 0 };
 
-/// Folds a recording and prints it. A turn that failed is no failure of the replay.
+/// Reduces a recording and prints it. A failed turn in it is no failure of the replay.
 pub(crate) fn replay(options: &args::Replay) -> Result<ExitCode, Failure> {
     let mut replay = Replay {
         transcript: Transcript::new(),
-        printer: Printer::new(options.output),
-        text: String::new(),
+        printer: Printer::new(options.output.output),
+        unprinted: String::new(),
     };
     Recording::open(&options.file)?.read_into(&mut replay)?;
     replay.finish()?;
@@ -29,45 +29,38 @@ pub(crate) fn replay(options: &args::Replay) -> Result<ExitCode, Failure> {
 struct Replay {
     transcript: Transcript,
     printer: Printer,
-    /// What was made and not printed yet.
-    text: String,
+    unprinted: String,
 }
 
 impl Replay {
+    fn format_changes(&mut self) {
+        let changes = self.transcript.changes_since(self.printer.cursor());
+        self.unprinted.push_str(&self.printer.changes(&changes));
+    }
+
     fn finish(mut self) -> Result<(), Failure> {
         self.transcript.end(End::Recording, NO_TIME);
-        self.text.push_str(
-            &self
-                .printer
-                .news(&self.transcript.changes_since(self.printer.cursor())),
-        );
-        self.text.push_str(&self.printer.last(&self.transcript));
-        print(&self.text)
+        self.format_changes();
+        self.unprinted
+            .push_str(&self.printer.finish(&self.transcript));
+        print(&self.unprinted)
     }
 }
 
-impl Reader for Replay {
-    /// Reads the changes of each line by itself, so that their order is that of the stream.
-    fn line(&mut self, item: &Item<'_>) {
+impl LineReader for Replay {
+    /// Formats the changes of each line separately, so that they keep the order of the stream.
+    fn on_line(&mut self, item: &Item<'_>) {
         self.transcript.apply(item, NO_TIME);
-        self.text.push_str(
-            &self
-                .printer
-                .news(&self.transcript.changes_since(self.printer.cursor())),
-        );
+        self.format_changes();
     }
 
-    fn gap(&mut self, from: u64, to: u64) {
-        let gap = HostEvent::Gap { from, to };
-        self.transcript.apply_host(gap, NO_TIME);
-        self.text.push_str(
-            &self
-                .printer
-                .news(&self.transcript.changes_since(self.printer.cursor())),
-        );
+    fn on_gap(&mut self, from: u64, to: u64) {
+        self.transcript
+            .apply_host(HostEvent::Gap { from, to }, NO_TIME);
+        self.format_changes();
     }
 
-    fn pause(&mut self) -> Result<(), Failure> {
-        print(&std::mem::take(&mut self.text))
+    fn flush(&mut self) -> Result<(), Failure> {
+        print(&std::mem::take(&mut self.unprinted))
     }
 }

@@ -1,6 +1,4 @@
-//! `bowline run`: one dialogue with an agent.
-
-mod claim;
+//! `bowline run`: one session with an agent.
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _, Read as _};
@@ -9,75 +7,77 @@ use std::process::ExitCode;
 
 use bowline_lifecycle::{
     AgentLocation, Conversation, DialogueConfiguration, DialogueStdio, Environment, ExitStatus,
-    Prompt,
+    Prompt, Shell,
 };
 
 use crate::args::{self, Output, Stdio};
 use crate::failure::Failure;
-use crate::live::{Close, Live, Policy, Signals};
-use crate::runner::client_at;
-use crate::view::{clean, tell};
+use crate::leases::ConversationLeases;
+use crate::permission::{PermissionPolicy, has_user};
+use crate::runner::client_of;
+use crate::session_view::{SessionOutcome, SessionView};
+use crate::signals::Signals;
+use crate::stdio::{eprint, report};
+use crate::text::sanitize;
 
-pub(crate) use claim::Claim;
+/// Number of lines shown from the start of a failed agent's standard error.
+const STDERR_HEAD: usize = 3;
 
-/// How much of the beginning of the agent's standard error is shown when it failed, in lines.
-const HEAD: usize = 3;
+/// Number of lines shown from its end.
+const STDERR_TAIL: usize = 5;
 
-/// How much of its end, in lines.
-const TAIL: usize = 5;
-
-/// Holds one dialogue and shows it.
+/// Runs a session with one prompt and shows it.
 pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
+    let output = options.output.output;
     let prompt = prompt(&options.prompt)?;
-    let policy = policy(options.output);
+    let policy = permission_policy(output);
     let mut signals = Signals::new()?;
     let mut configuration = configuration(&options);
-    configuration.location = place(&options)?;
+    configuration.location = location(&options)?;
     if options.runner.is_some() {
-        // Its folders are not ours.
+        // The runner's machine may have other folders.
         configuration.agent_folder = None;
         configuration.cwd = shared_folder(&options);
     }
-    // Before the agent is started, and until it has gone.
-    let claim = Claim::of(&options)?;
-    let mut live = Live::start(configuration, options.output, policy, &mut signals).await?;
-    live.claim(claim);
-    live.turn(Prompt::text(prompt)).await?;
-    let close = live.finish().await?;
-    verdict(&options, &close)
+    // Acquired before the agent starts, and held until it has exited.
+    let leases = ConversationLeases::acquire(&options)?;
+    let mut view = SessionView::start(configuration, output, policy, &mut signals).await?;
+    view.set_leases(leases);
+    view.turn(Prompt::text(prompt)).await?;
+    let outcome = view.finish().await?;
+    verdict(&options, &outcome)
 }
 
-/// Where the agent runs.
-fn place(options: &args::Run) -> Result<AgentLocation, Failure> {
+/// Returns where the agent runs.
+fn location(options: &args::Run) -> Result<AgentLocation, Failure> {
     let Some(url) = &options.runner else {
         return Ok(AgentLocation::Local);
     };
-    Ok(AgentLocation::Runner(
-        client_at(url, &options.proof)?.into_remote(),
-    ))
+    let client = client_of(url, &options.credentials)?;
+    Ok(AgentLocation::Runner(client.into_remote()))
 }
 
-/// A runner behind a socket has the same folders as we have.
+/// Returns the working directory if the runner listens on a socket, and so is on this machine.
 fn shared_folder(options: &args::Run) -> Option<PathBuf> {
-    let is_here = options.runner.as_deref()?.starts_with("unix:");
-    is_here.then(|| std::env::current_dir().ok()).flatten()
+    let is_local = options.runner.as_deref()?.starts_with("unix:");
+    is_local.then(|| std::env::current_dir().ok()).flatten()
 }
 
-fn prompt(given: &str) -> Result<String, Failure> {
-    let prompt = if given == "-" {
-        typed_prompt()?
+fn prompt(argument: &str) -> Result<String, Failure> {
+    let prompt = if argument == "-" {
+        read_prompt()?
     } else {
-        given.to_owned()
+        argument.to_owned()
     };
     if prompt.trim().is_empty() {
-        return Err(Failure::usage("the prompt is empty: say what to ask"));
+        return Err(Failure::usage("the prompt is empty; give one"));
     }
     Ok(prompt)
 }
 
-fn typed_prompt() -> Result<String, Failure> {
+fn read_prompt() -> Result<String, Failure> {
     if io::stdin().is_terminal() {
-        tell("type the prompt, and ^D on a line of its own to send it\n");
+        eprint("type the prompt, then ^D on a line of its own to send it\n");
     }
     let mut text = String::new();
     let read = io::stdin().lock().read_to_string(&mut text);
@@ -89,21 +89,12 @@ fn typed_prompt() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// People are asked where they can see the question and type the answer.
-fn policy(output: Output) -> Policy {
-    if can_ask(output) {
-        Policy::Ask(None)
+fn permission_policy(output: Output) -> PermissionPolicy {
+    if has_user(output) {
+        PermissionPolicy::Ask(None)
     } else {
-        Policy::Deny
+        PermissionPolicy::Deny
     }
-}
-
-pub(crate) fn can_ask(output: Output) -> bool {
-    let is_seen = match output {
-        Output::Text => io::stdout().is_terminal(),
-        Output::Changes | Output::Transcript => io::stderr().is_terminal(),
-    };
-    is_seen && io::stdin().is_terminal()
 }
 
 fn configuration(options: &args::Run) -> DialogueConfiguration {
@@ -128,16 +119,16 @@ fn configuration(options: &args::Run) -> DialogueConfiguration {
         allowed_tools: options
             .allowed_tools
             .as_deref()
-            .map(tools)
+            .map(split_tools)
             .unwrap_or_default(),
         record: options.record.clone(),
-        // A host that is killed takes its agent with it: this program is the guard as well.
+        // The guard ends the agent if this program is killed; it is this program as well.
         guard: std::env::current_exe().ok(),
         ..DialogueConfiguration::default()
     }
 }
 
-/// Where the agent's conversations are; another agent than this one may keep them elsewhere.
+/// Returns the folder of the agent's conversations; `None` for an agent that may use another one.
 fn agent_folder(agent: &OsStr) -> Option<PathBuf> {
     let is_known = Path::new(agent)
         .file_stem()
@@ -145,10 +136,10 @@ fn agent_folder(agent: &OsStr) -> Option<PathBuf> {
     is_known.then(|| bowline_lifecycle::agent_folder(&Environment::inherited()))
 }
 
-/// Tools are parted by spaces and commas, but not inside a rule: `Bash(git log:*) Read`.
-fn tools(list: &str) -> Vec<String> {
+/// Splits a list of tools at spaces and commas outside parentheses: `Bash(git log:*) Read`.
+fn split_tools(list: &str) -> Vec<String> {
     let mut depth = 0_u32;
-    let parted = list.split(|c: char| {
+    let tools = list.split(|c: char| {
         depth = match c {
             '(' => depth + 1,
             ')' => depth.saturating_sub(1),
@@ -156,73 +147,69 @@ fn tools(list: &str) -> Vec<String> {
         };
         depth == 0 && (c == ',' || c.is_whitespace())
     });
-    parted
-        .filter(|it| !it.is_empty())
-        .map(str::to_owned)
-        .collect()
+    let tools = tools.filter(|tool| !tool.is_empty());
+    tools.map(str::to_owned).collect()
 }
 
-/// The exit code, or the line that says what went wrong. A recording that is not whole is told
-/// whatever else went wrong.
-fn verdict(options: &args::Run, close: &Close) -> Result<ExitCode, Failure> {
-    let verdict = course(options, close);
-    let Some(why) = &close.ended.recording_failed else {
+/// Returns the exit code or the failure. An incomplete recording is reported in addition to any
+/// other failure.
+fn verdict(options: &args::Run, outcome: &SessionOutcome) -> Result<ExitCode, Failure> {
+    let verdict = dialogue_verdict(options, outcome);
+    let Some(reason) = &outcome.ended.recording_failed else {
         return verdict;
     };
-    let failure = Failure::failed(format!("the recording is not whole: {why}"));
+    let failure = Failure::failed(format!("the recording is incomplete: {reason}"));
     if verdict.is_err() {
-        failure.report();
+        report(&failure);
         return verdict;
     }
     Err(failure)
 }
 
-/// How the dialogue went.
-fn course(options: &args::Run, close: &Close) -> Result<ExitCode, Failure> {
-    let hint = format!("{}{}", cost(close), hint(options, close));
-    if close.was_terminated {
-        return Err(Failure::interrupted(format!("ended by a signal{hint}")));
+fn dialogue_verdict(options: &args::Run, outcome: &SessionOutcome) -> Result<ExitCode, Failure> {
+    let suffix = format!("{}{}", cost(outcome), resume_hint(options, outcome));
+    if outcome.was_terminated {
+        return Err(Failure::interrupted(format!("ended by a signal{suffix}")));
     }
-    if close.was_interrupted && !close.is_complete() {
-        return Err(Failure::interrupted(format!("interrupted{hint}")));
+    if outcome.was_interrupted && !outcome.is_complete() {
+        return Err(Failure::interrupted(format!("interrupted{suffix}")));
     }
-    let failed = |what: String| {
-        last_words(close, &what);
-        Err(Failure::failed(format!("{what}{hint}")))
+    let failed = |reason: String| {
+        eprint(&agent_stderr(&outcome.ended.stderr.text, &reason));
+        Err(Failure::failed(format!("{reason}{suffix}")))
     };
-    // An agent that cannot begin says why in a result, and exits with an error code.
-    let has_told = matches!(close.ended.exit.status, ExitStatus::Code(_))
-        && close.last.as_ref().is_some_and(|last| last.is_error);
-    if !close.is_orderly() && !has_told {
-        return failed(format!(
-            "the agent ended unexpectedly: {}",
-            close.ended.reason
-        ));
+    // An agent that cannot start reports the reason in a result, and exits with an error code.
+    let has_reason = matches!(outcome.ended.exit.status, ExitStatus::Code(_))
+        && outcome.last_turn.as_ref().is_some_and(|turn| turn.is_error);
+    if !outcome.is_orderly() && !has_reason {
+        let reason = &outcome.ended.reason;
+        return failed(format!("the agent ended unexpectedly: {reason}"));
     }
-    match &close.last {
+    match &outcome.last_turn {
         None => failed("the agent gave no result".to_owned()),
-        Some(last) if last.is_error => failed(format!("the turn failed: {}", last.text)),
+        Some(turn) if turn.is_error => failed(format!("the turn failed: {}", turn.text)),
         Some(_) => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// What the conversation has cost, if it has.
-fn cost(close: &Close) -> String {
-    if close.cost > 0.0 {
-        format!(", ${:.4} so far", close.cost)
+/// Formats the cost of the conversation, if it is not zero.
+fn cost(outcome: &SessionOutcome) -> String {
+    if outcome.cost > 0.0 {
+        format!(", ${:.4} so far", outcome.cost)
     } else {
         String::new()
     }
 }
 
-/// How to go on with the conversation.
-fn hint(options: &args::Run, close: &Close) -> String {
-    let Some(id) = &close.session_id else {
+/// Formats the command line that resumes the conversation.
+fn resume_hint(options: &args::Run, outcome: &SessionOutcome) -> String {
+    let Some(id) = &outcome.conversation else {
         return String::new();
     };
     let mut line = "bowline run".to_owned();
-    let mut add =
-        |option: &str, value: &str| line.push_str(&format!(" {option} {}", quoted(value)));
+    let mut add = |option: &str, value: &str| {
+        line.push_str(&format!(" {option} {}", Shell::Sh.quote(value)));
+    };
     if options.agent != "claude" {
         add("--agent", &options.agent.to_string_lossy());
     }
@@ -230,54 +217,38 @@ fn hint(options: &args::Run, close: &Close) -> String {
         add("--agent-arg", &value.to_string_lossy());
     }
     add("--resume", id);
-    format!(", go on with `{line} PROMPT`")
+    format!("; resume with `{line} PROMPT`")
 }
 
-/// A word as a shell takes it. What is plain stays as it is.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
-/// How the agent's standard error began and ended, without what the verdict quotes.
-fn last_words(close: &Close, verdict: &str) {
-    let text = clean(&close.ended.stderr.text);
-    let is_news = |line: &&str| !line.trim().is_empty() && !verdict.ends_with(line.trim());
-    let lines: Vec<_> = text.lines().filter(is_news).collect();
-    let said = |line: &&str| format!("  agent: {line}\n");
-    let told: String = match lines.len().checked_sub(HEAD + TAIL) {
-        None | Some(0) => lines.iter().map(said).collect(),
-        Some(more) => {
-            let (head, rest) = lines.split_at(HEAD);
-            let head: String = head.iter().map(said).collect();
-            let tail: String = rest.iter().skip(more).map(said).collect();
-            format!("{head}  … {more} lines more\n{tail}")
+/// Formats the start and the end of the agent's standard error, without the lines that `reason`
+/// quotes.
+fn agent_stderr(text: &str, reason: &str) -> String {
+    let text = sanitize(text);
+    let is_new = |line: &&str| !line.trim().is_empty() && !reason.ends_with(line.trim());
+    let lines: Vec<_> = text.lines().filter(is_new).collect();
+    let format = |line: &&str| format!("  agent: {line}\n");
+    match lines.len().checked_sub(STDERR_HEAD + STDERR_TAIL) {
+        None | Some(0) => lines.iter().map(format).collect(),
+        Some(omitted) => {
+            let (head, rest) = lines.split_at(STDERR_HEAD);
+            let head: String = head.iter().map(format).collect();
+            let tail: String = rest.iter().skip(omitted).map(format).collect();
+            format!("{head}  … {omitted} more lines\n{tail}")
         }
-    };
-    tell(&told);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{quoted, tools};
+    use super::split_tools;
 
     #[test]
-    fn words_are_quoted_for_a_shell() {
-        assert_eq!(quoted("--pace=0"), "--pace=0");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
-    }
-
-    #[test]
-    fn tools_are_parted_outside_of_rules() {
+    fn tools_are_split_outside_parentheses() {
         let list = "Read, Bash(git log:*) Edit(src/**),Write";
         assert_eq!(
-            tools(list),
+            split_tools(list),
             ["Read", "Bash(git log:*)", "Edit(src/**)", "Write"]
         );
-        assert_eq!(tools(" "), Vec::<String>::new());
+        assert_eq!(split_tools(" "), Vec::<String>::new());
     }
 }

@@ -1,166 +1,155 @@
-//! The terminal, if there is one: append-only text, and one line at the bottom that comes and goes.
+//! Standard output as a screen: append-only text, and a status line or question below it.
 
 use std::io::{self, IsTerminal as _};
 
-use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
+use rustix::termios::{QueueSelector, tcflush};
 
 use crate::failure::Failure;
-use crate::view::{Paint, Style, columns, cut, print, tell};
+use crate::stdio::{MIN_WIDTH, eprint, print, terminal_width};
+use crate::style::{ColorMode, Paint, is_dumb_terminal};
+use crate::text::{text_width, truncate};
 
-/// The spinner's pictures, in order.
+/// Frames of the spinner, in order.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// Narrower pages than this are not laid out for, in columns.
-const NARROWEST: usize = 20;
-
-/// Width of the terminal on standard output, in columns; none when there is no terminal.
-pub(crate) fn width() -> Option<usize> {
-    if !io::stdout().is_terminal() {
-        return None;
-    }
-    let size = tcgetwinsize(io::stdout()).ok()?;
-    (size.ws_col > 0).then(|| usize::from(size.ws_col).max(NARROWEST))
-}
-
-/// Where the dialogue is shown.
+/// The output of a running session.
 #[derive(Debug)]
 pub(crate) struct Screen {
-    style: Style,
-    /// Whether text is for people; otherwise standard output is for programs alone.
+    colors: ColorMode,
+    /// Standard output is text for people; otherwise it is machine-readable.
     is_text: bool,
-    /// Whether lines can be drawn and taken away.
+    /// Lines can be drawn and erased.
     is_terminal: bool,
-    /// The line at the bottom: how many columns it takes.
-    bottom: Option<usize>,
-    /// A question that is open: it stands at the bottom until it is answered.
-    prompt: Option<String>,
-    frame: usize,
+    /// Width in columns of the line that is to be erased.
+    bottom_width: Option<usize>,
+    /// The open question, which stays at the bottom until it is answered.
+    question: Option<String>,
+    spinner_frame: usize,
 }
 
 impl Screen {
     pub(crate) fn new(is_text: bool) -> Self {
-        let dumb = std::env::var_os("TERM").is_none_or(|it| it == "dumb");
         Self {
-            style: Style::of_stdout(),
+            colors: ColorMode::of_stdout(),
             is_text,
-            is_terminal: is_text && io::stdout().is_terminal() && !dumb,
-            bottom: None,
-            prompt: None,
-            frame: 0,
+            is_terminal: is_text && io::stdout().is_terminal() && !is_dumb_terminal(),
+            bottom_width: None,
+            question: None,
+            spinner_frame: 0,
         }
     }
 
-    /// Whether a line at the bottom can be drawn.
+    /// Whether a status line can be drawn.
     pub(crate) const fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// Prints what stays.
+    /// Prints text of the dialogue to standard output, above an open question.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
             return Ok(());
         }
-        let mut out = self.taken_away();
+        let mut out = self.erase_bottom();
         out.push_str(text);
-        if let Some(prompt) = self.prompt.clone().filter(|_| text.ends_with('\n')) {
-            out.push_str(&prompt);
-            self.bottom = Some(columns(&prompt));
+        if let Some(question) = self.question.clone().filter(|_| text.ends_with('\n')) {
+            out.push_str(&question);
+            self.bottom_width = Some(text_width(&question));
         }
         print(&out)
     }
 
-    /// Says something that is not part of the dialogue.
-    pub(crate) fn say(&mut self, text: &str) -> Result<(), Failure> {
+    /// Prints text that is not part of the dialogue: to standard output if that is for people, else
+    /// to standard error.
+    pub(crate) fn note(&mut self, text: &str) -> Result<(), Failure> {
         if self.is_text {
             return self.print(text);
         }
-        tell(text);
+        eprint(text);
         Ok(())
     }
 
-    /// Says something that people who read the dialogue know from it.
-    pub(crate) fn tell_apart(&self, text: &str) {
+    /// Prints text to standard error that the text form of the dialogue already contains.
+    pub(crate) fn note_if_machine_readable(&self, text: &str) {
         if !self.is_text {
-            tell(text);
+            eprint(text);
         }
     }
 
-    /// Says something that is for people, whatever standard output is for.
+    /// Prints text to standard error.
     pub(crate) fn warn(&mut self, text: &str) -> Result<(), Failure> {
-        let away = self.taken_away();
-        if !away.is_empty() {
-            print(&away)?;
-        }
-        tell(text);
+        self.clear()?;
+        eprint(text);
         Ok(())
     }
 
-    /// Puts a question at the bottom.
-    pub(crate) fn ask(&mut self, prompt: &str) -> Result<(), Failure> {
-        let painted = self.style.painted(Paint::Ask, prompt);
+    /// Shows a question at the bottom.
+    pub(crate) fn open_question(&mut self, question: &str) -> Result<(), Failure> {
         if !self.is_text {
-            tell(prompt);
+            eprint(question);
             return Ok(());
         }
-        let away = self.taken_away();
-        print(&format!("{away}{painted}"))?;
-        self.bottom = Some(columns(prompt));
-        self.prompt = Some(painted);
+        let painted = self.colors.painted(Paint::Ask, question);
+        let erase = self.erase_bottom();
+        print(&format!("{erase}{painted}"))?;
+        self.bottom_width = Some(text_width(question));
+        self.question = Some(painted);
         Ok(())
     }
 
-    /// Takes the question away: it was answered, by a line that ended it, or is no more asked.
+    /// Removes the question. An answered one stays visible, since the typed line end has moved the
+    /// cursor below it.
     pub(crate) fn close_question(&mut self, was_answered: bool) -> Result<(), Failure> {
         if was_answered {
-            self.bottom = None;
+            self.bottom_width = None;
         } else {
-            self.tell_apart("\n");
+            self.note_if_machine_readable("\n");
             self.clear()?;
         }
-        self.prompt = None;
+        self.question = None;
         Ok(())
     }
 
-    /// Draws the line at the bottom, unless a question stands there.
-    pub(crate) fn progress(&mut self, text: &str) -> Result<(), Failure> {
-        if !self.is_terminal || self.prompt.is_some() {
+    /// Draws the status line with the next frame of the spinner, unless a question is open.
+    pub(crate) fn draw_status(&mut self, text: &str) -> Result<(), Failure> {
+        if !self.is_terminal || self.question.is_some() {
             return Ok(());
         }
-        self.frame = (self.frame + 1) % SPINNER.len();
-        let room = width().unwrap_or(NARROWEST).saturating_sub(1);
-        let line = cut(&format!("{} {text}", SPINNER[self.frame]), room);
-        let mut out = self.taken_away();
-        self.style.paint(&mut out, Paint::Dim, &line);
-        self.bottom = Some(columns(&line));
+        self.spinner_frame = (self.spinner_frame + 1) % SPINNER.len();
+        let width = terminal_width().unwrap_or(MIN_WIDTH) - 1;
+        let line = truncate(&format!("{} {text}", SPINNER[self.spinner_frame]), width);
+        let mut out = self.erase_bottom();
+        self.colors.paint(&mut out, Paint::Dim, &line);
+        self.bottom_width = Some(text_width(&line));
         print(&out)
     }
 
-    /// Takes the line at the bottom away.
+    /// Erases the status line or the question.
     pub(crate) fn clear(&mut self) -> Result<(), Failure> {
-        let away = self.taken_away();
-        if away.is_empty() {
+        let erase = self.erase_bottom();
+        if erase.is_empty() {
             Ok(())
         } else {
-            print(&away)
+            print(&erase)
         }
     }
 
-    /// The text that takes the bottom line away: blanks and not an escape sequence, so that
-    /// `NO_COLOR` means none at all.
-    fn taken_away(&mut self) -> String {
-        match self.bottom.take() {
-            None => String::new(),
-            // What somebody has typed behind a question goes too.
-            Some(_) if self.prompt.is_some() => {
-                format!("\r{}\r", " ".repeat(width().unwrap_or(NARROWEST) - 1))
-            }
-            Some(used) => format!("\r{}\r", " ".repeat(used)),
-        }
+    /// Returns the text that erases the bottom line: blanks, since `NO_COLOR` excludes all escape
+    /// sequences.
+    fn erase_bottom(&mut self) -> String {
+        let Some(width) = self.bottom_width.take() else {
+            return String::new();
+        };
+        // What was typed after a question is erased with it.
+        let width = match self.question {
+            Some(_) => terminal_width().unwrap_or(MIN_WIDTH) - 1,
+            None => width,
+        };
+        format!("\r{}\r", " ".repeat(width))
     }
 }
 
-/// Forgets what was typed before a question was asked: it cannot be the answer.
-pub(crate) fn forget_typed() {
-    // Standard input may be no terminal; then nothing was typed.
+/// Discards pending terminal input: what was typed before a question is not its answer.
+pub(crate) fn discard_typed_input() {
+    // Fails if standard input is no terminal; then nothing was typed.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
 }

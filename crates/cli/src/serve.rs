@@ -1,38 +1,51 @@
-//! `bowline serve`: the runner.
+//! `bowline serve`: the session daemon.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use bowline_runner::{
     Certificate, Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir, Tls,
 };
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 
-use crate::SHIM;
 use crate::args;
 use crate::failure::Failure;
-use crate::runner::state;
-use crate::view::print;
+use crate::runner::state_dir;
+use crate::signals::listen;
+use crate::stdio::print;
 
-/// Serves until a signal comes.
+/// The hidden first argument that makes this binary the shim of one session.
+pub(crate) const SHIM: &str = "shim";
+
+/// Serves until SIGINT or SIGTERM.
 pub(crate) async fn serve(options: args::Serve) -> Result<ExitCode, Failure> {
-    let listen = |kind| {
-        let listener = signal(kind);
-        listener.map_err(|error| Failure::failed(format!("cannot listen for signals: {error}")))
-    };
-    let (mut interrupt, mut terminate) = (
-        listen(SignalKind::interrupt())?,
-        listen(SignalKind::terminate())?,
-    );
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
     let configuration = configuration(options)?;
     let token_file = configuration.token_file.clone();
-    let has_tls = configuration.tls.is_some();
+    let scheme = if configuration.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     let runner = Runner::start(configuration).await;
     let runner = runner.map_err(|error| Failure::failed(format!("cannot {error}")))?;
+    print(&started(&runner, scheme, &token_file))?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    let report = runner.stop().await;
+    print(&stopped(report.running))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Formats the addresses and the credentials of a runner.
+fn started(runner: &Runner, scheme: &str, token_file: &Path) -> String {
     let mut lines = String::new();
     if let Some(socket) = runner.socket() {
         lines.push_str(&format!("listening on unix:{}\n", socket.display()));
     }
-    let scheme = if has_tls { "https" } else { "http" };
     for address in runner.addresses() {
         lines.push_str(&format!("listening on {scheme}://{address}\n"));
     }
@@ -40,21 +53,14 @@ pub(crate) async fn serve(options: args::Serve) -> Result<ExitCode, Failure> {
     if let Some(fingerprint) = runner.fingerprint() {
         lines.push_str(&format!("certificate {fingerprint}\n"));
     }
-    print(&lines)?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    let report = runner.stop().await;
-    print(&farewell(report.running))?;
-    Ok(ExitCode::SUCCESS)
+    lines
 }
 
-fn farewell(running: usize) -> String {
+fn stopped(running: usize) -> String {
     match running {
-        0 => "stopped; no session runs\n".to_owned(),
-        1 => "stopped; 1 session goes on, `bowline serve` finds it again\n".to_owned(),
-        n => format!("stopped; {n} sessions go on, `bowline serve` finds them again\n"),
+        0 => "stopped; no session is running\n".to_owned(),
+        1 => "stopped; 1 session keeps running, the next `bowline serve` finds it\n".to_owned(),
+        n => format!("stopped; {n} sessions keep running, the next `bowline serve` finds them\n"),
     }
 }
 
@@ -63,26 +69,21 @@ fn configuration(options: args::Serve) -> Result<ServeConfiguration, Failure> {
         Some(path) => {
             StateDir::at(path).map_err(|error| Failure::failed(format!("cannot {error}")))?
         }
-        None => state()?,
+        None => state_dir()?,
     };
     let program = std::env::current_exe();
-    let program =
-        program.map_err(|error| Failure::failed(format!("cannot find this program: {error}")))?;
+    let program = program
+        .map_err(|error| Failure::failed(format!("cannot find the path of bowline: {error}")))?;
     let tls = tls(&options, &state);
+    let in_state = |name: &str| state.path().join(name);
     Ok(ServeConfiguration {
         shim: ShimProgram {
             path: program,
             args: vec![SHIM.into()],
         },
-        socket: Some(
-            options
-                .socket
-                .unwrap_or_else(|| state.path().join("runner.sock")),
-        ),
+        socket: Some(options.socket.unwrap_or_else(|| in_state("runner.sock"))),
         listen: options.listen,
-        token_file: options
-            .token_file
-            .unwrap_or_else(|| state.path().join("token")),
+        token_file: options.token_file.unwrap_or_else(|| in_state("token")),
         hosts: options.host,
         origins: options.origin,
         tls,
@@ -99,7 +100,7 @@ fn tls(options: &args::Serve, state: &StateDir) -> Option<Tls> {
         },
         _ if options.tls_own => Certificate::Own {
             folder: state.path().to_owned(),
-            names: names(options),
+            names: certificate_names(options),
         },
         _ => return None,
     };
@@ -109,20 +110,17 @@ fn tls(options: &args::Serve, state: &StateDir) -> Option<Tls> {
     })
 }
 
-/// What a certificate of our own is for: the names and addresses that clients use.
-fn names(options: &args::Serve) -> Vec<String> {
-    let hosts = options.host.iter();
-    let hosts = hosts.map(|host| {
-        host.rsplit_once(':')
-            .map_or(host.as_str(), |(name, _)| name)
-    });
-    let addresses = options
-        .listen
-        .iter()
-        .map(|address| address.ip().to_string());
-    let named = ["localhost".to_owned()].into_iter();
-    named
-        .chain(hosts.map(str::to_owned))
+/// Returns the names and addresses that a self-signed certificate is valid for.
+fn certificate_names(options: &args::Serve) -> Vec<String> {
+    let name_of = |host: &String| match host.rsplit_once(':') {
+        Some((name, _port)) => name.to_owned(),
+        None => host.clone(),
+    };
+    let addresses = options.listen.iter();
+    let addresses = addresses.map(|address| address.ip().to_string());
+    ["localhost".to_owned()]
+        .into_iter()
+        .chain(options.host.iter().map(name_of))
         .chain(addresses)
         .collect()
 }

@@ -1,4 +1,4 @@
-//! The executor and the hooks with the understudy for an agent: one binary plays all three parts.
+//! The executor and the hooks with the understudy as the agent. One binary is all three programs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ async fn executor(change: impl FnOnce(&mut HookConfiguration)) -> TerminalExecut
     started.expect("an executor")
 }
 
-/// A command for the understudy, which reads one prompt to its end as the agent does.
+/// Returns a command for the understudy, which reads one prompt.
 fn command(prompt: &str) -> ExecutorCommand {
     let mut command = ExecutorCommand::new("i", prompt);
     command.program = BOWLINE.into();
@@ -42,21 +42,21 @@ fn command(prompt: &str) -> ExecutorCommand {
     command
 }
 
-async fn executed(executor: &TerminalExecutor, prompt: &str) -> CommandResult {
+async fn execute(executor: &TerminalExecutor, prompt: &str) -> CommandResult {
     let result = within("a result", executor.execute(command(prompt))).await;
     result.expect("a command that can be executed")
 }
 
-/// Every event up to the end of the session, which was told before the command ended.
-async fn told(news: &mut HookSubscription) -> Vec<HookEvent> {
+/// Returns every event up to the end of the session.
+async fn session_events(subscription: &mut HookSubscription) -> Vec<HookEvent> {
     let mut events = Vec::new();
     while events
         .last()
         .is_none_or(|it: &HookEvent| it.kind != HookKind::SessionEnd)
     {
-        match within("an event", news.next()).await {
+        match within("an event", subscription.next()).await {
             Some(HookNews::Event(event)) => events.push(*event),
-            other => panic!("no event but {other:?}"),
+            other => panic!("{other:?} instead of an event"),
         }
     }
     events
@@ -67,14 +67,14 @@ fn names(events: &[HookEvent]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_command_is_told_from_its_start_to_its_end_by_both_routes() {
+async fn both_hook_routes_deliver_all_events() {
     for route in [HookRoute::Http, HookRoute::Helper] {
         let executor = executor(|hooks| hooks.route = route).await;
-        let mut news = executor.subscribe().expect("a server");
-        let result = executed(&executor, "/tool ls").await;
+        let mut subscription = executor.subscribe().expect("a server");
+        let result = execute(&executor, "/tool ls").await;
         assert_eq!(result.evidence, Evidence::Complete, "{result:?}");
         assert_eq!(result.exit_code, Some(0));
-        let events = told(&mut news).await;
+        let events = session_events(&mut subscription).await;
         assert_eq!(
             names(&events),
             [
@@ -96,16 +96,16 @@ async fn a_command_is_told_from_its_start_to_its_end_by_both_routes() {
 }
 
 #[tokio::test]
-async fn a_failing_tool_a_sub_agent_and_a_failing_turn_are_told_as_such() {
+async fn failures_and_subagents_have_their_own_events() {
     for (prompt, kind) in [
         ("/fail ls", "PostToolUseFailure"),
         ("/agent look around", "SubagentStop"),
         ("/error", "StopFailure"),
     ] {
         let executor = executor(|_| {}).await;
-        let mut news = executor.subscribe().expect("a server");
-        executed(&executor, prompt).await;
-        let events = told(&mut news).await;
+        let mut subscription = executor.subscribe().expect("a server");
+        execute(&executor, prompt).await;
+        let events = session_events(&mut subscription).await;
         assert!(
             names(&events).contains(&kind),
             "{prompt}: {:?}",
@@ -115,7 +115,7 @@ async fn a_failing_tool_a_sub_agent_and_a_failing_turn_are_told_as_such() {
 }
 
 #[tokio::test]
-async fn a_decision_of_the_host_is_carried_out() {
+async fn hook_decision_of_host_is_applied() {
     for (reply, runs) in [
         (HookReply::deny("not on a Sunday"), false),
         (HookReply::allow(), true),
@@ -123,18 +123,18 @@ async fn a_decision_of_the_host_is_carried_out() {
         let gate = HookGate {
             kinds: vec![HookKind::PreToolUse],
             deadline: Duration::from_secs(60),
-            default: HookReply::deny("nobody decided"),
+            default: HookReply::deny("no decision"),
         };
         let executor = executor(|hooks| hooks.gate = Some(gate)).await;
-        let mut questions = executor.questions().expect("the first to ask for them");
-        let mut news = executor.subscribe().expect("a server");
+        let mut questions = executor.questions().expect("not taken yet");
+        let mut subscription = executor.subscribe().expect("a server");
         let decide = async {
             let question = questions.next().await.expect("a question");
             question.answer(reply).expect("in time");
         };
-        let both = async { tokio::join!(executed(&executor, "/tool ls"), decide) };
+        let both = async { tokio::join!(execute(&executor, "/tool ls"), decide) };
         let (result, ()) = within("both", both).await;
-        let events = told(&mut news).await;
+        let events = session_events(&mut subscription).await;
         assert_eq!(names(&events).contains(&"PostToolUse"), runs);
         assert_eq!(
             result.stdout.contains("not on a Sunday"),
@@ -146,10 +146,10 @@ async fn a_decision_of_the_host_is_carried_out() {
 }
 
 #[tokio::test]
-async fn the_second_command_resumes_what_the_first_has_begun() {
+async fn second_command_resumes_conversation() {
     let executor = executor(|_| {}).await;
-    let first = executed(&executor, "hello").await.conversation;
-    let second = executed(&executor, "and now?").await.conversation;
+    let first = execute(&executor, "hello").await.conversation;
+    let second = execute(&executor, "and now?").await.conversation;
     assert!(first.is_some());
     assert_eq!(first, second);
 }

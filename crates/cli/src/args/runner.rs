@@ -1,32 +1,32 @@
-//! The commands of the runner.
+//! The options of the commands that serve or use a runner.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// Which runner is meant.
+/// Selects a runner.
 #[derive(Debug, Args)]
-pub(crate) struct At {
-    /// The runner: unix:/path, http://host:port or https://host:port; that of this machine's own
-    /// socket when left out.
+pub(crate) struct RunnerArgs {
+    /// The runner: unix:/path, http://host:port or https://host:port; by default this user's own
+    /// socket.
     #[arg(long, value_name = "URL")]
     pub(crate) runner: Option<String>,
     #[command(flatten)]
-    pub(crate) proof: Proof,
+    pub(crate) credentials: Credentials,
 }
 
-/// How a runner and its client prove to each other who they are.
+/// How a runner and its client authenticate each other.
 #[derive(Debug, Args)]
-pub(crate) struct Proof {
+pub(crate) struct Credentials {
     /// The file with the runner's token; not needed over the socket.
     #[arg(long, value_name = "PATH", requires = "runner")]
     pub(crate) token_file: Option<PathBuf>,
-    /// The SHA-256 of the runner's certificate, as the runner tells it at its start: for a
-    /// certificate of its own.
+    /// The SHA-256 fingerprint of the runner's self-signed certificate, which the runner prints
+    /// when it starts.
     #[arg(long, value_name = "SHA256", requires = "runner")]
     pub(crate) fingerprint: Option<String>,
-    /// Our certificate in PEM, for a runner that was started with --client-ca.
+    /// The client's certificate in PEM, for a runner that was started with --client-ca.
     #[arg(
         long,
         value_name = "FILE",
@@ -34,7 +34,7 @@ pub(crate) struct Proof {
         requires = "client_key"
     )]
     pub(crate) client_cert: Option<PathBuf>,
-    /// The private key of our certificate, in PEM.
+    /// The private key of the client's certificate, in PEM.
     #[arg(long, value_name = "FILE", requires = "client_cert")]
     pub(crate) client_key: Option<PathBuf>,
 }
@@ -42,48 +42,48 @@ pub(crate) struct Proof {
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_HELP)]
 pub(crate) struct Serve {
-    /// Listen on this address, too; may be repeated. One that others can reach needs TLS.
+    /// Also listen on this address; may be repeated. Addresses other than loopback need TLS.
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) listen: Vec<SocketAddr>,
-    /// The Unix socket; runner.sock in the state folder when left out.
+    /// The Unix socket; by default runner.sock in the state folder.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-    /// The file with the token that clients show over the network; made with a fresh one when it is
-    /// not there. The file `token` in the state folder when left out.
+    /// The file with the token that clients send over the network; created with a new token if it
+    /// does not exist. By default the file `token` in the state folder.
     #[arg(long, value_name = "PATH")]
     pub(crate) token_file: Option<PathBuf>,
-    /// The folder with the sessions; BOWLINE_STATE_DIR, else a folder of this user when left out.
+    /// The folder with the sessions; by default BOWLINE_STATE_DIR, else a folder of this user.
     #[arg(long, value_name = "PATH")]
     pub(crate) state_dir: Option<PathBuf>,
-    /// A page that may ask, as its Origin header says it; may be repeated. None may when left out.
+    /// An origin whose pages may send requests; may be repeated. By default none.
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) origin: Vec<String>,
-    /// A name of this machine, with the port, as clients say it in the Host header; may be repeated.
+    /// A name and port of this machine that clients may send in the Host header; may be repeated.
     #[arg(long, value_name = "NAME:PORT")]
     pub(crate) host: Vec<String>,
-    /// Speak TLS with this certificate, in PEM.
+    /// Use TLS with this certificate, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// The private key of the certificate, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Speak TLS with a certificate of the runner's own; its fingerprint is told at the start.
+    /// Use TLS with a self-signed certificate; its fingerprint is printed at the start.
     #[arg(long, conflicts_with = "tls_cert")]
     pub(crate) tls_own: bool,
-    /// Let only clients in that show a certificate of an authority in this file, in PEM.
+    /// Accept only clients with a certificate of an authority in this file, in PEM.
     #[arg(long, value_name = "FILE")]
     pub(crate) client_ca: Option<PathBuf>,
 }
 
 const SERVE_HELP: &str = "\
-Sessions belong to processes of their own: they live on when the runner ends, and the next one
-finds them. `bowline ps`, `bowline attach ID` and `bowline kill ID` use it; its REST door is
-described at /openapi.json.";
+Each session is a process of its own: it keeps running when the daemon ends, and the next daemon
+finds it. Use `bowline ps`, `bowline attach ID` and `bowline kill ID`; the REST API is described at
+/openapi.json. The daemon logs to standard error: warnings and errors, or what RUST_LOG selects.";
 
 #[derive(Debug, Args)]
 pub(crate) struct Ps {
     #[command(flatten)]
-    pub(crate) at: At,
+    pub(crate) runner: RunnerArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -91,12 +91,12 @@ pub(crate) struct Ps {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A terminal is joined as it is: ^] leaves it, and the session goes on. A dialogue is shown as it
-grows; ^C leaves it.")]
+Attach to the session's terminal; press ^] to detach. The session keeps running.
+A dialogue is shown as it grows; press ^C to detach.")]
 pub(crate) struct Attach {
     #[command(flatten)]
-    pub(crate) at: At,
-    /// The session, as `bowline ps` lists it; its first digits are enough.
+    pub(crate) runner: RunnerArgs,
+    /// The session's id as `bowline ps` lists it, or the start of it.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 }
@@ -104,14 +104,14 @@ pub(crate) struct Attach {
 #[derive(Debug, Args)]
 pub(crate) struct Kill {
     #[command(flatten)]
-    pub(crate) at: At,
-    /// Kill at once, without asking the session to end first.
+    pub(crate) runner: RunnerArgs,
+    /// Kill the processes at once, instead of asking the session to end first.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Remove the session's log and everything else of it, too.
+    /// Also remove the session's log and all its other files.
     #[arg(long)]
     pub(crate) remove: bool,
-    /// The session, as `bowline ps` lists it; its first digits are enough.
+    /// The session's id as `bowline ps` lists it, or the start of it.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 }

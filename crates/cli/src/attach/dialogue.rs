@@ -1,4 +1,4 @@
-//! A dialogue of a runner, shown as it grows.
+//! Shows a dialogue of a runner as it grows.
 
 use std::process::ExitCode;
 
@@ -7,109 +7,115 @@ use bowline_lifecycle::reducer::{HostEvent, Meta, Transcript};
 use bowline_lifecycle::{ReconnectFailed, SessionId};
 use bowline_runner::{Piece, RunnerClient, Stream, TerminalSession};
 
-use crate::args::{At, Output};
+use crate::args::{Output, RunnerArgs};
 use crate::failure::Failure;
-use crate::link::{given_up, lost, out_of_reach};
 use crate::printer::Printer;
-use crate::runner::refused;
-use crate::view::print;
+use crate::runner::{
+    connection_failure, request_failed, unreachable_session, until_connection_failed,
+};
+use crate::stdio::print;
 
-/// A log has no clock of ours.
+/// The log carries no arrival times.
 const NO_TIME: Meta = Meta { at_ms: 0 };
 
-/// Shows a dialogue from its beginning on, until it ends or its link is given up.
-pub(super) async fn follow(
+/// Shows a dialogue from its start until it ends or the connection fails for good.
+pub(super) async fn show(
     client: &RunnerClient,
-    at: &At,
+    runner: &RunnerArgs,
     id: SessionId,
     state: &str,
 ) -> Result<ExitCode, Failure> {
-    let mut shown = Shown {
+    let mut view = DialogueView {
         framer: Framer::default(),
         transcript: Transcript::new(),
         printer: Printer::live(Output::Text),
     };
-    let mut lost = None;
+    let mut failure = None;
     if state == "running" {
-        let session = client.watch(id).await.map_err(|error| refused(at, error))?;
-        lost = shown.live(&session).await?;
+        let session = client.watch(id).await;
+        let session = session.map_err(|error| request_failed(runner, error))?;
+        failure = view.follow(&session).await?;
     } else {
-        shown.log(client, at, id).await?;
+        view.read_log(client, runner, id).await?;
     }
-    shown.framer.finish();
-    shown.fold()?;
-    print(&shown.printer.last(&shown.transcript))?;
-    match lost {
-        Some(why) => Err(out_of_reach(at.runner.as_deref(), id, &why)),
+    view.framer.finish();
+    view.print_lines()?;
+    print(&view.printer.finish(&view.transcript))?;
+    match failure {
+        Some(reason) => Err(unreachable_session(runner.runner.as_deref(), id, &reason)),
         None => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// A transcript, and how much of it was printed.
-struct Shown {
+/// A transcript that is built from a session's output and printed.
+struct DialogueView {
     framer: Framer,
     transcript: Transcript,
     printer: Printer,
 }
 
-impl Shown {
-    /// What is said until the end, or until the link is given up: then why.
-    async fn live(
+impl DialogueView {
+    /// Shows the output of a running session. Returns why the connection failed, if it did.
+    async fn follow(
         &mut self,
         session: &TerminalSession,
     ) -> Result<Option<ReconnectFailed>, Failure> {
-        let (mut output, mut link) = (session.reader(Stream::Output), session.connection());
+        let mut output = session.reader(Stream::Output);
+        let mut connection = session.connection();
         loop {
             tokio::select! {
                 biased;
                 piece = output.next() => match piece {
-                    Some(piece) => self.take(piece)?,
-                    // A link without hope ends the output, too.
-                    None => return Ok(lost(&link)),
+                    Some(piece) => self.push(piece)?,
+                    // A failed connection ends the output, too.
+                    None => return Ok(connection_failure(&connection)),
                 },
-                why = given_up(&mut link) => return Ok(Some(why)),
+                reason = until_connection_failed(&mut connection) => return Ok(Some(reason)),
             }
         }
     }
 
-    /// What was said by a session that has ended.
-    async fn log(&mut self, client: &RunnerClient, at: &At, id: SessionId) -> Result<(), Failure> {
+    /// Shows the log of a session that has ended.
+    async fn read_log(
+        &mut self,
+        client: &RunnerClient,
+        runner: &RunnerArgs,
+        id: SessionId,
+    ) -> Result<(), Failure> {
         let mut offset = 0;
         loop {
             let bytes = client.log(id, offset).await;
-            let bytes = bytes.map_err(|error| refused(at, error))?;
+            let bytes = bytes.map_err(|error| request_failed(runner, error))?;
             if bytes.is_empty() {
                 return Ok(());
             }
             let length = bytes.len() as u64;
-            self.take(Piece::Bytes { offset, bytes })?;
+            self.push(Piece::Bytes { offset, bytes })?;
             offset += length;
         }
     }
 
-    fn take(&mut self, piece: Piece) -> Result<(), Failure> {
+    fn push(&mut self, piece: Piece) -> Result<(), Failure> {
         match piece {
             Piece::Bytes { bytes, .. } => self.framer.push(bytes),
             Piece::Gap { from, to } => {
                 self.framer.skip_to(to);
-                self.fold()?;
+                self.print_lines()?;
                 self.transcript
                     .apply_host(HostEvent::Gap { from, to }, NO_TIME);
             }
         }
-        self.fold()
+        self.print_lines()
     }
 
-    fn fold(&mut self) -> Result<(), Failure> {
+    /// Applies and prints the lines that are complete.
+    fn print_lines(&mut self) -> Result<(), Failure> {
         let mut text = String::new();
         while let Some(frame) = self.framer.next_frame() {
             for item in frame.items() {
                 self.transcript.apply(&item, NO_TIME);
-                text.push_str(
-                    &self
-                        .printer
-                        .news(&self.transcript.changes_since(self.printer.cursor())),
-                );
+                let changes = self.transcript.changes_since(self.printer.cursor());
+                text.push_str(&self.printer.changes(&changes));
             }
         }
         if text.is_empty() {

@@ -1,4 +1,4 @@
-//! A terminal of a runner, joined with our own.
+//! Connects this terminal to a terminal session of a runner.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -9,120 +9,130 @@ use bowline_lifecycle::{
 use bowline_runner::{Piece, RunnerClient, Stream};
 use bytes::Bytes;
 use rustix::termios::tcgetwinsize;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind};
 
-use super::feed::Feed;
-use super::keys::Keys;
-use super::raw::Raw;
-use crate::args::At;
+use super::keyboard::Keyboard;
+use super::output_filter::OutputFilter;
+use super::raw_mode::RawMode;
+use crate::args::RunnerArgs;
 use crate::failure::Failure;
-use crate::link::{lost, out_of_reach};
-use crate::runner::refused;
-use crate::view::tell;
+use crate::runner::{connection_failure, request_failed, unreachable_session};
+use crate::signals::listen;
+use crate::stdio::eprint;
 
-/// Joins a session until it ends or is left.
-pub(super) async fn join(
+/// Attaches until the session ends, the user detaches, or the connection fails for good.
+pub(super) async fn attach(
     client: &RunnerClient,
-    at: &At,
+    runner: &RunnerArgs,
     id: SessionId,
 ) -> Result<ExitCode, Failure> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(Failure::usage(
-            "a terminal is joined from a terminal: run this in one, or read its log with \
+            "a terminal session needs a terminal; run this in one, or read the session's log with \
              GET /api/sessions/ID/log",
         ));
     }
-    let session = client.type_in(id, size()).await;
-    let session = session.map_err(|error| refused(at, error))?;
-    let mut raw = Raw::new()?;
-    let left = Joined::new(&session)?.run(&mut raw).await;
-    drop(raw);
-    let goes_on = format!("left {id}, which goes on: `bowline attach {id}`");
-    match left? {
-        Left::Away => tell(&format!("{goes_on}\n")),
-        Left::Asked => return Err(Failure::interrupted(goes_on)),
-        Left::Ended => tell(&format!("{id} has ended: {}\n", how(&session).await)),
-        Left::Lost(why) => return Err(out_of_reach(at.runner.as_deref(), id, &why)),
+    let session = client.type_in(id, window_size()).await;
+    let session = session.map_err(|error| request_failed(runner, error))?;
+    let mut raw_mode = RawMode::enter()?;
+    let end = Attachment::new(&session)?.run(&mut raw_mode).await;
+    drop(raw_mode);
+    let detached = format!("detached from {id}; it keeps running: `bowline attach {id}`");
+    match end? {
+        AttachEnd::Detached => eprint(&format!("{detached}\n")),
+        AttachEnd::Signalled => return Err(Failure::interrupted(detached)),
+        AttachEnd::SessionEnded => {
+            eprint(&format!(
+                "{id} has ended: {}\n",
+                exit_status(&session).await
+            ));
+        }
+        AttachEnd::ConnectionFailed(reason) => {
+            return Err(unreachable_session(runner.runner.as_deref(), id, &reason));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn how(session: &TerminalSession) -> String {
+async fn exit_status(session: &TerminalSession) -> String {
     match session.exited().await.status {
         ExitStatus::Code(code) => format!("exit code {code}"),
         ExitStatus::Signal(signal) => format!("signal {signal}"),
-        ExitStatus::Unknown => "nobody knows how".to_owned(),
+        ExitStatus::Unknown => "exit status unknown".to_owned(),
     }
 }
 
-fn size() -> Option<WindowSize> {
+fn window_size() -> Option<WindowSize> {
     let size = tcgetwinsize(io::stdout()).ok()?;
     (size.ws_row > 0 && size.ws_col > 0).then(|| WindowSize::new(size.ws_row, size.ws_col))
 }
 
-/// How a session was left.
-enum Left {
-    Away,
-    /// A signal has asked for it.
-    Asked,
-    Ended,
-    Lost(ReconnectFailed),
+/// Why an attachment has ended.
+enum AttachEnd {
+    Detached,
+    Signalled,
+    SessionEnded,
+    ConnectionFailed(ReconnectFailed),
 }
 
-struct Joined<'a> {
+/// A session whose terminal this one shows.
+struct Attachment<'a> {
     session: &'a TerminalSession,
     resized: Signal,
 }
 
-impl<'a> Joined<'a> {
+impl<'a> Attachment<'a> {
     fn new(session: &'a TerminalSession) -> Result<Self, Failure> {
-        let resized = signal(SignalKind::window_change());
-        let resized = resized
-            .map_err(|error| Failure::failed(format!("cannot listen for signals: {error}")))?;
+        let resized = listen(SignalKind::window_change())?;
         Ok(Self { session, resized })
     }
 
-    async fn run(mut self, raw: &mut Raw) -> Result<Left, Failure> {
+    async fn run(mut self, raw_mode: &mut RawMode) -> Result<AttachEnd, Failure> {
         let mut output = self.session.reader(Stream::Output);
         let mut connection = self.session.connection();
-        let mut keys = Keys::new(self.session);
+        let mut keyboard = Keyboard::new(self.session);
         let mut screens = self.session.screens();
-        let (mut feed, mut is_blank) = (Feed::default(), true);
+        let (mut filter, mut is_blank) = (OutputFilter::default(), true);
         loop {
             tokio::select! {
+                // In this order, so that endless output does not hold up a detach.
                 biased;
-                // Whoever wants to leave is heard before output without an end.
-                () = raw.asked() => return Ok(Left::Asked),
-                () = keys.until_left() => {
-                    keys.flush().await;
-                    return Ok(Left::Away);
+                () = raw_mode.signalled() => return Ok(AttachEnd::Signalled),
+                () = keyboard.until_detach() => {
+                    keyboard.flush().await;
+                    return Ok(AttachEnd::Detached);
                 }
                 _ = self.resized.recv() => self.resize(),
-                // The first screen comes before the bytes that go on from it. A later one stands in
-                // a gap, and waits for its turn there.
+                // The first snapshot precedes the bytes that continue it. A later one stands for a
+                // gap and is shown there.
                 Ok(_) = screens.wait_for(Option::is_some), if is_blank => {
                     is_blank = false;
-                    show(&self.screen())?;
+                    write(&self.snapshot())?;
                 }
                 piece = output.next() => match piece {
                     Some(Piece::Bytes { bytes, .. }) => {
                         is_blank = false;
-                        show(&feed.take(&bytes, output.is_replay()))?;
+                        write(&filter.filter(&bytes, output.is_replay()))?;
                     }
-                    // What is missing is on the screen that came instead.
                     Some(Piece::Gap { .. }) => {
-                        feed.begin_anew();
-                        show(&self.screen())?;
+                        filter.reset();
+                        write(&self.snapshot())?;
                     }
-                    // A link without hope ends the output, too.
-                    None => return Ok(lost(&connection).map_or(Left::Ended, Left::Lost)),
+                    // A failed connection ends the output, too.
+                    None => {
+                        let failure = connection_failure(&connection);
+                        return Ok(failure
+                            .map_or(AttachEnd::SessionEnded, AttachEnd::ConnectionFailed));
+                    }
                 },
                 changed = connection.changed() => {
                     let state = connection.borrow_and_update().clone();
                     match (changed, state) {
-                        (_, ConnectionState::Failed(why)) => return Ok(Left::Lost(why)),
-                        (Err(_), _) => return Ok(Left::Ended),
-                        (Ok(()), state) => tell_state(&state),
+                        (_, ConnectionState::Failed(reason)) => {
+                            return Ok(AttachEnd::ConnectionFailed(reason));
+                        }
+                        (Err(_), _) => return Ok(AttachEnd::SessionEnded),
+                        (Ok(()), state) => set_title(&state),
                     }
                 }
             }
@@ -130,31 +140,32 @@ impl<'a> Joined<'a> {
     }
 
     fn resize(&self) {
-        if let Some(size) = size() {
-            // A session that has ended is about to be told as such.
+        if let Some(size) = window_size() {
+            // Fails if the session has ended, which its output reports.
             let _ = self.session.resize(size);
         }
     }
 
-    /// The screen that stands for output that is gone, in front of a clean one.
-    fn screen(&self) -> Bytes {
+    /// Returns the sequence that draws the current screen on a cleared one; it stands for output
+    /// that is not available.
+    fn snapshot(&self) -> Bytes {
         let screen = self.session.screen();
         screen.map(|screen| screen.bytes).unwrap_or_default()
     }
 }
 
-/// A lost link is told in the title, where it disturbs no screen.
-fn tell_state(state: &ConnectionState) {
+/// Shows the state of the connection in the window title, which leaves the screen intact.
+fn set_title(state: &ConnectionState) {
     let title = match state {
-        ConnectionState::Reconnecting { attempt } => format!("reconnecting, try {attempt}"),
+        ConnectionState::Reconnecting { attempt } => format!("reconnecting, attempt {attempt}"),
         ConnectionState::Connected | ConnectionState::Reconnected { .. } => "connected".to_owned(),
         ConnectionState::Failed(_) => return,
     };
-    tell(&format!("\x1b]2;bowline: {title}\x07"));
+    eprint(&format!("\x1b]2;bowline: {title}\x07"));
 }
 
-fn show(bytes: &[u8]) -> Result<(), Failure> {
+fn write(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    let shown = out.write_all(bytes).and_then(|()| out.flush());
-    shown.map_err(|_| Failure::unread())
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    written.map_err(|_| Failure::broken_pipe())
 }

@@ -1,11 +1,11 @@
-//! What a tool is asked to do, on one line.
+//! Summarizes a tool's input on one line.
 
 use serde_json::Value;
 
-use crate::view::one_line;
+use crate::text::one_line;
 
-/// Members that say most about a call, in order of preference, over all of the agent's tools.
-const TELLING: [&str; 13] = [
+/// Members that describe a call best, in order of preference, over all of the agent's tools.
+const MEMBERS: [&str; 13] = [
     "command",
     "file_path",
     "notebook_path",
@@ -21,14 +21,14 @@ const TELLING: [&str; 13] = [
     "plan",
 ];
 
-/// The input of a call on one line of at most `width` columns; paths below `cwd` are shortened.
-pub(crate) fn summary(input: &str, cwd: Option<&str>, width: usize) -> String {
+/// Summarizes an input in at most `width` columns. Paths below `cwd` become relative.
+pub(super) fn summary(input: &str, cwd: Option<&str>, width: usize) -> String {
     let Ok(value) = serde_json::from_str::<Value>(input) else {
         return one_line(input, width);
     };
-    let telling = TELLING.iter().find_map(|key| value.get(key)?.as_str());
-    match telling.or_else(|| first_question(&value)) {
-        Some(text) => one_line(below(text, cwd), width),
+    let member = MEMBERS.iter().find_map(|key| value.get(key)?.as_str());
+    match member.or_else(|| first_question(&value)) {
+        Some(text) => one_line(relative(text, cwd), width),
         None if value.as_object().is_some_and(serde_json::Map::is_empty) => String::new(),
         None => one_line(input, width),
     }
@@ -38,8 +38,8 @@ fn first_question(input: &Value) -> Option<&str> {
     input.get("questions")?.get(0)?.get("question")?.as_str()
 }
 
-/// A path without the folder that everybody is in.
-fn below<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
+/// Returns a path relative to `cwd` if it is below it.
+fn relative<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     let inside = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
     inside.filter(|it| !it.is_empty()).unwrap_or(path)
 }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_telling_member_is_shown() {
+    fn summary_prefers_the_descriptive_member() {
         let cases = [
             (r#"{"command":"ls -l\n","description":"list"}"#, "ls -l"),
             (r#"{"file_path":"/home/dev/a/b.rs"}"#, "a/b.rs"),

@@ -1,9 +1,9 @@
-//! What is wrong is told in one line, with what to do, and an exit code.
+//! Wrong input gives one line on standard error, with a remedy, and an exit code.
 
-use crate::support::{Scripted, bowline, bowline_reading, fixture, json};
+use crate::support::{ScriptedAgent, bowline, bowline_reading, fixture, json};
 
 #[test]
-fn files_that_are_no_recordings() {
+fn unreadable_recordings_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(path("notes.txt"), "some notes\nof mine\n").unwrap();
@@ -11,28 +11,28 @@ fn files_that_are_no_recordings() {
     let gzip = std::fs::read(fixture("big.jsonl.gz")).unwrap();
     std::fs::write(path("cut.jsonl.gz"), &gzip[..100]).unwrap();
     let cases = [
-        (path("missing.jsonl"), "no such file: check the path"),
+        (path("missing.jsonl"), "no such file; check the path"),
         (
             folder.path().display().to_string(),
-            "it is a folder: give a file in it",
+            "it is a folder without a journal; give a file in it",
         ),
         (
             path("notes.txt"),
-            "holds no line of stream-json: give the agent's recorded output",
+            "contains no line of stream-json; give the agent's recorded output",
         ),
         (
             path("other.json"),
-            "holds no line of stream-json: give the agent's recorded output",
+            "contains no line of stream-json; give the agent's recorded output",
         ),
         (
             path("cut.jsonl.gz"),
-            "the gzip data is cut: copy the file again",
+            "the gzip data is truncated; copy the file again",
         ),
     ];
     for (file, wanted) in &cases {
         for command in ["replay", "inspect"] {
             let done = bowline(&[command, file]);
-            assert_eq!(done.stdout, "", "nothing is shown of {file}");
+            assert_eq!(done.stdout, "", "no output for {file}");
             let line = done.failed(1);
             assert!(line.contains(wanted), "{line}");
             assert!(line.contains(file.as_str()), "{line}");
@@ -41,7 +41,7 @@ fn files_that_are_no_recordings() {
 }
 
 #[test]
-fn an_empty_recording_is_an_empty_transcript() {
+fn empty_recording_is_empty_transcript() {
     let done = bowline_reading(&["replay", "-", "--output", "transcript"], b"");
     let transcript = json(&done.ok());
     assert_eq!(transcript["schema"], 1);
@@ -50,8 +50,8 @@ fn an_empty_recording_is_an_empty_transcript() {
 }
 
 #[test]
-fn agents_that_cannot_be_run() {
-    let scripted = Scripted::new("");
+fn agents_that_cannot_run_are_refused() {
+    let scripted = ScriptedAgent::new("");
     let file = scripted.path("scenario.toml");
     let folder = scripted.folder.path().display().to_string();
     let cases = [
@@ -69,8 +69,8 @@ fn agents_that_cannot_be_run() {
 }
 
 #[test]
-fn a_recording_is_never_written_over() {
-    let scripted = Scripted::new("");
+fn recording_is_never_overwritten() {
+    let scripted = ScriptedAgent::new("");
     let file = scripted.path("scenario.toml");
     let line = scripted.run(&["--record", &file, "hello"]).failed(1);
     assert!(
@@ -80,7 +80,7 @@ fn a_recording_is_never_written_over() {
 }
 
 #[test]
-fn command_lines_that_mean_nothing() {
+fn wrong_command_lines_are_refused() {
     let cases: &[(&[&str], &str)] = &[
         (&["run", "--nope", "hi"], "unexpected argument '--nope'"),
         (&["replay", "--nope"], "unexpected argument '--nope'"),
@@ -91,18 +91,21 @@ fn command_lines_that_mean_nothing() {
             "[possible values: text, changes, transcript]",
         ),
         (&["run"], "<PROMPT>"),
-        (&["run", ""], "the prompt is empty: say what to ask"),
-        (&["run", "-"], "the prompt is empty: say what to ask"),
+        (&["run", ""], "the prompt is empty; give one"),
+        (&["run", "-"], "the prompt is empty; give one"),
         (
             &["run", "--runner", "ftp://x", "hi"],
             "give unix:/path, http://host:port or https://host:port",
         ),
         (&["replay"], "<FILE>"),
         (&["inspect"], "<FILE>"),
-        (&["demo", "--pace", "-1"], "--pace wants a number from 0 on"),
+        (
+            &["demo", "--pace", "-1"],
+            "--pace needs a number of at least 0",
+        ),
         (
             &["demo", "--pace", "nan"],
-            "--pace wants a number from 0 on",
+            "--pace needs a number of at least 0",
         ),
         (&["demo", "--pace", "fast"], "invalid value 'fast'"),
     ];
@@ -115,18 +118,18 @@ fn command_lines_that_mean_nothing() {
 }
 
 #[test]
-fn no_command_shows_what_there_is() {
+fn no_command_prints_help() {
     let done = bowline(&[]);
     assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""));
     assert!(
-        done.stderr.contains("Usage: bowline <COMMAND>"),
+        done.stderr.contains("Usage: bowline [OPTIONS] <COMMAND>"),
         "{}",
         done.stderr
     );
 }
 
 #[test]
-fn an_agent_that_is_missing_is_told_by_the_doctor() {
+fn doctor_reports_missing_agent() {
     let done = bowline(&["doctor", "--agent", "no-such-agent-here"]);
     assert!(
         done.stdout.contains("agent         none\n"),

@@ -1,14 +1,12 @@
-//! `bowline demo`: the whole story.
-
-use std::time::{Duration, Instant};
+//! `bowline demo`.
 
 use crate::support::{bowline, json_lines};
 
 #[test]
-fn the_story_shows_everything() {
+fn demo_shows_every_feature() {
     let text = bowline(&["demo", "--pace", "0"]).ok();
     let wanted = [
-        "── An agent works",
+        "── An agent at work",
         "> One of the tests fails.",
         "┊ The failing test",
         "✗ Bash",
@@ -16,13 +14,13 @@ fn the_story_shows_everything() {
         "● Agent  find callers of median\n│ > ",
         "│ ● Agent  check report.rs\n│ │ > ",
         "· api retry: attempt 1 of ",
-        "? Edit asks for permission\n  nobody to ask here, so the answer is yes\n? Edit was allowed\n",
+        "? Edit asks for permission\n  no terminal to ask on; approved by --permission-mode\n? Edit was allowed\n",
         "all four tests pass",
         "✓ done after ",
-        "── The second turn, in the same process\n\n> And what",
+        "── A second turn in the same process\n\n> And what",
         "✓ done after ",
-        "\n\n── That process left nothing behind; another resumes the conversation\n\n",
-        // The agent may name its session before it has the prompt.
+        "\n\n── The agent has exited and left no process running; another one resumes the conversation\n\n",
+        // The line of the session may come before the prompt.
         "> Where were we?",
         "Welcome back.",
         "✓ done after ",
@@ -39,25 +37,19 @@ fn the_story_shows_everything() {
 }
 
 #[test]
-fn the_story_is_short() {
-    let begun = Instant::now();
-    let text = bowline(&["demo"]).ok();
-    assert!(
-        begun.elapsed() < Duration::from_secs(28),
-        "{:?}",
-        begun.elapsed()
-    );
-    assert!(
-        text.contains("(taken back)\n"),
-        "a draft is abandoned: {text}"
-    );
+fn demo_shows_an_abandoned_draft() {
+    let text = bowline(&["demo", "--pace", "0.05"]).ok();
+    assert!(text.contains("(retracted)\n"), "{text}");
 }
 
 #[test]
-fn programs_get_the_story_too() {
+fn demo_prints_machine_readable_forms() {
     let done = bowline(&["demo", "--pace", "0", "--output", "changes"]);
     let changes = json_lines(&done.stdout);
-    assert_eq!(done.stderr, "  nobody to ask here, so the answer is yes\n");
+    assert_eq!(
+        done.stderr,
+        "  no terminal to ask on; approved by --permission-mode\n"
+    );
     let ends = changes.iter().filter(|it| it["status"]["phase"] == "ended");
     assert_eq!(ends.count(), 2, "two sessions");
     let transcripts = bowline(&["demo", "--pace", "0", "--output", "transcript"]).stdout;

@@ -1,6 +1,6 @@
-//! `bowline run` with agents that do what they should.
+//! `bowline run` with agents that behave well.
 
-use crate::support::{Scripted, json, json_lines};
+use crate::support::{ScriptedAgent, json, json_lines};
 
 const TOOL: &str = r#"
 [[turn]]
@@ -22,8 +22,8 @@ steps = [
 "#;
 
 #[test]
-fn a_dialogue_is_shown() {
-    let text = Scripted::new(TOOL).run(&["What is here?"]).ok();
+fn dialogue_is_shown() {
+    let text = ScriptedAgent::new(TOOL).run(&["What is here?"]).ok();
     let wanted = [
         "> What is here?\n",
         "┊ First the files.\n",
@@ -46,8 +46,8 @@ fn a_dialogue_is_shown() {
 }
 
 #[test]
-fn a_terminal_for_the_agent_shows_the_same() {
-    let text = Scripted::new(TOOL)
+fn pty_agent_renders_like_pipes() {
+    let text = ScriptedAgent::new(TOOL)
         .run(&["--stdio", "pty", "What is here?"])
         .ok();
     assert!(
@@ -58,7 +58,11 @@ fn a_terminal_for_the_agent_shows_the_same() {
 
 #[test]
 fn changes_are_json_lines() {
-    let changes = json_lines(&Scripted::new(TOOL).run(&["--output", "changes", "hi"]).ok());
+    let changes = json_lines(
+        &ScriptedAgent::new(TOOL)
+            .run(&["--output", "changes", "hi"])
+            .ok(),
+    );
     let kinds: Vec<_> = changes
         .iter()
         .filter_map(|it| it["change"].as_str())
@@ -74,20 +78,21 @@ fn changes_are_json_lines() {
 }
 
 #[test]
-fn the_prompt_may_come_on_standard_input() {
-    let scripted = Scripted::new("[[turn]]\nmatch = 'from a pipe'\nsteps = [ { text = 'heard' } ]");
+fn prompt_is_read_from_stdin() {
+    let scripted =
+        ScriptedAgent::new("[[turn]]\nmatch = 'from a pipe'\nsteps = [ { text = 'heard' } ]");
     let line = scripted.line(&["-"]);
     let line: Vec<_> = line.iter().map(String::as_str).collect();
     let text = crate::support::bowline_reading(&line, b"words\nfrom a pipe\n").ok();
-    // The agent may have told its session before the prompt was read to its end.
+    // The line of the session may come before the prompt.
     let text = format!("\n{text}");
     assert!(text.contains("\n> words\n  from a pipe\n"), "{text}");
     assert!(text.contains("\nheard\n"), "{text}");
 }
 
 #[test]
-fn a_permission_is_denied_where_nobody_can_answer() {
-    let done = Scripted::new(ASKS).run(&["Remove it."]);
+fn permission_without_terminal_is_denied() {
+    let done = ScriptedAgent::new(ASKS).run(&["Remove it."]);
     assert!(
         done.stdout.contains("? Bash asks for permission\n"),
         "{}",
@@ -105,14 +110,14 @@ fn a_permission_is_denied_where_nobody_can_answer() {
     );
     let line = done.failed(0);
     assert!(
-        line.contains("Bash was denied, there is no terminal to ask on"),
+        line.contains("Bash was denied: there is no terminal to ask on"),
         "{line}"
     );
 }
 
 #[test]
-fn background_work_is_waited_for() {
-    let scripted = Scripted::new(
+fn background_work_is_awaited() {
+    let scripted = ScriptedAgent::new(
         "[[turn]]\nsteps = [ { agent = { description = 'watch', prompt = 'Watch.', background = true, \
          steps = [ { delay_ms = 200 }, { text = 'seen' } ], then = [ { text = 'It was seen.' } ] } }, \
          { text = 'Started.' } ]",
@@ -128,7 +133,7 @@ fn background_work_is_waited_for() {
 
 #[test]
 fn settings_reach_the_agent() {
-    let scripted = Scripted::new(
+    let scripted = ScriptedAgent::new(
         "[[turn]]\nsteps = [ { text = 'model {{model}} mode {{permission_mode}}' } ]",
     );
     let text = scripted
@@ -138,8 +143,8 @@ fn settings_reach_the_agent() {
 }
 
 #[test]
-fn a_conversation_goes_on() {
-    let scripted = Scripted::new(
+fn conversation_is_resumed() {
+    let scripted = ScriptedAgent::new(
         "sessions = ['11111111-2222-4333-8444-555555555555']\n\
          [[turn]]\non = 'resume'\nsteps = [ { text = 'Welcome back.' } ]",
     );
@@ -157,11 +162,11 @@ fn a_conversation_goes_on() {
         ),
         "{line}"
     );
-    assert!(!line.contains("go on with"), "{line}");
+    assert!(!line.contains("resume with"), "{line}");
 }
 
-/// An agent that is called as the real one, with a home of its own.
-fn at_home(scripted: &Scripted, resume: &str) -> crate::support::Done {
+/// Runs an agent with the name of the real one, and its own configuration folder.
+fn run_as_claude(scripted: &ScriptedAgent, resume: &str) -> crate::support::CommandOutput {
     let agent = scripted.path("claude");
     if !std::path::Path::new(&agent).exists() {
         std::os::unix::fs::symlink(crate::support::AGENT, &agent).unwrap();
@@ -186,13 +191,13 @@ fn at_home(scripted: &Scripted, resume: &str) -> crate::support::Done {
 }
 
 #[test]
-fn a_conversation_is_looked_for_before_the_agent_is_started() {
-    let scripted = Scripted::new(
+fn missing_conversation_is_refused_before_start() {
+    let scripted = ScriptedAgent::new(
         "sessions = ['11111111-2222-4333-8444-555555555555']\n\
          [[turn]]\non = 'resume'\nsteps = [ { text = 'Welcome back.' } ]",
     );
     let id = "11111111-2222-4333-8444-555555555555";
-    let done = at_home(&scripted, id);
+    let done = run_as_claude(&scripted, id);
     assert_eq!(done.stdout, "", "nothing was started");
     let line = done.failed(1);
     let wanted = format!("bowline: failed to resume {id}: it is not under ");
@@ -209,7 +214,7 @@ fn a_conversation_is_looked_for_before_the_agent_is_started() {
         std::fs::write(project.join(format!("{id}.jsonl")), line).unwrap();
     };
     write("/srv/other");
-    let line = at_home(&scripted, id).failed(1);
+    let line = run_as_claude(&scripted, id).failed(1);
     assert!(
         line.contains("it belongs to /srv/other and not to "),
         "{line}"
@@ -224,13 +229,13 @@ fn a_conversation_is_looked_for_before_the_agent_is_started() {
             .display()
             .to_string(),
     );
-    let text = at_home(&scripted, id).ok();
+    let text = run_as_claude(&scripted, id).ok();
     assert!(text.contains("\nWelcome back.\n"), "{text}");
 }
 
 #[test]
-fn a_recording_replays_to_the_same_transcript() {
-    let scripted = Scripted::new(TOOL);
+fn recording_replays_to_same_transcript() {
+    let scripted = ScriptedAgent::new(TOOL);
     let record = scripted.path("record.jsonl");
     let live = scripted
         .run(&[

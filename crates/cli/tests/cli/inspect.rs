@@ -19,14 +19,14 @@ fn lines_are_counted_by_type() {
 }
 
 #[test]
-fn a_cut_end_is_told() {
+fn truncated_last_line_is_reported() {
     let counts = json(&bowline(&["inspect", &fixture("sigkill_in_1mb_line.jsonl"), "--json"]).ok());
     assert_eq!(counts["truncated"], true);
     assert_eq!(counts["errors"][0]["line"], 2);
 }
 
 #[test]
-fn every_recording_adds_up() {
+fn counts_of_every_recording_add_up() {
     for file in recordings() {
         let counts = json(&bowline(&["inspect", &file, "--json"]).ok());
         let types = counts["types"].as_object().unwrap();

@@ -1,4 +1,4 @@
-//! `run --record` of a journal, and what reads it.
+//! Journals: written by `run --record`, read by `replay` and `inspect`.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 
-use crate::support::{BOWLINE, Scripted, bowline, bowline_reading, fixture, json};
+use crate::support::{BOWLINE, ScriptedAgent, bowline, bowline_reading, fixture, json};
 
 const TOOL: &str = r#"
 [[turn]]
@@ -22,8 +22,8 @@ steps = [
 ]
 "#;
 
-/// Runs a dialogue; gives the transcript of it and the journal.
-fn recorded(scripted: &Scripted) -> (Value, Vec<u8>) {
+/// Runs a dialogue; returns its transcript and its journal.
+fn recorded(scripted: &ScriptedAgent) -> (Value, Vec<u8>) {
     let record = scripted.path("record.bjl");
     let options = [
         "--record",
@@ -36,7 +36,7 @@ fn recorded(scripted: &Scripted) -> (Value, Vec<u8>) {
     (live, std::fs::read(record).unwrap())
 }
 
-fn transcript(done: crate::support::Done) -> Value {
+fn transcript(done: crate::support::CommandOutput) -> Value {
     json(&done.ok())
 }
 
@@ -54,27 +54,27 @@ fn of_stream(records: &[Record], stream: StreamId) -> Vec<u8> {
 }
 
 #[test]
-fn a_journal_holds_what_was_said_and_what_was_sent() {
-    let scripted = Scripted::new(TOOL);
+fn journal_contains_output_and_input() {
+    let scripted = ScriptedAgent::new(TOOL);
     let (live, journal) = recorded(&scripted);
     let recovered = recover(&journal.into());
     assert_eq!(recovered.stop, Stop::End);
-    let said = of_stream(&recovered.records, StreamId::STDOUT);
-    assert_eq!(said.len() as u64, live["stats"]["bytes"]);
-    let sent = String::from_utf8(of_stream(&recovered.records, StreamId::INPUT)).unwrap();
+    let output = of_stream(&recovered.records, StreamId::STDOUT);
+    assert_eq!(output.len() as u64, live["stats"]["bytes"]);
+    let input = String::from_utf8(of_stream(&recovered.records, StreamId::INPUT)).unwrap();
     assert!(
-        sent.lines().any(|line| line.contains("What is here?")),
-        "{sent}"
+        input.lines().any(|line| line.contains("What is here?")),
+        "{input}"
     );
-    let told = of_stream(&recovered.records, StreamId::LIFECYCLE);
-    let told: Value = serde_json::from_slice(&told).unwrap();
-    assert_eq!(told["exit"]["status"]["code"], 0);
-    assert_eq!(told["exit"]["ends"]["1"], said.len() as u64);
+    let lifecycle = of_stream(&recovered.records, StreamId::LIFECYCLE);
+    let lifecycle: Value = serde_json::from_slice(&lifecycle).unwrap();
+    assert_eq!(lifecycle["exit"]["status"]["code"], 0);
+    assert_eq!(lifecycle["exit"]["ends"]["1"], output.len() as u64);
 }
 
 #[test]
-fn a_journal_replays_to_the_same_transcript_whatever_it_is_called() {
-    let scripted = Scripted::new(TOOL);
+fn journal_is_detected_by_content() {
+    let scripted = ScriptedAgent::new(TOOL);
     let (live, journal) = recorded(&scripted);
     let zip = scripted.path("zipped");
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -105,8 +105,8 @@ fn a_journal_replays_to_the_same_transcript_whatever_it_is_called() {
 }
 
 #[test]
-fn what_a_crash_leaves_of_a_journal_is_shown() {
-    let scripted = Scripted::new(TOOL);
+fn damaged_journal_is_read_to_the_damage() {
+    let scripted = ScriptedAgent::new(TOOL);
     let (live, journal) = recorded(&scripted);
     for cut in [journal.len() - 1, journal.len() / 2, 60] {
         let args = ["inspect", "-", "--json"];
@@ -124,12 +124,12 @@ fn what_a_crash_leaves_of_a_journal_is_shown() {
             assert!(counts["bytes"].as_u64() <= live["stats"]["bytes"].as_u64());
         }
     }
-    let mut harmed = journal.clone();
-    // The exit, which is behind all output however that was cut into records.
-    *harmed.last_mut().unwrap() ^= 1;
-    let counts = json(&bowline_reading(&["inspect", "-", "--json"], &harmed).ok());
+    let mut damaged = journal.clone();
+    // The last record is the exit, after all output.
+    *damaged.last_mut().unwrap() ^= 1;
+    let counts = json(&bowline_reading(&["inspect", "-", "--json"], &damaged).ok());
     assert_eq!(counts["journal"]["broken"], "what follows is damaged");
-    let text = bowline_reading(&["inspect", "-"], &harmed).ok();
+    let text = bowline_reading(&["inspect", "-"], &damaged).ok();
     assert!(
         text.contains("\njournal        what follows is damaged\n"),
         "{text}"
@@ -141,7 +141,7 @@ fn what_a_crash_leaves_of_a_journal_is_shown() {
 }
 
 #[test]
-fn a_folder_of_segments_is_a_journal_and_what_is_missing_is_told() {
+fn segment_folder_is_read_with_its_gaps() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
     let limits = JournalLimits {
@@ -184,10 +184,10 @@ fn a_folder_of_segments_is_a_journal_and_what_is_missing_is_told() {
     assert_eq!(gaps.count(), 1, "{replayed}");
 }
 
-/// The limit is one block.
+/// The file size limit is one block.
 #[test]
-fn a_journal_that_finds_no_room_is_told_and_the_dialogue_goes_on() {
-    let scripted = Scripted::new(
+fn full_disk_stops_recording_not_dialogue() {
+    let scripted = ScriptedAgent::new(
         "[[turn]]\nsteps = [ { many = { times = 2000, steps = [ { text = \"word\\n\" } ] } } ]",
     );
     let record = scripted.path("record.bjl");
@@ -199,7 +199,7 @@ fn a_journal_that_finds_no_room_is_told_and_the_dialogue_goes_on() {
     let told = String::from_utf8(said.stderr).unwrap();
     assert_eq!(said.status.code(), Some(1), "{told}");
     assert!(
-        told.starts_with("bowline: the recording is not whole: File too large"),
+        told.starts_with("bowline: the recording is incomplete: File too large"),
         "{told}"
     );
     assert!(String::from_utf8(said.stdout).unwrap().contains("✓ done"));

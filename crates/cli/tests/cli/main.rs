@@ -1,19 +1,20 @@
-//! Runs the real command and looks at what it prints and how it exits.
-#![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+//! Runs the `bowline` command and checks its output and exit code.
+#![expect(clippy::unwrap_used, reason = "an error fails the test")]
 
 mod attach;
 mod bad_input;
+mod connection;
 mod demo;
 mod dialogue;
-mod door;
-mod endings;
 mod help;
 mod inspect;
 mod journals;
 mod leases;
-mod links;
+mod logs;
 mod real_agent;
 mod recordings;
 mod runner;
+mod session_end;
+mod socket_proxy;
 mod support;
 mod terminal;

@@ -1,7 +1,6 @@
-//! The command with the real agent, against a scripted API on loopback.
+//! The command with the real agent and a scripted API on loopback.
 //!
-//! A machine that cannot install the agent leaves these tests out by name:
-//! `BOWLINE_SKIP_REAL_AGENT=1`.
+//! `BOWLINE_SKIP_REAL_AGENT=1` skips these tests where the agent cannot be installed.
 
 use std::process::{Child, Command};
 
@@ -11,17 +10,17 @@ use bowline_tests::session::within;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::{Done, command, finish};
-use crate::terminal::Seat;
+use crate::support::{CommandOutput, command, finish};
+use crate::terminal::TerminalCommand;
 
-/// The agent, its home and what it talks to.
-struct Stage {
+/// The agent, its home folder and the API that it uses.
+struct AgentSetup {
     agent: Agent,
     home: Home,
     api: MessagesApi,
 }
 
-impl Stage {
+impl AgentSetup {
     fn new(scenario: Scenario) -> Option<Self> {
         let agent = Agent::for_test()?;
         Some(Self {
@@ -50,15 +49,15 @@ impl Stage {
         self.command(more).spawn().unwrap()
     }
 
-    async fn run(&self, more: &[&str]) -> Done {
+    async fn run(&self, more: &[&str]) -> CommandOutput {
         let child = self.start(more);
         tokio::task::spawn_blocking(move || finish(child))
             .await
             .unwrap()
     }
 
-    /// The processes that have this home in their environment.
-    fn left(&self) -> Vec<u32> {
+    /// Returns the processes with this home folder in their environment.
+    fn processes(&self) -> Vec<u32> {
         let home = self.home.path().display().to_string();
         let mark = format!("HOME={home}\0");
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
@@ -76,88 +75,91 @@ fn interrupt(child: &Child) {
 }
 
 #[tokio::test]
-async fn a_turn_is_shown_and_the_next_one_resumes_it() {
+async fn second_run_resumes_the_conversation() {
     let mut scenario = scenario::plain();
     scenario.script = Lanes::main([Reply::text(PLAIN_TEXT), Reply::text("The second answer.")]);
-    let Some(stage) = Stage::new(scenario) else {
+    let Some(setup) = AgentSetup::new(scenario) else {
         return;
     };
-    let first = stage
+    let first = setup
         .run(&["--output=transcript", "say something"])
         .await
         .ok();
     let transcript: Value = serde_json::from_str(&first).unwrap();
     let conversation = transcript["session_id"].as_str().unwrap();
     assert!(first.contains(PLAIN_TEXT), "{first}");
-    assert!(stage.home.has_session(conversation));
-    let second = stage.run(&["--resume", conversation, "and then?"]).await;
+    assert!(setup.home.has_session(conversation));
+    let second = setup.run(&["--resume", conversation, "and then?"]).await;
     let second = second.ok();
     assert!(second.contains("\nThe second answer.\n"), "{second}");
-    assert!(second.contains("$"), "what it cost: {second}");
-    let asked = stage.api.scripted().pop().unwrap();
+    assert!(second.contains("$"), "the cost: {second}");
+    let asked = setup.api.scripted().pop().unwrap();
     let asked = asked.body.to_string();
-    assert!(asked.contains("say something"), "the model knows the first");
-    assert_eq!(stage.left(), [0; 0]);
+    assert!(
+        asked.contains("say something"),
+        "the first prompt is in the request"
+    );
+    assert_eq!(setup.processes(), [0; 0]);
 }
 
 #[tokio::test]
-async fn an_api_that_refuses_is_a_failure_that_says_so() {
-    let Some(stage) = Stage::new(scenario::bad_request()) else {
+async fn api_refusal_is_reported() {
+    let Some(setup) = AgentSetup::new(scenario::bad_request()) else {
         return;
     };
-    let done = stage.run(&["say something"]).await;
+    let done = setup.run(&["say something"]).await;
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(done.stdout.contains("scripted: bad request"), "{done:?}");
-    assert_eq!(stage.left(), [0; 0]);
+    assert_eq!(setup.processes(), [0; 0]);
 }
 
 #[tokio::test]
-async fn an_interrupt_ends_the_turn_and_the_tool() {
-    let Some(stage) = Stage::new(scenario::long_tool()) else {
+async fn interrupt_ends_turn_and_tool() {
+    let Some(setup) = AgentSetup::new(scenario::long_tool()) else {
         return;
     };
-    let child = stage.start(&["--allowed-tools=Bash", "run something long"]);
-    within("a tool", stage.api.gate(TOOL_GATE).reached()).await;
+    let child = setup.start(&["--allowed-tools=Bash", "run something long"]);
+    within("a tool", setup.api.gate(TOOL_GATE).reached()).await;
     interrupt(&child);
     let done = tokio::task::spawn_blocking(move || finish(child)).await;
     let done = done.unwrap();
     assert_eq!(done.code, Some(130), "{done:?}");
-    assert_eq!(stage.left(), [0; 0]);
+    assert_eq!(setup.processes(), [0; 0]);
 }
 
 #[tokio::test]
-async fn two_interrupts_leave_nothing_behind() {
-    let Some(stage) = Stage::new(scenario::long_tool()) else {
+async fn two_interrupts_leave_no_process() {
+    let Some(setup) = AgentSetup::new(scenario::long_tool()) else {
         return;
     };
-    let child = stage.start(&["--allowed-tools=Bash", "run something long"]);
-    within("a tool", stage.api.gate(TOOL_GATE).reached()).await;
+    let child = setup.start(&["--allowed-tools=Bash", "run something long"]);
+    within("a tool", setup.api.gate(TOOL_GATE).reached()).await;
     interrupt(&child);
     interrupt(&child);
     let done = tokio::task::spawn_blocking(move || finish(child)).await;
     let done = done.unwrap();
     assert_eq!(done.code, Some(130), "{done:?}");
-    assert_eq!(stage.left(), [0; 0]);
+    assert_eq!(setup.processes(), [0; 0]);
 }
 
 #[tokio::test]
-async fn a_person_at_the_terminal_is_asked_and_the_answer_counts() {
-    let Some(stage) = Stage::new(scenario::permission(std::path::Path::new("."))) else {
+async fn typed_permission_answer_is_applied() {
+    let Some(setup) = AgentSetup::new(scenario::permission(std::path::Path::new("."))) else {
         return;
     };
-    let environment = stage.home.environment(&stage.api);
-    let line = stage.line(&["write a file"]);
-    let mut seat = Seat::at(line, environment, Some(stage.home.project()));
-    seat.until("[y]es, [n]o").await;
-    seat.type_in("y\n").await;
-    seat.forget();
-    seat.until("[y]es, [n]o").await;
-    seat.type_in("n\n").await;
-    let (seen, status) = seat.finish().await;
+    let environment = setup.home.environment(&setup.api);
+    let line = setup.line(&["write a file"]);
+    let mut command = TerminalCommand::bowline(line, environment, Some(setup.home.project()));
+    command.until("[y]es, [n]o").await;
+    command.type_keys("y\n").await;
+    command.clear();
+    command.until("[y]es, [n]o").await;
+    command.type_keys("n\n").await;
+    let (seen, status) = command.finish().await;
     assert!(seen.contains("Both were answered."), "{seen}");
     assert_eq!(status, bowline_transport::ExitStatus::Code(0));
-    let project = stage.home.project();
+    let project = setup.home.project();
     assert!(project.join("permitted.txt").exists());
     assert!(!project.join("touched").exists());
-    assert_eq!(stage.left(), [0; 0]);
+    assert_eq!(setup.processes(), [0; 0]);
 }

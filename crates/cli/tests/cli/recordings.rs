@@ -1,4 +1,4 @@
-//! `bowline replay` on everything that the real agent said.
+//! `bowline replay` with every recording of the real agent.
 
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -12,7 +12,7 @@ fn text(name: &str) -> String {
 }
 
 #[test]
-fn every_recording_is_shown_in_every_form() {
+fn every_recording_replays_in_every_form() {
     for file in recordings() {
         let transcript = json(&bowline(&["replay", &file, "--output", "transcript"]).ok());
         assert_eq!(transcript["schema"], 1, "{file}");
@@ -32,14 +32,13 @@ fn every_recording_is_shown_in_every_form() {
     }
 }
 
-/// The main thread's texts and results stand in the text once and in order.
 #[test]
-fn what_was_said_is_shown_in_order() {
+fn texts_are_shown_in_order() {
     for file in recordings() {
         let transcript = json(&bowline(&["replay", &file, "--output", "transcript"]).ok());
         let text = bowline(&["replay", &file]).ok();
         let mut rest = text.as_str();
-        for line in said(&transcript["entries"]) {
+        for line in text_lines(&transcript["entries"]) {
             let Some(at) = rest.find(&line) else {
                 panic!("{line:?} is not in its place in {file}:\n{text}")
             };
@@ -48,12 +47,12 @@ fn what_was_said_is_shown_in_order() {
     }
 }
 
-fn said(entries: &Value) -> Vec<String> {
+fn text_lines(entries: &Value) -> Vec<String> {
     let blocks = |entry: &Value| entry["blocks"].as_array().cloned().unwrap_or_default();
     let blocks = entries.as_array().unwrap().iter().flat_map(blocks);
     let texts = blocks.filter_map(|block| Some(block["text"].as_str()?.to_owned()));
     let lines = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
-    // Of lines with tricks something is taken out.
+    // Sanitizing changes other lines.
     let is_plain = |line: &String| !line.contains(|c: char| c.is_control() && c != '\t');
     lines
         .filter(|line| !line.trim().is_empty())
@@ -62,13 +61,13 @@ fn said(entries: &Value) -> Vec<String> {
 }
 
 #[test]
-fn partial_messages_show_the_same_as_whole_ones() {
+fn partial_messages_render_like_whole_ones() {
     for (partial, whole) in [
         ("tool_bash_partial.jsonl", "tool_bash.jsonl"),
         ("parallel_partial.jsonl", "parallel.jsonl"),
         ("thinking_partial.jsonl", "thinking.jsonl"),
     ] {
-        // Session, cost and time differ between the runs.
+        // Session, cost and duration differ between the runs.
         let lines = |name| {
             let text = text(name);
             let lines = text
@@ -77,7 +76,7 @@ fn partial_messages_show_the_same_as_whole_ones() {
             lines.map(str::to_owned).collect::<Vec<_>>()
         };
         let (mut partial, mut whole) = (lines(partial), lines(whole));
-        // Tools that run side by side end in any order.
+        // Parallel tools end in any order.
         partial.sort();
         whole.sort();
         assert_eq!(partial, whole);
@@ -85,76 +84,76 @@ fn partial_messages_show_the_same_as_whole_ones() {
 }
 
 #[test]
-fn standard_input_may_be_compressed() {
+fn compressed_stdin_is_replayed() {
     let gzip = std::fs::read(fixture("oneline_1mb_partial.jsonl.gz")).unwrap();
     let piped = bowline_reading(&["replay", "-"], &gzip).ok();
     assert_eq!(piped, text("oneline_1mb_partial.jsonl.gz"));
 }
 
 #[test]
-fn a_plain_answer() {
+fn plain_answer() {
     assert_snapshot!(text("plain.jsonl"));
 }
 
 #[test]
-fn a_tool() {
+fn tool_call() {
     assert_snapshot!(text("tool_bash_partial.jsonl"));
 }
 
 #[test]
-fn tools_side_by_side() {
+fn parallel_tools() {
     assert_snapshot!(text("parallel.jsonl"));
 }
 
 #[test]
-fn agents_inside_agents() {
+fn nested_subagents() {
     assert_snapshot!(text("sub_nest_fg.jsonl"));
 }
 
 #[test]
-fn agents_side_by_side() {
+fn parallel_subagents() {
     assert_snapshot!(text("sub_par_fg_partial.jsonl"));
 }
 
 #[test]
-fn an_agent_in_the_background() {
+fn background_subagent() {
     assert_snapshot!(text("sub_bg.jsonl"));
 }
 
 #[test]
-fn a_denied_permission() {
+fn denied_permission() {
     assert_snapshot!(text("permission_deny.jsonl"));
 }
 
 #[test]
-fn an_api_that_fails() {
+fn api_failure() {
     assert_snapshot!(text("always529.jsonl"));
 }
 
 #[test]
-fn an_answer_that_is_cut() {
+fn truncated_answer() {
     assert_snapshot!(text("disconnect_partial.jsonl"));
 }
 
 #[test]
-fn an_interrupt() {
+fn interrupt() {
     let text = text("interrupt_during_tool.jsonl");
     assert_snapshot!(text);
 }
 
 #[test]
-fn characters_of_every_size() {
+fn unicode_text() {
     let text = text("unicode_partial.jsonl");
     let head: Vec<_> = text.lines().take(30).collect();
     assert_snapshot!(head.join("\n"));
 }
 
 #[test]
-fn noise_of_a_terminal() {
+fn terminal_noise() {
     assert_snapshot!(text("pty_out_default.jsonl"));
 }
 
-/// One line of each kind that holds text of the agent's choice.
+/// One line of each kind that contains text from the agent.
 const HOSTILE: &str = r#"{"type":"system","subtype":"init","session_id":"s\u001b[1m","model":"m\u001b]0;x\u0007","cwd":"/"}
 {"type":"user","isReplay":true,"uuid":"u\u001b","session_id":"s","message":{"role":"user","content":"ask \u001b[2J now"}}
 {"type":"assistant","message":{"id":"1","content":[{"type":"thinking","thinking":"hm \u001b[31m"},{"type":"text","text":"text \u001b[31mred\u009b0m \u202e \r\b end"},{"type":"tool_use","id":"t\u001b","name":"Ba\u001b[5msh","input":{"command":"ls \u001b[8m"}},{"type":"new\u001b","x":"\u001b"}]},"session_id":"s"}
@@ -168,30 +167,29 @@ junk with \u001b and more
 "#;
 
 #[test]
-fn text_of_the_agent_plays_no_tricks() {
+fn escape_sequences_are_removed() {
     let mut stream = HOSTILE.as_bytes().to_vec();
     stream.extend_from_slice(b"raw \x1b[31m junk\n");
     let text = bowline_reading(&["replay", "-"], &stream).ok();
-    let is_trick = |c: char| c.is_control() && c != '\n' && c != '\t' || c == '\u{202e}';
-    assert!(!text.contains(is_trick), "{text:?}");
+    let is_unsafe = |c: char| c.is_control() && c != '\n' && c != '\t' || c == '\u{202e}';
+    assert!(!text.contains(is_unsafe), "{text:?}");
     assert_snapshot!(text);
     let counts = bowline_reading(&["inspect", "-"], &stream).ok();
-    assert!(!counts.contains(is_trick), "{counts:?}");
+    assert!(!counts.contains(is_unsafe), "{counts:?}");
     let json = bowline_reading(&["replay", "-", "--output", "transcript"], &stream).ok();
-    assert!(json.contains(r"text \u001b[31mred"), "JSON is not touched");
+    assert!(json.contains(r"text \u001b[31mred"), "JSON is unchanged");
 }
 
 #[test]
-fn no_color_is_obeyed_on_a_pipe_too() {
+fn no_color_applies_to_pipes() {
     let child = command(&["replay", &fixture("parallel.jsonl")])
         .env("NO_COLOR", "1")
         .spawn();
     assert_eq!(finish(child.unwrap()).ok(), text("parallel.jsonl"));
 }
 
-/// A recording that comes slowly is shown as it comes.
 #[test]
-fn a_pipe_is_shown_as_it_comes() {
+fn slow_pipe_is_shown_line_by_line() {
     use std::io::{BufRead as _, BufReader, Write as _};
     let mut child = command(&["replay", "-"])
         .stdin(std::process::Stdio::piped())

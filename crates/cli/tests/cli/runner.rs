@@ -1,4 +1,4 @@
-//! The runner as people use it: real processes, from `serve` to `kill`.
+//! The runner as a user runs it: real processes, from `serve` to `kill`.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{BOWLINE, Done, PATIENCE, Scripted, bowline, command, finish};
+use crate::support::{BOWLINE, CommandOutput, ScriptedAgent, TIMEOUT, bowline, command, finish};
 
 const ASKS: &str = r#"
 [[turn]]
@@ -22,14 +22,14 @@ steps = [
 ]
 "#;
 
-/// A runner with a folder of its own. Dropped, everything of it is ended.
-pub(crate) struct Served {
+/// A runner with a state folder of its own. Dropping it ends the runner and all its sessions.
+pub(crate) struct TestRunner {
     folder: TempDir,
     runner: Child,
     out: BufReader<ChildStdout>,
 }
 
-impl Served {
+impl TestRunner {
     pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir_in("/tmp").unwrap();
         let (runner, out) = serve(&folder);
@@ -44,7 +44,7 @@ impl Served {
         self.folder.path().join("s").display().to_string()
     }
 
-    /// Sends the runner a signal and waits for its end; what it says last.
+    /// Ends the runner by a signal; returns the rest of its output.
     fn stop(&mut self, signal: Signal) -> String {
         kill_process(Pid::from_child(&self.runner), signal).unwrap();
         self.runner.wait().unwrap();
@@ -53,16 +53,16 @@ impl Served {
         last
     }
 
-    /// The next runner of the same folder.
-    fn again(&mut self) {
+    /// Starts the next runner with the same folder.
+    fn restart(&mut self) {
         (self.runner, self.out) = serve(&self.folder);
     }
 
-    /// A request over the socket; the status and the body.
-    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, String) {
+    /// Sends a request over the socket; returns the status and the body.
+    fn request(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, String) {
         let socket = self.folder.path().join("s/runner.sock");
         let mut stream = UnixStream::connect(socket).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let body = body.map(Value::to_string).unwrap_or_default();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
@@ -78,7 +78,7 @@ impl Served {
     }
 
     pub(crate) fn json(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
-        let (status, text) = self.ask(method, path, body);
+        let (status, text) = self.request(method, path, body);
         assert!(
             (200..300).contains(&status),
             "{method} {path}: {status} {text}"
@@ -91,7 +91,7 @@ impl Served {
         made["id"].as_str().unwrap().to_owned()
     }
 
-    /// A dialogue with the understudy.
+    /// Creates a dialogue with the understudy; returns its id.
     pub(crate) fn dialogue(&self, scenario: &str) -> String {
         let path = self.folder.path().join("scenario.toml");
         std::fs::write(&path, scenario).unwrap();
@@ -109,7 +109,7 @@ impl Served {
         )
     }
 
-    /// Asks until an answer has something; nothing but the answer tells when it will.
+    /// Repeats a request until its answer satisfies a condition, which has no event to wait for.
     pub(crate) fn until(&self, path: &str, has: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();
         loop {
@@ -117,11 +117,11 @@ impl Served {
             if has(&answer) {
                 return answer;
             }
-            assert!(started.elapsed() < PATIENCE, "{path}: {answer}");
+            assert!(started.elapsed() < TIMEOUT, "{path}: {answer}");
         }
     }
 
-    pub(crate) fn bowline(&self, args: &[&str]) -> Done {
+    pub(crate) fn bowline(&self, args: &[&str]) -> CommandOutput {
         let mut command = command(args);
         command.env("BOWLINE_STATE_DIR", self.state());
         finish(command.spawn().unwrap())
@@ -143,7 +143,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for TestRunner {
     fn drop(&mut self) {
         self.end_sessions();
         let _ = self.runner.kill();
@@ -161,7 +161,7 @@ fn serve(folder: &TempDir) -> (Child, BufReader<ChildStdout>) {
         line.clear();
         assert!(
             out.read_line(&mut line).unwrap() > 0,
-            "it ended: {:?}",
+            "the runner ended: {:?}",
             runner.wait()
         );
     }
@@ -169,14 +169,14 @@ fn serve(folder: &TempDir) -> (Child, BufReader<ChildStdout>) {
 }
 
 #[test]
-fn a_dialogue_is_held_over_rest() {
-    let served = Served::start();
+fn dialogue_runs_over_rest() {
+    let served = TestRunner::start();
     let id = served.dialogue(ASKS);
     let at = format!("/api/sessions/{id}");
     let prompt = json!({"text": "make it", "id": "6b1b36cb-9a4e-4d5c-8a35-7f1d7f5f0a01"});
     let taken = served.json("POST", &format!("{at}/prompt"), Some(&prompt));
     assert_eq!(taken["id"], prompt["id"]);
-    // The same id again is not written again.
+    // A repeated id is not written again.
     served.json("POST", &format!("{at}/prompt"), Some(&prompt));
     let asked = served.until(&format!("{at}/permissions"), |it| {
         it["permissions"][0].is_object()
@@ -202,25 +202,25 @@ fn a_dialogue_is_held_over_rest() {
         3,
         "one turn: {text}"
     );
-    let nobody = json!({"request_id": "nobody", "decision": "deny"});
-    let (status, problem) = served.ask("POST", &format!("{at}/permissions"), Some(&nobody));
+    let unknown = json!({"request_id": "unknown", "decision": "deny"});
+    let (status, problem) = served.request("POST", &format!("{at}/permissions"), Some(&unknown));
     assert!(
         status == 404 && problem.contains("PERMISSION_NOT_FOUND"),
         "{problem}"
     );
-    let (_, log) = served.ask(
+    let (_, log) = served.request(
         "GET",
         &format!("{at}/log?stream=stdout&from=0&max=16"),
         None,
     );
     assert_eq!(log.len(), 16);
     served.json("DELETE", &at, None);
-    assert_eq!(served.ask("GET", &at, None).0, 404);
+    assert_eq!(served.request("GET", &at, None).0, 404);
 }
 
 #[test]
-fn a_dialogue_is_interrupted_over_rest() {
-    let served = Served::start();
+fn dialogue_is_interrupted_over_rest() {
+    let served = TestRunner::start();
     let id = served.dialogue(ASKS);
     let at = format!("/api/sessions/{id}");
     served.json(
@@ -242,15 +242,15 @@ fn a_dialogue_is_interrupted_over_rest() {
 }
 
 #[test]
-fn a_killed_runner_loses_nothing() {
+fn killed_runner_loses_no_output() {
     const SESSIONS: usize = 4;
-    let mut served = Served::start();
+    let mut served = TestRunner::start();
     let count =
         "i=0; while :; do i=$((i+1)); echo line $i; done | head -n 200000; echo end; read x";
     let ids: Vec<_> = (0..SESSIONS).map(|_| served.shell(count)).collect();
     for _ in 0..5 {
         served.stop(Signal::KILL);
-        served.again();
+        served.restart();
         let sessions = served.json("GET", "/api/sessions", None);
         let sessions = sessions["sessions"].as_array().unwrap();
         assert_eq!(sessions.len(), SESSIONS);
@@ -260,7 +260,7 @@ fn a_killed_runner_loses_nothing() {
         );
     }
     for id in &ids {
-        assert_eq!(whole(&served, id), expected(), "{id}");
+        assert_eq!(whole_log(&served, id), expected(), "{id}");
     }
 }
 
@@ -269,45 +269,45 @@ fn expected() -> String {
     lines.collect::<String>() + "end\r\n"
 }
 
-/// The whole log, read in parts until its last line.
-fn whole(served: &Served, id: &str) -> String {
+/// Reads the whole log in parts, until its last line.
+fn whole_log(served: &TestRunner, id: &str) -> String {
     let (mut log, started) = (String::new(), Instant::now());
     while !log.ends_with("end\r\n") {
         let path = format!("/api/sessions/{id}/log?from={}", log.len());
-        let (status, part) = served.ask("GET", &path, None);
+        let (status, part) = served.request("GET", &path, None);
         assert_eq!(status, 200, "{part}");
         log.push_str(&part);
-        assert!(started.elapsed() < PATIENCE, "{} bytes", log.len());
+        assert!(started.elapsed() < TIMEOUT, "{} bytes", log.len());
     }
     log
 }
 
 #[test]
-fn a_runner_that_is_asked_to_end_says_what_goes_on() {
-    let mut served = Served::start();
+fn stopped_runner_reports_running_sessions() {
+    let mut served = TestRunner::start();
     let id = served.shell("read x");
     let last = served.stop(Signal::TERM);
     assert_eq!(
         last,
-        "stopped; 1 session goes on, `bowline serve` finds it again\n"
+        "stopped; 1 session keeps running, the next `bowline serve` finds it\n"
     );
     let line = served.bowline(&["ps"]).failed(1);
     assert!(line.contains("start one with `bowline serve`"), "{line}");
-    served.again();
+    served.restart();
     let text = served.bowline(&["ps"]).ok();
     assert!(text.contains(&id) && text.contains("running"), "{text}");
 }
 
 #[test]
-fn sessions_are_listed_joined_and_killed() {
-    let served = Served::start();
+fn sessions_are_listed_attached_and_killed() {
+    let served = TestRunner::start();
     assert_eq!(served.bowline(&["ps"]).ok(), "no sessions\n");
     let id = served.dialogue("[[turn]]\nsteps = [ { text = \"Hello there.\" } ]\n");
     let prompt = json!({"text": "hello"});
     served.json("POST", &format!("/api/sessions/{id}/prompt"), Some(&prompt));
     let path = format!("/api/sessions/{id}/transcript");
     served.until(&path, |it| it["status"]["phase"] == "idle");
-    let line = served.bowline(&["kill", "nobody"]).failed(1);
+    let line = served.bowline(&["kill", "unknown"]).failed(1);
     assert!(line.contains("bowline ps"), "{line}");
     let first = id.split('-').next().unwrap();
     let text = served.bowline(&["kill", first]).ok();
@@ -321,10 +321,10 @@ fn sessions_are_listed_joined_and_killed() {
 }
 
 #[test]
-fn a_token_opens_the_network_and_nothing_else_does() {
-    let served = Served::start();
+fn network_listener_needs_token_and_tls() {
+    let served = TestRunner::start();
     let token = format!("{}/token", served.state());
-    let (_, metrics) = served.ask("GET", "/metrics", None);
+    let (_, metrics) = served.request("GET", "/metrics", None);
     assert!(metrics.contains("bowline_sessions"), "{metrics}");
     let url = format!("unix:{}/runner.sock", served.state());
     assert_eq!(bowline(&["ps", "--runner", &url]).ok(), "no sessions\n");
@@ -349,16 +349,16 @@ fn a_token_opens_the_network_and_nothing_else_does() {
     assert!(line.contains("unix:/path"), "{line}");
 }
 
-const STORY: &str = r#"
+const SCENARIO: &str = r#"
 [[turn]]
 steps = [ { text = "One." }, { tool = { name = "Read", input = { file_path = "a" }, result = "x" } },
   { delay_ms = 400 }, { text = "Two." }, { delay_ms = 400 }, { text = "Three." } ]
 "#;
 
 #[test]
-fn a_dialogue_at_a_runner_reads_as_one_here_whatever_becomes_of_the_runner() {
-    let mut served = Served::start();
-    let scripted = Scripted::new(STORY);
+fn remote_dialogue_equals_local_across_restarts() {
+    let mut served = TestRunner::start();
+    let scripted = ScriptedAgent::new(SCENARIO);
     let here = scripted.run(&["--output", "transcript", "go"]).ok();
     let url = format!("unix:{}/runner.sock", served.state());
     let away = ["--runner", &url, "--output", "transcript", "go"];
@@ -366,18 +366,18 @@ fn a_dialogue_at_a_runner_reads_as_one_here_whatever_becomes_of_the_runner() {
     served.until("/api/sessions", |it| it["sessions"][0].is_object());
     for _ in 0..3 {
         served.stop(Signal::KILL);
-        served.again();
+        served.restart();
     }
     let away = finish(child);
     assert_eq!(away.code, Some(0), "{away:?}");
-    // Whether somebody hears of it depends on how long the runner was gone.
-    let is_of_link = |line: &str| {
-        line.starts_with("bowline: the link to the agent is lost")
-            || line == "bowline: the agent is reached again"
+    // Whether the loss is reported depends on how long the runner was down.
+    let is_about_connection = |line: &str| {
+        line.starts_with("bowline: connection to the agent lost")
+            || line == "bowline: connection to the agent restored"
     };
-    assert!(away.stderr.lines().all(is_of_link), "{away:?}");
+    assert!(away.stderr.lines().all(is_about_connection), "{away:?}");
     let away = away.stdout;
-    let words = |text: &str| {
+    let texts = |text: &str| {
         let transcript: Value = serde_json::from_str(text).unwrap();
         let entries = transcript["entries"].as_array().unwrap().clone();
         let blocks = entries
@@ -386,11 +386,11 @@ fn a_dialogue_at_a_runner_reads_as_one_here_whatever_becomes_of_the_runner() {
         let texts = blocks.flatten().map(|it| it["text"].clone());
         (entries.len(), texts.collect::<Vec<_>>())
     };
-    assert_eq!(words(&here), words(&away));
+    assert_eq!(texts(&here), texts(&away));
 }
 
-/// A runner that speaks TLS, with the first lines that it says.
-struct Encrypted {
+/// A runner with TLS.
+struct TlsRunner {
     runner: Child,
     url: String,
     token: String,
@@ -398,7 +398,7 @@ struct Encrypted {
     _folder: TempDir,
 }
 
-impl Encrypted {
+impl TlsRunner {
     fn start(more: &[&str]) -> Self {
         let folder = tempfile::tempdir_in("/tmp").unwrap();
         let state = folder.path().join("s").display().to_string();
@@ -411,7 +411,7 @@ impl Encrypted {
             let mut line = String::new();
             assert!(
                 out.read_line(&mut line).unwrap() > 0,
-                "it ended before {begin}"
+                "the runner ended before {begin}"
             );
             if let Some(rest) = line.strip_prefix(begin) {
                 break rest.trim().to_owned();
@@ -426,13 +426,13 @@ impl Encrypted {
         }
     }
 
-    fn ask(&self, more: &[&str]) -> Done {
+    fn ps(&self, more: &[&str]) -> CommandOutput {
         let fixed = ["ps", "--runner", &self.url, "--token-file", &self.token];
         bowline(&[&fixed[..], more].concat())
     }
 }
 
-impl Drop for Encrypted {
+impl Drop for TlsRunner {
     fn drop(&mut self) {
         self.runner.kill().unwrap();
         self.runner.wait().unwrap();
@@ -440,15 +440,15 @@ impl Drop for Encrypted {
 }
 
 #[test]
-fn a_runner_with_a_certificate_of_its_own_is_known_by_its_fingerprint() {
-    let served = Encrypted::start(&[]);
-    let known = served.ask(&["--fingerprint", &served.fingerprint]);
+fn self_signed_certificate_needs_fingerprint() {
+    let served = TlsRunner::start(&[]);
+    let known = served.ps(&["--fingerprint", &served.fingerprint]);
     assert_eq!(known.ok(), "no sessions\n");
-    served.ask(&["--fingerprint", &"0".repeat(64)]).failed(1);
-    served.ask(&[]).failed(1);
+    served.ps(&["--fingerprint", &"0".repeat(64)]).failed(1);
+    served.ps(&[]).failed(1);
 }
 
-/// An authority, and files with its certificate and with one that it gave to a client.
+/// A certificate authority.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: String,
@@ -466,8 +466,8 @@ impl Authority {
         }
     }
 
-    /// Writes a client's certificate and its key; gives the arguments that show them.
-    fn vouch(&self, folder: &Path, name: &str) -> [String; 4] {
+    /// Issues a client certificate; returns the arguments that use it.
+    fn issue(&self, folder: &Path, name: &str) -> [String; 4] {
         let mut parameters = CertificateParams::new(vec![name.to_owned()]).unwrap();
         parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let key = KeyPair::generate().unwrap();
@@ -481,32 +481,32 @@ impl Authority {
 }
 
 #[test]
-fn a_runner_that_wants_certificates_lets_in_who_shows_one() {
+fn client_ca_requires_client_certificate() {
     let folder = tempfile::tempdir_in("/tmp").unwrap();
-    let (known, stranger) = (Authority::new(), Authority::new());
+    let (known, unknown) = (Authority::new(), Authority::new());
     let authorities = folder.path().join("authorities.pem");
     std::fs::write(&authorities, &known.certificate).unwrap();
-    let served = Encrypted::start(&["--client-ca", &authorities.display().to_string()]);
-    let ask = |shown: &[String]| {
+    let served = TlsRunner::start(&["--client-ca", &authorities.display().to_string()]);
+    let ps = |shown: &[String]| {
         let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
-        served.ask(&[&["--fingerprint", &served.fingerprint][..], &shown].concat())
+        served.ps(&[&["--fingerprint", &served.fingerprint][..], &shown].concat())
     };
-    let friend = known.vouch(folder.path(), "friend");
-    assert_eq!(ask(&friend).ok(), "no sessions\n");
-    for shown in [&[][..], &stranger.vouch(folder.path(), "stranger")] {
-        let line = ask(shown).failed(1);
+    let client = known.issue(folder.path(), "client");
+    assert_eq!(ps(&client).ok(), "no sessions\n");
+    for shown in [&[][..], &unknown.issue(folder.path(), "unknown")] {
+        let line = ps(shown).failed(1);
         assert!(line.contains("show it one"), "{line}");
     }
-    std::fs::remove_file(&friend[3]).unwrap();
-    let line = ask(&friend).failed(1);
-    assert!(line.contains("friend.key"), "{line}");
-    let line = ask(&friend[..2]).failed(2);
+    std::fs::remove_file(&client[3]).unwrap();
+    let line = ps(&client).failed(1);
+    assert!(line.contains("client.key"), "{line}");
+    let line = ps(&client[..2]).failed(2);
     assert!(line.contains("--client-key"), "{line}");
 }
 
 #[tokio::test]
-async fn a_terminal_is_joined_and_left() {
-    let served = Served::start();
+async fn terminal_is_attached_and_detached() {
+    let served = TestRunner::start();
     let id = served.shell("stty -echo; echo welcome; while read x; do echo \"got $x\"; done");
     for word in ["one", "two"] {
         let mut configuration = Configuration::new(BOWLINE);
@@ -516,12 +516,12 @@ async fn a_terminal_is_joined_and_left() {
             size: WindowSize::new(24, 80),
             mode: PtyMode::Cooked,
         };
-        let seat = TerminalEngine.make_session(configuration).unwrap();
-        let mut reader = seat.reader(Stream::Output);
+        let command = TerminalEngine.make_session(configuration).unwrap();
+        let mut reader = command.reader(Stream::Output);
         let mut seen = String::new();
         let mut until = async |wanted: &str| {
             while !seen.contains(wanted) {
-                let next = tokio::time::timeout(PATIENCE, reader.next());
+                let next = tokio::time::timeout(TIMEOUT, reader.next());
                 let next = next.await;
                 match next.unwrap_or_else(|_| panic!("no {wanted:?} in {seen:?}")) {
                     Some(Piece::Bytes { bytes, .. }) => {
@@ -531,12 +531,12 @@ async fn a_terminal_is_joined_and_left() {
                 }
             }
         };
-        // A screen is handed over with its last character apart.
+        // A snapshot sends the last character of the screen separately.
         until("welcom").await;
-        seat.write(format!("{word}\n").into()).await.unwrap();
+        command.write(format!("{word}\n").into()).await.unwrap();
         until(&format!("got {word}")).await;
-        seat.write("\u{1d}".into()).await.unwrap();
-        until("which goes on").await;
+        command.write("\u{1d}".into()).await.unwrap();
+        until("it keeps running").await;
     }
     let text = served.bowline(&["ps"]).ok();
     assert!(text.contains("running"), "{text}");

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Runs the command under test, with scripted agents.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -13,22 +13,22 @@ use tempfile::TempDir;
 /// The command under test.
 pub(crate) const BOWLINE: &str = env!("CARGO_BIN_EXE_bowline");
 
-/// An agent: the understudy inside the command under test.
+/// An agent: a script that runs the understudy inside the command under test.
 pub(crate) const AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/agent.sh");
 
 /// Longest wait for a process.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a command left.
+/// The output and exit code of a command.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct CommandOutput {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Done {
-    /// Exit code 0 and nothing on standard error; gives standard output.
+impl CommandOutput {
+    /// Asserts exit code 0 and an empty standard error; returns standard output.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!(
@@ -40,7 +40,7 @@ impl Done {
         self.stdout
     }
 
-    /// This exit code and exactly one line on standard error; gives the line.
+    /// Asserts this exit code and one line on standard error; returns the line.
     #[track_caller]
     pub(crate) fn failed(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{self:?}");
@@ -50,14 +50,14 @@ impl Done {
     }
 }
 
-/// The command with these arguments and an environment that nobody's settings leak into.
+/// Returns the command with these arguments, without the user's settings in its environment.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(BOWLINE);
     command
         .args(args)
         .env("BOWLINE", BOWLINE)
         .env("TERM", "xterm");
-    for name in ["NO_COLOR", "UNDERSTUDY_PACE", "COLUMNS"] {
+    for name in ["NO_COLOR", "UNDERSTUDY_PACE", "COLUMNS", "RUST_LOG"] {
         command.env_remove(name);
     }
     command
@@ -69,41 +69,41 @@ pub(crate) fn command(args: &[&str]) -> Command {
 
 /// Runs the command to its end.
 #[track_caller]
-pub(crate) fn bowline(args: &[&str]) -> Done {
+pub(crate) fn bowline(args: &[&str]) -> CommandOutput {
     finish(command(args).spawn().unwrap())
 }
 
-/// Runs the command with something on standard input.
-pub(crate) fn bowline_reading(args: &[&str], input: &[u8]) -> Done {
+/// Runs the command with this standard input.
+pub(crate) fn bowline_reading(args: &[&str], input: &[u8]) -> CommandOutput {
     let mut child = command(args).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
     let writer = std::thread::spawn(move || stdin.write_all(&input));
     let done = finish(child);
-    // A command that fails early does not read everything.
+    // Fails if the command exits before it has read everything.
     let _ = writer.join().unwrap();
     done
 }
 
-/// Waits for the end of a child, but not for ever.
+/// Waits for the end of a child, for at most [`TIMEOUT`].
 #[track_caller]
-pub(crate) fn finish(child: Child) -> Done {
+pub(crate) fn finish(child: Child) -> CommandOutput {
     let pid = Pid::from_child(&child);
     let (send, output) = channel();
     std::thread::spawn(move || send.send(child.wait_with_output()));
-    let Ok(output) = output.recv_timeout(PATIENCE) else {
+    let Ok(output) = output.recv_timeout(TIMEOUT) else {
         let _ = kill_process(pid, Signal::KILL);
         panic!("the command did not end, {:?}", output.recv());
     };
     let output = output.unwrap();
-    Done {
+    CommandOutput {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
     }
 }
 
-/// A recorded stream of the real agent.
+/// Returns the path of a recording of the real agent.
 pub(crate) fn fixture(name: &str) -> String {
     fixtures().join(name).display().to_string()
 }
@@ -112,7 +112,7 @@ pub(crate) fn fixtures() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures")
 }
 
-/// Every recorded stream.
+/// Returns the paths of all recordings.
 pub(crate) fn recordings() -> Vec<String> {
     let files = std::fs::read_dir(fixtures())
         .unwrap()
@@ -126,13 +126,13 @@ pub(crate) fn recordings() -> Vec<String> {
     files
 }
 
-/// An agent with a script, in a folder of its own.
+/// An agent that plays a scenario, with a folder of its own.
 #[derive(Debug)]
-pub(crate) struct Scripted {
+pub(crate) struct ScriptedAgent {
     pub(crate) folder: TempDir,
 }
 
-impl Scripted {
+impl ScriptedAgent {
     pub(crate) fn new(scenario: &str) -> Self {
         let folder = TempDir::new().unwrap();
         std::fs::write(folder.path().join("scenario.toml"), scenario).unwrap();
@@ -143,11 +143,11 @@ impl Scripted {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// A shell script in the folder; gives its path.
+    /// Writes a shell script into the folder and returns its path.
     pub(crate) fn script(&self, lines: &str) -> String {
         let path = self.path("script.sh");
-        // Another process writes it: a thread that forks while this one has it open for writing
-        // would keep it open, and then it cannot be run.
+        // Written by another process: a child that another thread forks meanwhile would inherit the
+        // open file, and execve(2) would fail with ETXTBSY.
         let mut shell = Command::new("sh");
         shell.args([
             "-c",
@@ -160,7 +160,7 @@ impl Scripted {
         path
     }
 
-    /// The command line of `bowline run` with this agent.
+    /// Returns the command line of `bowline run` with this agent.
     pub(crate) fn line(&self, more: &[&str]) -> Vec<String> {
         let scenario = format!("--scenario={}", self.path("scenario.toml"));
         let fixed = [
@@ -182,23 +182,23 @@ impl Scripted {
     pub(crate) fn command(&self, more: &[&str]) -> Command {
         let line = self.line(more);
         let mut command = command(&line.iter().map(String::as_str).collect::<Vec<_>>());
-        // Conversations of other tests have the same ids.
+        // Other tests use the same conversation ids.
         command.env("BOWLINE_STATE_DIR", self.path("state"));
         command
     }
 
     #[track_caller]
-    pub(crate) fn run(&self, more: &[&str]) -> Done {
+    pub(crate) fn run(&self, more: &[&str]) -> CommandOutput {
         finish(self.command(more).spawn().unwrap())
     }
 
-    /// Runs it until it has printed a line with this in it.
+    /// Runs it until it has printed this.
     pub(crate) fn run_until(&self, more: &[&str], wanted: &str) -> Running {
         Running::until(self.command(more), wanted)
     }
 }
 
-/// A command that runs.
+/// A running command.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -207,7 +207,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Runs a command until it has printed a line with this in it.
+    /// Runs a command until it has printed this.
     pub(crate) fn until(mut command: Command, wanted: &str) -> Self {
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -231,22 +231,22 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Reads on until a line of standard error says this.
-    pub(crate) fn until_told(&mut self, wanted: &str) -> String {
-        let mut told = String::new();
+    /// Reads standard error until it contains this.
+    pub(crate) fn until_stderr(&mut self, wanted: &str) -> String {
+        let mut text = String::new();
         let mut stderr = BufReader::new(self.child.stderr.take().unwrap());
-        while !told.contains(wanted) {
+        while !text.contains(wanted) {
             assert!(
-                stderr.read_line(&mut told).unwrap() > 0,
-                "no {wanted:?} in {told:?}"
+                stderr.read_line(&mut text).unwrap() > 0,
+                "no {wanted:?} in {text:?}"
             );
         }
         self.child.stderr = Some(stderr.into_inner());
-        told
+        text
     }
 
     #[track_caller]
-    pub(crate) fn finish(self) -> Done {
+    pub(crate) fn finish(self) -> CommandOutput {
         let Self {
             child,
             mut stdout,
@@ -257,14 +257,14 @@ impl Running {
             seen
         });
         let done = finish(child);
-        Done {
+        CommandOutput {
             stdout: rest.join().unwrap(),
             ..done
         }
     }
 }
 
-/// A text of JSON lines.
+/// Parses JSON lines.
 pub(crate) fn json_lines(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())

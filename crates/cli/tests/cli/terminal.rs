@@ -1,4 +1,4 @@
-//! On a terminal: questions in place, colour, the line at the bottom.
+//! `bowline run` on a terminal: permission prompts, colours, the status line.
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -9,7 +9,7 @@ use bowline_transport::{
     TerminalSession, WindowSize,
 };
 
-use crate::support::{BOWLINE, PATIENCE, Scripted};
+use crate::support::{BOWLINE, ScriptedAgent, TIMEOUT};
 
 const ASKS: &str = r#"
 [[turn]]
@@ -29,36 +29,36 @@ steps = [
 ]
 "#;
 
-/// The command on a terminal of its own.
-pub(crate) struct Seat {
+/// A command on a terminal of its own.
+pub(crate) struct TerminalCommand {
     terminal: TerminalSession,
     reader: LogReader,
     seen: String,
 }
 
 async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future)
+    tokio::time::timeout(TIMEOUT, future)
         .await
-        .expect("done within a minute")
+        .expect("done in time")
 }
 
-impl Seat {
-    fn take(scripted: &Scripted, more: &[&str], set: &[(&str, &str)]) -> Self {
+impl TerminalCommand {
+    fn run(scripted: &ScriptedAgent, more: &[&str], set: &[(&str, &str)]) -> Self {
         let set = set.iter().map(|&(name, value)| (name.into(), value.into()));
-        Self::at(scripted.line(more), set.collect(), None)
+        Self::bowline(scripted.line(more), set.collect(), None)
     }
 
-    /// The command with these arguments and, beside what is inherited, these variables.
-    pub(crate) fn at(
+    /// Runs `bowline` with these arguments and additional variables.
+    pub(crate) fn bowline(
         line: Vec<String>,
         set: Vec<(OsString, OsString)>,
         cwd: Option<PathBuf>,
     ) -> Self {
-        Self::of(BOWLINE, line, set, cwd)
+        Self::program(BOWLINE, line, set, cwd)
     }
 
-    /// Another program, in the same way.
-    pub(crate) fn of(
+    /// Runs another program.
+    pub(crate) fn program(
         program: &str,
         line: Vec<String>,
         set: Vec<(OsString, OsString)>,
@@ -88,8 +88,8 @@ impl Seat {
         }
     }
 
-    /// Forgets what was printed so far.
-    pub(crate) fn forget(&mut self) {
+    /// Discards the output so far.
+    pub(crate) fn clear(&mut self) {
         self.seen.clear();
     }
 
@@ -113,16 +113,16 @@ impl Seat {
         true
     }
 
-    pub(crate) async fn type_in(&self, keys: &'static str) {
+    pub(crate) async fn type_keys(&self, keys: &'static str) {
         within(self.terminal.write(keys.into())).await.unwrap();
     }
 
-    /// Signals whatever has the terminal.
+    /// Signals the foreground process group.
     pub(crate) fn signal(&self, signal: Signal) {
         self.terminal.signal(signal).unwrap();
     }
 
-    /// Everything that was printed, and the exit code.
+    /// Waits for the end; returns the output and the exit status.
     pub(crate) async fn finish(mut self) -> (String, ExitStatus) {
         within(async { while self.read().await {} }).await;
         let exit = within(self.terminal.exited()).await;
@@ -131,20 +131,21 @@ impl Seat {
 }
 
 #[tokio::test]
-async fn a_permission_is_asked_in_place() {
-    let scripted = Scripted::new(ASKS);
-    let mut seat = Seat::take(&scripted, &["Remove it."], &[]);
-    seat.until("[y]es, [n]o").await;
+async fn permission_is_asked_in_place() {
+    let scripted = ScriptedAgent::new(ASKS);
+    let mut command = TerminalCommand::run(&scripted, &["Remove it."], &[]);
+    command.until("[y]es, [n]o").await;
     assert!(
-        seat.seen
+        command
+            .seen
             .contains("    command: \r\n      rm x\r\n      rm y\r\n"),
         "{}",
-        seat.seen
+        command.seen
     );
-    seat.type_in("perhaps\n").await;
-    seat.until("perhaps\r\n").await;
-    seat.type_in("y\n").await;
-    let (seen, status) = seat.finish().await;
+    command.type_keys("perhaps\n").await;
+    command.until("perhaps\r\n").await;
+    command.type_keys("y\n").await;
+    let (seen, status) = command.finish().await;
     assert!(seen.contains("It is gone."), "{seen}");
     assert_eq!(
         seen.matches("[y]es, [n]o").count(),
@@ -155,30 +156,31 @@ async fn a_permission_is_asked_in_place() {
 }
 
 #[tokio::test]
-async fn no_is_an_answer_and_may_say_why() {
-    let scripted = Scripted::new(ASKS);
-    let mut seat = Seat::take(&scripted, &["Remove it."], &[]);
-    seat.until("[y]es, [n]o").await;
-    seat.type_in("n keep it\n").await;
-    let (seen, status) = seat.finish().await;
+async fn denial_may_have_a_reason() {
+    let scripted = ScriptedAgent::new(ASKS);
+    let mut command = TerminalCommand::run(&scripted, &["Remove it."], &[]);
+    command.until("[y]es, [n]o").await;
+    command.type_keys("n keep it\n").await;
+    let (seen, status) = command.finish().await;
     assert!(seen.contains("the user said no: keep it"), "{seen}");
     assert!(seen.contains("It is still there."), "{seen}");
     assert_eq!(status, ExitStatus::Code(0));
 }
 
 #[tokio::test]
-async fn a_question_is_answered_by_number() {
-    let scripted = Scripted::new(QUESTION);
-    let mut seat = Seat::take(&scripted, &["Paint it."], &[]);
-    seat.until("own words: ").await;
+async fn question_is_answered_by_number() {
+    let scripted = ScriptedAgent::new(QUESTION);
+    let mut command = TerminalCommand::run(&scripted, &["Paint it."], &[]);
+    command.until("own words: ").await;
     assert!(
-        seat.seen
+        command
+            .seen
             .contains("    1. Red - warm\r\n    2. Blue - cold\r\n"),
         "{}",
-        seat.seen
+        command.seen
     );
-    seat.type_in("2\n").await;
-    let (seen, status) = seat.finish().await;
+    command.type_keys("2\n").await;
+    let (seen, status) = command.finish().await;
     assert!(
         seen.contains(r#"answers {"Which colour?":"Blue"}"#),
         "{seen}"
@@ -195,7 +197,7 @@ steps = [
 "##;
 
 #[tokio::test]
-async fn a_plan_is_shown_and_judged() {
+async fn plan_is_approved_or_rejected() {
     for (typed, said) in [
         ("y\n", "I begin."),
         ("a\n", "I begin."),
@@ -204,41 +206,43 @@ async fn a_plan_is_shown_and_judged() {
             "the user wants another plan: make it blue",
         ),
     ] {
-        let scripted = Scripted::new(PLAN);
-        let mut seat = Seat::take(&scripted, &["Plan it."], &[("NO_COLOR", "1")]);
-        seat.until("[y]es, yes and [a]ccept edits, [n]o and what to change: ")
+        let scripted = ScriptedAgent::new(PLAN);
+        let mut command = TerminalCommand::run(&scripted, &["Plan it."], &[("NO_COLOR", "1")]);
+        command
+            .until("[y]es, yes and [a]ccept edits, [n]o and what to change: ")
             .await;
         assert!(
-            seat.seen
+            command
+                .seen
                 .contains("  the plan\r\n    # Paint\r\n    \r\n    1. it red\r\n"),
             "{:?}",
-            seat.seen
+            command.seen
         );
-        seat.type_in(typed).await;
-        let (seen, status) = seat.finish().await;
+        command.type_keys(typed).await;
+        let (seen, status) = command.finish().await;
         assert!(seen.contains(said), "{typed:?}: {seen}");
         assert_eq!(status, ExitStatus::Code(0));
     }
 }
 
 #[tokio::test]
-async fn a_key_twice_ends_the_session() {
+async fn second_interrupt_key_ends_session() {
     let toml =
         "[[turn]]\nsteps = [ { text = \"One line.\\nAnd another.\" }, { hang = { deaf = true } } ]";
-    let scripted = Scripted::new(toml);
-    let mut seat = Seat::take(&scripted, &["Wait."], &[("NO_COLOR", "1")]);
-    seat.until("One line.").await;
-    seat.type_in("\u{3}").await;
-    seat.until("once more ends the session").await;
-    seat.type_in("\u{3}").await;
-    let (seen, status) = seat.finish().await;
+    let scripted = ScriptedAgent::new(toml);
+    let mut command = TerminalCommand::run(&scripted, &["Wait."], &[("NO_COLOR", "1")]);
+    command.until("One line.").await;
+    command.type_keys("\u{3}").await;
+    command.until("press ^C again to end the session").await;
+    command.type_keys("\u{3}").await;
+    let (seen, status) = command.finish().await;
     assert!(seen.contains("ending the session…"), "{seen}");
     assert!(seen.contains("bowline: interrupted"), "{seen}");
     assert_eq!(status, ExitStatus::Code(130));
 }
 
 #[tokio::test]
-async fn two_questions_are_asked_one_after_the_other() {
+async fn permissions_are_asked_one_by_one() {
     let ask = |id: &str| {
         format!(
             "{{ raw = {{ type = 'control_request', request_id = 'of {id}', request = {{ \
@@ -250,61 +254,61 @@ async fn two_questions_are_asked_one_after_the_other() {
         ask("one"),
         ask("two")
     );
-    let scripted = Scripted::new(&toml);
-    let mut seat = Seat::take(&scripted, &["Both."], &[("NO_COLOR", "1")]);
-    seat.until("command: one\r\n  [y]es, [n]o: ").await;
-    assert!(!seat.seen.contains("command: two"), "{}", seat.seen);
-    seat.type_in("y\n").await;
-    seat.until("command: two\r\n  [y]es, [n]o: ").await;
-    seat.type_in("n\n").await;
-    seat.until("? Bash was denied").await;
-    seat.type_in("\u{3}").await;
-    let (_, status) = seat.finish().await;
+    let scripted = ScriptedAgent::new(&toml);
+    let mut command = TerminalCommand::run(&scripted, &["Both."], &[("NO_COLOR", "1")]);
+    command.until("command: one\r\n  [y]es, [n]o: ").await;
+    assert!(!command.seen.contains("command: two"), "{}", command.seen);
+    command.type_keys("y\n").await;
+    command.until("command: two\r\n  [y]es, [n]o: ").await;
+    command.type_keys("n\n").await;
+    command.until("? Bash was denied").await;
+    command.type_keys("\u{3}").await;
+    let (_, status) = command.finish().await;
     assert_eq!(status, ExitStatus::Code(0));
 }
 
-/// Suggestions that are no rules cannot be allowed: they are not offered, and asking for them is
-/// no answer.
+/// Suggestions that are not an array of rules are not offered.
 #[tokio::test]
-async fn always_is_offered_for_rules_alone() {
+async fn always_is_offered_for_rules_only() {
     let toml = "[[turn]]\nsteps = [ { request = { request = { subtype = 'can_use_tool', tool_name = 'Bash', \
         tool_use_id = 'toolu_1', input = { command = 'ls' }, permission_suggestions = { type = 'setMode' } } } }, \
         { text = 'I went on.' } ]";
-    let scripted = Scripted::new(toml);
-    let mut seat = Seat::take(&scripted, &["List."], &[("NO_COLOR", "1")]);
-    seat.until("[y]es, [n]o: ").await;
-    seat.type_in("a\n").await;
-    seat.until("a\r\n  [y]es, [n]o: ").await;
-    seat.type_in("y\n").await;
-    let (seen, status) = seat.finish().await;
+    let scripted = ScriptedAgent::new(toml);
+    let mut command = TerminalCommand::run(&scripted, &["List."], &[("NO_COLOR", "1")]);
+    command.until("[y]es, [n]o: ").await;
+    command.type_keys("a\n").await;
+    command.until("a\r\n  [y]es, [n]o: ").await;
+    command.type_keys("y\n").await;
+    let (seen, status) = command.finish().await;
     assert!(seen.contains("I went on."), "{seen}");
     assert_eq!(status, ExitStatus::Code(0));
 }
 
 #[tokio::test]
-async fn a_question_that_is_taken_back_is_closed() {
+async fn withdrawn_permission_is_closed() {
     let toml = "[[turn]]\nsteps = [ { tool = { name = 'Bash', input = { command = 'ls' }, ask = true, \
         withdraw_ms = 300, result = 'x' } }, { text = 'I went on.' } ]";
-    let scripted = Scripted::new(toml);
+    let scripted = ScriptedAgent::new(toml);
     let more = ["--agent-arg", "--pace=1", "List."];
-    let (seen, status) = Seat::take(&scripted, &more, &[("NO_COLOR", "1")])
+    let (seen, status) = TerminalCommand::run(&scripted, &more, &[("NO_COLOR", "1")])
         .finish()
         .await;
     let asked = seen.rfind("[a]lways: ").unwrap();
     let closed = seen
-        .find("? Bash asks no more: the agent took the question back\r\n")
+        .find("? Bash request was withdrawn by the agent\r\n")
         .unwrap();
     assert!(asked < closed && seen.contains("I went on."), "{seen}");
     assert_eq!(status, ExitStatus::Code(0));
 }
 
 #[tokio::test]
-async fn the_question_of_a_machine_s_form_is_for_people() {
-    let scripted = Scripted::new(ASKS);
-    let mut seat = Seat::take(&scripted, &["--output", "transcript", "Remove it."], &[]);
-    seat.until("[y]es, [n]o").await;
-    seat.type_in("y\n").await;
-    let (seen, status) = seat.finish().await;
+async fn permission_is_asked_on_stderr_for_json_output() {
+    let scripted = ScriptedAgent::new(ASKS);
+    let mut command =
+        TerminalCommand::run(&scripted, &["--output", "transcript", "Remove it."], &[]);
+    command.until("[y]es, [n]o").await;
+    command.type_keys("y\n").await;
+    let (seen, status) = command.finish().await;
     let json = seen.split_once("\r\n{").unwrap().1;
     let transcript = crate::support::json(&format!("{{{json}"));
     assert_eq!(transcript["permissions"][0]["state"], "allowed");
@@ -312,32 +316,34 @@ async fn the_question_of_a_machine_s_form_is_for_people() {
 }
 
 #[tokio::test]
-async fn a_key_interrupts() {
+async fn interrupt_key_stops_the_tool() {
     let toml = "[[turn]]\nsteps = [ { tool = { name = 'Bash', input = { command = 'sleep' }, duration_ms = 600000 } } ]";
-    let scripted = Scripted::new(toml);
+    let scripted = ScriptedAgent::new(toml);
     let more = ["--agent-arg", "--pace=1", "Wait."];
-    let mut seat = Seat::take(&scripted, &more, &[("NO_COLOR", "1")]);
-    // The line at the bottom tells what runs.
-    seat.until("⠹ Bash").await;
-    seat.type_in("\u{3}").await;
-    let (seen, status) = seat.finish().await;
+    let mut command = TerminalCommand::run(&scripted, &more, &[("NO_COLOR", "1")]);
+    // The status line shows the running tool.
+    command.until("⠹ Bash").await;
+    command.type_keys("\u{3}").await;
+    let (seen, status) = command.finish().await;
     assert!(seen.contains("⊘ interrupted after "), "{seen}");
     assert_eq!(status, ExitStatus::Code(130));
 }
 
 #[tokio::test]
-async fn colour_is_for_terminals_that_want_it() {
+async fn colours_follow_no_color_and_term() {
     let toml = "[[turn]]\nsteps = [ { thinking = 'Hm.' }, { text = \"a \\u001b[31mred\\u001b[0m b\" }, \
         { tool = { name = 'Bash', input = { command = 'ls' }, result = 'x' } } ]";
-    let scripted = Scripted::new(toml);
-    let (seen, _) = Seat::take(&scripted, &["hi"], &[]).finish().await;
+    let scripted = ScriptedAgent::new(toml);
+    let (seen, _) = TerminalCommand::run(&scripted, &["hi"], &[]).finish().await;
     assert!(
         seen.contains("\x1b[36m● \x1b[0m") && !seen.contains("\x1b[31m"),
         "{seen:?}"
     );
     assert!(seen.contains("a red b"), "{seen:?}");
     for set in [("NO_COLOR", "1"), ("TERM", "dumb")] {
-        let (seen, _) = Seat::take(&scripted, &["hi"], &[set]).finish().await;
+        let (seen, _) = TerminalCommand::run(&scripted, &["hi"], &[set])
+            .finish()
+            .await;
         assert!(
             seen.contains("a red b") && !seen.contains('\x1b'),
             "{seen:?}"
@@ -346,11 +352,11 @@ async fn colour_is_for_terminals_that_want_it() {
 }
 
 #[tokio::test]
-async fn words_are_not_parted() {
+async fn text_wraps_between_words() {
     let toml = "[[turn]]\nsteps = [ { text = 'The quick brown fox jumps over the lazy dog, which has seen all of this \
         before and wonders when it will end.' } ]";
-    let scripted = Scripted::new(toml);
-    let (seen, _) = Seat::take(&scripted, &["hi"], &[("NO_COLOR", "1")])
+    let scripted = ScriptedAgent::new(toml);
+    let (seen, _) = TerminalCommand::run(&scripted, &["hi"], &[("NO_COLOR", "1")])
         .finish()
         .await;
     let wanted = "The quick brown fox jumps over the lazy dog, which has seen\r\nall of this before and wonders when it will end.\r\n";

@@ -1,0 +1,113 @@
+//! Reads recordings: lines or a journal, from a file or standard input, plain or gzip.
+
+mod source;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bowline_jsonl::{Event, Framer, Item};
+use bowline_lifecycle::Piece;
+
+use crate::failure::Failure;
+
+pub(crate) use source::JournalSummary;
+use source::RecordingSource;
+
+/// A recording that is open for reading.
+pub(crate) struct Recording {
+    path: PathBuf,
+    source: RecordingSource,
+}
+
+/// Receives the contents of a recording.
+pub(crate) trait LineReader {
+    /// Called for every line, in order.
+    fn on_line(&mut self, item: &Item<'_>);
+
+    /// Called where bytes of the stream are missing, with their offsets.
+    fn on_gap(&mut self, from: u64, to: u64);
+
+    /// Called at the end of a journal; never for plain lines.
+    fn on_journal(&mut self, _journal: JournalSummary) {}
+
+    /// Called before a read that may block, for output that must not wait.
+    fn flush(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl Recording {
+    /// Opens a file, a folder with a journal, or standard input for `-`.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let source = RecordingSource::open(path).map_err(|error| cannot_read(path, &error))?;
+        let Some(source) = source else {
+            return Err(Failure::usage(
+                "standard input is a terminal; pipe a recording in, or name a file",
+            ));
+        };
+        let path = path.to_owned();
+        Ok(Self { path, source })
+    }
+
+    /// Passes every line to `reader`. Flushes nothing before the first known event, so that no
+    /// output appears for a file that is no recording.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is neither empty nor a recording, or `reader` fails.
+    pub(crate) fn read_into(mut self, reader: &mut impl LineReader) -> Result<(), Failure> {
+        let mut framer = Framer::default();
+        let (mut is_empty, mut has_events) = (true, false);
+        loop {
+            let piece = self.source.next();
+            let piece = piece.map_err(|error| cannot_read(&self.path, &error))?;
+            let is_over = piece.is_none();
+            is_empty &= is_over;
+            let mut gap = None;
+            match piece {
+                None => framer.finish(),
+                Some(Piece::Bytes { bytes, .. }) => framer.push(bytes),
+                Some(Piece::Gap { from, to }) => {
+                    framer.skip_to(to);
+                    gap = Some((from, to));
+                }
+            }
+            while let Some(frame) = framer.next_frame() {
+                for item in frame.items() {
+                    has_events |= item.event.as_ref().is_ok_and(Event::is_known);
+                    reader.on_line(&item);
+                }
+            }
+            if let Some((from, to)) = gap {
+                reader.on_gap(from, to);
+            }
+            if has_events {
+                reader.flush()?;
+            }
+            if is_over {
+                break;
+            }
+        }
+        if let Some(journal) = self.source.journal() {
+            reader.on_journal(journal);
+        }
+        if has_events || is_empty {
+            return Ok(());
+        }
+        Err(Failure::failed(format!(
+            "{} contains no line of stream-json; give the agent's recorded output (.jsonl)",
+            self.path.display()
+        )))
+    }
+}
+
+fn cannot_read(path: &Path, error: &io::Error) -> Failure {
+    let path = path.display();
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound => "no such file; check the path",
+        io::ErrorKind::PermissionDenied => "permission denied; check the file's mode",
+        io::ErrorKind::IsADirectory => "it is a folder without a journal; give a file in it",
+        io::ErrorKind::UnexpectedEof => "the gzip data is truncated; copy the file again",
+        _ => return Failure::failed(format!("cannot read {path}: {error}")),
+    };
+    Failure::failed(format!("cannot read {path}: {reason}"))
+}
