@@ -18,10 +18,7 @@ pub(crate) use runner::{Attach, Credentials, Kill, Ps, RunnerArgs, Serve};
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
-    /// Format of the log on standard error: text or json.
-    ///
-    /// RUST_LOG selects what is logged, such as info or bowline_runner=debug. Without it `serve`
-    /// logs warnings and errors, and the other commands log nothing.
+    /// Format of the log on standard error, text or json; RUST_LOG selects what is logged.
     #[arg(
         long,
         value_enum,
@@ -35,7 +32,10 @@ struct CommandLine {
 
 const AFTER_HELP: &str = "\
 Start with `bowline demo`. `bowline COMMAND --help` describes a command.
-RUST_LOG=info (or debug, or a filter such as bowline_runner=debug) writes a log to standard error.
+
+RUST_LOG=info, or a filter such as RUST_LOG=bowline_runner=debug, writes a log to standard error. \
+Without it `serve` logs warnings and errors, and the other commands log nothing.
+
 Exit code 0: done, 1: the agent or the session failed, 2: usage, 130: interrupted.";
 
 #[derive(Debug, Subcommand)]

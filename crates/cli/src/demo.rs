@@ -36,9 +36,7 @@ pub(crate) async fn demo(options: &args::Demo) -> Result<ExitCode, Failure> {
     }
     let mut signals = Signals::new()?;
     let mut view = start(options, Conversation::New, &mut signals).await?;
-    view.caption(
-        "An agent at work: streamed text, tools, nested agents, a permission request, a retry",
-    )?;
+    view.caption("An agent at work: streamed text, tools, sub-agents, a permission, a retry")?;
     view.turn(Prompt::text(
         "One of the tests fails. Find out why and fix it.",
     ))
@@ -52,17 +50,15 @@ pub(crate) async fn demo(options: &args::Demo) -> Result<ExitCode, Failure> {
     let Some(id) = first.conversation else {
         return Err(Failure::failed("the understudy opened no conversation"));
     };
-    let survivors = match first.ended.report.survivors.len() {
-        0 => "no process".to_owned(),
-        1 => "1 process".to_owned(),
-        count => format!("{count} processes"),
+    let left = match first.ended.report.survivors.len() {
+        0 => "No process is left".to_owned(),
+        1 => "1 process is left".to_owned(),
+        count => format!("{count} processes are left"),
     };
     let conversation = Conversation::Resume { id, fork: false };
     let mut view = start(options, conversation, &mut signals).await?;
     view.blank_line()?;
-    view.caption(&format!(
-        "The agent has exited and left {survivors} running; another one resumes the conversation"
-    ))?;
+    view.caption(&format!("{left}; another agent resumes the conversation"))?;
     view.turn(Prompt::text("Where were we?")).await?;
     check(view.finish().await?)?;
     if options.output.output == Output::Text {

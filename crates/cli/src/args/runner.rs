@@ -76,9 +76,11 @@ pub(crate) struct Serve {
 }
 
 const SERVE_HELP: &str = "\
-Each session is a process of its own: it keeps running when the daemon ends, and the next daemon
-finds it. Use `bowline ps`, `bowline attach ID` and `bowline kill ID`; the REST API is described at
-/openapi.json. The daemon logs to standard error: warnings and errors, or what RUST_LOG selects.";
+Each session is a process of its own: it keeps running when the daemon ends, and the next daemon \
+finds it. Use `bowline ps`, `bowline attach ID` and `bowline kill ID`; the REST API is described at \
+/openapi.json.
+
+The daemon logs to standard error: warnings and errors, or what RUST_LOG selects.";
 
 #[derive(Debug, Args)]
 pub(crate) struct Ps {
@@ -91,8 +93,8 @@ pub(crate) struct Ps {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Attach to the session's terminal; press ^] to detach. The session keeps running.
-A dialogue is shown as it grows; press ^C to detach.")]
+Attach to the session's terminal; press ^] to detach. A dialogue is shown as it grows; press ^C to \
+detach. The session keeps running.")]
 pub(crate) struct Attach {
     #[command(flatten)]
     pub(crate) runner: RunnerArgs,

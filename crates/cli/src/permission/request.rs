@@ -65,7 +65,7 @@ impl OpenRequest {
         let mut text = format!("  input of {tool}\n{}", format::arguments(&input));
         if let Some(rules) = &self.suggestions {
             let rules = format::suggested_rules(rules);
-            text.push_str(&format!("  always allows {rules}\n"));
+            text.push_str(&format!("  [a]lways allows: {rules}\n"));
         }
         text
     }

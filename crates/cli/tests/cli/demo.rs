@@ -19,7 +19,7 @@ fn demo_shows_every_feature() {
         "✓ done after ",
         "── A second turn in the same process\n\n> And what",
         "✓ done after ",
-        "\n\n── The agent has exited and left no process running; another one resumes the conversation\n\n",
+        "\n\n── No process is left; another agent resumes the conversation\n\n",
         // The line of the session may come before the prompt.
         "> Where were we?",
         "Welcome back.",
