@@ -1,12 +1,12 @@
-//! The screen of a session, kept while nobody looks, so that whoever comes sees what is there.
+//! The screen of a terminal session, kept while no client is attached.
 //!
-//! [`SessionScreen`] reads a terminal's output and can tell at any time which bytes make another
-//! terminal, whatever state that one is in, look and behave the same: a [`ScreenSnapshot`], together with the
-//! output from its offset on. That offset is always one between two sequences, and before the last
-//! character if that may still be repeated or get an accent; nothing is ever cut.
+//! [`SessionScreen`] models a terminal. Its [`ScreenSnapshot`] is a byte string that brings any
+//! other terminal, whatever its state, to the same contents and modes, and the offset at which the
+//! output continues. That offset is always between two escape sequences, and before the last
+//! character if that may still be repeated (REP, ECMA-48 8.3.103) or combined: nothing is ever cut.
 //!
-//! While nobody is there who could, it answers what programs ask of a terminal. Invariants: what it
-//! keeps is bounded, whatever comes; an engine that fails costs the screen and not the session.
+//! While no client is attached that could, it replies to terminal queries. Its memory is bounded
+//! for any output; if the engine panics, the screen is lost and the session continues.
 
 mod modes;
 mod query;
@@ -30,34 +30,33 @@ use crate::session_machine::ScreenSnapshot;
 pub use replay_filter::ReplayFilter;
 
 use modes::Modes;
-use query::{Facts, Query, answer, query};
+use query::{Query, ReplyFacts, query, write_reply};
 use sequence::Sequence;
 use splitter::{SequenceKind, SequenceSplitter, Token};
 use tracker::StateTracker;
 use vterm::Vterm;
 
-/// Bytes of answers that wait for a program to read them. One that asks more than that without
-/// reading gets no more.
+/// Maximal bytes of replies that wait to be taken. Further queries get no reply.
 const MAX_REPLY_BYTES: usize = 4 << 10;
 
-/// Bytes of a character and its accents that are held back.
+/// Maximal bytes of a held-back character with its combining marks.
 const MAX_CLUSTER_BYTES: usize = 64;
 
-/// A model of a terminal: it is fed output and tells which bytes make that screen.
+/// A terminal emulator that can dump its screen.
 ///
-/// What is fed is text and whole control sequences, and never a string longer than 64 KiB.
+/// It is fed text and complete escape sequences, and no string of more than 64 KiB.
 pub trait VtEngine: Debug + Send {
-    /// Takes output.
+    /// Processes output.
     fn feed(&mut self, bytes: &[u8]);
 
-    /// Takes a new size.
+    /// Resizes the terminal.
     fn resize(&mut self, size: WindowSize);
 
-    /// The bytes that make any terminal of the same size show the screen, with the cursor, the pen
-    /// and the modes that the engine knows of. They ask nothing.
+    /// Returns bytes that reproduce the contents, the cursor, the pen (SGR) and the modes known to
+    /// the engine on a terminal of the same size. They contain no queries.
     fn contents(&self) -> Vec<u8>;
 
-    /// The cursor's row and column from 1, as programs address it.
+    /// Returns the cursor's row and column, from 1 and relative to the origin (DECOM).
     fn cursor(&self) -> (u16, u16);
 }
 
@@ -65,79 +64,80 @@ pub trait VtEngine: Debug + Send {
 #[derive(Debug)]
 pub struct SessionScreen {
     engine: Box<dyn VtEngine>,
-    /// Makes another engine when one has failed.
-    make: fn(WindowSize) -> Box<dyn VtEngine>,
+    /// Creates the engine, again after a panic.
+    create: fn(WindowSize) -> Box<dyn VtEngine>,
     splitter: SequenceSplitter,
     tracker: StateTracker,
     modes: Modes,
-    /// The last character, with its accents, that the engine was not given yet.
-    last: Vec<u8>,
-    /// Offset behind the last byte that came.
+    /// The last character with its combining marks, held back from the engine.
+    held_cluster: Vec<u8>,
+    /// Offset after the last byte fed.
     end: u64,
     size: WindowSize,
-    answers: Vec<u8>,
-    is_answering: bool,
+    replies: Vec<u8>,
+    replies_enabled: bool,
     faults: u32,
 }
 
 impl SessionScreen {
-    /// An empty screen with the engine that is built in.
+    /// Creates an empty screen with the built-in engine.
     #[must_use]
     pub fn new(size: WindowSize) -> Self {
         Self::with_engine(size, |size| Box::new(Vterm::new(size)))
     }
 
-    /// An empty screen with another engine.
+    /// Creates an empty screen with another engine.
     #[must_use]
-    pub fn with_engine(size: WindowSize, make: fn(WindowSize) -> Box<dyn VtEngine>) -> Self {
+    pub fn with_engine(size: WindowSize, create: fn(WindowSize) -> Box<dyn VtEngine>) -> Self {
         Self {
-            engine: make(size),
-            make,
+            engine: create(size),
+            create,
             splitter: SequenceSplitter::default(),
             tracker: StateTracker::default(),
             modes: Modes::default(),
-            last: Vec::new(),
+            held_cluster: Vec::new(),
             end: 0,
             size,
-            answers: Vec::new(),
-            is_answering: false,
+            replies: Vec::new(),
+            replies_enabled: false,
             faults: 0,
         }
     }
 
-    /// Whether questions are answered from here. Nobody else must do it then; it is off at first.
-    pub fn set_answering(&mut self, is_answering: bool) {
-        self.is_answering = is_answering;
-        if !is_answering {
-            self.answers.clear();
+    /// Sets whether terminal queries are replied to; off by default. Drops pending replies when
+    /// off.
+    pub fn set_replies_enabled(&mut self, replies_enabled: bool) {
+        self.replies_enabled = replies_enabled;
+        if !replies_enabled {
+            self.replies.clear();
         }
     }
 
-    /// Takes the answers that are to be written to the program's input.
+    /// Takes the replies, to be written to the program's input.
     #[must_use]
     pub fn take_replies(&mut self) -> Bytes {
-        std::mem::take(&mut self.answers).into()
+        std::mem::take(&mut self.replies).into()
     }
 
-    /// How often the engine has failed and was replaced by an empty one.
+    /// Returns how often the engine has panicked and was replaced by an empty one.
     #[must_use]
     pub fn faults(&self) -> u32 {
         self.faults
     }
 
-    /// Offset behind the last byte that came.
+    /// Returns the offset after the last byte fed.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Whether the alternate screen is shown.
+    /// Returns whether the alternate screen is shown.
     #[must_use]
     pub fn is_alternate(&self) -> bool {
         self.tracker.is_alternate()
     }
 
-    /// Whether the program takes a paste in brackets (mode 2004).
+    /// Returns whether the program has enabled bracketed paste (mode 2004, xterm ctlseqs).
     #[must_use]
     pub fn has_bracketed_paste(&self) -> bool {
         let paste = Query::Mode {
@@ -147,8 +147,8 @@ impl SessionScreen {
         self.modes.mode(paste) == Some(true)
     }
 
-    /// Takes output. Bytes that came before are left out; after a gap the model goes on with what it
-    /// has.
+    /// Processes output at `offset`. Bytes before [`end`](Self::end) are skipped; after a gap the
+    /// model continues with the state that it has.
     pub fn feed(&mut self, offset: u64, bytes: &[u8]) {
         let known = self.end.saturating_sub(offset);
         let Some(fresh) = usize::try_from(known)
@@ -170,24 +170,23 @@ impl SessionScreen {
         }
     }
 
-    /// Takes a new size. Take the snapshot before, if one is needed.
+    /// Resizes the screen.
     pub fn resize(&mut self, size: WindowSize) {
         self.size = size;
         self.guard(|engine| engine.resize(size));
     }
 
-    /// The screen: bytes that bring a terminal of its size from any state to that of this one at the
-    /// screen's offset. The output from there on is to follow.
+    /// Returns a snapshot of the screen, to be followed by the output from its offset on.
     #[must_use]
     pub fn snapshot(&mut self) -> ScreenSnapshot {
         let mut bytes = Vec::new();
-        self.tracker.prelude(&mut bytes, self.size.cols);
+        self.tracker.write_reset(&mut bytes, self.size.cols);
         let contents = self.guard(|engine| engine.contents());
         bytes.extend(contents.unwrap_or_default());
-        self.tracker.restore(&mut bytes);
-        let held = self.last.len() + self.splitter.held().len();
+        self.tracker.write_state(&mut bytes);
+        let held = self.held_cluster.len() + self.splitter.held().len();
         if let Some(kind) = self.splitter.open_string() {
-            // The string's rest is still to come: it must not be taken for text.
+            // The rest of the string follows and must not be taken for text.
             let introducer: &[u8] = match kind {
                 SequenceKind::Osc => b"\x1b]999;",
                 _ => b"\x1b_",
@@ -211,7 +210,7 @@ impl SessionScreen {
                     self.sequence(&sequence);
                 }
             }
-            Token::Broken(bytes) => {
+            Token::Aborted(bytes) => {
                 self.flush();
                 self.guard(|engine| engine.feed(bytes));
             }
@@ -222,15 +221,15 @@ impl SessionScreen {
     fn sequence(&mut self, sequence: &Sequence<'_>) {
         self.tracker.take(sequence);
         self.modes.take(sequence);
-        if let Some(query) = query(sequence).filter(|_| self.is_answering) {
-            self.answer(query);
+        if let Some(query) = query(sequence).filter(|_| self.replies_enabled) {
+            self.reply(query);
         }
     }
 
-    /// Gives text to the engine, all but the last character of it.
+    /// Feeds text to the engine, except for its last character.
     fn text(&mut self, text: &[u8]) {
-        if last_is_partial(&self.last) {
-            let mut joined = std::mem::take(&mut self.last);
+        if last_is_partial(&self.held_cluster) {
+            let mut joined = std::mem::take(&mut self.held_cluster);
             joined.extend(text);
             return self.whole_text(&joined);
         }
@@ -239,41 +238,41 @@ impl SessionScreen {
 
     fn whole_text(&mut self, text: &[u8]) {
         let keep = last_cluster(text);
-        if keep == text.len() && self.last.len() + keep <= MAX_CLUSTER_BYTES && !begins(text) {
-            self.last.extend(text);
+        if keep == text.len()
+            && self.held_cluster.len() + keep <= MAX_CLUSTER_BYTES
+            && !begins(text)
+        {
+            self.held_cluster.extend(text);
             return;
         }
         self.flush();
         let (given, kept) = text.split_at(text.len() - keep);
         self.guard(|engine| engine.feed(given));
-        self.last.extend(kept);
+        self.held_cluster.extend(kept);
     }
 
     fn flush(&mut self) {
-        if !self.last.is_empty() {
-            let last = std::mem::take(&mut self.last);
-            self.guard(|engine| engine.feed(&last));
+        if !self.held_cluster.is_empty() {
+            let held = std::mem::take(&mut self.held_cluster);
+            self.guard(|engine| engine.feed(&held));
         }
     }
 
-    /// Lets the engine work. When it panics, an empty one takes its place.
+    /// Runs the engine, and replaces it if it panics.
     fn guard<T>(&mut self, work: impl FnOnce(&mut dyn VtEngine) -> T) -> Option<T> {
         let engine = &mut *self.engine;
-        // An engine that has panicked is thrown away, whatever state it is in.
+        // The engine is dropped after a panic, so its broken invariants do not matter.
         let worked = catch_unwind(AssertUnwindSafe(|| work(engine)));
         if worked.is_err() {
-            tracing::error!(
-                at = self.end,
-                "the model of the screen failed and is begun anew"
-            );
-            self.engine = (self.make)(self.size);
+            tracing::error!(offset = self.end, "screen model panicked and was reset");
+            self.engine = (self.create)(self.size);
             self.faults += 1;
         }
         worked.ok()
     }
 
-    fn answer(&mut self, query: Query<'_>) {
-        if self.answers.len() >= MAX_REPLY_BYTES {
+    fn reply(&mut self, query: Query<'_>) {
+        if self.replies.len() >= MAX_REPLY_BYTES {
             return;
         }
         let is_cursor = matches!(query, Query::Cursor { .. });
@@ -282,7 +281,7 @@ impl SessionScreen {
         } else {
             None
         };
-        let facts = Facts {
+        let facts = ReplyFacts {
             rows: self.size.rows,
             cols: self.size.cols,
             cursor: cursor.unwrap_or((1, 1)),
@@ -290,26 +289,26 @@ impl SessionScreen {
             mode: self.modes.mode(query),
             color: self.modes.color(query),
         };
-        answer(query, &facts, &mut self.answers);
+        write_reply(query, &facts, &mut self.replies);
     }
 }
 
-/// Whether a text ends within a character.
+/// Returns whether text ends within a character.
 fn last_is_partial(text: &[u8]) -> bool {
     let last = text.utf8_chunks().last();
     last.is_some_and(|last| is_partial(last.invalid()))
 }
 
-/// Whether text begins with a character of its own, and not with the rest or an accent of the one
-/// before.
+/// Returns whether text begins a new cluster, rather than continuing the previous character or
+/// combining with it.
 fn begins(text: &[u8]) -> bool {
     let first = text.utf8_chunks().next();
     let first = first.and_then(|chunk| chunk.valid().chars().next());
     first.is_some_and(|first| first.width() != Some(0))
 }
 
-/// How many bytes the last character of a text has, with its accents, and with what there is of one
-/// that is not whole. 0 after a control.
+/// Returns the length of the last cluster of a text, an incomplete character included; 0 after a
+/// control character.
 fn last_cluster(text: &[u8]) -> usize {
     let tail = &text[text.len() - text.len().min(MAX_CLUSTER_BYTES)..];
     let mut length = 0;
@@ -331,7 +330,7 @@ fn last_cluster(text: &[u8]) -> usize {
     length
 }
 
-/// Whether bytes that are no character may become one.
+/// Returns whether invalid UTF-8 is an incomplete character.
 fn is_partial(bytes: &[u8]) -> bool {
     let error = std::str::from_utf8(bytes).err();
     error.is_some_and(|error| error.error_len().is_none())

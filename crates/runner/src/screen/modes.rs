@@ -1,9 +1,9 @@
-//! What was said of modes and colours, for programs that ask.
+//! Modes and colours as set by the program, for replies to queries.
 
 use super::query::Query;
 use super::sequence::{Csi, Osc, Sequence};
 
-/// The private modes whose state is known, and how they are at first.
+/// Private modes (DEC, xterm ctlseqs) whose state is tracked, with their initial state.
 const KNOWN: [(u16, bool); 23] = [
     (1, false),
     (5, false),
@@ -30,10 +30,10 @@ const KNOWN: [(u16, bool); 23] = [
     (2048, false),
 ];
 
-/// Longest colour that is kept, in bytes.
-const LONGEST_COLOR: usize = 64;
+/// Maximal bytes of a colour specification.
+const MAX_COLOR_BYTES: usize = 64;
 
-/// Modes and colours as programs have set them.
+/// State of modes and colours.
 #[derive(Clone, Debug)]
 pub(super) struct Modes {
     private: [bool; KNOWN.len()],
@@ -64,7 +64,7 @@ impl Modes {
         }
     }
 
-    /// Whether the mode that is asked for is set, if it is known.
+    /// Returns whether the queried mode is set; `None` if it is not tracked.
     pub(super) fn mode(&self, query: Query<'_>) -> Option<bool> {
         let Query::Mode { is_private, mode } = query else {
             return None;
@@ -77,7 +77,7 @@ impl Modes {
         }
     }
 
-    /// The colour that is asked for, if it was set.
+    /// Returns the queried colour, if it was set.
     pub(super) fn color(&self, query: Query<'_>) -> Option<&[u8]> {
         let Query::Color { number, .. } = query else {
             return None;
@@ -108,7 +108,7 @@ impl Modes {
                     self.newline
                 };
             }
-            // DECSTR.
+            // DECSTR: soft reset.
             (0, b"!", b'p') => {
                 let colors = std::mem::take(&mut self.colors);
                 let kept = self.private;
@@ -126,13 +126,13 @@ impl Modes {
         }
     }
 
-    /// OSC 10 takes the next colours along: `10;text;background`.
+    /// OSC 10 sets the following colours as well: `10;text;background`.
     fn osc(&mut self, osc: &Osc<'_>) {
         match osc.number {
             first @ 10..=12 => {
                 let slots = self.colors.iter_mut().skip(usize::from(first - 10));
                 for (slot, color) in slots.zip(osc.text.split(|byte| *byte == b';')) {
-                    if color != b"?" && color.len() <= LONGEST_COLOR {
+                    if color != b"?" && color.len() <= MAX_COLOR_BYTES {
                         *slot = Some(color.to_vec());
                     }
                 }

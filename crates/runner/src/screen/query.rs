@@ -1,8 +1,8 @@
-//! What programs ask of a terminal: which sequences are questions, and the answers to some.
+//! Terminal queries, by which programs request information, and their replies (xterm ctlseqs).
 
 use super::sequence::{Csi, Osc, Sequence};
 
-/// A question that has an answer.
+/// A query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Query<'a> {
     /// DA1: `CSI c`, and DECID.
@@ -23,18 +23,18 @@ pub(super) enum Query<'a> {
     Keyboard,
     /// The size in characters: `CSI 18 t`.
     Size,
-    /// A colour of OSC 10, 11 or 12, and how the question ended.
+    /// Colour of OSC 10, 11 or 12, with the terminator of the query.
     Color { number: u16, end: &'static str },
     /// DECRQSS: a setting.
     Setting,
     /// XTGETTCAP: a capability.
     Capability,
-    /// One that is left without an answer. What a program would learn is a secret of the client
-    /// (its title, its clipboard), or its pixels, or what it has in memory.
+    /// A query without a reply, since it would disclose state of the client (its title, clipboard
+    /// or pixel size).
     Other(&'a [u8]),
 }
 
-/// The question that a sequence asks, if it asks one.
+/// Returns the query that a sequence is, if any.
 pub(super) fn query<'a>(sequence: &Sequence<'a>) -> Option<Query<'a>> {
     match sequence {
         Sequence::Csi(parts, whole) => csi(parts, whole),
@@ -51,7 +51,7 @@ fn csi<'a>(csi: &Csi<'a>, whole: &'a [u8]) -> Option<Query<'a>> {
         (0, b"", b'c') => Query::Attributes,
         (b'>', b"", b'c') => Query::SecondaryAttributes,
         (b'=', b"", b'c') => Query::TertiaryAttributes,
-        // Some terminals look at the marker alone, whatever stands behind it.
+        // Some terminals check the marker only, whatever follows it.
         (0 | b'>' | b'=', _, b'c') => Query::Other(whole),
         (b'>', b"", b'q') => Query::Version,
         (b'?', b"", b'u') => Query::Keyboard,
@@ -95,7 +95,7 @@ fn osc<'a>(osc: &Osc<'_>, whole: &'a [u8]) -> Option<Query<'a>> {
             let (number, end) = (osc.number, osc.end);
             Some(Query::Color { number, end })
         }
-        // Clipboards are asked and set with the same command.
+        // The same command sets and queries a clipboard.
         4 | 5 | 10..=19 | 22 | 52 | 5522 if asks => Some(Query::Other(whole)),
         21 if osc.text.contains(&b'?') => Some(Query::Other(whole)),
         99 if osc.text.windows(3).any(|part| part == b"p=?") => Some(Query::Other(whole)),
@@ -111,12 +111,12 @@ fn dcs(sequence: &[u8]) -> Option<Query<'_>> {
     match sequence {
         [0x1b, b'P', b'$', b'q', ..] => Some(Query::Setting),
         [0x1b, b'P', b'+', b'q', ..] => Some(Query::Capability),
-        // DECRSPS and others of the kind answer nothing.
+        // DECRSPS and the like have no reply.
         _ => None,
     }
 }
 
-/// An image of kitty's protocol is confirmed unless it asks for silence.
+/// Image commands of kitty's graphics protocol have a reply unless `q=2` suppresses it.
 fn graphics(sequence: &[u8]) -> Option<Query<'_>> {
     let control = sequence.strip_prefix(b"\x1b_G")?;
     let control = control
@@ -127,23 +127,23 @@ fn graphics(sequence: &[u8]) -> Option<Query<'_>> {
     (!is_silent).then_some(Query::Other(sequence))
 }
 
-/// What an answer is made of.
+/// State that replies depend on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Facts<'a> {
+pub(super) struct ReplyFacts<'a> {
     pub(super) rows: u16,
     pub(super) cols: u16,
-    /// Row and column of the cursor from 1, as the program addresses it.
+    /// Row and column of the cursor, from 1 and relative to the origin.
     pub(super) cursor: (u16, u16),
     pub(super) keyboard_flags: u16,
-    /// What a mode is: set, not set, or unknown.
+    /// Whether the queried mode is set; `None` if unknown.
     pub(super) mode: Option<bool>,
-    /// What OSC 10, 11 or 12 was set to.
+    /// The colour that OSC 10, 11 or 12 was set to.
     pub(super) color: Option<&'a [u8]>,
 }
 
-/// Writes the answer to a question, if there is one.
-pub(super) fn answer(query: Query<'_>, facts: &Facts<'_>, out: &mut Vec<u8>) {
-    let Facts {
+/// Appends the reply to a query, if it has one.
+pub(super) fn write_reply(query: Query<'_>, facts: &ReplyFacts<'_>, out: &mut Vec<u8>) {
+    let ReplyFacts {
         rows,
         cols,
         cursor: (row, col),
@@ -180,7 +180,7 @@ pub(super) fn answer(query: Query<'_>, facts: &Facts<'_>, out: &mut Vec<u8>) {
     out.extend(text.bytes());
 }
 
-/// Text, background and cursor of a terminal that nobody looks at: light on dark.
+/// Default text, background and cursor colour: light on dark.
 fn default_color(number: u16) -> &'static str {
     if number == 11 {
         "rgb:0000/0000/0000"
@@ -189,7 +189,7 @@ fn default_color(number: u16) -> &'static str {
     }
 }
 
-/// A colour as terminals report it, from the forms in which programs set it: `rgb:` and `#rrggbb`.
+/// Returns a colour as reported by terminals, from `rgb:` or `#rrggbb`.
 fn color(spec: &[u8]) -> Option<String> {
     let spec = std::str::from_utf8(spec).ok()?;
     if spec.starts_with("rgb:") && spec.bytes().all(|byte| byte.is_ascii_graphic()) {

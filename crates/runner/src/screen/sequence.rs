@@ -1,8 +1,8 @@
-//! The parts of a whole control sequence.
+//! Parsing of complete control sequences (ECMA-48 5.4, xterm ctlseqs).
 
 use super::splitter::SequenceKind;
 
-/// A whole sequence that may matter to somebody besides the engine.
+/// A complete sequence with its parameters.
 #[derive(Debug)]
 pub(super) enum Sequence<'a> {
     Escape(&'a [u8]),
@@ -25,8 +25,8 @@ impl<'a> Sequence<'a> {
     }
 }
 
-/// Whether a control sequence moves, erases or paints, as nearly all do: nobody asks with it, and it
-/// sets nothing that the engine does not know.
+/// Returns whether a control sequence only moves, erases or draws, as most do: it is no query, and
+/// changes no state outside of the engine.
 pub(super) fn is_drawing(sequence: &[u8]) -> bool {
     match sequence {
         [_, _, b'<'..=b'?', ..] => false,
@@ -38,24 +38,23 @@ pub(super) fn is_drawing(sequence: &[u8]) -> bool {
     }
 }
 
-/// `CSI`: private marker, parameters, intermediates, final byte.
+/// A control sequence: `CSI`, private marker, parameters, intermediate bytes, final byte.
 #[derive(Debug)]
 pub(super) struct Csi<'a> {
     /// `?`, `>`, `<` or `=`; 0 without one.
     pub(super) marker: u8,
-    /// Everything between the marker and the intermediates.
+    /// The bytes between the marker and the intermediate bytes.
     params: &'a [u8],
-    /// Bytes 0x20 to 0x2f before the final byte.
+    /// Intermediate bytes, 0x20 to 0x2f.
     pub(super) intermediates: &'a [u8],
-    pub(super) last: u8,
+    pub(super) final_byte: u8,
 }
 
 impl<'a> Csi<'a> {
-    /// Reads a whole sequence. One with controls inside is as good as broken for everyone but the
-    /// engine: nobody writes such.
+    /// Parses a complete sequence; `None` if it has C0 controls inside, which no program writes.
     pub(super) fn read(sequence: &'a [u8]) -> Option<Self> {
         let body = sequence.strip_prefix(b"\x1b[")?;
-        let (&last, body) = body.split_last()?;
+        let (&final_byte, body) = body.split_last()?;
         let (marker, body) = match body.split_first() {
             Some((&marker @ b'<'..=b'?', rest)) => (marker, rest),
             _ => (0, body),
@@ -71,11 +70,12 @@ impl<'a> Csi<'a> {
             marker,
             params,
             intermediates,
-            last,
+            final_byte,
         })
     }
 
-    /// The parameters; `None` for one that is empty. Of sub-parameters the first counts.
+    /// Returns the parameters, `None` for an empty one. Of sub-parameters only the first is
+    /// returned.
     pub(super) fn params(&self) -> impl Iterator<Item = Option<u16>> {
         self.params.split(|byte| *byte == b';').map(|param| {
             let digits = param.split(|byte| *byte == b':').next().unwrap_or_default();
@@ -83,19 +83,19 @@ impl<'a> Csi<'a> {
         })
     }
 
-    /// The parameter at a place, or what stands for one that is missing or 0.
+    /// Returns a parameter, or `default` if it is missing or 0.
     pub(super) fn param(&self, at: usize, default: u16) -> u16 {
         let param = self.params().nth(at).flatten();
         param.filter(|param| *param != 0).unwrap_or(default)
     }
 
-    /// Marker, intermediates and final byte: which command it is.
+    /// Returns the marker, the intermediate bytes and the final byte, which identify the command.
     pub(super) fn command(&self) -> (u8, &'a [u8], u8) {
-        (self.marker, self.intermediates, self.last)
+        (self.marker, self.intermediates, self.final_byte)
     }
 }
 
-/// A decimal number, at most `u16::MAX`; `None` of nothing.
+/// Parses a decimal number, saturating at `u16::MAX`; `None` if empty.
 fn number(digits: &[u8]) -> Option<u16> {
     let mut value = None;
     for digit in digits {
@@ -105,13 +105,13 @@ fn number(digits: &[u8]) -> Option<u16> {
     value
 }
 
-/// `OSC`: the number, and what follows it.
+/// An operating system command: its number and its text.
 #[derive(Debug)]
 pub(super) struct Osc<'a> {
     pub(super) number: u16,
-    /// Behind the first semicolon; empty without one.
+    /// The text after the first semicolon; empty without one.
     pub(super) text: &'a [u8],
-    /// How it ended, for an answer that is to end alike.
+    /// The terminator, which a reply has to use as well.
     pub(super) end: &'static str,
 }
 

@@ -1,34 +1,36 @@
-//! Cuts a terminal's output into text and whole control sequences, whatever the chunks it comes in.
+//! Splits a terminal's output into text and complete escape sequences, independent of its chunks.
 //!
-//! The states are those of the DEC parser as `vte` has it (and with it the engine): C0 controls inside
-//! of a sequence belong to it, CAN and SUB end any, ESC ends any and begins the next. A string ends at
-//! ST; an OSC string also at BEL.
+//! The states are those of the parser for DEC terminals that the `vte` crate implements, and with
+//! it the engine: C0 controls inside of a sequence belong to it, CAN and SUB abort a sequence, ESC
+//! aborts it and begins another. A string ends at ST; an OSC string also at BEL (xterm ctlseqs).
+//! `vte` itself is of no use here, since it reports neither the offset at which a sequence begins
+//! nor any SOS, PM or APC string.
 
 use memchr::memchr;
 
-/// Bytes of a sequence that are kept until it is whole. The longest that anybody keeps anything of
-/// are titles and links (8 KiB); what is longer is an image or a clipboard.
-const LONGEST: usize = 64 << 10;
+/// Maximal bytes of an incomplete sequence that are kept. The longest sequences of use are titles
+/// and links (8 KiB); longer ones are images and clipboards.
+const MAX_HELD_BYTES: usize = 64 << 10;
 
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
 
-/// A part of a terminal's output, with every byte of it.
+/// A part of the output, with all of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// Characters, and C0 controls between them. May end within a character.
+    /// Characters and C0 controls. May end within a character.
     Text(&'a [u8]),
-    /// A whole sequence, from its ESC to its last byte.
+    /// A complete sequence, from its ESC to its last byte.
     Sequence(SequenceKind, &'a [u8]),
-    /// A sequence that was broken off: nothing of it counts but the C0 controls in it.
-    Broken(&'a [u8]),
-    /// A string too long to be kept has ended.
+    /// An aborted sequence, of which a terminal executes only the C0 controls.
+    Aborted(&'a [u8]),
+    /// The end of a string that exceeded the limit.
     Skipped,
 }
 
-/// What a control sequence is, by its introducer.
+/// The kind of an escape sequence, by its introducer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SequenceKind {
     /// `ESC x`, `ESC ( x`.
@@ -49,27 +51,27 @@ impl SequenceKind {
     }
 }
 
-/// Cuts output into [`Token`]s.
+/// Splits output into [`Token`]s.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SequenceSplitter {
-    /// The sequence that has begun; `None` between sequences.
-    open: Option<Open>,
-    /// Its bytes so far, unless it is too long.
+    /// The incomplete sequence; `None` in text.
+    open: Option<OpenSequence>,
+    /// Its bytes, unless it exceeds the limit.
     held: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenSequence {
     kind: SequenceKind,
-    /// The last byte was an ESC in a string, which may be the first half of its ST.
+    /// Whether the last byte is an ESC in a string, which may be the first half of its ST.
     after_escape: bool,
     is_too_long: bool,
-    /// Nothing has come behind its ESC that a terminal does not pass over there: controls, which it
-    /// carries out at once, and bytes that are no ASCII.
+    /// Whether only bytes that a terminal ignores or executes there have followed the ESC: C0
+    /// controls and bytes that are not ASCII.
     is_bare: bool,
 }
 
-impl Open {
+impl OpenSequence {
     const FRESH: Self = Self {
         kind: SequenceKind::Escape,
         after_escape: false,
@@ -78,22 +80,22 @@ impl Open {
     };
 }
 
-/// What a byte does to an open sequence.
-enum Step {
-    /// It belongs to it.
-    Goes,
-    /// It ends it.
-    Ends,
-    /// It breaks it off.
-    Breaks,
-    /// The sequence ended before it, and it begins another one.
-    Begins,
-    /// The string ended before the ESC before it.
-    Follows,
+/// Effect of a byte on an incomplete sequence.
+enum ByteEffect {
+    /// It continues the sequence.
+    Continues,
+    /// It completes the sequence.
+    Completes,
+    /// It aborts the sequence.
+    Aborts,
+    /// It aborts the sequence and begins another one.
+    Restarts,
+    /// The preceding ESC ended the string, and the byte follows that ESC.
+    FollowsEscape,
 }
 
 impl SequenceSplitter {
-    /// Takes output and gives out what is whole.
+    /// Splits output, and calls `out` with each token.
     pub(super) fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(Token<'_>)) {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -104,19 +106,20 @@ impl SequenceSplitter {
         }
     }
 
-    /// The bytes of the sequence that has begun; none if it is too long.
+    /// Returns the bytes of the incomplete sequence; none if it exceeds the limit.
     pub(super) fn held(&self) -> &[u8] {
         &self.held
     }
 
-    /// The introducer of a string that is too long to be held, if one is open.
+    /// Returns the kind of an incomplete string that exceeds the limit.
     pub(super) fn open_string(&self) -> Option<SequenceKind> {
         self.open
             .filter(|open| open.is_too_long)
             .map(|open| open.kind)
     }
 
-    /// The string that has ended for everyone who does not wait for the rest of its ST.
+    /// Returns the string that an ESC has ended, for readers that do not wait for the rest of its
+    /// ST.
     pub(super) fn half_ended(&self) -> Option<Token<'_>> {
         let open = self.open.filter(|open| open.after_escape)?;
         let string = self.held.strip_suffix(&[ESC]);
@@ -137,37 +140,37 @@ impl SequenceSplitter {
     }
 
     fn begin(&mut self) {
-        self.open = Some(Open::FRESH);
+        self.open = Some(OpenSequence::FRESH);
         self.held.clear();
         self.held.push(ESC);
     }
 
-    /// Reads on in an open sequence, at most to its end.
+    /// Reads from an incomplete sequence, at most to its end.
     fn sequence<'a>(
         &mut self,
-        mut open: Open,
+        mut open: OpenSequence,
         bytes: &'a [u8],
         out: &mut impl FnMut(Token<'_>),
     ) -> &'a [u8] {
         for (at, &byte) in bytes.iter().enumerate() {
-            let step = step(&mut open, byte);
+            let effect = byte_effect(&mut open, byte);
             let rest = &bytes[at + 1..];
-            match step {
-                Step::Goes => {
+            match effect {
+                ByteEffect::Continues => {
                     self.keep(&mut open, byte);
                     continue;
                 }
-                Step::Ends | Step::Breaks => {
+                ByteEffect::Completes | ByteEffect::Aborts => {
                     self.keep(&mut open, byte);
-                    self.end(open, matches!(step, Step::Ends), out);
+                    self.end(open, matches!(effect, ByteEffect::Completes), out);
                     return rest;
                 }
-                Step::Begins => {
+                ByteEffect::Restarts => {
                     self.end(open, false, out);
                     self.begin();
                     return rest;
                 }
-                Step::Follows => {
+                ByteEffect::FollowsEscape => {
                     self.held.pop();
                     self.end(open, true, out);
                     self.begin();
@@ -179,11 +182,11 @@ impl SequenceSplitter {
         &[]
     }
 
-    fn keep(&mut self, open: &mut Open, byte: u8) {
+    fn keep(&mut self, open: &mut OpenSequence, byte: u8) {
         if open.is_too_long {
             return;
         }
-        if self.held.len() >= LONGEST {
+        if self.held.len() >= MAX_HELD_BYTES {
             open.is_too_long = true;
             self.held = Vec::new();
             return;
@@ -191,43 +194,43 @@ impl SequenceSplitter {
         self.held.push(byte);
     }
 
-    fn end(&mut self, open: Open, is_whole: bool, out: &mut impl FnMut(Token<'_>)) {
+    fn end(&mut self, open: OpenSequence, is_whole: bool, out: &mut impl FnMut(Token<'_>)) {
         self.open = None;
         let token = match is_whole {
             _ if open.is_too_long => Token::Skipped,
             true => Token::Sequence(open.kind, &self.held),
-            false => Token::Broken(&self.held),
+            false => Token::Aborted(&self.held),
         };
         out(token);
         self.held.clear();
     }
 }
 
-/// What a byte does to an open sequence.
-fn step(open: &mut Open, byte: u8) -> Step {
+/// Returns the effect of a byte on an incomplete sequence.
+fn byte_effect(open: &mut OpenSequence, byte: u8) -> ByteEffect {
     if open.after_escape {
         return if byte == b'\\' {
-            Step::Ends
+            ByteEffect::Completes
         } else {
-            Step::Follows
+            ByteEffect::FollowsEscape
         };
     }
     match (open.kind, byte) {
-        // An OSC string is carried out even so.
-        (SequenceKind::Osc, CAN | SUB) => Step::Ends,
-        (_, CAN | SUB) => Step::Breaks,
+        // Terminals execute an aborted OSC string.
+        (SequenceKind::Osc, CAN | SUB) => ByteEffect::Completes,
+        (_, CAN | SUB) => ByteEffect::Aborts,
         (kind, ESC) if kind.is_string() => {
             open.after_escape = true;
-            Step::Goes
+            ByteEffect::Continues
         }
-        (_, ESC) => Step::Begins,
-        (SequenceKind::Escape, _) => escape(open, byte),
-        (SequenceKind::Csi, 0x40..=0x7e) | (SequenceKind::Osc, BEL) => Step::Ends,
-        _ => Step::Goes,
+        (_, ESC) => ByteEffect::Restarts,
+        (SequenceKind::Escape, _) => byte_effect_in_escape(open, byte),
+        (SequenceKind::Csi, 0x40..=0x7e) | (SequenceKind::Osc, BEL) => ByteEffect::Completes,
+        _ => ByteEffect::Continues,
     }
 }
 
-fn escape(open: &mut Open, byte: u8) -> Step {
+fn byte_effect_in_escape(open: &mut OpenSequence, byte: u8) -> ByteEffect {
     match byte {
         b'[' | b']' | b'P' | b'X' | b'^' | b'_' if open.is_bare => {
             open.kind = match byte {
@@ -236,12 +239,12 @@ fn escape(open: &mut Open, byte: u8) -> Step {
                 b'P' => SequenceKind::Dcs,
                 _ => SequenceKind::Other,
             };
-            Step::Goes
+            ByteEffect::Continues
         }
-        0x30..=0x7e => Step::Ends,
+        0x30..=0x7e => ByteEffect::Completes,
         _ => {
             open.is_bare &= !matches!(byte, 0x20..=0x2f);
-            Step::Goes
+            ByteEffect::Continues
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The screen against another terminal: `alacritty_terminal`, fed the same output without a break.
+//! The screen compared with another terminal, `alacritty_terminal`, that reads the same output
+//! uninterrupted.
 
 mod features;
 mod handoff;

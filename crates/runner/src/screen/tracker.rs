@@ -1,7 +1,9 @@
-//! What a terminal keeps that the engine does not: which of a session's words are still in force.
+//! Terminal state that the engine does not keep: modes, keyboard flags, titles, links and marks
+//! that are in force.
 //!
-//! The engine restores cells, cursor, pen, margins, tabs, charsets and the usual modes. What is here
-//! comes before and behind its bytes in a snapshot.
+//! The engine reproduces cells, cursor, pen, margins, tab stops, character sets and the usual
+//! modes. A snapshot has the bytes written here before and after those of the engine. The sequences
+//! are those of xterm ctlseqs.
 
 mod keyboard;
 mod titles;
@@ -11,53 +13,53 @@ use super::sequence::{Csi, Osc, Sequence};
 use keyboard::Keyboard;
 use titles::Titles;
 
-/// Mouse reports and their encodings.
+/// Mouse tracking modes and encodings.
 const MOUSE: [u16; 9] = [9, 1000, 1001, 1002, 1003, 1005, 1006, 1015, 1016];
 
-/// Private modes that the engine does not know, which a session may have set: reverse video (5),
-/// reverse wrap (45), alternate scroll (1007), meta and alt keys (1034 to 1036, 1039), grapheme
-/// clusters (2027), reports of the colour scheme (2031) and of the size (2048).
+/// Private modes unknown to the engine: reverse video (5), reverse wraparound (45), alternate
+/// scroll (1007), meta and alt keys (1034 to 1036, 1039), grapheme clusters (2027), reports of the
+/// colour scheme (2031) and of the size (2048).
 const PRIVATE: [u16; 10] = [5, 45, 1007, 1034, 1035, 1036, 1039, 2027, 2031, 2048];
 
-/// Modes among these that are on until a session says otherwise, or whose default is the client's:
-/// they are not switched off before a snapshot.
-const LEFT_ALONE: [u16; 5] = [1007, 1034, 1035, 1036, 1039];
+/// Modes of these that are set by default, or by the client's configuration: a snapshot does not
+/// reset them.
+const NOT_RESET: [u16; 5] = [1007, 1034, 1035, 1036, 1039];
 
-/// Longest link that is kept open, in bytes, as in the engine (and in VTE).
-const LONGEST_LINK: usize = 2083 + 250;
+/// Maximal bytes of an open link, as in the engine and in VTE.
+const MAX_LINK_BYTES: usize = 2083 + 250;
 
-/// Resources of `CSI > Pp ; Pv m` (XTMODKEYS): the keyboard's, cursor and function keys, other keys.
+/// Resources of XTMODKEYS (`CSI > Pp ; Pv m`).
 const KEY_RESOURCES: usize = 8;
 
-/// What is in force besides what the engine knows.
+/// State that a snapshot restores in addition to the engine's.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StateTracker {
     keyboard: Keyboard,
     titles: Titles,
-    /// What was said of mouse modes: of each when it was last set, and when reset since.
+    /// The mouse modes in the order in which they were set or reset.
     mouse: Vec<(u16, bool)>,
-    /// The modes of [`PRIVATE`] that were said something about.
+    /// The modes of [`PRIVATE`] that were set or reset.
     private: Vec<(u16, bool)>,
-    /// LNM: a line feed returns the carriage too.
+    /// LNM: LF implies CR.
     newline: bool,
-    /// XTMODKEYS, by resource.
+    /// Values of XTMODKEYS by resource.
     key_resources: [Option<u16>; KEY_RESOURCES],
-    /// An OSC 8 that was not ended, whole.
+    /// The sequence of an open link (OSC 8).
     link: Vec<u8>,
-    /// The last semantic mark (OSC 133), if a command or its prompt is under way.
+    /// The last semantic mark (OSC 133) of a prompt or a running command.
     mark: Option<u8>,
-    /// The progress that is shown (OSC 9;4), whole.
+    /// The sequence of the displayed progress (OSC 9;4).
     progress: Vec<u8>,
     is_alternate: bool,
 }
 
 impl StateTracker {
-    /// Whether the alternate screen is shown.
+    /// Returns whether the alternate screen is shown.
     pub(super) fn is_alternate(&self) -> bool {
         self.is_alternate
     }
 
-    /// The flags of the keyboard protocol that are in force.
+    /// Returns the flags of the keyboard protocol that are in force.
     pub(super) fn keyboard_flags(&self) -> u16 {
         self.keyboard.flags(self.is_alternate)
     }
@@ -71,7 +73,7 @@ impl StateTracker {
         }
     }
 
-    /// RIS. Titles describe the session and stay, as in the engine.
+    /// RIS. Titles are kept, as in the engine.
     fn reset(&mut self) {
         *self = Self {
             titles: std::mem::take(&mut self.titles),
@@ -105,14 +107,14 @@ impl StateTracker {
         }
         if PRIVATE.contains(&mode) {
             self.private.retain(|(said, _)| *said != mode);
-            if on || LEFT_ALONE.contains(&mode) {
+            if on || NOT_RESET.contains(&mode) {
                 self.private.push((mode, on));
             }
         }
     }
 
-    /// In some terminals a mode replaces the one before, in others all are set side by side; so they
-    /// are told in order, each with its end.
+    /// Mouse modes replace each other in some terminals, and are independent in others; so they are
+    /// replayed in their order, with their resets.
     fn mouse_mode(&mut self, mode: u16, on: bool) {
         let outdated = |said: &(u16, bool)| said.0 == mode && (on || !said.1);
         self.mouse.retain(|said| !outdated(said));
@@ -142,7 +144,7 @@ impl StateTracker {
                 let target = osc.text.iter().position(|byte| *byte == b';');
                 let is_end = target.is_none_or(|at| osc.text.len() == at + 1);
                 self.link.clear();
-                if !is_end && whole.len() <= LONGEST_LINK {
+                if !is_end && whole.len() <= MAX_LINK_BYTES {
                     self.link.extend_from_slice(whole);
                 }
             }
@@ -162,36 +164,36 @@ impl StateTracker {
         }
     }
 
-    /// What comes before the engine's bytes: an end to all that another session may have left in the
-    /// terminal, as far as the engine does not end it itself. `cols` is the width.
-    pub(super) fn prelude(&self, out: &mut Vec<u8>, cols: u16) {
-        // Whatever sequence was cut when the client was lost.
+    /// Appends the bytes that precede those of the engine: they reset what an earlier session may
+    /// have left in the terminal, as far as the engine does not. `cols` is the width.
+    pub(super) fn write_reset(&self, out: &mut Vec<u8>, cols: u16) {
+        // CAN aborts a sequence that was cut when the client's connection was lost.
         out.extend(b"\x18\x1b]8;;\x1b\\");
-        Titles::forget(out);
+        Titles::write_reset(out);
         out.extend(b"\x1b[m\x1b(B\x1b)B\x0f\x1b[?69l\x1b[r\x1b[?6l");
-        // Both screens have a keyboard stack and a saved cursor of their own.
+        // Each screen has a keyboard stack and a saved cursor of its own.
         out.extend(b"\x1b[?1049h\x1b[<255u\x1b[=0u\x1b[H\x1b7");
-        self.keyboard.restore(true, out);
+        self.keyboard.write_state(true, out);
         out.extend(b"\x1b[?1049l\x1b[<255u\x1b[=0u");
-        self.keyboard.restore(false, out);
+        self.keyboard.write_state(false, out);
         out.extend(b"\x1b[>4;0m\x1b[0 q\x1b[?12l\x1b[20l");
         for mode in MOUSE
             .iter()
-            .chain(PRIVATE.iter().filter(|mode| !LEFT_ALONE.contains(mode)))
+            .chain(PRIVATE.iter().filter(|mode| !NOT_RESET.contains(mode)))
         {
             out.extend(format!("\x1b[?{mode}l").bytes());
         }
         out.extend(b"\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\");
-        // The engine tells of the tab stops that differ from each eighth column.
+        // The engine reproduces tab stops relative to every eighth column.
         out.extend(b"\x1b[?69l\x1b[r\x1b[?6l\x1b[3g");
         for col in (0..cols).step_by(8) {
             out.extend(format!("\x1b[1;{}H\x1bH", col + 1).bytes());
         }
     }
 
-    /// What comes behind the engine's bytes.
-    pub(super) fn restore(&self, out: &mut Vec<u8>) {
-        // The engine has set some already, in an order of its own.
+    /// Appends the bytes that follow those of the engine.
+    pub(super) fn write_state(&self, out: &mut Vec<u8>) {
+        // The engine has set some of them, in another order.
         for mode in MOUSE.iter().filter(|_| !self.mouse.is_empty()) {
             out.extend(format!("\x1b[?{mode}l").bytes());
         }
@@ -207,7 +209,7 @@ impl StateTracker {
                 out.extend(format!("\x1b[>{resource};{value}m").bytes());
             }
         }
-        self.titles.restore(out);
+        self.titles.write_state(out);
         if let Some(mark) = self.mark {
             out.extend(format!("\x1b]133;{}\x1b\\", char::from(mark)).bytes());
         }

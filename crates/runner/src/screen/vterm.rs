@@ -1,4 +1,4 @@
-//! The engine that is built in: `shpool-vterm`.
+//! The built-in engine, `shpool-vterm`.
 
 use std::fmt;
 
@@ -9,28 +9,28 @@ use super::VtEngine;
 use super::sequence::Csi;
 use super::splitter::{SequenceKind, SequenceSplitter, Token};
 
-/// Lines that the engine keeps, those on the screen included. More of the past is in the journal; a
-/// thousand lines would cost eleven megabytes.
+/// Lines that the engine keeps, including those of the screen. Older output is in the journal; a
+/// thousand lines would take 11 MB.
 const LINES: usize = 100;
 
-/// Cells of the largest screen: rows and columns are 1 to 1,000 (terminal notes, section 3.2).
-const LARGEST: u16 = 1_000;
+/// Maximal rows and columns.
+const MAX_CELLS: u16 = 1_000;
 
-/// `shpool-vterm` behind the trait.
+/// `shpool-vterm` as a [`VtEngine`].
 pub(super) struct Vterm {
     term: Term,
 }
 
 impl Vterm {
     pub(super) fn new(size: WindowSize) -> Self {
-        let size = sane(size);
+        let size = clamp_size(size);
         let term = Term::new(LINES.max(size.height), size);
         Self { term }
     }
 }
 
-/// Copies an SGR sequence with `4:2` in place of each 21 that is not part of a colour.
-fn rename_underline(sequence: &[u8], out: &mut Vec<u8>) {
+/// Appends an SGR sequence with `4:2` in place of each 21 that is not part of a colour.
+fn rewrite_double_underline(sequence: &[u8], out: &mut Vec<u8>) {
     let (mut of_color, mut is_kind) = (0, false);
     for (at, part) in sequence[2..sequence.len() - 1]
         .split(|byte| *byte == b';')
@@ -53,10 +53,10 @@ fn rename_underline(sequence: &[u8], out: &mut Vec<u8>) {
     out.push(b'm');
 }
 
-fn sane(size: WindowSize) -> Size {
+fn clamp_size(size: WindowSize) -> Size {
     Size {
-        width: usize::from(size.cols.clamp(1, LARGEST)),
-        height: usize::from(size.rows.clamp(1, LARGEST)),
+        width: usize::from(size.cols.clamp(1, MAX_CELLS)),
+        height: usize::from(size.rows.clamp(1, MAX_CELLS)),
     }
 }
 
@@ -72,19 +72,19 @@ impl VtEngine for Vterm {
     }
 
     fn resize(&mut self, size: WindowSize) {
-        self.term.resize(sane(size));
+        self.term.resize(clamp_size(size));
     }
 
-    /// The engine writes a double underline as SGR 21, which ends bold in some terminals. What it is
-    /// called beside the other underlines is understood by all that have more than one.
+    /// The engine writes a double underline as SGR 21, which resets bold in some terminals. `4:2`
+    /// is understood by all terminals that distinguish underlines.
     fn contents(&self) -> Vec<u8> {
         let contents = self.term.contents(ContentRegion::All);
         let mut out = Vec::with_capacity(contents.len());
         SequenceSplitter::default().feed(&contents, |token| match token {
             Token::Sequence(SequenceKind::Csi, bytes @ [.., b'm']) => {
-                rename_underline(bytes, &mut out)
+                rewrite_double_underline(bytes, &mut out)
             }
-            Token::Text(bytes) | Token::Sequence(_, bytes) | Token::Broken(bytes) => {
+            Token::Text(bytes) | Token::Sequence(_, bytes) | Token::Aborted(bytes) => {
                 out.extend(bytes)
             }
             Token::Skipped => {}
@@ -92,8 +92,8 @@ impl VtEngine for Vterm {
         out
     }
 
-    /// The engine does not tell, but it has to say it in its dump: the last thing there that is
-    /// addressed is the cursor. Text behind that stands for a wrap that is pending.
+    /// The engine does not report the cursor, but its dump ends by positioning it. Text after that
+    /// marks a pending wrap.
     fn cursor(&self) -> (u16, u16) {
         let (mut cursor, mut is_pending) = ((1, 1), false);
         SequenceSplitter::default().feed(&self.term.contents(ContentRegion::Screen), |token| {

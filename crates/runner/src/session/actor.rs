@@ -264,7 +264,7 @@ impl<D: SharedDisk> SessionActor<D> {
         let Some(screen) = &mut self.screen else {
             return;
         };
-        screen.set_answering(!self.machine.has_writer());
+        screen.set_replies_enabled(!self.machine.has_writer());
         screen.feed(offset, bytes);
         let replies = screen.take_replies();
         self.machine

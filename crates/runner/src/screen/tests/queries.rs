@@ -8,7 +8,7 @@ use crate::screen::tests::oracle::Oracle;
 
 fn answers(output: &[u8]) -> String {
     let mut screen = SessionScreen::new(SIZE);
-    screen.set_answering(true);
+    screen.set_replies_enabled(true);
     screen.feed(0, output);
     String::from_utf8(screen.take_replies().to_vec()).unwrap()
 }
@@ -66,7 +66,7 @@ fn nobody_answers_while_somebody_else_does_or_for_ever() {
     let mut screen = SessionScreen::new(SIZE);
     screen.feed(0, b"\x1b[c");
     assert!(screen.take_replies().is_empty());
-    screen.set_answering(true);
+    screen.set_replies_enabled(true);
     assert!(
         screen.take_replies().is_empty(),
         "what was asked before was somebody else's"
@@ -74,7 +74,7 @@ fn nobody_answers_while_somebody_else_does_or_for_ever() {
     screen.feed(3, &b"\x1b[c".repeat(100_000));
     assert!(screen.take_replies().len() < 5_000);
     screen.feed(300_003, b"\x1b[c");
-    screen.set_answering(false);
+    screen.set_replies_enabled(false);
     assert!(screen.take_replies().is_empty());
 }
 
@@ -82,10 +82,10 @@ fn nobody_answers_while_somebody_else_does_or_for_ever() {
 #[test]
 fn a_cut_question_is_asked_once() {
     let mut screen = SessionScreen::new(SIZE);
-    screen.set_answering(true);
+    screen.set_replies_enabled(true);
     screen.feed(0, b"text\x1b[");
     let snapshot = screen.snapshot();
-    screen.set_answering(false);
+    screen.set_replies_enabled(false);
     screen.feed(6, b"6n");
     assert!(screen.take_replies().is_empty());
     let mut client = Oracle::new(SIZE);

@@ -34,7 +34,7 @@ fn end_text(text: &mut Vec<u8>, tokens: &mut Vec<String>) {
 #[test]
 fn sequences_are_what_the_parser_of_dec_makes_of_them() {
     use SequenceKind::{Csi, Dcs, Escape, Osc, Other};
-    use Token::{Broken, Sequence, Text};
+    use Token::{Aborted, Sequence, Text};
     let cases: [&[Token<'_>]; 11] = [
         &[Text(b"a"), Sequence(Csi, b"\x1b[1m"), Text(b"b")],
         &[Sequence(Escape, b"\x1b(0"), Sequence(Escape, b"\x1b7")],
@@ -44,16 +44,16 @@ fn sequences_are_what_the_parser_of_dec_makes_of_them() {
         &[Sequence(Osc, b"\x1b]0;t"), Sequence(Csi, b"\x1b[m")],
         &[Sequence(Dcs, b"\x1bPq\x07#\x1b\\")],
         &[Sequence(Other, b"\x1b_G\x1b\\")],
-        // Controls inside, and sequences that are broken off.
+        // Controls inside, and sequences that are aborted.
         &[Sequence(Csi, b"\x1b[3\n1m")],
-        &[Broken(b"\x1b[3\x18"), Text(b"x")],
-        &[Broken(b"\x1b[3"), Sequence(Csi, b"\x1b[m")],
-        &[Broken(b"\x1b"), Sequence(Csi, b"\x1b[m")],
+        &[Aborted(b"\x1b[3\x18"), Text(b"x")],
+        &[Aborted(b"\x1b[3"), Sequence(Csi, b"\x1b[m")],
+        &[Aborted(b"\x1b"), Sequence(Csi, b"\x1b[m")],
     ];
     for expected in cases {
         let mut output = Vec::new();
         for token in expected {
-            let (Text(bytes) | Sequence(_, bytes) | Broken(bytes)) = token else {
+            let (Text(bytes) | Sequence(_, bytes) | Aborted(bytes)) = token else {
                 unreachable!()
             };
             output.extend_from_slice(bytes);
@@ -76,7 +76,7 @@ proptest! {
     fn no_byte_is_lost(output in prop::collection::vec(byte(), 0..200)) {
         let (mut splitter, mut seen) = (SequenceSplitter::default(), Vec::<u8>::new());
         splitter.feed(&output, |token| match token {
-            Token::Text(bytes) | Token::Sequence(_, bytes) | Token::Broken(bytes) => seen.extend(bytes),
+            Token::Text(bytes) | Token::Sequence(_, bytes) | Token::Aborted(bytes) => seen.extend(bytes),
             Token::Skipped => unreachable!("200 bytes are held"),
         });
         seen.extend(splitter.held());
@@ -87,7 +87,7 @@ proptest! {
     #[test]
     fn noise_is_survived(output in prop::collection::vec(byte(), 0..400), chunk in 1..50_usize) {
         let mut screen = SessionScreen::new(SIZE);
-        screen.set_answering(true);
+        screen.set_replies_enabled(true);
         for (at, chunk_of) in output.chunks(chunk).enumerate() {
             screen.feed((at * chunk) as u64, chunk_of);
         }

@@ -1,33 +1,33 @@
-//! The stacks of the keyboard protocol (kitty's `CSI … u`): one for each screen.
+//! The stacks of kitty's keyboard protocol (`CSI … u`), one per screen.
 
 use super::super::sequence::Csi;
 
-/// Entries of a stack, as kitty has them.
-const DEEPEST: usize = 16;
+/// Maximal entries of a stack, as in kitty.
+const MAX_DEPTH: usize = 16;
 
-/// The flags that were pushed, for the main and for the alternate screen.
+/// Keyboard flags of the main and of the alternate screen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keyboard {
     stacks: [Stack; 2],
 }
 
-/// The flags below the first push, and those pushed.
+/// The base flags and those pushed on them.
 #[derive(Clone, Debug, Default)]
 struct Stack {
-    ground: u16,
+    base: u16,
     pushed: Vec<u16>,
 }
 
 impl Stack {
     fn top(&mut self) -> &mut u16 {
-        self.pushed.last_mut().unwrap_or(&mut self.ground)
+        self.pushed.last_mut().unwrap_or(&mut self.base)
     }
 }
 
 impl Keyboard {
     pub(super) fn flags(&self, is_alternate: bool) -> u16 {
         let stack = &self.stacks[usize::from(is_alternate)];
-        stack.pushed.last().copied().unwrap_or(stack.ground)
+        stack.pushed.last().copied().unwrap_or(stack.base)
     }
 
     pub(super) fn csi(&mut self, csi: &Csi<'_>, is_alternate: bool) {
@@ -35,7 +35,7 @@ impl Keyboard {
         let flags = csi.param(0, 0);
         match csi.marker {
             b'>' => {
-                if stack.pushed.len() == DEEPEST {
+                if stack.pushed.len() == MAX_DEPTH {
                     stack.pushed.remove(0);
                 }
                 stack.pushed.push(flags);
@@ -47,7 +47,7 @@ impl Keyboard {
                     .pushed
                     .truncate(stack.pushed.len().saturating_sub(pops));
                 if is_emptied {
-                    stack.ground = 0;
+                    stack.base = 0;
                 }
             }
             b'=' => {
@@ -63,11 +63,11 @@ impl Keyboard {
         }
     }
 
-    /// Pushes again what was pushed, on a screen whose stack is empty.
-    pub(super) fn restore(&self, is_alternate: bool, out: &mut Vec<u8>) {
+    /// Appends the sequences that rebuild the stack of a screen whose stack is empty.
+    pub(super) fn write_state(&self, is_alternate: bool, out: &mut Vec<u8>) {
         let stack = &self.stacks[usize::from(is_alternate)];
-        if stack.ground != 0 {
-            out.extend(format!("\x1b[={}u", stack.ground).bytes());
+        if stack.base != 0 {
+            out.extend(format!("\x1b[={}u", stack.base).bytes());
         }
         for flags in &stack.pushed {
             out.extend(format!("\x1b[>{flags}u").bytes());

@@ -1,12 +1,12 @@
-//! The window's title and icon name, and their stacks (`CSI 22 t`, `CSI 23 t`).
+//! The window's title and icon name, and their stacks (`CSI 22 t`, `CSI 23 t`, xterm ctlseqs).
 
 use super::super::sequence::{Csi, Osc};
 
-/// Bytes of a title that are kept. Nobody reads more, and each snapshot carries it.
-const LONGEST: usize = 1024;
+/// Maximal bytes of a title; each snapshot has it.
+const MAX_TITLE_BYTES: usize = 1024;
 
-/// Titles on a stack, as xterm has them.
-const DEEPEST: usize = 10;
+/// Maximal titles on a stack, as in xterm.
+const MAX_DEPTH: usize = 10;
 
 /// Titles and icon names.
 #[derive(Clone, Debug, Default)]
@@ -18,26 +18,26 @@ pub(super) struct Titles {
 #[derive(Clone, Debug, Default)]
 struct Stack {
     /// Empty until one is set.
-    now: Vec<u8>,
-    below: Vec<Vec<u8>>,
+    current: Vec<u8>,
+    pushed: Vec<Vec<u8>>,
 }
 
 impl Titles {
     pub(super) fn osc(&mut self, osc: &Osc<'_>) {
-        // What the engine leaves out: its title is to be this one. DEL is a character like others.
+        // The engine drops C0 controls from titles but keeps DEL; both titles have to be the same.
         let is_plain = |byte: &u8| *byte >= 0x20;
         let title: Vec<u8> = osc
             .text
             .iter()
             .copied()
             .filter(is_plain)
-            .take(LONGEST)
+            .take(MAX_TITLE_BYTES)
             .collect();
         if osc.number != 1 {
-            self.window.now.clone_from(&title);
+            self.window.current.clone_from(&title);
         }
         if osc.number != 2 {
-            self.icon.now = title;
+            self.icon.current = title;
         }
     }
 
@@ -57,27 +57,27 @@ impl Titles {
         }
     }
 
-    /// Empties the titles of another session and their stacks.
-    pub(super) fn forget(out: &mut Vec<u8>) {
-        out.extend(b"\x1b[23;0t".repeat(DEEPEST));
+    /// Appends the sequences that clear the titles of an earlier session and their stacks.
+    pub(super) fn write_reset(out: &mut Vec<u8>) {
+        out.extend(b"\x1b[23;0t".repeat(MAX_DEPTH));
         out.extend(b"\x1b]0;\x1b\\");
     }
 
-    /// Sets and pushes again what was set and pushed. Some terminals have one stack for both, which is
-    /// what programs mean nearly always: `CSI 22 ; 0 t`.
-    pub(super) fn restore(&self, out: &mut Vec<u8>) {
-        if self.icon.below.len() != self.window.below.len() {
-            self.icon.restore(1, out);
-            self.window.restore(2, out);
+    /// Appends the sequences that set and push titles again. Some terminals have one stack for both
+    /// titles, so that `CSI 22 ; 0 t` is used where the stacks are equally high.
+    pub(super) fn write_state(&self, out: &mut Vec<u8>) {
+        if self.icon.pushed.len() != self.window.pushed.len() {
+            self.icon.write_state(1, out);
+            self.window.write_state(2, out);
             return;
         }
-        for (icon, window) in self.icon.below.iter().zip(&self.window.below) {
+        for (icon, window) in self.icon.pushed.iter().zip(&self.window.pushed) {
             set(1, icon, out);
             set(2, window, out);
             out.extend(b"\x1b[22;0t");
         }
-        self.icon.restore_top(1, out);
-        self.window.restore_top(2, out);
+        self.icon.write_current(1, out);
+        self.window.write_current(2, out);
     }
 }
 
@@ -89,29 +89,29 @@ fn set(number: u8, title: &[u8], out: &mut Vec<u8>) {
 
 impl Stack {
     fn push(&mut self) {
-        if self.below.len() == DEEPEST {
-            self.below.remove(0);
+        if self.pushed.len() == MAX_DEPTH {
+            self.pushed.remove(0);
         }
-        self.below.push(self.now.clone());
+        self.pushed.push(self.current.clone());
     }
 
     fn pop(&mut self) {
-        if let Some(title) = self.below.pop() {
-            self.now = title;
+        if let Some(title) = self.pushed.pop() {
+            self.current = title;
         }
     }
 
-    fn restore(&self, number: u8, out: &mut Vec<u8>) {
-        for title in &self.below {
+    fn write_state(&self, number: u8, out: &mut Vec<u8>) {
+        for title in &self.pushed {
             set(number, title, out);
             out.extend(format!("\x1b[22;{number}t").bytes());
         }
-        self.restore_top(number, out);
+        self.write_current(number, out);
     }
 
-    fn restore_top(&self, number: u8, out: &mut Vec<u8>) {
-        if !self.now.is_empty() || !self.below.is_empty() {
-            set(number, &self.now, out);
+    fn write_current(&self, number: u8, out: &mut Vec<u8>) {
+        if !self.current.is_empty() || !self.pushed.is_empty() {
+            set(number, &self.current, out);
         }
     }
 }
