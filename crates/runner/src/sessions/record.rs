@@ -45,7 +45,7 @@ impl SessionRecord {
     /// Determines whether the shim runs, by connecting to its socket unless the metadata is final.
     pub(super) async fn probe(session: SessionDir, info: SessionInfo) -> Self {
         let shim = match info.phase {
-            SessionPhase::Buried => ShimStatus::Gone,
+            SessionPhase::Closed => ShimStatus::Gone,
             phase => match session.connect().await {
                 Err(error) if has_no_listener(&error) || is_foreign(&error) => {
                     return Self::gone(session, info).await;

@@ -1,5 +1,6 @@
-//! What a shim is told by who starts it, and what it answers: each one length (`u32`, little
-//! endian) and so many bytes of JSON, over the shim's standard input, which is a socket.
+//! The handshake between a shim and the process that starts it: one [`StartRequest`], one
+//! [`StartReply`], each as its length (`u32`, little endian) and JSON, over a socket that is the
+//! shim's standard input.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,36 +14,36 @@ use tokio::net::UnixStream;
 use super::SessionSpec;
 use crate::wire::{Epoch, MAX_MESSAGE};
 
-/// What a shim is to do.
+/// Request to start a session.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct StartRequest {
     pub(super) spec: SessionSpec,
-    /// The session's folder, which is there.
+    /// The session's directory, which exists.
     pub(super) folder: PathBuf,
 }
 
-/// What came of it.
+/// Result of a request.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Answer {
+pub(super) enum StartReply {
     Ready { pid: Option<u32>, epoch: Epoch },
     Failed { fault: SpawnFault, reason: String },
 }
 
-/// What kind of thing kept a session from being started.
+/// Category of what prevented a session from starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SpawnFault {
-    /// The program: it is not there, or it cannot be run.
+    /// The program is missing or cannot be executed.
     Program,
     /// The working directory.
     Directory,
     /// The arguments or the environment.
     Arguments,
-    /// The system has too little of something: processes, descriptors, terminals, memory.
+    /// The system lacks processes, descriptors, terminals or memory.
     Resources,
-    /// The session's own folder.
+    /// The session's own directory.
     Folder,
     /// Anything else.
     Other,
@@ -72,16 +73,16 @@ impl From<&SpawnError> for SpawnFault {
     }
 }
 
-/// Says something.
-pub(super) async fn say<T: Serialize>(to: &mut UnixStream, what: &T) -> io::Result<()> {
+/// Sends a message.
+pub(super) async fn send<T: Serialize>(to: &mut UnixStream, what: &T) -> io::Result<()> {
     let text = serde_json::to_vec(what)?;
     let length = u32::try_from(text.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     to.write_all(&length.to_le_bytes()).await?;
     to.write_all(&text).await
 }
 
-/// Hears something.
-pub(super) async fn hear<T: DeserializeOwned>(from: &mut UnixStream) -> io::Result<T> {
+/// Receives a message of at most [`MAX_MESSAGE`] bytes.
+pub(super) async fn receive<T: DeserializeOwned>(from: &mut UnixStream) -> io::Result<T> {
     let length = from.read_u32_le().await? as usize;
     if length > MAX_MESSAGE {
         return Err(io::ErrorKind::InvalidData.into());

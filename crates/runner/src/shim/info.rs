@@ -1,4 +1,4 @@
-//! What is known of a session without asking its shim.
+//! What the directory of a session records about it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,60 +9,61 @@ use serde::{Deserialize, Serialize};
 
 use super::SessionSpec;
 
-/// A session as its folder has it (`info.json`). Written by its shim at the start and at the end;
-/// arguments and variables are not in it, since they may have secrets.
+/// The record of a session (`info.json`), written by its shim at the start and at the end. It has
+/// neither arguments nor variables, since they may contain secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionInfo {
-    /// The session.
+    /// The session's id.
     pub id: SessionId,
-    /// Its name for people.
+    /// Its display name.
     pub name: Option<String>,
-    /// What it is for.
+    /// Its kind.
     pub kind: SessionKind,
-    /// What the child's standard streams are.
+    /// The child's standard streams.
     pub stdio: StdioKind,
-    /// What was started.
+    /// The program that was started.
     pub program: String,
-    /// Where; `None` if nobody said.
+    /// The working directory; `None` is inherited.
     pub cwd: Option<PathBuf>,
-    /// Whatever the host wants to find it by.
+    /// Labels set by the host, to find the session by.
     pub labels: BTreeMap<String, String>,
-    /// This incarnation of the child.
+    /// The incarnation of the child.
     pub epoch: Epoch,
-    /// The shim's process.
+    /// Process id of the shim.
     pub shim_pid: u32,
-    /// The child's process.
+    /// Process id of the child.
     pub pid: Option<u32>,
-    /// How tightly the child's tree is held.
+    /// How the child's process tree is contained.
     pub containment: Containment,
-    /// Whether there is a journal in the folder.
+    /// Whether the directory has a journal.
     pub has_journal: bool,
-    /// When it was started, in milliseconds since 1970.
+    /// Time of the start, in milliseconds since 1970.
     pub started_ms: u64,
-    /// How far it has come.
+    /// Progress of the session.
     pub phase: SessionPhase,
     /// How the child ended, once it has.
     pub exit: Option<ExitNotice>,
-    /// When the child ended, in milliseconds since 1970.
+    /// Time of the child's end, in milliseconds since 1970.
     pub ended_ms: Option<u64>,
 }
 
-/// How far a session has come, as its folder has it. One that runs although nobody listens on its
-/// socket was killed, and its tree with it.
+/// Progress of a session, as recorded in its directory. A session that is recorded as running, but
+/// whose socket refuses connections, was killed together with its process tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionPhase {
-    /// The child runs.
+    /// The child is running.
     Running,
-    /// The child has ended; the shim keeps the exit for whoever comes.
+    /// The child has ended; the shim retains its exit for clients.
     Exited,
-    /// The shim has ended, too: this is its tombstone.
-    Buried,
+    /// The shim has ended as well.
+    #[serde(rename = "buried")]
+    Closed,
 }
 
-/// What a child's birth gave.
+/// Facts known once a child was started.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Birth {
+pub(super) struct ChildStart {
     pub(super) epoch: Epoch,
     pub(super) pid: Option<u32>,
     pub(super) containment: Containment,
@@ -71,7 +72,7 @@ pub(super) struct Birth {
 }
 
 impl SessionInfo {
-    pub(super) fn new(spec: &SessionSpec, birth: Birth) -> Self {
+    pub(super) fn new(spec: &SessionSpec, start: ChildStart) -> Self {
         Self {
             id: spec.id,
             name: spec.name.clone(),
@@ -84,12 +85,12 @@ impl SessionInfo {
             program: spec.program.clone(),
             cwd: spec.cwd.clone(),
             labels: spec.labels.clone(),
-            epoch: birth.epoch,
+            epoch: start.epoch,
             shim_pid: std::process::id(),
-            pid: birth.pid,
-            containment: birth.containment,
-            has_journal: birth.has_journal,
-            started_ms: birth.started_ms,
+            pid: start.pid,
+            containment: start.containment,
+            has_journal: start.has_journal,
+            started_ms: start.started_ms,
             phase: SessionPhase::Running,
             exit: None,
             ended_ms: None,

@@ -1,7 +1,7 @@
-//! The process that is a shim.
+//! The shim process.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::PathBuf;
@@ -12,10 +12,11 @@ use bowline_transport::{TerminalEngine, TerminalSession};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, timeout};
+use tracing::warn;
 
-use super::handshake::{Answer, Order, SpawnFault, hear, say};
-use super::info::Birth;
-use super::spawn::PATIENCE;
+use super::handshake::{SpawnFault, StartReply, StartRequest, receive, send};
+use super::info::ChildStart;
+use super::spawn::HANDSHAKE_TIMEOUT;
 use super::state_dir::is_ours;
 use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec};
 use crate::blocking::spawn_or_run;
@@ -24,22 +25,23 @@ use crate::session_machine::{MachineConfiguration, OverflowPolicy, StreamConfigu
 use crate::unix_connection::UnixConnection;
 use crate::wire::{Epoch, ExitNotice, SessionFacts, SessionState, StdioKind, StreamId};
 
-/// Bytes of complaints that are kept.
-const COMPLAINTS: u64 = 64 * 1024;
+/// Maximal bytes of the shim's log.
+const MAX_LOG_BYTES: u64 = 64 * 1024;
 
-/// Bytes of the chronicle that are kept in memory.
-const CHRONICLE_BYTES: usize = 64 * 1024;
+/// Bytes of the audit log that are kept in memory.
+const AUDIT_LOG_BYTES: usize = 64 * 1024;
 
-/// After a failure to accept a connection, such as for want of descriptors.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Pause after a failure of accept(2), such as a lack of descriptors.
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
-/// How often a shim looks whether its folder is there still.
-const LOOK: Duration = Duration::from_secs(60);
+/// Interval of the check that the session's directory still exists.
+const DIRECTORY_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Owns one session from its start to its end: what a program does that was started by
-/// [`spawn_shim`](crate::spawn_shim). To be called early in `main`, right behind
-/// [`run_guard`](bowline_transport::run_guard), before any thread is started; the order comes over
-/// the standard input.
+/// Runs a session from its start to its end, in a process that was started by
+/// [`spawn_shim`](crate::spawn_shim).
+///
+/// Call it early in `main`, after [`run_guard`](bowline_transport::run_guard) and before any thread
+/// is started. The request arrives on the standard input.
 pub fn run_shim() -> ExitCode {
     let Ok(starter) = detach() else {
         return ExitCode::FAILURE;
@@ -50,16 +52,16 @@ pub fn run_shim() -> ExitCode {
     let Ok(runtime) = runtime else {
         return ExitCode::FAILURE;
     };
-    match runtime.block_on(serve(starter)) {
+    match runtime.block_on(run_session(starter)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// Leaves the session, the terminal and the streams of who started this process, but for the link
-/// to it.
+/// Moves the process to a session of its own (setsid(2)) and replaces its standard streams; returns
+/// the socket that was its standard input.
 fn detach() -> io::Result<std::os::unix::net::UnixStream> {
-    // Fails for the leader of a group, which has no terminal to lose that others would not.
+    // Fails for a process group leader (setsid(2)), which stays in its session.
     let _ = rustix::process::setsid();
     let link: OwnedFd = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
@@ -69,81 +71,84 @@ fn detach() -> io::Result<std::os::unix::net::UnixStream> {
     Ok(link.into())
 }
 
-async fn serve(starter: std::os::unix::net::UnixStream) -> io::Result<()> {
+async fn run_session(starter: std::os::unix::net::UnixStream) -> io::Result<()> {
     starter.set_nonblocking(true)?;
     let mut starter = UnixStream::from_std(starter)?;
     if !is_ours(&starter)? {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    let order: Order = timeout(PATIENCE, hear(&mut starter)).await??;
-    let folder = SessionDir::at(order.spec.id, order.folder);
-    match Shim::start(&order.spec, folder) {
+    let request: StartRequest = timeout(HANDSHAKE_TIMEOUT, receive(&mut starter)).await??;
+    let folder = SessionDir::at(request.spec.id, request.folder);
+    match Shim::start(&request.spec, folder) {
         Ok(mut shim) => {
             let (pid, epoch) = (shim.info.pid, shim.info.epoch);
-            if say(&mut starter, &Answer::Ready { pid, epoch })
+            if send(&mut starter, &StartReply::Ready { pid, epoch })
                 .await
                 .is_err()
             {
-                // Nobody knows of the session, and nobody ever will.
+                // The starter is gone, so no client will ever know of the session.
                 shim.host.stop().await;
                 shim.run().await?;
                 return shim.folder.remove();
             }
             drop(starter);
-            // Nobody who wants a session waits for the disk.
+            // The file is synced in the background, so that the disk does not delay the start.
             let folder = shim.folder.clone();
             spawn_or_run(move || {
-                // What cannot be kept through a power failure is still there without one.
-                let _ = folder.keep_info();
+                // Without the sync, the file survives all but a power failure.
+                let _ = folder.sync_info();
             });
             shim.run().await
         }
-        Err(failed) => say(&mut starter, &failed).await,
+        Err(failed) => send(&mut starter, &failed).await,
     }
 }
 
-/// A session that runs.
+/// A running session.
 struct Shim {
     folder: SessionDir,
     info: SessionInfo,
     listener: UnixListener,
     host: SessionHandle,
-    polite: [Signal; 3],
+    signals: [Signal; 3],
 }
 
 impl Shim {
-    /// Starts the child, as the last thing that can fail.
-    fn start(spec: &SessionSpec, folder: SessionDir) -> Result<Self, Answer> {
-        let failed = |error: io::Error| Answer::Failed {
+    /// Starts the child, as the last step that can fail.
+    fn start(spec: &SessionSpec, folder: SessionDir) -> Result<Self, StartReply> {
+        let failed = |error: io::Error| StartReply::Failed {
             fault: SpawnFault::Folder,
-            reason: format!("use {:?}: {error}, check the folder", folder.path()),
+            reason: format!(
+                "cannot use {:?}: {error}; check the directory",
+                folder.path()
+            ),
         };
-        complain_to(&folder).map_err(failed)?;
+        redirect_stderr(&folder).map_err(failed)?;
         let listener = listen(&folder).map_err(failed)?;
-        let polite = polite_signals().map_err(failed)?;
+        let signals = shutdown_signals().map_err(failed)?;
         let epoch = Epoch::random();
         let started_ms = wall_ms();
         let journal = spec.journal.on.then(|| {
             SessionJournal::create(folder.journal(), spec.journal.cap_bytes, epoch, started_ms)
         });
         let journal = journal.transpose().map_err(failed)?;
-        let session = TerminalEngine.make_session(spec.configuration(guard()));
-        let session = session.map_err(|error| Answer::Failed {
+        let session = TerminalEngine.make_session(spec.configuration(own_executable()));
+        let session = session.map_err(|error| StartReply::Failed {
             fault: SpawnFault::from(&error),
             reason: error.to_string(),
         })?;
-        let birth = Birth {
+        let start = ChildStart {
             epoch,
             pid: session.pid(),
             containment: session.containment(),
             has_journal: journal.is_some(),
             started_ms,
         };
-        let info = SessionInfo::new(spec, birth);
-        folder.write_info_for_now(&info).map_err(failed)?;
-        // Holds no directory that somebody may want to unmount.
+        let info = SessionInfo::new(spec, start);
+        folder.write_info_unsynced(&info).map_err(failed)?;
+        // Keeps no directory busy that is to be unmounted.
         let _ = rustix::process::chdir("/");
-        let configuration = core_configuration(spec, epoch, &session);
+        let configuration = machine_configuration(spec, epoch, &session);
         let child = Child::of(session, spec.is_on_terminal());
         let host = SessionHandle::spawn(configuration, child, journal);
         Ok(Self {
@@ -151,24 +156,24 @@ impl Shim {
             info,
             listener,
             host,
-            polite,
+            signals,
         })
     }
 
-    /// Lets clients in until the session is over, and leaves its tombstone.
+    /// Accepts clients until the session is over, then records its end.
     async fn run(&mut self) -> io::Result<()> {
-        let mut state = self.host.status();
-        let mut look = interval(LOOK);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut status = self.host.status();
+        let mut check = interval(DIRECTORY_CHECK_INTERVAL);
+        check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let [hang_up, interrupt, terminate] = &mut self.polite;
+            let [hangup, interrupt, terminate] = &mut self.signals;
             tokio::select! {
-                changed = state.changed() => {
+                changed = status.changed() => {
                     if changed.is_err() {
-                        return Err(io::Error::other("the session's task is gone"));
+                        return Err(io::Error::other("the session's task panicked"));
                     }
-                    let SessionStatus { exit, is_over } = state.borrow_and_update().clone();
-                    self.record(exit.as_deref().cloned(), is_over);
+                    let SessionStatus { exit, is_over } = status.borrow_and_update().clone();
+                    self.write_status(exit.as_deref().cloned(), is_over);
                     if is_over {
                         let _ = std::fs::remove_file(self.folder.socket());
                         return Ok(());
@@ -181,30 +186,30 @@ impl Shim {
                         }
                     }
                     Ok(_) => {}
-                    Err(_) => tokio::time::sleep(PAUSE).await,
+                    Err(_) => tokio::time::sleep(ACCEPT_RETRY).await,
                 },
-                _ = look.tick() => self.look().await,
-                // Somebody closed a terminal that is none of ours, or wants us to look at once.
-                _ = hang_up.recv() => self.look().await,
+                _ = check.tick() => self.check_directory().await,
+                // SIGHUP requests an immediate check.
+                _ = hangup.recv() => self.check_directory().await,
                 _ = interrupt.recv() => self.host.stop().await,
                 _ = terminate.recv() => self.host.stop().await,
             }
         }
     }
 
-    /// A session whose folder was removed can be found by nobody. It goes on for those who are
-    /// there, and ends behind them.
-    async fn look(&self) {
+    /// Ends the session if its directory was removed, since no client can find it any more: once
+    /// the connected clients are gone.
+    async fn check_directory(&self) {
         let found = std::fs::symlink_metadata(self.folder.socket());
         if found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             self.host.stop_if_unattached().await;
         }
     }
 
-    /// Writes down how far the session has come. On a full disk it is not: the session goes on.
-    fn record(&mut self, exit: Option<ExitNotice>, is_over: bool) {
+    /// Records the session's progress. If the disk is full, the session continues unrecorded.
+    fn write_status(&mut self, exit: Option<ExitNotice>, is_over: bool) {
         self.info.phase = match (&exit, is_over) {
-            (_, true) => SessionPhase::Buried,
+            (_, true) => SessionPhase::Closed,
             (Some(_), false) => SessionPhase::Exited,
             (None, false) => SessionPhase::Running,
         };
@@ -213,14 +218,12 @@ impl Shim {
         }
         self.info.exit = exit;
         if let Err(error) = self.folder.write_info(&self.info) {
-            complain(format_args!(
-                "the session's end is not written down: {error}"
-            ));
+            warn!(session.id = %self.info.id, %error, "cannot record the session's status");
         }
     }
 }
 
-fn core_configuration(
+fn machine_configuration(
     spec: &SessionSpec,
     epoch: Epoch,
     session: &TerminalSession,
@@ -240,10 +243,10 @@ fn core_configuration(
         },
         ring_bytes,
     };
-    let chronicle = StreamConfiguration {
+    let audit_log = StreamConfiguration {
         id: StreamId::LIFECYCLE,
         policy: OverflowPolicy::DropOldest,
-        ring_bytes: CHRONICLE_BYTES,
+        ring_bytes: AUDIT_LOG_BYTES,
     };
     MachineConfiguration {
         session: spec.id,
@@ -256,13 +259,13 @@ fn core_configuration(
             containment: session.containment(),
             state: SessionState::Running,
         },
-        streams: ids.into_iter().map(stream).chain([chronicle]).collect(),
+        streams: ids.into_iter().map(stream).chain([audit_log]).collect(),
         has_screen: spec.has_screen(),
         exit_retention: spec.exit_kept_ms.map(Duration::from_millis),
     }
 }
 
-/// A socket that only its owner can connect to.
+/// Listens on a socket that only its owner can connect to.
 fn listen(folder: &SessionDir) -> io::Result<UnixListener> {
     let path = folder.socket();
     let listener = UnixListener::bind(&path)?;
@@ -270,7 +273,7 @@ fn listen(folder: &SessionDir) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn polite_signals() -> io::Result<[Signal; 3]> {
+fn shutdown_signals() -> io::Result<[Signal; 3]> {
     Ok([
         signal(SignalKind::hangup())?,
         signal(SignalKind::interrupt())?,
@@ -278,34 +281,55 @@ fn polite_signals() -> io::Result<[Signal; 3]> {
     ])
 }
 
-/// This very program, even if its file has been replaced since.
-fn guard() -> Option<PathBuf> {
+/// Returns the path of this program, valid even after its file was replaced (proc_pid_exe(5)).
+fn own_executable() -> Option<PathBuf> {
     if cfg!(target_os = "linux") {
         return Some("/proc/self/exe".into());
     }
     std::env::current_exe().ok()
 }
 
-/// Lets the standard error stream, with the last words of a panic, go to a file that stays small.
-fn complain_to(folder: &SessionDir) -> io::Result<()> {
+/// Redirects the standard error stream, which receives panics and log lines, to a file of limited
+/// size.
+fn redirect_stderr(folder: &SessionDir) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let file = options
         .append(true)
         .create(true)
         .mode(0o600)
-        .open(folder.complaints())?;
+        .open(folder.log_path())?;
     rustix::stdio::dup2_stderr(&file)?;
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        let file = rustix::fs::fstat(rustix::stdio::stderr());
-        if file.is_ok_and(|it| u64::try_from(it.st_size).is_ok_and(|size| size < COMPLAINTS)) {
+        if log_has_room() {
             usual(panic);
         }
     }));
+    let log = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(|| BoundedLog);
+    // Fails if the program has installed a subscriber of its own.
+    let _ = log.try_init();
     Ok(())
 }
 
-fn complain(what: std::fmt::Arguments<'_>) {
-    // There is nobody else to tell.
-    let _ = writeln!(io::stderr().lock(), "{what}");
+/// The standard error stream, which drops what exceeds [`MAX_LOG_BYTES`].
+struct BoundedLog;
+
+impl Write for BoundedLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if log_has_room() {
+            io::stderr().lock().write_all(bytes)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn log_has_room() -> bool {
+    let file = rustix::fs::fstat(rustix::stdio::stderr());
+    file.is_ok_and(|it| u64::try_from(it.st_size).is_ok_and(|size| size < MAX_LOG_BYTES))
 }

@@ -1,4 +1,4 @@
-//! Starts shims.
+//! Starting shims.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,83 +12,89 @@ use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use super::handshake::{Answer, Order, SpawnFault, hear, say};
+use super::handshake::{SpawnFault, StartReply, StartRequest, receive, send};
 use super::{SessionDir, SessionSpec, StateDir, StateDirError};
 use crate::wire::Epoch;
 
-/// How long a shim and who starts it may take over each other's words: some milliseconds, on a machine
-/// that is not overrun.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// How long each side of the handshake waits for the other; it takes some milliseconds unless the
+/// machine is overloaded.
+pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The program that is a shim when it is run with these arguments: it calls
-/// [`run_guard`](bowline_transport::run_guard) first of all, and then [`run_shim`](crate::run_shim).
+/// The program that acts as a shim when run with these arguments: its `main` calls
+/// [`run_guard`](bowline_transport::run_guard) first, and then [`run_shim`](crate::run_shim).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShimProgram {
-    /// The program's file.
+    /// The executable.
     pub path: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
 }
 
-/// A shim that was started, and its child.
+/// A started session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShimStarted {
-    /// The session.
+    /// The session's id.
     pub id: SessionId,
-    /// Its folder, with the socket.
+    /// Its directory, with the socket.
     pub folder: SessionDir,
-    /// The shim's process.
+    /// Process id of the shim.
     pub shim_pid: Option<u32>,
-    /// The child's process.
+    /// Process id of the child.
     pub pid: Option<u32>,
-    /// This incarnation of the child.
+    /// The incarnation of the child.
     pub epoch: Epoch,
 }
 
-/// Why a session was not started. Nothing of it is left.
+/// Why a session was not started. Nothing of it remains.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShimError {
-    /// There is no place for it.
+    /// The session's directory cannot be created.
     #[error(transparent)]
     State(#[from] StateDirError),
-    /// The program that was to be the shim did not start.
-    #[error("run {path:?} as a shim: {source}, check the installation")]
+    /// The shim's program cannot be executed.
+    #[error("cannot run {path:?} as a shim: {source}; check the installation")]
     Program {
-        /// Its file.
+        /// The executable.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// The shim could not start what it was told to.
+    /// The shim could not start the child.
     #[error("{reason}")]
     Refused {
-        /// What kind of thing is wrong.
+        /// Category of the failure.
         fault: SpawnFault,
-        /// What is wrong and what to do next, as a fragment.
+        /// What failed and the remedy, as a fragment.
         reason: String,
     },
-    /// The shim ended without a word.
-    #[error("start a session: its shim broke off ({source}), check that {path:?} calls `run_shim`")]
-    BrokeOff {
-        /// The shim's file.
+    /// The shim ended before it replied.
+    #[error(
+        "the session's process ended during its start ({source}); check that {path:?} calls `run_shim`"
+    )]
+    EndedEarly {
+        /// The executable.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// The shim took too long.
-    #[error("start a session: its shim said nothing for {PATIENCE:?}, look at the machine's load")]
-    Silent,
+    /// The shim did not reply in time.
+    #[error(
+        "the session's process did not reply within {HANDSHAKE_TIMEOUT:?}; check the machine's load"
+    )]
+    TimedOut,
 }
 
-/// Starts a session in a process of its own, which outlives this one. To be called in a tokio
-/// runtime with I/O and time enabled. Dropping the future leaves nothing behind.
+/// Starts a session in a process of its own, which outlives this one.
+///
+/// Panics outside a tokio runtime with I/O and time enabled. Cancel safe: dropping the future kills
+/// the shim and removes its directory.
 ///
 /// # Errors
 ///
-/// A [`ShimError`]: what was begun has been ended and removed.
+/// A [`ShimError`]; whatever was started has been killed and removed.
 pub async fn spawn_shim(
     program: &ShimProgram,
     state: &StateDir,
@@ -100,24 +106,24 @@ pub async fn spawn_shim(
         folder: Some(folder.clone()),
         child: None,
     };
-    let order = Order {
+    let request = StartRequest {
         spec,
         folder: folder.path().to_owned(),
     };
-    let answer = timeout(PATIENCE, starting.run(program, &order)).await;
-    match answer.map_err(|_| ShimError::Silent)?? {
-        Answer::Ready { pid, epoch } => Ok(ShimStarted {
+    let answer = timeout(HANDSHAKE_TIMEOUT, starting.run(program, &request)).await;
+    match answer.map_err(|_| ShimError::TimedOut)?? {
+        StartReply::Ready { pid, epoch } => Ok(ShimStarted {
             id,
             folder,
             shim_pid: starting.detach(),
             pid,
             epoch,
         }),
-        Answer::Failed { fault, reason } => Err(ShimError::Refused { fault, reason }),
+        StartReply::Failed { fault, reason } => Err(ShimError::Refused { fault, reason }),
     }
 }
 
-/// A shim that has not reported that it is ready. Dropped, it is killed and its folder is removed.
+/// A shim that has not replied yet. Dropped, it is killed and its directory is removed.
 #[derive(Debug)]
 struct Starting {
     folder: Option<SessionDir>,
@@ -125,7 +131,11 @@ struct Starting {
 }
 
 impl Starting {
-    async fn run(&mut self, program: &ShimProgram, order: &Order) -> Result<Answer, ShimError> {
+    async fn run(
+        &mut self,
+        program: &ShimProgram,
+        request: &StartRequest,
+    ) -> Result<StartReply, ShimError> {
         let path = || program.path.clone();
         let failed = |source| ShimError::Program {
             path: path(),
@@ -140,16 +150,16 @@ impl Starting {
             .spawn();
         self.child = Some(child.map_err(failed)?);
         let talk = async {
-            say(&mut link, order).await?;
-            hear(&mut link).await
+            send(&mut link, request).await?;
+            receive(&mut link).await
         };
-        talk.await.map_err(|source| ShimError::BrokeOff {
+        talk.await.map_err(|source| ShimError::EndedEarly {
             path: path(),
             source,
         })
     }
 
-    /// Lets the shim outlive this process, which reaps it as long as it runs itself.
+    /// Lets the shim outlive this process, which reaps it until it ends itself.
     fn detach(&mut self) -> Option<u32> {
         self.folder = None;
         let mut child = self.child.take()?;
@@ -168,12 +178,12 @@ impl Drop for Starting {
         if let Some(folder) = &self.folder
             && let Err(error) = folder.remove()
         {
-            tracing::warn!(%error, folder = ?folder.path(), "a folder could not be removed");
+            tracing::warn!(%error, folder = ?folder.path(), "cannot remove the directory of a session that did not start");
         }
     }
 }
 
-/// Both ends of a socket: ours, and the shim's as its standard input.
+/// Returns a pair of connected sockets: ours, and the shim's standard input.
 fn pair() -> io::Result<(UnixStream, OwnedFd)> {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
     ours.set_nonblocking(true)?;

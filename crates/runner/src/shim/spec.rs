@@ -1,4 +1,4 @@
-//! What a session is made from, as it is handed over.
+//! The specification from which a session is started.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,34 +10,32 @@ use bowline_transport::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Bytes of each stream that a session keeps in memory, unless said otherwise: 1 MiB (terminal
-/// notes, section 5.2).
+/// Bytes of each stream that a session keeps in memory by default: 1 MiB.
 pub const DEFAULT_RING_BYTES: u64 = 1 << 20;
 
-/// The variable that says how many bytes a session keeps in memory that does not say so itself.
+/// Variable with the bytes that a session keeps in memory if its specification does not set them.
 pub const RING_VARIABLE: &str = "BOWLINE_RING_BYTES";
 
-/// Bytes that a journal may have on disk, unless said otherwise: 256 MiB (terminal notes, section
-/// 5.4).
+/// Maximal bytes of a journal by default: 256 MiB.
 const JOURNAL_BYTES: u64 = 256 << 20;
 
-/// Bytes that wait between the child's descriptors and the session's log.
-const UNDER_WAY_BYTES: usize = 256 * 1024;
+/// Bytes buffered between the child's descriptors and the session.
+const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Everything needed to start one session. As JSON it is what `POST /api/sessions` takes, and what
-/// a shim is handed over its standard input; never in arguments or variables, since prompts and
-/// secrets may be in it.
+/// Everything needed to start a session. As JSON it is the body of `POST /api/sessions`, and is
+/// passed to a shim over its standard input; never in arguments or variables, since it may contain
+/// prompts and secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSpec {
-    /// The session's name for programs. A fresh one if it is left out.
+    /// The session's id; random by default.
     #[serde(default = "SessionId::random")]
     pub id: SessionId,
-    /// Its name for people.
+    /// Its display name.
     #[serde(default)]
     pub name: Option<String>,
-    /// What it is for.
+    /// Its kind.
     pub kind: SessionKind,
-    /// A name to look up in the child's `PATH`, or a path.
+    /// The program: a name to look up in the child's `PATH`, or a path.
     pub program: String,
     /// Arguments after the program's name.
     #[serde(default)]
@@ -45,84 +43,85 @@ pub struct SessionSpec {
     /// The child's environment.
     #[serde(default)]
     pub env: SpecEnvironment,
-    /// The child's working directory; `None` is the one of whoever starts the shim.
+    /// The child's working directory; `None` is that of the process that starts the shim.
     #[serde(default)]
     pub cwd: Option<PathBuf>,
-    /// What the child's standard streams are.
+    /// The child's standard streams.
     #[serde(default)]
     pub stdio: SpecStdio,
     /// Bytes of each stream kept in memory; `None` is [`RING_VARIABLE`], else
     /// [`DEFAULT_RING_BYTES`].
     #[serde(default)]
     pub ring_bytes: Option<u64>,
-    /// What is kept on disk.
+    /// What is recorded on disk.
     #[serde(default)]
     pub journal: JournalSpec,
-    /// Whatever the host wants to find it by.
+    /// Labels set by the host, to find the session by.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// How long the exit is kept for somebody to acknowledge it, in milliseconds; `None` is 24
+    /// How long the exit is retained for a client to acknowledge it, in milliseconds; `None` is 24
     /// hours.
     #[serde(default)]
     pub exit_kept_ms: Option<u64>,
 }
 
-/// The child's environment. An outer agent's variables are never inherited.
+/// The child's environment. Variables of an enclosing agent are never inherited.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpecEnvironment {
-    /// Whether it begins with that of whoever starts the shim, and not empty.
+    /// Whether it is based on the environment of the process that starts the shim; empty otherwise.
     #[serde(default = "yes")]
     pub inherit: bool,
-    /// Variables that are set.
+    /// Variables to set.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// Variables that are taken away.
+    /// Variables to remove.
     #[serde(default)]
     pub remove: BTreeSet<String>,
 }
 
-/// What the child's standard streams are.
+/// The child's standard streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum SpecStdio {
     /// Three pipes. For dialogues.
     #[default]
     Pipes,
-    /// One terminal for all three.
+    /// One pseudoterminal for all three (pty(7)).
     Pty {
-        /// Its size at birth; 24 rows of 80 columns if left out.
+        /// Its initial size; 24 rows of 80 columns by default.
         #[serde(default)]
         size: WindowSize,
-        /// What it does to the bytes.
+        /// Its line discipline.
         #[serde(default)]
         mode: TerminalMode,
     },
 }
 
-/// What a terminal does to the bytes.
+/// The line discipline of a terminal (termios(3)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TerminalMode {
-    /// Echo, line editing, signals from keys: as a login has it.
+    /// Echo, line editing and signals from keys, as at a login.
     #[default]
     Cooked,
-    /// Nothing.
+    /// No processing.
     Raw,
 }
 
-/// What is kept on disk.
+/// What is recorded on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalSpec {
-    /// Whether anything is.
+    /// Whether there is a journal.
     #[serde(default = "yes")]
     pub on: bool,
-    /// Bytes on disk at most.
+    /// Maximal bytes on disk.
     #[serde(default = "journal_bytes")]
     pub cap_bytes: u64,
 }
 
 impl SessionSpec {
-    /// A session of a fresh name on pipes, with the inherited environment and a journal.
+    /// Creates the specification of a session on pipes, with a random id, the inherited environment
+    /// and a journal.
     pub fn new(kind: SessionKind, program: impl Into<String>) -> Self {
         Self {
             id: SessionId::random(),
@@ -140,12 +139,12 @@ impl SessionSpec {
         }
     }
 
-    /// Whether the child is on a terminal.
+    /// Returns whether the child runs on a terminal.
     pub fn is_on_terminal(&self) -> bool {
         matches!(self.stdio, SpecStdio::Pty { .. })
     }
 
-    /// The terminal's size at birth, if there is one.
+    /// Returns the terminal's initial size.
     pub fn size(&self) -> Option<WindowSize> {
         match self.stdio {
             SpecStdio::Pipes => None,
@@ -153,18 +152,18 @@ impl SessionSpec {
         }
     }
 
-    /// Whether the child is held back for a client that lacks bytes, and not the oldest ones
-    /// dropped: for everything but what a person looks at.
+    /// Whether the child is paused for a client that lags, rather than dropping the oldest bytes:
+    /// for everything but terminals that are displayed.
     pub(crate) fn blocks(&self) -> bool {
         self.kind == SessionKind::Dialogue || !self.is_on_terminal()
     }
 
-    /// Whether a person looks at it, so that a client may begin with the screen.
+    /// Whether the terminal is displayed, so that a client may begin with a snapshot of the screen.
     pub(crate) fn has_screen(&self) -> bool {
         !self.blocks()
     }
 
-    /// Bytes of each stream kept in memory.
+    /// Returns the bytes of each stream kept in memory.
     pub(crate) fn ring(&self) -> usize {
         let said = std::env::var(RING_VARIABLE).ok();
         let said = said.and_then(|text| text.parse().ok());
@@ -172,8 +171,8 @@ impl SessionSpec {
         usize::try_from(bytes).unwrap_or(usize::MAX).max(1)
     }
 
-    /// What the terminal session is made from. The session's own log keeps the history, so this one
-    /// keeps only what is under way.
+    /// Returns the configuration of the terminal session. History is kept by the session itself, so
+    /// this one only buffers what is in transit.
     pub(crate) fn configuration(&self, guard: Option<PathBuf>) -> Configuration {
         let mut configuration = Configuration::new(&self.program);
         configuration.args = self.args.iter().map(Into::into).collect();
@@ -187,8 +186,8 @@ impl SessionSpec {
             },
         };
         configuration.limits = LogLimits {
-            output_bytes: UNDER_WAY_BYTES,
-            errors_bytes: UNDER_WAY_BYTES,
+            output_bytes: BUFFER_BYTES,
+            errors_bytes: BUFFER_BYTES,
             history_bytes: 0,
             output_overflow: Some(Overflow::Block),
         };
@@ -224,7 +223,7 @@ impl Default for SpecEnvironment {
     }
 }
 
-/// Names only: values may be secrets.
+/// Shows names only, since values may be secrets.
 impl fmt::Debug for SpecEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SpecEnvironment")
@@ -236,7 +235,7 @@ impl fmt::Debug for SpecEnvironment {
 }
 
 impl Default for JournalSpec {
-    /// On, 256 MiB.
+    /// A journal of at most 256 MiB.
     fn default() -> Self {
         Self {
             on: true,
@@ -267,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_has_its_default() {
+    fn missing_fields_have_defaults() {
         let text = r#"{"kind":"dialogue","program":"claude","later":1}"#;
         let spec: SessionSpec = serde_json::from_str(text).unwrap();
         let expected = SessionSpec {
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_comes_back_as_it_was() {
+    fn specification_round_trips_through_json() {
         let mut spec = SessionSpec::new(SessionKind::Terminal, "sh");
         spec.args = vec!["-c".into(), "true".into()];
         spec.env.set.insert("A".into(), "secret".into());

@@ -1,4 +1,4 @@
-//! Where sessions are found: a folder of the user's own, and one in it for each session.
+//! The state directory of a user's sessions, and the directory of each session in it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,64 +10,68 @@ use tokio::net::UnixStream;
 
 use super::SessionInfo;
 
-/// The variable that says where sessions are found.
+/// Variable with the path of the state directory.
 pub const STATE_VARIABLE: &str = "BOWLINE_STATE_DIR";
 
-/// Bytes of the longest path that a socket may have, its final NUL included (unix(7)). macOS and
-/// the BSDs have 104, Linux 108.
-const SOCKET_PATH: usize = if cfg!(target_os = "linux") { 108 } else { 104 };
+/// Maximal bytes of a socket's path with its final NUL (unix(7)): 108 on Linux, 104 on macOS and
+/// the BSDs.
+const MAX_SOCKET_PATH: usize = if cfg!(target_os = "linux") { 108 } else { 104 };
 
-/// A folder that only its user can look into (0700), with one folder for each session.
+/// A directory with mode 0700, with one subdirectory per session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateDir {
     path: PathBuf,
 }
 
-/// The folder of one session: its socket, what is known of it, its journal, its complaints.
+/// The directory of one session, with its socket, its record, its journal and its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionDir {
     id: SessionId,
     path: PathBuf,
 }
 
-/// Why there is no place for sessions.
+/// Why a state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateDirError {
-    /// The folder belongs to somebody else, or others may look into it, or it is a link.
-    #[error("keep sessions in {path:?}: {reason}, use a folder of your own with mode 0700")]
+    /// The directory has another owner, is accessible to others, or is a symbolic link.
+    #[error(
+        "cannot keep sessions in {path:?}: {reason}; use a directory of your own with mode 0700"
+    )]
     Unsafe {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// A socket in it would have a longer name than the system takes.
-    #[error("keep sessions in {path:?}: sockets would have too long a path, use a shorter one")]
+    /// The path of a socket in it would be longer than the system permits.
+    #[error(
+        "cannot keep sessions in {path:?}: the paths of sockets would be too long; use a shorter path"
+    )]
     TooLong {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
     },
-    /// A session of that name is there, or was.
-    #[error("start the session {id}: there is one of that name, choose another or attach to it")]
+    /// The session id is in use, or was.
+    #[error("session {id} already exists; attach to it or choose another id")]
     Exists {
-        /// The name.
+        /// The session's id.
         id: SessionId,
     },
     /// Any other failure of the system.
-    #[error("use {path:?}: {source}, check the folder")]
+    #[error("cannot use {path:?}: {source}; check the directory")]
     Io {
-        /// What was used.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
 }
 
 impl StateDir {
-    /// The folder that [`STATE_VARIABLE`] names, else `bowline` in `XDG_RUNTIME_DIR`, else
-    /// `bowline-<uid>` in the system's folder for temporary files. It is made if it is not there.
+    /// Opens the directory that [`STATE_VARIABLE`] names, else `bowline` in `XDG_RUNTIME_DIR`, else
+    /// `bowline-<uid>` in the system's temporary directory. Creates it if it is missing.
     ///
     /// # Errors
     ///
@@ -81,12 +85,12 @@ impl StateDir {
         Self::at(path.unwrap_or_else(|| std::env::temp_dir().join(own())))
     }
 
-    /// A folder, which is made with mode 0700 if it is not there.
+    /// Opens a state directory, and creates it with mode 0700 if it is missing.
     ///
     /// # Errors
     ///
-    /// [`StateDirError::Unsafe`] if it is not ours alone, [`StateDirError::TooLong`], or what the
-    /// system said.
+    /// [`StateDirError::Unsafe`] if others own it or can access it, [`StateDirError::TooLong`], or
+    /// the error of the system.
     pub fn at(path: impl Into<PathBuf>) -> Result<Self, StateDirError> {
         let path = path.into();
         let path = std::path::absolute(&path).map_err(|source| io_error(&path, source))?;
@@ -94,27 +98,27 @@ impl StateDir {
         make_private(&path)?;
         make_private(&sessions)?;
         let longest = SessionDir::new(&sessions, SessionId::random()).socket();
-        if longest.as_os_str().len() >= SOCKET_PATH {
+        if longest.as_os_str().len() >= MAX_SOCKET_PATH {
             return Err(StateDirError::TooLong { path });
         }
         Ok(Self { path })
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder of a session, whether or not it is there.
+    /// Returns the directory of a session, which may not exist.
     pub fn session(&self, id: SessionId) -> SessionDir {
         SessionDir::new(&self.sessions_path(), id)
     }
 
-    /// The sessions that have a folder, in no particular order.
+    /// Returns the sessions that have a directory, in no particular order.
     ///
     /// # Errors
     ///
-    /// What the system said.
+    /// The error of the system.
     pub fn sessions(&self) -> Result<Vec<SessionId>, StateDirError> {
         let path = self.sessions_path();
         let entries = fs::read_dir(&path).map_err(|source| io_error(&path, source))?;
@@ -122,7 +126,7 @@ impl StateDir {
         Ok(names.filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// Makes the folder of a new session.
+    /// Creates the directory of a new session.
     pub(super) fn create(&self, id: SessionId) -> Result<SessionDir, StateDirError> {
         let session = self.session(id);
         match DirBuilder::new().mode(0o700).create(&session.path) {
@@ -145,41 +149,41 @@ impl SessionDir {
         Self { id, path }
     }
 
-    /// A folder that was handed over.
+    /// Returns a directory that was created by another process.
     pub(super) fn at(id: SessionId, path: PathBuf) -> Self {
         Self { id, path }
     }
 
-    /// The session.
+    /// Returns the session's id.
     pub fn id(&self) -> SessionId {
         self.id
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The shim's socket (0600).
+    /// Returns the path of the shim's socket (mode 0600).
     pub fn socket(&self) -> PathBuf {
         self.path.join("sock")
     }
 
-    /// The folder of the journal, for [`Folder`](bowline_transport::journal::Folder).
+    /// Returns the directory of the journal, for [`Folder`](bowline_transport::journal::Folder).
     pub fn journal(&self) -> PathBuf {
         self.path.join("journal")
     }
 
-    /// What the shim had to complain about, at most 64 KiB of it.
-    pub fn complaints(&self) -> PathBuf {
+    /// Returns the path of the shim's log, which has at most 64 KiB.
+    pub fn log_path(&self) -> PathBuf {
         self.path.join("shim.log")
     }
 
-    /// What is known of the session without asking its shim; `None` if there is none.
+    /// Reads the record of the session; `None` if there is none.
     ///
     /// # Errors
     ///
-    /// What the system said, or [`io::ErrorKind::InvalidData`].
+    /// The error of the system, or [`io::ErrorKind::InvalidData`].
     pub fn info(&self) -> io::Result<Option<SessionInfo>> {
         match fs::read(self.info_path()) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
@@ -188,12 +192,12 @@ impl SessionDir {
         }
     }
 
-    /// Connects to the shim, which must be a process of our own user.
+    /// Connects to the shim, whose process must have the same user.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`] if there is no shim any
-    /// more, [`io::ErrorKind::PermissionDenied`] if it is somebody else's, or what the system said.
+    /// [`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`] if the shim has ended,
+    /// [`io::ErrorKind::PermissionDenied`] if it runs as another user, or the error of the system.
     pub async fn connect(&self) -> io::Result<UnixStream> {
         let stream = UnixStream::connect(self.socket()).await?;
         if !is_ours(&stream)? {
@@ -202,11 +206,11 @@ impl SessionDir {
         Ok(stream)
     }
 
-    /// Removes the folder and everything in it, the journal too.
+    /// Removes the directory with all its contents, the journal included.
     ///
     /// # Errors
     ///
-    /// What the system said. That it is gone already is none.
+    /// The error of the system. A missing directory is no error.
     pub fn remove(&self) -> io::Result<()> {
         match fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -214,25 +218,26 @@ impl SessionDir {
         }
     }
 
-    /// Writes what is known, so that a reader has the old or the new, never a part.
+    /// Replaces the record atomically (rename(2)), and syncs it.
     pub(super) fn write_info(&self, info: &SessionInfo) -> io::Result<()> {
-        self.put_info(info, File::sync_data)
+        self.replace_info(info, File::sync_data)
     }
 
-    /// The same, but a power failure may take it until it is [kept](Self::keep_info).
-    pub(super) fn write_info_for_now(&self, info: &SessionInfo) -> io::Result<()> {
-        self.put_info(info, |_| Ok(()))
+    /// Replaces the record atomically. It survives a power failure only after
+    /// [`sync_info`](Self::sync_info).
+    pub(super) fn write_info_unsynced(&self, info: &SessionInfo) -> io::Result<()> {
+        self.replace_info(info, |_| Ok(()))
     }
 
-    /// Waits until what was written would survive a power failure.
-    pub(super) fn keep_info(&self) -> io::Result<()> {
+    /// Syncs the record to disk.
+    pub(super) fn sync_info(&self) -> io::Result<()> {
         File::open(self.info_path())?.sync_data()
     }
 
-    fn put_info(
+    fn replace_info(
         &self,
         info: &SessionInfo,
-        keep: impl FnOnce(&File) -> io::Result<()>,
+        sync: impl FnOnce(&File) -> io::Result<()>,
     ) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(info)?;
         let fresh = self.path.join("info.json.new");
@@ -244,7 +249,7 @@ impl SessionDir {
             .mode(0o600)
             .open(&fresh)?;
         file.write_all(&text)?;
-        keep(&file)?;
+        sync(&file)?;
         fs::rename(fresh, self.info_path())
     }
 
@@ -253,22 +258,22 @@ impl SessionDir {
     }
 }
 
-/// Whether the other end of a socket is a process of our own user (`SO_PEERCRED`).
+/// Returns whether the peer of a socket has the user id of this process (`SO_PEERCRED`, unix(7)).
 pub(crate) fn is_ours(stream: &UnixStream) -> io::Result<bool> {
     Ok(stream.peer_cred()?.uid() == rustix::process::geteuid().as_raw())
 }
 
-/// Makes a folder that only we can look into, or makes sure that it is one.
+/// Creates a directory with mode 0700, or checks that an existing one is private.
 fn make_private(path: &Path) -> Result<(), StateDirError> {
     let made = DirBuilder::new().mode(0o700).recursive(true).create(path);
     made.map_err(|source| io_error(path, source))?;
     let found = fs::symlink_metadata(path).map_err(|source| io_error(path, source))?;
     let reason = if !found.is_dir() {
-        "it is not a folder"
+        "it is not a directory"
     } else if found.uid() != rustix::process::geteuid().as_raw() {
-        "it belongs to somebody else"
+        "it has another owner"
     } else if found.mode() & 0o077 != 0 {
-        "others may look into it"
+        "it is accessible to other users"
     } else {
         return Ok(());
     };
@@ -292,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_for_its_owner_alone() {
+    fn directories_are_private() {
         let scratch = scratch();
         let state = StateDir::at(scratch.path().join("a/b")).unwrap();
         let session = state.create(SessionId::random()).unwrap();
@@ -309,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_others_can_reach_is_refused() {
+    fn accessible_directory_is_refused() {
         let scratch = scratch();
         let open = scratch.path().join("open");
         fs::create_dir(&open).unwrap();

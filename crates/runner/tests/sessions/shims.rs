@@ -32,7 +32,7 @@ async fn a_session_runs_is_read_and_leaves_a_tombstone() {
     let exit = memory.exit.unwrap();
     assert_eq!(exit.status, ExitStatus::Code(3));
     let info = || shim.folder.info().unwrap().unwrap();
-    until("a tombstone", || info().phase == SessionPhase::Buried).await;
+    until("a tombstone", || info().phase == SessionPhase::Closed).await;
     assert_eq!(
         (info().exit, info().name),
         (Some(exit), Some("first".into()))
@@ -40,8 +40,10 @@ async fn a_session_runs_is_read_and_leaves_a_tombstone() {
     until("the shim's end", || !is_alive(shim.shim_pid.unwrap())).await;
     assert!(!shim.folder.socket().exists());
     assert_eq!(mode(&shim.folder.path().join("info.json")), 0o600);
-    let complaints = std::fs::read_to_string(shim.folder.complaints()).unwrap();
-    assert_eq!(complaints, "");
+    let log = std::fs::read_to_string(shim.folder.log_path()).unwrap();
+    for trouble in ["WARN", "ERROR", "panicked"] {
+        assert!(!log.contains(trouble), "{log}");
+    }
 }
 
 #[tokio::test]
@@ -90,7 +92,7 @@ async fn what_cannot_be_started_is_said_and_leaves_nothing() {
         assert!(
             matches!(
                 started,
-                Err(ShimError::BrokeOff { .. } | ShimError::Program { .. })
+                Err(ShimError::EndedEarly { .. } | ShimError::Program { .. })
             ),
             "{started:?}"
         );
@@ -354,7 +356,7 @@ async fn a_polite_signal_ends_the_session_and_a_hang_up_does_not() {
     until("the shim's end", || !is_alive(pid)).await;
     assert!(!is_alive(shim.pid.unwrap()));
     let info = shim.folder.info().unwrap().unwrap();
-    assert_eq!(info.phase, SessionPhase::Buried);
+    assert_eq!(info.phase, SessionPhase::Closed);
 }
 
 #[tokio::test]

@@ -226,5 +226,5 @@ async fn a_journal_that_cannot_be_written_degrades_and_the_child_lives() {
     client.send(Message::InputEnd { offset: 11 }).await;
     client.finish().await;
     let info = || shim.folder.info().unwrap().unwrap();
-    until("a tombstone", || info().phase == SessionPhase::Buried).await;
+    until("a tombstone", || info().phase == SessionPhase::Closed).await;
 }

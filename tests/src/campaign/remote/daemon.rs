@@ -160,7 +160,7 @@ impl Daemon {
     /// Waits until a session's shim has ended, which it does when its exit was taken.
     pub(super) async fn buried(&self, session: SessionId) -> Result<(), String> {
         let look = async {
-            let is_buried = |it: SessionInfo| it.phase == SessionPhase::Buried;
+            let is_buried = |it: SessionInfo| it.phase == SessionPhase::Closed;
             while !self.info(session).is_some_and(is_buried) {
                 tokio::time::sleep(LOOK).await;
             }
@@ -179,7 +179,7 @@ impl Drop for Daemon {
         };
         for id in state.sessions().unwrap_or_default() {
             let info = state.session(id).info().ok().flatten();
-            let info = info.filter(|it| it.phase != SessionPhase::Buried);
+            let info = info.filter(|it| it.phase != SessionPhase::Closed);
             let pid = info.and_then(|it| rustix::process::Pid::from_raw(it.shim_pid as i32));
             if let Some(pid) = pid.filter(|pid| is_shim(pid.as_raw_nonzero().get())) {
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
