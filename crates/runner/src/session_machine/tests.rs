@@ -1,4 +1,4 @@
-//! The machine alone: tables of what is answered to what, and random schedules of several clients.
+//! Tests of the state machine alone: protocol cases, and random schedules of several clients.
 
 mod protocol;
 mod schedule;
@@ -32,7 +32,7 @@ fn session() -> SessionId {
     "00000000-0000-4000-8000-000000000001".parse().unwrap()
 }
 
-/// A machine with one stream of output and one of lifecycle.
+/// Creates a machine with one output stream and the audit log.
 fn machine(id: StreamId, policy: OverflowPolicy, ring_bytes: usize) -> SessionMachine {
     let stdio = if id == StreamId::TTY {
         StdioKind::Pty
@@ -57,7 +57,7 @@ fn machine(id: StreamId, policy: OverflowPolicy, ring_bytes: usize) -> SessionMa
     })
 }
 
-/// What a host asks for that knows nothing.
+/// Returns the `Attach` of a host without any state.
 fn attach(lease: Lease, stream: StreamId) -> Attach {
     Attach {
         session: session(),
@@ -72,7 +72,7 @@ fn attach(lease: Lease, stream: StreamId) -> Attach {
     }
 }
 
-/// Says something under no lease.
+/// Sends a message without a lease.
 fn say(machine: &mut SessionMachine, client: ClientId, message: Message) {
     say_as(machine, client, 0, message);
 }
@@ -83,7 +83,7 @@ fn say_as(machine: &mut SessionMachine, client: ClientId, generation: u64, messa
     machine.on_frame(client, frame, now);
 }
 
-/// A connection that has greeted.
+/// Connects a client and exchanges the greeting.
 fn greeted(machine: &mut SessionMachine) -> ClientId {
     let client = machine.connect(machine.now);
     let hello = Hello {
@@ -96,7 +96,7 @@ fn greeted(machine: &mut SessionMachine) -> ClientId {
     client
 }
 
-/// A client that was let in, and what it was told.
+/// Attaches a client and returns what it received.
 fn join(machine: &mut SessionMachine, attach: Attach) -> (ClientId, Attached) {
     let client = greeted(machine);
     say(machine, client, Message::Attach(attach));
@@ -106,14 +106,14 @@ fn join(machine: &mut SessionMachine, attach: Attach) -> (ClientId, Attached) {
     }
 }
 
-/// Everything that a client is to be sent now.
+/// Returns all pending messages of a client.
 fn all(machine: &mut SessionMachine, client: ClientId) -> Vec<Message> {
     std::iter::from_fn(|| machine.next_frame(client))
         .map(|frame| frame.message)
         .collect()
 }
 
-/// Everything that is to be done now.
+/// Returns all pending effects.
 fn effects(machine: &mut SessionMachine) -> Vec<Effect> {
     std::iter::from_fn(|| machine.next_effect()).collect()
 }

@@ -1,4 +1,4 @@
-//! A client that checks what it is sent.
+//! A client that verifies what it receives.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-/// How long anything may take on a machine that is busy with other things.
+/// Timeout of any step, generous for a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) trait Link: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Link for S {}
 
-/// What a host knows of a session, across its connections.
+/// A host's state of a session, across its connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     pub(crate) session: SessionId,
@@ -30,10 +30,10 @@ pub(crate) struct Memory {
     pub(crate) epoch: Option<Epoch>,
     pub(crate) generation: Option<u64>,
     pub(crate) streams: BTreeMap<StreamId, Vec<u8>>,
-    /// Bytes of gaps, which are not in the streams.
+    /// Bytes lost in gaps, which are not in the streams.
     pub(crate) missing: BTreeMap<StreamId, u64>,
     pub(crate) exit: Option<ExitNotice>,
-    /// The last screen, and how many gaps were told.
+    /// The last snapshot, and the number of gaps.
     pub(crate) screen: Vec<u8>,
     pub(crate) gaps: u32,
     pub(crate) acked: u64,
@@ -66,25 +66,25 @@ impl Memory {
     }
 }
 
-/// One connection of a host.
+/// A connection of a host.
 pub(crate) struct Client {
     link: Box<dyn Link>,
     decoder: Decoder,
     buffer: BytesMut,
     pub(crate) memory: Memory,
     pub(crate) attached: Option<Attached>,
-    /// Whether consumed bytes are allowed anew at once.
+    /// Whether credit is returned for received bytes at once.
     pub(crate) consumes: bool,
 }
 
 impl Client {
-    /// Connects to a shim, greets and attaches.
+    /// Connects to a shim and attaches.
     pub(crate) async fn join(folder: &SessionDir, memory: Memory) -> Self {
         let stream: UnixStream = folder.connect().await.unwrap();
         Self::over(stream, memory).await
     }
 
-    /// Greets and attaches over a connection.
+    /// Attaches over a connection.
     pub(crate) async fn over(link: impl Link + 'static, memory: Memory) -> Self {
         let mut client = Self::open(link, memory);
         client.greet().await;
@@ -129,7 +129,7 @@ impl Client {
         while self.attached.is_none() {
             match self.next().await {
                 Some(Message::Welcome(_) | Message::Attached(_)) => {}
-                other => panic!("not let in: {other:?}"),
+                other => panic!("not attached: {other:?}"),
             }
         }
     }
@@ -138,7 +138,7 @@ impl Client {
         self.attached.as_ref().map_or(0, |it| it.generation)
     }
 
-    /// Says something. A session that has hung up hears nothing.
+    /// Sends a message; ignores a closed connection.
     pub(crate) async fn send(&mut self, message: Message) {
         let mut bytes = BytesMut::new();
         encode(&Frame::new(self.generation(), message), &mut bytes);
@@ -150,7 +150,7 @@ impl Client {
         self.send(Message::Input { offset, bytes }).await;
     }
 
-    /// The next message, checked and remembered; `None` when the session has hung up.
+    /// Receives the next message, verifies and applies it; `None` once the connection is closed.
     pub(crate) async fn next(&mut self) -> Option<Message> {
         let message = timeout(PATIENCE, self.receive())
             .await
@@ -218,25 +218,25 @@ impl Client {
         }
     }
 
-    /// Reads until something holds of what is remembered.
+    /// Receives until a condition holds.
     pub(crate) async fn until(&mut self, holds: impl Fn(&Memory) -> bool) {
         while !holds(&self.memory) {
             let next = self.next().await;
-            assert!(next.is_some(), "hung up too early: {:?}", self.memory.exit);
+            assert!(next.is_some(), "closed too early: {:?}", self.memory.exit);
         }
     }
 
-    /// Reads until one message is wanted.
+    /// Receives until a message matches.
     pub(crate) async fn find<T>(&mut self, mut wanted: impl FnMut(&Message) -> Option<T>) -> T {
         loop {
-            let message = self.next().await.expect("not hung up");
+            let message = self.next().await.expect("the connection is open");
             if let Some(found) = wanted(&message) {
                 return found;
             }
         }
     }
 
-    /// Reads to the exit, and acknowledges it.
+    /// Receives up to the exit, and acknowledges it.
     pub(crate) async fn finish(mut self) -> Memory {
         self.until(|memory| memory.exit.is_some()).await;
         self.send(Message::ExitAck).await;
@@ -244,7 +244,7 @@ impl Client {
         self.memory
     }
 
-    /// Breaks the connection without a word.
+    /// Drops the connection without detaching.
     pub(crate) fn cut(self) -> Memory {
         self.memory
     }

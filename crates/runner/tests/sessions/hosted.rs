@@ -1,4 +1,7 @@
-//! Sessions that are hosted in this process, under virtual time, with a child that is played.
+//! Sessions in this process, under paused time, with a simulated child.
+//!
+//! `half_open_connection_is_closed_within_15_seconds` covers the detection of half-open
+//! connections.
 
 use std::time::Duration;
 
@@ -106,7 +109,7 @@ impl Rig {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_byte_the_exit_and_the_end_come_in_this_order() {
+async fn output_then_exit_then_close() {
     let mut rig = Rig::new(OverflowPolicy::Block);
     let client = rig.join(Lease::Write).await;
     rig.write(b"hello".to_vec()).await;
@@ -120,13 +123,13 @@ async fn the_last_byte_the_exit_and_the_end_come_in_this_order() {
     let order = rig.child.commands.recv().await;
     assert!(
         matches!(order, Some(ChildCommand::Kill(_))),
-        "what is left of the tree goes too"
+        "the rest of the tree is killed"
     );
     assert!(rig.child.commands.recv().await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_behind_the_last_acknowledgement_is_answered() {
+async fn ping_after_exit_ack_is_answered() {
     let mut rig = Rig::new(OverflowPolicy::Block);
     let mut client = rig.join(Lease::Write).await;
     rig.exit();
@@ -135,17 +138,17 @@ async fn a_question_behind_the_last_acknowledgement_is_answered() {
     client.send(Message::Ping { nonce: 7 }).await;
     let is_answer = |message: &Message| matches!(message, Message::Pong { nonce: 7 }).then_some(());
     client.find(is_answer).await;
-    assert_eq!(client.next().await, None, "and then it hangs up");
+    assert_eq!(client.next().await, None, "the connection closes then");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_client_of_a_blocking_stream_holds_the_child_and_misses_nothing() {
+async fn slow_client_pauses_the_child_and_loses_nothing() {
     let mut rig = Rig::new(OverflowPolicy::Block);
     let mut memory = Memory::new(rig.session, Lease::Write, &[OUT]);
     memory.credit = 0;
     let mut client = Client::over(rig.connect().await, memory).await;
     let mut sent = 0;
-    // Until the ring is full and two more pieces wait in the channel, nobody is held.
+    // Output is accepted until the ring and the channel are full.
     loop {
         let piece = rig.piece(vec![7; 4 * 1024]);
         let sending = rig.child.outputs[0].1.send(piece);
@@ -154,7 +157,7 @@ async fn a_slow_client_of_a_blocking_stream_holds_the_child_and_misses_nothing()
             Err(_) => break,
         }
         sent += 4 * 1024;
-        assert!(sent <= 2 * RING, "the child is held at some point");
+        assert!(sent <= 2 * RING, "the child is paused at some point");
     }
     assert!(sent >= RING);
     client
@@ -168,7 +171,7 @@ async fn a_slow_client_of_a_blocking_stream_holds_the_child_and_misses_nothing()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_reads_nothing_costs_a_dropping_stream_nothing() {
+async fn idle_reader_does_not_pause_a_dropping_stream() {
     let mut rig = Rig::new(OverflowPolicy::DropOldest);
     let idle = rig.join(Lease::Read).await;
     let mut live = rig.join(Lease::Read).await;
@@ -181,18 +184,18 @@ async fn a_client_that_reads_nothing_costs_a_dropping_stream_nothing() {
     let mut idle = idle;
     let end = rig.written;
     idle.until(|memory| memory.next(OUT) == end).await;
-    assert!(idle.memory.missing[&OUT] > 0, "and is told what it missed");
+    assert!(idle.memory.missing[&OUT] > 0, "the gap is reported");
 }
 
 #[tokio::test(start_paused = true)]
-async fn seed_002_a_half_open_connection_is_given_up_after_15_seconds() {
+async fn half_open_connection_is_closed_within_15_seconds() {
     let rig = Rig::new(OverflowPolicy::Block);
     let (ours, theirs) = duplex(4 * 1024);
     rig.host.connect(theirs).await;
     let memory = Memory::new(rig.session, Lease::Write, &[OUT]);
     let mut client = Client::over(ours, memory).await;
     let started = tokio::time::Instant::now();
-    // It reads, so that only its silence gives it away.
+    // It reads, so that only its missing pongs reveal it.
     client.memory.lease = Lease::Read;
     let silent = async {
         loop {
@@ -206,10 +209,10 @@ async fn seed_002_a_half_open_connection_is_given_up_after_15_seconds() {
             }
         }
     };
-    // This client answers pings, so it lives for a minute and more.
+    // This client answers pings and stays connected.
     let lived = tokio::time::timeout(Duration::from_secs(60), silent).await;
     assert!(lived.is_err() && started.elapsed() >= Duration::from_secs(60));
-    // This one says nothing, and is hung up on.
+    // This one sends nothing and is disconnected.
     let (mut mute, theirs) = duplex(64 * 1024);
     rig.host.connect(theirs).await;
     let started = tokio::time::Instant::now();
@@ -221,7 +224,7 @@ async fn seed_002_a_half_open_connection_is_given_up_after_15_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_takes_nothing_and_says_nothing_is_given_up() {
+async fn stalled_client_is_disconnected() {
     let mut rig = Rig::new(OverflowPolicy::DropOldest);
     let mut stuck = rig.join(Lease::Write).await;
     let mut live = rig.join(Lease::Read).await;
@@ -232,14 +235,14 @@ async fn a_peer_that_takes_nothing_and_says_nothing_is_given_up() {
     while started.elapsed() < Duration::from_secs(20) {
         live.next().await;
     }
-    // What was on its way when it was given up, and then the end.
+    // Data that was in transit at the time, and then the end.
     let mut got = 0;
     while let Some(message) = stuck.next().await {
         if let Message::Data { bytes, .. } = message {
             got += bytes.len();
         }
     }
-    assert!(got < end, "the host has let go of it");
+    assert!(got < end, "it was disconnected");
     let memory = Memory::new(rig.session, Lease::Write, &[StreamId::LIFECYCLE]);
     let mut after = Client::over(rig.connect().await, memory).await;
     let lines = |memory: &Memory| memory.text(StreamId::LIFECYCLE);
@@ -249,7 +252,7 @@ async fn a_peer_that_takes_nothing_and_says_nothing_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn input_reaches_the_child_once_whatever_is_cut() {
+async fn input_is_applied_once_over_broken_connections() {
     let mut rig = Rig::new(OverflowPolicy::Block);
     let mut taken = Vec::new();
     let mut memory = Memory::new(rig.session, Lease::Write, &[OUT]);
@@ -258,17 +261,17 @@ async fn input_reaches_the_child_once_whatever_is_cut() {
     while taken.len() < whole.len() {
         round += 1;
         assert!(round < 10_000);
-        // The link takes a random number of bytes before it breaks.
+        // The link accepts a random number of bytes before it breaks.
         let (ours, theirs) = duplex(1 + (round * 7919) % 5_000);
         rig.host.connect(theirs).await;
         let mut client = Client::over(ours, memory.clone()).await;
         let next = client.attached.as_ref().unwrap().input_next;
-        // Some of it is repeated, as by a host that has missed an acknowledgement.
+        // Repeats some input, like a host that has missed an acknowledgement.
         let next = usize::try_from(next).unwrap();
         let from = next.saturating_sub(round % 50);
         let to = whole.len().min(next + 1 + (round * 104_729) % 3_000);
         let sending = client.type_in(from as u64, whole[from..to].to_vec());
-        // Cut in the middle: what the link holds by then has gone out, the rest has not.
+        // The link delivers what it has accepted by now.
         let cut = Duration::from_millis(u64::from(round.is_multiple_of(3)));
         let _ = tokio::time::timeout(cut, sending).await;
         memory = client.cut();
@@ -285,7 +288,7 @@ async fn input_reaches_the_child_once_whatever_is_cut() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bytes_come_contiguous_over_any_number_of_cuts() {
+async fn output_is_contiguous_over_broken_connections() {
     let mut rig = Rig::new(OverflowPolicy::Block);
     let mut memory = Memory::new(rig.session, Lease::Write, &[OUT]);
     let mut round = 0_usize;
@@ -314,7 +317,7 @@ async fn bytes_come_contiguous_over_any_number_of_cuts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bytes_that_are_no_frames_end_their_connection_alone() {
+async fn malformed_frames_close_only_their_connection() {
     let mut rig = Rig::new(OverflowPolicy::Block);
     let mut client = rig.join(Lease::Write).await;
     let mut garbage = rig.connect().await;
@@ -325,13 +328,13 @@ async fn bytes_that_are_no_frames_end_their_connection_alone() {
     tokio::io::AsyncReadExt::read_to_end(&mut garbage, &mut answer)
         .await
         .unwrap();
-    assert!(!answer.is_empty(), "it is told why");
+    assert!(!answer.is_empty(), "it receives an error");
     rig.write(b"alive".to_vec()).await;
     client.until(|memory| memory.text(OUT) == "alive").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_chronicle_says_who_came() {
+async fn audit_log_records_start_and_attach() {
     let rig = Rig::new(OverflowPolicy::Block);
     let memory = Memory::new(rig.session, Lease::Write, &[StreamId::LIFECYCLE]);
     let mut client = Client::over(rig.connect().await, memory).await;
@@ -351,7 +354,7 @@ async fn the_chronicle_says_who_came() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stopped_session_ends_its_child_and_tells_everybody() {
+async fn stop_kills_the_child_and_reports_the_exit() {
     let mut rig = Rig::new(OverflowPolicy::Block);
     let client = rig.join(Lease::Read).await;
     rig.host.stop().await;
@@ -362,9 +365,9 @@ async fn a_stopped_session_ends_its_child_and_tells_everybody() {
     assert!(memory.exit.is_some());
 }
 
-/// One hundred thousand small pieces cost the host no more than their bytes.
+/// A hundred thousand single bytes.
 #[tokio::test(start_paused = true)]
-async fn many_small_pieces_are_delivered_whole() {
+async fn many_small_pieces_are_delivered() {
     let mut rig = Rig::new(OverflowPolicy::Block);
     let mut client = rig.join(Lease::Write).await;
     let sender = rig.child.outputs.remove(0).1;

@@ -1,5 +1,5 @@
-//! Whole sessions: hosted in this process behind connections in memory, and in shims with real
-//! children. No test sleeps: each waits for a message, an end or a file, within a bound.
+//! Whole sessions: in this process behind in-memory connections, and in shims with real children.
+//! No test sleeps: each waits for a message, an exit or a file, within a timeout.
 
 #![expect(
     clippy::unwrap_used,

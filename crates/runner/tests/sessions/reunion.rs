@@ -1,6 +1,6 @@
-//! The remote client against a hosted session, over a network in memory that breaks: cut at any
-//! byte in either direction, stalled without a word, or with a flipped bit. Under virtual time, one
-//! schedule for each seed.
+//! The remote client and a session, over an in-memory network that breaks connections: cut at any
+//! byte in either direction, stalled, or with a flipped bit. Under paused time, one schedule per
+//! seed.
 
 use std::io;
 use std::pin::Pin;
@@ -20,36 +20,36 @@ use tokio::time::timeout;
 use crate::hosted::configuration;
 use crate::support::{Dice, OUT};
 
-/// Longer than any schedule takes, in virtual time.
+/// Longer than any schedule takes, in paused time.
 const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Bytes of output and of input in one schedule.
+/// Bytes of output and of input per schedule.
 const OUTPUT: usize = 150_000;
 const INPUT: usize = 60_000;
 
-/// How a connection breaks when its bytes are used up.
+/// How a connection breaks once its bytes are used up.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
-    /// Both sides hear of it.
+    /// Both sides are disconnected.
     Cut,
-    /// Nobody hears of it.
+    /// Neither side notices.
     Stall,
-    /// A bit flips, and the connection goes on.
+    /// A bit flips, and the connection continues.
     Flip,
 }
 
-/// A connection with so many bytes in each direction.
-struct Frail {
+/// A connection with a limited number of bytes in each direction.
+struct BreakingStream {
     inner: Option<DuplexStream>,
     fault: Fault,
     reads: usize,
     writes: usize,
 }
 
-impl Frail {
+impl BreakingStream {
     fn broken<T>(&mut self) -> Poll<io::Result<T>> {
         match self.fault {
-            // What is only pending keeps its other end in the dark.
+            // Pending forever: the peer is not notified.
             Fault::Stall => Poll::Pending,
             _ => {
                 self.inner = None;
@@ -59,7 +59,7 @@ impl Frail {
     }
 }
 
-impl AsyncRead for Frail {
+impl AsyncRead for BreakingStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -96,7 +96,7 @@ fn flipped(mut bytes: Vec<u8>, flips: bool, at: usize) -> Vec<u8> {
     bytes
 }
 
-impl AsyncWrite for Frail {
+impl AsyncWrite for BreakingStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -126,22 +126,22 @@ impl AsyncWrite for Frail {
     }
 }
 
-/// Connects to one host, for a while each time.
+/// A network whose connections to one session break.
 #[derive(Debug)]
-struct Weather {
+struct BreakingNetwork {
     host: SessionHandle,
     dice: Mutex<Dice>,
-    /// Connections that break; those after them do not.
-    storms: Mutex<u32>,
+    /// Connections that will break; later ones do not.
+    breaking: Mutex<u32>,
 }
 
-impl Network for Weather {
+impl Network for BreakingNetwork {
     fn connect<'a>(&'a self, _: Address<'a>) -> Boxed<'a, io::Result<Box<dyn ByteStream>>> {
         let (fault, reads, writes, buffer) = {
             let mut dice = self.dice.lock().unwrap();
-            let mut storms = self.storms.lock().unwrap();
-            let is_calm = *storms == 0;
-            *storms = storms.saturating_sub(1);
+            let mut breaking = self.breaking.lock().unwrap();
+            let is_calm = *breaking == 0;
+            *breaking = breaking.saturating_sub(1);
             let fault = match dice.roll(8) {
                 0 => Fault::Stall,
                 1 => Fault::Flip,
@@ -164,7 +164,7 @@ impl Network for Weather {
             }
             let (ours, theirs) = duplex(buffer);
             self.host.connect(theirs).await;
-            let stream: Box<dyn ByteStream> = Box::new(Frail {
+            let stream: Box<dyn ByteStream> = Box::new(BreakingStream {
                 inner: Some(ours),
                 fault,
                 reads,
@@ -183,8 +183,8 @@ fn input_at(offset: usize) -> u8 {
     b'a' + (offset % 23) as u8
 }
 
-/// Writes its output in pieces of any size, takes its input at its own pace, and ends when both are
-/// done. Answers what it took.
+/// Acts as the child: writes its output in random pieces, reads its input slowly, and exits when
+/// both are done. Returns its input.
 async fn play(mut end: ChildPeer, mut dice: Dice) -> Vec<u8> {
     let output = end.outputs.remove(0).1;
     let mut sizes = Dice::new(dice.roll(1 << 40) + 1);
@@ -239,13 +239,13 @@ async fn one(seed: u64) {
     let (child, end) = Child::channels([OUT]);
     let host = SessionHandle::start(configuration, child);
     let child = tokio::spawn(play(end, Dice::new(dice.roll(1 << 40) + 1)));
-    let storms = dice.roll(40) as u32;
+    let breaking = dice.roll(40) as u32;
     let url: RemoteUrl = "shim:/in/memory".parse().unwrap();
     let mut remote = Remote::new(url);
-    remote.network = Arc::new(Weather {
+    remote.network = Arc::new(BreakingNetwork {
         host: host.clone(),
         dice: Mutex::new(Dice::new(dice.roll(1 << 40) + 1)),
-        storms: Mutex::new(storms),
+        breaking: Mutex::new(breaking),
     });
     let attachment = Attachment {
         patience: PATIENCE,
@@ -294,14 +294,14 @@ async fn one(seed: u64) {
         "seed {seed}"
     );
     drop((session, reader));
-    // The client has acknowledged the exit and gone, so nothing keeps the session.
+    // The client has acknowledged the exit, so nothing retains the session.
     let mut state = host.status();
     state.wait_for(|state| state.is_over).await.unwrap();
 }
 
-/// As many schedules as `BOWLINE_SEEDS` says, or the one of `BOWLINE_SEED`.
+/// Runs `BOWLINE_SEEDS` schedules, or the one of `BOWLINE_SEED`.
 #[tokio::test(start_paused = true)]
-async fn whatever_breaks_each_byte_comes_once() {
+async fn bytes_are_delivered_once_over_broken_connections() {
     let number = |name| {
         std::env::var(name)
             .ok()

@@ -1,4 +1,4 @@
-//! Terminals: their screens, their questions, what is pasted into them.
+//! Terminals: snapshots, queries and pastes.
 
 use bowline_runner::wire::{AttachMode, Lease, Message, Prompt, PromptMode, PromptStatus};
 
@@ -6,7 +6,7 @@ use crate::client::{Client, Memory};
 use crate::support::{Place, TTY, on_terminal};
 
 #[tokio::test]
-async fn whoever_comes_late_begins_with_the_screen() {
+async fn late_client_begins_with_a_snapshot() {
     let place = Place::new();
     let flood = "i=0; while [ $i -lt 400 ]; do printf 'line %d of many, many lines\\r\\n' $i; i=$((i+1)); done";
     let mut spec = on_terminal(&format!("{flood}; printf 'last words'; cat"));
@@ -28,7 +28,7 @@ async fn whoever_comes_late_begins_with_the_screen() {
         assert_eq!(
             late.memory.gaps > 0,
             mode == AttachMode::Resume,
-            "a gap is told where asked for"
+            "a gap is reported when resuming"
         );
         first.type_in(first.memory.acked, "!").await;
         late.until(|memory| memory.text(TTY).ends_with('!')).await;
@@ -36,9 +36,9 @@ async fn whoever_comes_late_begins_with_the_screen() {
     }
 }
 
-/// A program that asks where the cursor is has its answer, though nobody is there to give it.
+/// A query of the cursor position is replied to without a client.
 #[tokio::test]
-async fn while_nobody_is_there_the_session_answers() {
+async fn unattached_session_replies_to_queries() {
     let place = Place::new();
     let text = "printf 'ab\\033[6n'; dd bs=1 count=6 2>/dev/null | od -An -c; echo done; cat";
     let shim = place.start(on_terminal(text)).await;
@@ -52,7 +52,7 @@ async fn while_nobody_is_there_the_session_answers() {
 }
 
 #[tokio::test]
-async fn a_paste_is_bracketed_where_the_program_takes_it_and_refused_where_not() {
+async fn paste_is_bracketed_or_refused() {
     let place = Place::new();
     let text = "read -r go; printf '\\033[?2004hready'; dd bs=1 count=20 2>/dev/null | od -An -c; echo done; cat";
     let shim = place.start(on_terminal(text)).await;

@@ -1,4 +1,4 @@
-//! A journal on a disk that takes its time.
+//! A journal on a slow disk.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -14,9 +14,9 @@ use crate::client::{Client, Memory};
 use crate::hosted::configuration;
 use crate::support::{OUT, until};
 
-/// Syncs that wait until they are let go.
+/// A disk whose syncs block until they are released.
 #[derive(Clone, Debug)]
-struct Stuck {
+struct BlockedDisk {
     folder: Folder,
     gate: Arc<(Mutex<Gate>, Condvar)>,
 }
@@ -27,8 +27,8 @@ struct Gate {
     waiting: u32,
 }
 
-impl Stuck {
-    fn let_go(&self) {
+impl BlockedDisk {
+    fn release(&self) {
         self.gate.0.lock().unwrap().is_open = true;
         self.gate.1.notify_all();
     }
@@ -38,7 +38,7 @@ impl Stuck {
     }
 }
 
-impl Disk for Stuck {
+impl Disk for BlockedDisk {
     type File = File;
 
     fn segments(&self) -> io::Result<Vec<u32>> {
@@ -76,13 +76,13 @@ impl Disk for Stuck {
     }
 }
 
-/// The session goes on, over the ends of segments, too; and when too much would wait for the disk it
-/// says so, and keeps what it promised of its memory.
+/// The session continues across segments; once too many bytes wait for a sync it reports the
+/// journal as degraded, and keeps the rest in memory.
 #[tokio::test]
-async fn a_disk_that_syncs_for_ever_stalls_no_session() {
+async fn blocked_sync_does_not_stall_the_session() {
     const PIECE: usize = 16 << 10;
     let scratch = tempfile::tempdir().unwrap();
-    let disk = Stuck {
+    let disk = BlockedDisk {
         folder: Folder::make(scratch.path().join("journal")).unwrap(),
         gate: Arc::default(),
     };
@@ -105,7 +105,7 @@ async fn a_disk_that_syncs_for_ever_stalls_no_session() {
     let mut client = Client::over(connect().await, memory).await;
     let mut written = 0;
     let mut is_degraded = false;
-    // Sixteen groups may wait; this is twice as much, and eight segments.
+    // Sixteen groups may wait; this is twice as many, in eight segments.
     for _ in 0..32 {
         let bytes = vec![7; PIECE].into();
         let piece = Piece::Bytes {
@@ -128,8 +128,8 @@ async fn a_disk_that_syncs_for_ever_stalls_no_session() {
     let late = Memory::new(session, Lease::Read, &[OUT]);
     let late = Client::over(connect().await, late).await;
     let durable = late.attached.unwrap().streams[&OUT].durable;
-    assert_ne!(durable, Durability::Power, "nothing is safe yet");
-    disk.let_go();
+    assert_ne!(durable, Durability::Power, "nothing is durable yet");
+    disk.release();
     client
         .until(|memory| memory.text(StreamId::LIFECYCLE).contains("recovered"))
         .await;

@@ -1,4 +1,4 @@
-//! Shims to be tested, and what is left of them.
+//! Shims under test.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) const OUT: StreamId = StreamId::STDOUT;
 pub(crate) const ERR: StreamId = StreamId::STDERR;
 pub(crate) const TTY: StreamId = StreamId::TTY;
 
-/// A folder for sessions of one test. Shims that are left when it goes are ended.
+/// The state directory of one test. Kills remaining shims when dropped.
 pub(crate) struct Place {
     pub(crate) state: StateDir,
     pub(crate) scratch: TempDir,
@@ -51,7 +51,7 @@ impl Drop for Place {
     }
 }
 
-/// The stand-in.
+/// Returns the test's shim program.
 pub(crate) fn program() -> ShimProgram {
     ShimProgram {
         path: env!("CARGO_BIN_EXE_shim-stand-in").into(),
@@ -59,14 +59,14 @@ pub(crate) fn program() -> ShimProgram {
     }
 }
 
-/// A shell script on pipes.
+/// Returns the specification of a shell script on pipes.
 pub(crate) fn script(text: &str) -> SessionSpec {
     let mut spec = SessionSpec::new(SessionKind::Dialogue, "/bin/sh");
     spec.args = vec!["-c".into(), text.into()];
     spec
 }
 
-/// A shell script on a raw terminal.
+/// Returns the specification of a shell script on a raw terminal.
 pub(crate) fn on_terminal(text: &str) -> SessionSpec {
     let mut spec = script(text);
     spec.kind = SessionKind::Terminal;
@@ -82,7 +82,7 @@ pub(crate) fn kill(pid: u32, signal: rustix::process::Signal) {
     let _ = rustix::process::kill_process(pid, signal);
 }
 
-/// Whether a process is there, and no zombie.
+/// Returns whether a process exists and is no zombie.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     let state = stat.ok().and_then(|stat| {
@@ -92,17 +92,16 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
-/// Waits until something holds that nobody tells. Answers how long that took.
-pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) -> Duration {
+/// Polls until a condition holds.
+pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
     let started = Instant::now();
     while !holds() {
         assert!(started.elapsed() < PATIENCE, "{what} in time");
         sleep(Duration::from_millis(1)).await;
     }
-    started.elapsed()
 }
 
-/// The memory of a process in bytes, as far as it is in RAM and its own.
+/// Returns the resident anonymous memory of a process in bytes (proc_pid_status(5)).
 pub(crate) fn memory_of(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status
@@ -113,7 +112,7 @@ pub(crate) fn memory_of(pid: u32) -> u64 {
     kib * 1024
 }
 
-/// The process ids that a script has written into a file, one a line.
+/// Reads the process ids that a script has written into a file, one per line.
 pub(crate) fn pids_in(path: &Path) -> Vec<u32> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines()
@@ -121,17 +120,17 @@ pub(crate) fn pids_in(path: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// Numbers that are as good as random, the same for the same seed (xorshift64 of Marsaglia, 2003).
+/// A xorshift64 generator (Marsaglia, 2003), reproducible by its seed.
 #[derive(Debug)]
 pub(crate) struct Dice(u64);
 
 impl Dice {
-    /// The seed may be small: it is spread over all bits first.
+    /// Mixes the seed, which may be small, over all bits.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).max(1))
     }
 
-    /// A number below a bound, which is not 0.
+    /// Returns a number below `below`, which must not be 0.
     pub(crate) fn roll(&mut self, below: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

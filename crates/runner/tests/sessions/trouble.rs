@@ -1,4 +1,4 @@
-//! Cuts, crashes, floods and full disks.
+//! Broken connections, crashes, floods and failing disks.
 
 use bowline_runner::SessionPhase;
 use bowline_runner::wire::{Lease, Message, StreamId};
@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn what_is_typed_arrives_once_over_random_cuts() {
+async fn input_is_applied_once_over_random_cuts() {
     let place = Place::new();
     let shim = place.start(script("cat")).await;
     let mut dice = Dice::new(1);
@@ -21,7 +21,7 @@ async fn what_is_typed_arrives_once_over_random_cuts() {
     for _ in 0..200 {
         let mut client = Client::join(&shim.folder, memory).await;
         let next = client.attached.as_ref().unwrap().input_next as usize;
-        // Some of it is repeated, as by a host that has missed an acknowledgement.
+        // Repeats some input, like a host that has missed an acknowledgement.
         let from = next - dice.roll(next.min(500) as u64 + 1) as usize;
         let to = whole.len().min(next + dice.roll(6_000) as usize);
         client
@@ -49,7 +49,7 @@ async fn what_is_typed_arrives_once_over_random_cuts() {
 }
 
 #[tokio::test]
-async fn a_shim_killed_anywhere_leaves_a_journal_that_is_a_prefix() {
+async fn journal_of_a_killed_shim_is_a_prefix() {
     let place = Place::new();
     let mut dice = Dice::new(2);
     for _ in 0..10 {
@@ -74,7 +74,7 @@ async fn a_shim_killed_anywhere_leaves_a_journal_that_is_a_prefix() {
         }
         assert!(
             kept.starts_with(&seen.streams[&OUT]),
-            "nothing was shown that is not kept"
+            "everything delivered is recorded"
         );
         let text = String::from_utf8(kept).unwrap();
         let (whole, _) = text.rsplit_once('\n').unwrap();
@@ -89,7 +89,7 @@ async fn a_shim_killed_anywhere_leaves_a_journal_that_is_a_prefix() {
 }
 
 #[tokio::test]
-async fn a_client_that_stops_holds_back_no_terminal_and_nobody_else() {
+async fn stopped_client_pauses_neither_terminal_nor_other_clients() {
     const BYTES: u64 = 1_000_000;
     let place = Place::new();
     let mut spec = on_terminal(&format!("yes | head -c {BYTES}; echo; echo end; cat"));
@@ -101,17 +101,14 @@ async fn a_client_that_stops_holds_back_no_terminal_and_nobody_else() {
     live.until(|memory| memory.next(TTY) == BYTES + 5).await;
     let mut stopped = stopped;
     stopped.until(|memory| memory.next(TTY) == BYTES + 5).await;
-    assert!(
-        stopped.memory.missing[&TTY] > 0,
-        "it is told what it missed"
-    );
+    assert!(stopped.memory.missing[&TTY] > 0, "the gap is reported");
     assert_eq!(stopped.memory.next(TTY), live.memory.next(TTY));
 }
 
-/// With a journal nobody holds the child, and the shim's memory stays what it is, but for what the C
-/// library keeps of blocks that were given back: once 13 MB, beside tests that had the disk busy.
+/// A journaled session is never paused, and the shim's memory does not grow, except for freed
+/// blocks that the C library retains: 13 MB at most so far.
 #[tokio::test]
-async fn a_stopped_client_of_pipes_with_a_journal_costs_no_memory_and_misses_nothing() {
+async fn stopped_client_of_a_journaled_stream_costs_no_memory() {
     const BYTES: u64 = 100 << 20;
     const KEPT: u64 = 20 << 20;
     let place = Place::new();
@@ -142,9 +139,9 @@ async fn a_stopped_client_of_pipes_with_a_journal_costs_no_memory_and_misses_not
     assert!(grown <= KEPT, "the shim has grown by {grown} bytes");
 }
 
-/// Without a journal the child waits for the writer, cut off or slow, and goes on where it was.
+/// Without a journal, the child is paused for a disconnected or slow writer.
 #[tokio::test]
-async fn without_a_journal_the_child_waits_for_its_writer() {
+async fn unjournaled_child_is_paused_for_its_writer() {
     let place = Place::new();
     let mut spec = script("echo up; head -c 30000000 /dev/zero; exit 9");
     spec.journal.on = false;
@@ -170,9 +167,9 @@ async fn without_a_journal_the_child_waits_for_its_writer() {
     until("the shim's end", || !is_alive(shim.shim_pid.unwrap())).await;
 }
 
-/// A journal that can hold next to nothing: what somebody has yet to take stays.
+/// Bytes that a client still needs are not dropped from a small journal.
 #[tokio::test]
-async fn a_small_journal_holds_the_child_for_a_writer_that_lags() {
+async fn small_journal_pauses_the_child_for_a_lagging_writer() {
     let place = Place::new();
     let mut spec = script("echo up; head -c 12000000 /dev/zero; exit 0");
     spec.journal.cap_bytes = 2 << 20;
@@ -192,9 +189,9 @@ async fn a_small_journal_holds_the_child_for_a_writer_that_lags() {
     assert_eq!(client.memory.next(OUT), 12_000_003);
 }
 
-/// The journal's folder goes read-only under it: the session says so and goes on.
+/// The journal's directory is moved away: the session is degraded and continues.
 #[tokio::test]
-async fn a_journal_that_cannot_be_written_degrades_and_the_child_lives() {
+async fn unwritable_journal_degrades_the_session() {
     let place = Place::new();
     let mut spec = script("while read -r n; do head -c $n /dev/zero; echo; done");
     spec.journal.cap_bytes = 1 << 20;
@@ -226,5 +223,5 @@ async fn a_journal_that_cannot_be_written_degrades_and_the_child_lives() {
     client.send(Message::InputEnd { offset: 11 }).await;
     client.finish().await;
     let info = || shim.folder.info().unwrap().unwrap();
-    until("a tombstone", || info().phase == SessionPhase::Closed).await;
+    until("the final record", || info().phase == SessionPhase::Closed).await;
 }

@@ -1,4 +1,4 @@
-//! The feature matrix: what a terminal can have in mind, handed over at every byte.
+//! The features of a terminal, each handed off at every byte.
 
 use super::{SIZE, compare, hand_off};
 use crate::screen::tests::oracle::Oracle;
@@ -104,9 +104,9 @@ pub(super) const FEATURES: [(&str, &[u8]); 37] = [
     ("new line mode", b"\x1b[20hone\ntwo\nthree"),
 ];
 
-/// The output after each prefix: what a client that came then would see of the rest.
+/// A client that attaches after each prefix of the output.
 #[test]
-fn every_feature_is_handed_over_exactly_at_every_byte() {
+fn every_feature_survives_a_handoff_at_every_byte() {
     let mut wrong = Vec::new();
     for (feature, output) in FEATURES {
         let differences: Vec<_> = (0..=output.len())
@@ -128,7 +128,8 @@ fn every_feature_is_handed_over_exactly_at_every_byte() {
     );
 }
 
-/// What differs when a client comes after so many bytes, and with any probe as the first.
+/// Returns the first difference of a client that attaches after `cut` bytes, for several
+/// continuations.
 fn difference(output: &[u8], cut: usize) -> Option<String> {
     for first in [b"".as_slice(), b"z\x1b[2b", "\u{301}".as_bytes()] {
         let output = [output, first].concat();

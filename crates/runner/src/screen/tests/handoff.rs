@@ -1,22 +1,23 @@
-//! Handing a screen over to a client, and comparing that client with one that was always there.
+//! Handoff of a screen to a client, and comparison of that client with one that was attached
+//! throughout.
 //!
-//! `cargo stress screens` reads this file too, beside its neighbours [`oracle`], `sessions` and
-//! `programs`: they name nothing but what stands beside them.
+//! `cargo stress screens` includes this file with its neighbours [`oracle`], `sessions` and
+//! `programs`: they refer only to each other.
 
 use bowline_transport::WindowSize;
 
 use super::SessionScreen;
 use super::oracle::{self, Oracle};
 
-/// What another session has left in a client's terminal: everything on that can be, and a sequence
-/// that was cut.
+/// Output of an earlier session that has changed all state of a client's terminal, and ends within
+/// a sequence.
 pub(super) const DIRT: &[u8] =
     b"some text\r\n\x1b]0;stranger\x07\x1b]4;1;#123456\x07\x1b]11;#222222\x07\x1b[?1049h\
     \x1b[>5u\x1b[>1u\x1b[?1;5;6;12;45;69;1000;1003;1004;1006;2004h\x1b[4h\x1b[20h\x1b[?7l\x1b[?25l\
     \x1b=\x1b(0\x1b)0\x0e\x1b[3;6r\x1b[2;9s\x1b[3g\x1b[5;5H\x1bH\x1b[1;3;4;31;44m\x1b[5 q\x1b[>4;2m\
     \x1b]8;;http://other\x1b\\junk\x1b7\x1b[38;2;";
 
-/// Takes output up to a cut, and hands the screen over to a dirty client that reads on to the end.
+/// Feeds output up to a cut, hands the screen off to a client with [`DIRT`], and feeds it the rest.
 pub(super) fn hand_off(size: WindowSize, output: &[u8], cut: usize) -> Oracle {
     let mut screen = SessionScreen::new(size);
     screen.feed(0, &output[..cut]);
@@ -27,13 +28,13 @@ pub(super) fn hand_off(size: WindowSize, output: &[u8], cut: usize) -> Oracle {
     client.feed(DIRT);
     assert_eq!(client.replies(), [""; 0]);
     client.feed(&snapshot.bytes);
-    assert_eq!(client.replies(), [""; 0], "a snapshot asks nothing");
+    assert_eq!(client.replies(), [""; 0], "a snapshot has no queries");
     client.feed(&output[from..]);
     client
 }
 
-/// The bytes that show what a terminal has in mind and does not show: more of the same, repeats, tab
-/// stops, margins, saved cursors, charsets, the other screen, stacks.
+/// Continuations that expose invisible state: repeats, tab stops, margins, saved cursors, character
+/// sets, the other screen, stacks.
 const PROBES: [&[u8]; 20] = [
     b"Z",
     b"\x1b[2b",

@@ -1,4 +1,4 @@
-//! Another terminal, and what is compared of two of them.
+//! Another terminal emulator, and the comparison of two of them.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,21 +12,21 @@ use alacritty_terminal::term::{Config, TermMode};
 use alacritty_terminal::vte::ansi::{Color, CursorStyle, Processor, Rgb, StdSyncHandler};
 use bowline_transport::WindowSize;
 
-/// What a terminal has told its window and its program.
+/// Events that a terminal has sent to its window and its program.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told(Rc<RefCell<(Option<String>, Vec<String>)>>);
+pub(super) struct TerminalEvents(Rc<RefCell<(Option<String>, Vec<String>)>>);
 
-impl EventListener for Told {
+impl EventListener for TerminalEvents {
     fn send_event(&self, event: Event) {
-        let mut told = self.0.borrow_mut();
+        let mut events = self.0.borrow_mut();
         match event {
-            Event::Title(title) => told.0 = Some(title).filter(|title| !title.is_empty()),
-            Event::ResetTitle => told.0 = None,
-            Event::PtyWrite(reply) => told.1.push(reply),
+            Event::Title(title) => events.0 = Some(title).filter(|title| !title.is_empty()),
+            Event::ResetTitle => events.0 = None,
+            Event::PtyWrite(reply) => events.1.push(reply),
             Event::ColorRequest(..) | Event::TextAreaSizeRequest(_) | Event::ClipboardLoad(..) => {
-                told.1.push(format!("{event:?}"));
+                events.1.push(format!("{event:?}"));
             }
-            Event::ClipboardStore(..) => told.1.push("clipboard".to_owned()),
+            Event::ClipboardStore(..) => events.1.push("clipboard".to_owned()),
             _ => {}
         }
     }
@@ -49,24 +49,24 @@ impl Dimensions for Size {
 }
 
 pub(super) struct Oracle {
-    term: Term<Told>,
+    term: Term<TerminalEvents>,
     parser: Processor<StdSyncHandler>,
-    told: Told,
+    events: TerminalEvents,
 }
 
 impl Oracle {
     pub(super) fn new(size: WindowSize) -> Self {
-        let told = Told::default();
+        let events = TerminalEvents::default();
         let config = Config {
             kitty_keyboard: true,
             scrolling_history: 100,
             ..Config::default()
         };
-        let term = Term::new(config, &Size(size), told.clone());
+        let term = Term::new(config, &Size(size), events.clone());
         Self {
             term,
             parser: Processor::new(),
-            told,
+            events,
         }
     }
 
@@ -78,16 +78,16 @@ impl Oracle {
         self.term.resize(Size(size));
     }
 
-    /// What the terminal has answered since the last look.
+    /// Takes the terminal's replies.
     pub(super) fn replies(&self) -> Vec<String> {
-        std::mem::take(&mut self.told.0.borrow_mut().1)
+        std::mem::take(&mut self.events.0.borrow_mut().1)
     }
 
     pub(super) fn title(&self) -> Option<String> {
-        self.told.0.borrow().0.clone()
+        self.events.0.borrow().0.clone()
     }
 
-    /// The cursor's row and column from 1.
+    /// Returns the cursor's row and column, from 1.
     pub(super) fn cursor(&self) -> (u16, u16) {
         let point = self.term.grid().cursor.point;
         (point.line.0 as u16 + 1, point.column.0 as u16 + 1)
@@ -110,7 +110,7 @@ impl Oracle {
     }
 }
 
-/// What is seen of a cell, or of the pen.
+/// The visible properties of a cell, or of the pen.
 #[derive(Debug, PartialEq)]
 struct Seen {
     c: char,
@@ -122,7 +122,7 @@ struct Seen {
 
 fn seen(cell: &Cell) -> Seen {
     Seen {
-        // This terminal remembers where a tab was, which nobody sees.
+        // This terminal remembers where a tab was, which is not visible.
         c: if cell.c == '\t' { ' ' } else { cell.c },
         accents: cell.zerowidth().unwrap_or_default().to_vec(),
         colors: (
@@ -130,7 +130,7 @@ fn seen(cell: &Cell) -> Seen {
             plain(cell.bg),
             cell.underline_color().map(plain),
         ),
-        // Where a long line was broken matters to selections alone.
+        // Where a long line was wrapped affects only selections.
         flags: cell.flags - Flags::WRAPLINE,
         link: cell.hyperlink().map(|link| link.uri().to_owned()),
     }
@@ -175,7 +175,7 @@ fn state(oracle: &Oracle) -> State {
     }
 }
 
-/// Whether two terminals show the same and are in the same state; the first difference if not.
+/// Compares contents and state of two terminals; returns the first difference.
 pub(super) fn same(one: &Oracle, other: &Oracle) -> Result<(), String> {
     for row in one.rows() {
         for (col, (a, b)) in one.row(row).zip(other.row(row)).enumerate() {
@@ -200,15 +200,15 @@ pub(super) fn same(one: &Oracle, other: &Oracle) -> Result<(), String> {
     }
 }
 
-/// Whether two terminals are alike beyond doubt: names of links and the like may differ even so.
+/// Whether two terminals are certainly equal: for others, ids of links and the like may differ.
 fn is_alike(one: &Oracle, other: &Oracle) -> bool {
     one.term.grid().cursor == other.term.grid().cursor
         && one.term.mode() == other.term.mode()
         && one.term.cursor_style() == other.term.cursor_style()
-        && one.told.0.borrow().0 == other.told.0.borrow().0
+        && one.events.0.borrow().0 == other.events.0.borrow().0
 }
 
-/// Whether two terminals have the same palette.
+/// Compares the palettes of two terminals.
 pub(super) fn same_colors(one: &Oracle, other: &Oracle) -> Result<(), String> {
     let colors = |oracle: &Oracle| {
         (0..269)

@@ -1,4 +1,4 @@
-//! Programs that fill the screen for longer than the ring remembers, handed over.
+//! Handoff of programs whose output exceeds the ring.
 
 use super::oracle::{self, Oracle};
 use super::programs::{RING, SIZE, program};
@@ -6,10 +6,10 @@ use super::sessions::Random;
 use super::{DIRT, compare};
 use crate::screen::SessionScreen;
 
-/// The program reads on a live terminal; a client comes after the ring has long forgotten how it
-/// began, and reads the last of it from the ring.
+/// A client attaches long after the ring has evicted the beginning, and reads the rest from the
+/// ring.
 #[test]
-fn thirty_programs_that_overflow_the_ring_are_exact() {
+fn handoff_is_exact_after_the_ring_overflowed() {
     for seed in 0..30 {
         let output = program(seed);
         let mut random = Random::new(seed + 1_000);
@@ -23,7 +23,7 @@ fn thirty_programs_that_overflow_the_ring_are_exact() {
         }
         let snapshot = screen.snapshot();
         let from = snapshot.at_offset as usize;
-        assert!(from > output.len() - RING, "the ring has what follows");
+        assert!(from > output.len() - RING, "the ring has the rest");
         assert!(
             snapshot.bytes.len() < 64 << 10,
             "{} bytes",
@@ -36,7 +36,7 @@ fn thirty_programs_that_overflow_the_ring_are_exact() {
             raw.feed(&output[output.len() - RING..]);
             assert!(
                 oracle::same(&direct, &raw).is_err(),
-                "the ring alone is not enough"
+                "the ring alone is insufficient"
             );
         }
         let mut client = Oracle::new(SIZE);

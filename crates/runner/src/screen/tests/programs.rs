@@ -1,16 +1,16 @@
-//! Programs that fill the screen for longer than the ring remembers.
+//! Full-screen programs whose output exceeds the ring.
 
 use bowline_transport::WindowSize;
 
 use super::sessions::Random;
 
-/// The bytes of a terminal's output that stay in memory.
+/// Bytes of a terminal's output that stay in memory.
 pub(super) const RING: usize = 1 << 20;
 
-/// Its rows and columns.
+/// Rows and columns.
 pub(super) const SIZE: WindowSize = WindowSize::new(24, 80);
 
-/// A full-screen program: it says once how it wants the terminal, and then draws and draws.
+/// Output of a full-screen program that sets modes once and then draws.
 pub(super) fn program(seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut out = String::from("$ tui\r\n\x1b]0;before\x07\x1b[22;0t");

@@ -1,4 +1,4 @@
-//! Questions of a program while nobody is there.
+//! Replies to terminal queries while no client is attached.
 
 use bowline_transport::WindowSize;
 
@@ -6,7 +6,7 @@ use super::SIZE;
 use crate::screen::SessionScreen;
 use crate::screen::tests::oracle::Oracle;
 
-fn answers(output: &[u8]) -> String {
+fn replies(output: &[u8]) -> String {
     let mut screen = SessionScreen::new(SIZE);
     screen.set_replies_enabled(true);
     screen.feed(0, output);
@@ -14,7 +14,7 @@ fn answers(output: &[u8]) -> String {
 }
 
 #[test]
-fn programs_get_the_answers_they_wait_for() {
+fn queries_have_replies() {
     let cases: [(&[u8], &str); 19] = [
         (b"\x1b[c", "\x1b[?62;22c"),
         (b"\x1b[0c", "\x1b[?62;22c"),
@@ -49,7 +49,7 @@ fn programs_get_the_answers_they_wait_for() {
             b"\x1bP+q544e\x1b\\\x1bP$qm\x1b\\",
             "\x1bP0+r\x1b\\\x1bP0$r\x1b\\",
         ),
-        // What would tell of the client, or of the world outside, is not answered.
+        // Queries about the client's own state have no reply.
         (
             b"\x1b]0;secret\x07\x1b[21t\x1b]52;c;?\x07\x1b[14t\x1b_Gi=1,a=q;AA\x1b\\",
             "",
@@ -57,19 +57,19 @@ fn programs_get_the_answers_they_wait_for() {
     ];
     for (asked, answered) in cases {
         let asked_of = String::from_utf8_lossy(asked).into_owned();
-        assert_eq!(answers(asked), answered, "{asked_of:?}");
+        assert_eq!(replies(asked), answered, "{asked_of:?}");
     }
 }
 
 #[test]
-fn nobody_answers_while_somebody_else_does_or_for_ever() {
+fn replies_can_be_disabled_and_are_bounded() {
     let mut screen = SessionScreen::new(SIZE);
     screen.feed(0, b"\x1b[c");
     assert!(screen.take_replies().is_empty());
     screen.set_replies_enabled(true);
     assert!(
         screen.take_replies().is_empty(),
-        "what was asked before was somebody else's"
+        "earlier queries belong to another client"
     );
     screen.feed(3, &b"\x1b[c".repeat(100_000));
     assert!(screen.take_replies().len() < 5_000);
@@ -78,9 +78,9 @@ fn nobody_answers_while_somebody_else_does_or_for_ever() {
     assert!(screen.take_replies().is_empty());
 }
 
-/// A question that is cut by the change of hands is answered by the new one alone.
+/// A query that is cut by the handoff gets one reply, from the new client.
 #[test]
-fn a_cut_question_is_asked_once() {
+fn cut_query_gets_one_reply() {
     let mut screen = SessionScreen::new(SIZE);
     screen.set_replies_enabled(true);
     screen.feed(0, b"text\x1b[");
@@ -95,7 +95,7 @@ fn a_cut_question_is_asked_once() {
 }
 
 #[test]
-fn the_cursor_is_where_another_terminal_has_it() {
+fn cursor_report_matches_another_terminal() {
     let outputs: [&[u8]; 9] = [
         b"",
         b"abc",
@@ -111,17 +111,17 @@ fn the_cursor_is_where_another_terminal_has_it() {
         let mut oracle = Oracle::new(SIZE);
         oracle.feed(output);
         let (mut row, col) = oracle.cursor();
-        // It forgets to count from the region's top, as origin mode wants it.
+        // The other terminal does not report the row relative to the origin (DECOM).
         if output.starts_with(b"\x1b[3;6r") {
             row -= 2;
         }
-        let answer = answers(&[output, b"\x1b[6n"].concat());
-        assert_eq!(answer, format!("\x1b[{row};{col}R"), "{}", oracle.text());
+        let reply = replies(&[output, b"\x1b[6n"].concat());
+        assert_eq!(reply, format!("\x1b[{row};{col}R"), "{}", oracle.text());
     }
 }
 
 #[test]
-fn sizes_that_are_none_are_survived() {
+fn extreme_sizes_do_not_panic() {
     for (rows, cols) in [(0, 0), (1, 1), (u16::MAX, 1), (1, u16::MAX), (2, 1_000)] {
         let mut screen = SessionScreen::new(WindowSize::new(rows, cols));
         screen.feed(0, "ab漢\r\n\x1b[5;5Hx\x1b[6n\x1b[?1049h".as_bytes());

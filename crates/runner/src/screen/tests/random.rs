@@ -1,17 +1,17 @@
-//! Random sessions: whatever programs do to a terminal, in any order, handed over anywhere.
+//! Random sessions, handed off anywhere.
 
 use super::sessions::Session;
 
-/// Sessions, unless the environment says how many: a campaign runs this for a hundred thousand.
+/// Default number of sessions; a campaign runs a hundred thousand.
 const SESSIONS: u64 = 2_000;
 
-/// The variable with the number of sessions.
+/// Variable with the number of sessions.
 const VARIABLE: &str = "BOWLINE_SCREEN_SESSIONS";
 
-/// At least 999 of 1,000 sessions are exact. The rest are those in which the two terminals read the
-/// output differently, before anything is handed over.
+/// At least 999 of 1,000 sessions are exact. In the rest, the two terminals interpret the output
+/// differently before the handoff.
 #[test]
-fn random_sessions_are_handed_over() {
+fn random_sessions_survive_a_handoff() {
     let sessions = std::env::var(VARIABLE).ok().and_then(|it| it.parse().ok());
     let sessions: u64 = sessions.unwrap_or(SESSIONS);
     let wrong: Vec<_> = (0..sessions)

@@ -1,6 +1,6 @@
-//! What a replay leaves out, and what it does not.
+//! Sequences that the replay filter removes and keeps.
 
-/// Everything that a terminal answers, or does once and for all.
+/// Queries, and sequences with a lasting effect outside of the screen.
 pub(super) const DROPPED: [&[u8]; 31] = [
     b"\x1b[\x006n",
     b"\x1b[c",
@@ -35,7 +35,7 @@ pub(super) const DROPPED: [&[u8]; 31] = [
     b"\x05",
 ];
 
-/// What stays.
+/// Sequences that are kept.
 pub(super) const KEPT: [&[u8]; 10] = [
     b"plain text\r\n",
     b"\x1b[31;1mred",

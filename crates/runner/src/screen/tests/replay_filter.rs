@@ -1,4 +1,4 @@
-//! What a replay leaves out.
+//! The replay filter.
 
 use super::SIZE;
 use crate::screen::ReplayFilter;
@@ -15,11 +15,11 @@ fn clean(output: &[u8], chunk: usize) -> Vec<u8> {
 }
 
 #[test]
-fn questions_and_deeds_go_and_the_rest_stays() {
+fn queries_and_side_effects_are_removed() {
     let kept = KEPT.concat();
     let mut mixed = Vec::new();
-    for (at, spent) in DROPPED.iter().enumerate() {
-        mixed.extend_from_slice(spent);
+    for (at, dropped) in DROPPED.iter().enumerate() {
+        mixed.extend_from_slice(dropped);
         mixed.extend_from_slice(KEPT.get(at).copied().unwrap_or_default());
     }
     for chunk in [1, 2, 3, 7, 1_000_000] {
@@ -27,9 +27,10 @@ fn questions_and_deeds_go_and_the_rest_stays() {
     }
 }
 
-/// Found by `cargo fuzz replay`: a control inside hid the question from us, and not from a terminal.
+/// Found by `cargo fuzz replay`: a control inside hid the query from the filter, not from a
+/// terminal.
 #[test]
-fn a_question_with_a_control_inside_goes() {
+fn query_with_a_control_inside_is_removed() {
     for output in [
         &b"a\x1b]11;?\x06\x1bMb"[..],
         b"a\x1b]4;1;\x01?\x07b",
@@ -46,21 +47,21 @@ fn a_question_with_a_control_inside_goes() {
     }
 }
 
-/// Found by `cargo fuzz replay`: a terminal answered, although nobody asks like that.
+/// Found by `cargo fuzz replay`: a terminal replied to this form as well.
 #[test]
-fn a_question_with_something_behind_its_marker_goes() {
+fn query_with_an_intermediate_byte_is_removed() {
     let output = b"a\x1b[>!cb";
     let mut client = Oracle::new(SIZE);
     client.feed(output);
     assert!(!client.replies().is_empty());
     assert_eq!(clean(output, 1_000), b"ab");
-    // The shape of the Linux console's cursor asks nothing.
+    // The cursor shape of the Linux console is no query (console_codes(4)).
     assert_eq!(clean(b"\x1b[?1c", 1_000), b"\x1b[?1c");
 }
 
-/// Found by `cargo fuzz replay`: what was left out between two parts made them one.
+/// Found by `cargo fuzz replay`: removing a sequence joined its neighbours to a query.
 #[test]
-fn two_halves_are_not_put_together_to_a_question() {
+fn removal_does_not_create_a_query() {
     let output = b"\x1b]11;\x1b[\x1b[?2026h?\x07";
     let mut client = Oracle::new(SIZE);
     client.feed(&clean(output, 1_000));
@@ -68,7 +69,7 @@ fn two_halves_are_not_put_together_to_a_question() {
 }
 
 #[test]
-fn long_strings_go() {
+fn long_strings_are_removed() {
     let long = "x".repeat(5_000);
     for (open, close) in [
         ("\x1bP1q", "\x1b\\"),
@@ -85,9 +86,9 @@ fn long_strings_go() {
     }
 }
 
-/// Ten thousand re-attaches by replay, each with its own mixture: not one reply.
+/// Ten thousand replays of random mixtures get no reply.
 #[test]
-fn a_scrollback_full_of_questions_gets_no_reply() {
+fn replayed_queries_get_no_reply() {
     let mut seed = 1_u64;
     let mut random = |below: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -99,7 +100,7 @@ fn a_scrollback_full_of_questions_gets_no_reply() {
             let from: &[&[u8]] = if random(2) == 0 { &DROPPED } else { &KEPT };
             output.extend_from_slice(from[random(from.len())]);
         }
-        // Cut within a question, which then never ends.
+        // Ends within a query, which is never completed.
         output.truncate(output.len() - random(output.len().min(4)));
         let mut client = Oracle::new(SIZE);
         client.feed(&clean(&output, 1 + random(40)));
@@ -108,17 +109,17 @@ fn a_scrollback_full_of_questions_gets_no_reply() {
 }
 
 #[test]
-fn the_screen_after_a_clean_replay_is_the_same() {
+fn filtered_replay_shows_the_same_screen() {
     let mut direct = Oracle::new(SIZE);
     let mut replayed = Oracle::new(SIZE);
-    for (spent, kept) in DROPPED.iter().zip(KEPT.iter().cycle()) {
-        // A frame that is held back shows late and no other.
+    for (dropped, kept) in DROPPED.iter().zip(KEPT.iter().cycle()) {
+        // A synchronised update is only displayed late.
         let output = [
             *kept,
-            if spent.ends_with(b"2026h") {
+            if dropped.ends_with(b"2026h") {
                 b""
             } else {
-                spent
+                dropped
             },
         ]
         .concat();

@@ -1,4 +1,4 @@
-//! New sizes, and engines that fail.
+//! Resizes, and panicking engines.
 
 use bowline_transport::WindowSize;
 
@@ -6,7 +6,7 @@ use super::oracle::{Oracle, same};
 use super::{SIZE, compare};
 use crate::screen::{SessionScreen, VtEngine};
 
-/// What a full-screen program does when it hears of a new size.
+/// Output of a full-screen program after a resize.
 fn redraw(size: WindowSize) -> Vec<u8> {
     let mut out = String::from("\x1b[r\x1b[m\x1b[H\x1b[2J");
     for row in 1..=size.rows {
@@ -20,9 +20,9 @@ fn redraw(size: WindowSize) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// The terminal of who comes has the size of the last who was there, and is made another then.
+/// A client attaches with the size of its predecessor, and is resized then.
 #[test]
-fn a_program_that_draws_anew_is_exact_after_each_size() {
+fn redrawing_program_is_exact_after_each_resize() {
     let sizes = [(8, 30), (20, 90), (3, 12), (24, 80), (8, 30)];
     for start in [b"\x1b[?1049h".as_slice(), b"main\r\n"] {
         let mut screen = SessionScreen::new(SIZE);
@@ -54,13 +54,13 @@ fn a_program_that_draws_anew_is_exact_after_each_size() {
     }
 }
 
-/// An engine that has a limit.
+/// An engine that panics on an exclamation mark.
 #[derive(Debug, Default)]
 struct Fragile(Vec<u8>);
 
 impl VtEngine for Fragile {
     fn feed(&mut self, bytes: &[u8]) {
-        assert!(!bytes.contains(&b'!'), "this is too much");
+        assert!(!bytes.contains(&b'!'), "unsupported character");
         self.0.extend(bytes);
     }
 
@@ -76,7 +76,7 @@ impl VtEngine for Fragile {
 }
 
 #[test]
-fn an_engine_that_fails_costs_the_screen_and_not_the_session() {
+fn panicking_engine_is_replaced() {
     let mut screen = SessionScreen::with_engine(SIZE, |_| Box::<Fragile>::default());
     screen.feed(0, b"before\r\n");
     screen.feed(8, b"too much!\r\n");

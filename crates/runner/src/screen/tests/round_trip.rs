@@ -1,10 +1,11 @@
-//! The screen handed over to a screen: what the other terminal does not know is known there.
+//! Handoff of a screen to another [`SessionScreen`], for state that the other terminal does not
+//! model.
 
 use super::features::FEATURES;
 use super::{DIRT, SIZE};
 use crate::screen::SessionScreen;
 
-/// Output that uses what few terminals have.
+/// Output that uses features that few terminals have.
 const MORE: [(&str, &[u8]); 13] = [
     (
         "margins",
@@ -35,7 +36,7 @@ const MORE: [(&str, &[u8]); 13] = [
         "titles in titles",
         b"\x1b]0;a\x07\x1b[22t\x1b]0;b\x07\x1b[22t\x1b]0;c\x07\x1b[23t",
     ),
-    // Found by `cargo fuzz screen`: the engine keeps this character, and what we told had lost it.
+    // Found by `cargo fuzz screen`: the engine keeps this character, and the snapshot had lost it.
     ("a title with DEL", b"\x1b]0;a\x7fb\x07"),
     (
         "blinking",
@@ -43,8 +44,8 @@ const MORE: [(&str, &[u8]); 13] = [
     ),
 ];
 
-/// The snapshot of a screen that was handed over after so many bytes.
-fn handed_over(output: &[u8], cut: usize) -> Vec<u8> {
+/// Returns the snapshot of a screen that was handed off after `cut` bytes.
+fn handed_off(output: &[u8], cut: usize) -> Vec<u8> {
     let mut first = SessionScreen::new(SIZE);
     first.feed(0, &output[..cut]);
     let snapshot = first.snapshot();
@@ -54,20 +55,20 @@ fn handed_over(output: &[u8], cut: usize) -> Vec<u8> {
     second.snapshot().bytes.to_vec()
 }
 
-/// A tab stop in the first column is one nobody can tab to.
+/// A tab stop in the first column has no effect.
 fn text(snapshot: &[u8]) -> String {
     String::from_utf8_lossy(snapshot).replace("\x1b[J\x1b[H\x1bH", "\x1b[J")
 }
 
 #[test]
-fn a_screen_that_was_handed_over_tells_the_same() {
+fn snapshot_of_a_handed_off_screen_is_the_same() {
     for (feature, output) in FEATURES.iter().chain(&MORE) {
-        // Ends the character that is held back.
+        // Completes the character that is held back.
         let output = [output, b".\r".as_slice()].concat();
-        // Of this one, all that was taken over is that nothing is there.
-        let wanted = handed_over(&output, 0);
+        // A handoff of an empty screen.
+        let wanted = handed_off(&output, 0);
         for cut in 1..=output.len() {
-            let told = handed_over(&output, cut);
+            let told = handed_off(&output, cut);
             assert_eq!(text(&told), text(&wanted), "{feature} at {cut}");
         }
     }

@@ -1,11 +1,11 @@
-//! What programs do to a terminal, in any order, and where a client comes in.
+//! Random terminal sessions, and where a client attaches.
 
 use bowline_transport::WindowSize;
 
 use super::handoff::{compare, hand_off};
 use super::oracle::Oracle;
 
-/// Numbers that are the same for the same seed (SplitMix64).
+/// SplitMix64.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// A program that does not know what it wants.
+/// A program with random output.
 pub(super) struct Program {
     pub(super) random: Random,
     size: WindowSize,
@@ -76,8 +76,8 @@ impl Program {
         }
     }
 
-    /// Words. Wide ones go before anything can write over half of one: what is seen then is as every
-    /// terminal likes.
+    /// Text. Wide characters are erased before anything overwrites half of one, which terminals
+    /// display differently.
     fn text(&mut self) {
         let words = [
             "a",
@@ -132,7 +132,7 @@ impl Program {
             0..=3 => format!("\x1b[{row};{col}H"),
             4 => format!("\x1b[{col}G"),
             5 => format!("\x1b[{row}d"),
-            // Up and down a region stops the cursor in some terminals, and not in others.
+            // Terminals differ in whether vertical movement stops at a region's margin.
             6 => format!("\x1b[r\x1b[{row};{col}H\x1b[{by}A\x1b[{by}C"),
             7 => format!("\x1b[r\x1b[{row};{col}H\x1b[{by}B\x1b[{by}D"),
             _ => "\x1b[H".to_owned(),
@@ -147,17 +147,17 @@ impl Program {
             1 => "\x1b[1K".to_owned(),
             2 => "\x1b[2K".to_owned(),
             3 => "\x1b[J".to_owned(),
-            // One terminal forgets the first row if the cursor is on the second.
+            // One terminal does not erase the first row if the cursor is on the second.
             4 => "\x1b[1;4H\x1b[1J".to_owned(),
             5 => "\x1b[2J".to_owned(),
             _ => format!("\x1b[{by}X"),
         };
-        // With a wrap pending, some terminals erase the last column and others do not.
+        // Terminals differ in whether erasing with a pending wrap includes the last column.
         let (row, col) = (self.row(), self.col());
         self.say(&format!("\x1b[{row};{col}H{erase}"));
     }
 
-    /// On a line that has no wide character: halves of them are shown as every terminal likes.
+    /// On a line without wide characters, halves of which terminals display differently.
     fn shift(&mut self) {
         let (row, by) = (self.row(), self.random.up_to(4));
         let what = self.random.one_of(&["@", "P"]);
@@ -180,7 +180,7 @@ impl Program {
         match self.random.below(6) {
             0 => self.say("\r\x1bM"),
             1 => self.say("\r\x1bD"),
-            // Terminals differ in whether the column stays.
+            // Terminals differ in whether the column changes.
             2 => self.say(&format!("\r\x1b[{by}L")),
             3 => self.say(&format!("\r\x1b[{by}M")),
             _ => self.say(&"\r\n".repeat(by)),
@@ -213,14 +213,15 @@ impl Program {
                 self.say(&format!("\x1b[{style} q"));
             }
             5 => self.say("\x1b[?7l\x1b[1;8Hmore than there is room for\x1b[?7h\x1b[3;3H"),
-            // Terminals differ in whether it is saved with the cursor, and homes it at its end.
+            // Terminals differ in whether the mode is saved with the cursor, and homes it when
+            // reset.
             4 => self.say("\x1b[?6h\x1b[2;2Hin the region\x1b[?6l\x1b[2;2H"),
             _ => self.say(&format!("\x1b[?{mode}{on}")),
         }
     }
 
-    /// In and out of the alternate screen, never twice in one direction. What the cursor was when it
-    /// was saved on the other screen is not known on this one, nor whether a wrap goes along.
+    /// Enters and leaves the alternate screen, never twice in a row. Terminals differ in which
+    /// saved cursor and pending wrap apply afterwards.
     fn screen(&mut self) {
         if self.random.below(3) > 0 {
             return;
@@ -262,12 +263,12 @@ impl Program {
     }
 }
 
-/// A session, and after which part of which step the client comes.
+/// A session, and where a client attaches.
 #[derive(Clone)]
 pub(super) struct Session {
     pub(super) size: WindowSize,
     pub(super) steps: Vec<String>,
-    /// A step, and a byte of it.
+    /// Index of a step, and of a byte in it.
     pub(super) cut: (usize, usize),
 }
 
@@ -311,7 +312,7 @@ impl Session {
         Some(less)
     }
 
-    /// The same failure with as few steps as it needs.
+    /// Returns the same failure with a minimal number of steps.
     pub(super) fn shrunk(mut self) -> Self {
         let mut step = self.steps.len();
         while let Some(last) = step.checked_sub(1) {

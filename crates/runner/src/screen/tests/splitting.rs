@@ -1,4 +1,4 @@
-//! Tokens, whatever the chunks; and what a screen keeps of endless strings.
+//! Splitting into tokens, and bounded memory for endless strings.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::screen::SessionScreen;
 use crate::screen::splitter::{SequenceKind, SequenceSplitter, Token};
 use crate::screen::tests::oracle::{Oracle, same};
 
-/// Tokens as text, text in chunks put together, and what is held.
+/// Returns the tokens, with adjacent text joined, and the incomplete sequence.
 fn tokens(output: &[u8], chunk: usize) -> (Vec<String>, Vec<u8>) {
     let (mut splitter, mut tokens, mut text) =
         (SequenceSplitter::default(), Vec::new(), Vec::new());
@@ -32,7 +32,7 @@ fn end_text(text: &mut Vec<u8>, tokens: &mut Vec<String>) {
 }
 
 #[test]
-fn sequences_are_what_the_parser_of_dec_makes_of_them() {
+fn sequences_match_the_dec_parser() {
     use SequenceKind::{Csi, Dcs, Escape, Osc, Other};
     use Token::{Aborted, Sequence, Text};
     let cases: [&[Token<'_>]; 11] = [
@@ -40,11 +40,11 @@ fn sequences_are_what_the_parser_of_dec_makes_of_them() {
         &[Sequence(Escape, b"\x1b(0"), Sequence(Escape, b"\x1b7")],
         &[Sequence(Osc, b"\x1b]0;t\x07"), Text(b"x")],
         &[Sequence(Osc, b"\x1b]0;t\x1b\\"), Text(b"x")],
-        // A string ends at any ESC, and that ESC may begin something else.
+        // A string ends at any ESC, which may begin another sequence.
         &[Sequence(Osc, b"\x1b]0;t"), Sequence(Csi, b"\x1b[m")],
         &[Sequence(Dcs, b"\x1bPq\x07#\x1b\\")],
         &[Sequence(Other, b"\x1b_G\x1b\\")],
-        // Controls inside, and sequences that are aborted.
+        // Controls inside, and aborted sequences.
         &[Sequence(Csi, b"\x1b[3\n1m")],
         &[Aborted(b"\x1b[3\x18"), Text(b"x")],
         &[Aborted(b"\x1b[3"), Sequence(Csi, b"\x1b[m")],
@@ -65,7 +65,7 @@ fn sequences_are_what_the_parser_of_dec_makes_of_them() {
 
 proptest! {
     #[test]
-    fn tokens_do_not_depend_on_the_chunks(
+    fn tokens_do_not_depend_on_chunks(
         output in prop::collection::vec(byte(), 0..200),
         chunk in 1..20_usize,
     ) {
@@ -83,9 +83,9 @@ proptest! {
         prop_assert_eq!(seen, output);
     }
 
-    /// Whatever a program writes, the screen survives it and tells it to a client without harm.
+    /// No output makes the screen panic, and no snapshot contains a query.
     #[test]
-    fn noise_is_survived(output in prop::collection::vec(byte(), 0..400), chunk in 1..50_usize) {
+    fn random_output_does_not_panic(output in prop::collection::vec(byte(), 0..400), chunk in 1..50_usize) {
         let mut screen = SessionScreen::new(SIZE);
         screen.set_replies_enabled(true);
         for (at, chunk_of) in output.chunks(chunk).enumerate() {
@@ -100,7 +100,7 @@ proptest! {
     }
 }
 
-/// The bytes that mean something in sequences, more often than others.
+/// Bytes with a meaning in sequences, more often than others.
 fn byte() -> impl Strategy<Value = u8> {
     prop_oneof![
         4 => prop::sample::select(&b"\x1b\x1b\x1b[]P_;?>0123hlmHJKrsu\\\x07\x18\n\r\t"[..]),
@@ -108,10 +108,9 @@ fn byte() -> impl Strategy<Value = u8> {
     ]
 }
 
-/// Strings without an end: memory stays as it is, and a client that comes in the middle shows no
-/// byte of them as text.
+/// Endless strings take no memory, and a client that attaches within one does not display it.
 #[test]
-fn endless_strings_are_neither_kept_nor_shown() {
+fn endless_strings_are_neither_kept_nor_displayed() {
     for (open, close) in [
         ("\x1bPq", "\x1b\\"),
         ("\x1b]1337;File=:", "\x07"),
@@ -129,7 +128,7 @@ fn endless_strings_are_neither_kept_nor_shown() {
         assert_eq!(
             snapshot.at_offset,
             screen.end(),
-            "what is not kept is not asked for again"
+            "dropped bytes are not requested again"
         );
         let rest = format!("{inside}{close}after");
         let mut client = Oracle::new(SIZE);
@@ -147,7 +146,7 @@ fn endless_strings_are_neither_kept_nor_shown() {
 }
 
 #[test]
-fn bytes_that_come_again_are_left_out_and_a_gap_is_survived() {
+fn repeated_bytes_are_skipped_and_gaps_tolerated() {
     let mut screen = SessionScreen::new(SIZE);
     screen.feed(0, b"one ");
     screen.feed(2, b"e two\x1b[3");

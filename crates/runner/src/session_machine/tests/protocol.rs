@@ -1,4 +1,7 @@
-//! What is answered to what.
+//! Protocol cases.
+//!
+//! `stale_close_does_not_affect_a_new_attach` covers the fencing of stale connections, and
+//! `silent_connection_times_out` the detection of half-open ones.
 
 use super::*;
 use crate::wire::{GapReason, Prompt, PromptMode};
@@ -30,7 +33,7 @@ fn exit(machine: &mut SessionMachine, at: u64) {
 }
 
 #[test]
-fn nothing_is_served_before_hello_and_attach() {
+fn requests_before_attach_are_rejected() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     machine.on_output(OUT, "secret".into());
     let client = machine.connect(Duration::ZERO);
@@ -47,7 +50,7 @@ fn nothing_is_served_before_hello_and_attach() {
 }
 
 #[test]
-fn another_version_or_session_is_refused_by_name() {
+fn unsupported_version_and_unknown_session_are_rejected() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     let client = machine.connect(Duration::ZERO);
     let hello = Hello {
@@ -64,7 +67,7 @@ fn another_version_or_session_is_refused_by_name() {
 }
 
 #[test]
-fn what_was_there_is_replayed_and_what_comes_is_live() {
+fn earlier_output_is_replay_and_later_output_is_live() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     machine.on_output(OUT, "old".into());
     let (client, attached) = join(&mut machine, attach(Lease::Write, OUT));
@@ -79,7 +82,7 @@ fn what_was_there_is_replayed_and_what_comes_is_live() {
     assert_eq!(replays.next(), Some(true));
 }
 
-/// What a client was sent of a terminal, each piece with whether it was a replay.
+/// Returns the terminal data sent to a client, each chunk with its replay flag.
 fn pieces(messages: &[Message]) -> Vec<(&[u8], bool)> {
     let pieces = messages.iter().filter_map(|message| match message {
         Message::Data {
@@ -94,7 +97,7 @@ fn pieces(messages: &[Message]) -> Vec<(&[u8], bool)> {
 }
 
 #[test]
-fn a_piece_is_a_replay_or_live_and_never_both() {
+fn data_is_split_where_replay_ends() {
     let mut machine = machine(StreamId::TTY, OverflowPolicy::DropOldest, KIB);
     machine.on_output(StreamId::TTY, "old".into());
     let mut asks = attach(Lease::Read, StreamId::TTY);
@@ -106,7 +109,7 @@ fn a_piece_is_a_replay_or_live_and_never_both() {
 }
 
 #[test]
-fn who_comes_back_answers_for_the_time_that_it_was_there() {
+fn resuming_writer_receives_its_own_period_as_live() {
     let mut machine = machine(StreamId::TTY, OverflowPolicy::DropOldest, KIB);
     let (client, attached) = join(&mut machine, attach(Lease::Write, StreamId::TTY));
     machine.on_output(StreamId::TTY, "seen".into());
@@ -122,19 +125,19 @@ fn who_comes_back_answers_for_the_time_that_it_was_there() {
     let messages = all(&mut machine, client);
     let wanted = [(&b"lost"[..], false), (b"alone", true), (b"live", false)];
     assert_eq!(pieces(&messages), wanted);
-    // In place of a connection that is still there: nobody else has answered.
+    // It takes over from its own connection: no other client has replied.
     machine.on_output(StreamId::TTY, "more".into());
     back.cursors.insert(StreamId::TTY, 17);
     let (client, _) = join(&mut machine, back);
     assert_eq!(pieces(&all(&mut machine, client)), [(&b"more"[..], false)]);
-    // Another host has answered nothing of it.
+    // Another host has replied to none of it.
     let (client, _) = join(&mut machine, attach(Lease::Write, StreamId::TTY));
     let messages = all(&mut machine, client);
     assert!(pieces(&messages).iter().all(|(_, replay)| *replay));
 }
 
 #[test]
-fn credit_is_the_same_for_replay_and_live_and_never_overdrawn() {
+fn credit_limits_replay_and_live_data() {
     let mut machine = machine(OUT, OverflowPolicy::DropOldest, 64 * KIB);
     machine.on_output(OUT, Bytes::from(vec![b'a'; 100]));
     let mut wanted = attach(Lease::Read, OUT);
@@ -147,7 +150,7 @@ fn credit_is_the_same_for_replay_and_live_and_never_overdrawn() {
 }
 
 #[test]
-fn behind_the_log_there_is_a_gap_with_both_its_ends() {
+fn evicted_bytes_are_reported_as_a_gap() {
     let mut machine = machine(OUT, OverflowPolicy::DropOldest, 4 * KIB);
     let (client, _) = join(&mut machine, attach(Lease::Read, OUT));
     for _ in 0..4 {
@@ -165,7 +168,7 @@ fn behind_the_log_there_is_a_gap_with_both_its_ends() {
 }
 
 #[test]
-fn the_journal_fills_what_the_ring_has_lost() {
+fn evicted_bytes_are_read_from_the_journal() {
     let mut machine = machine(OUT, OverflowPolicy::Block, 4 * KIB);
     for round in 1..=4 {
         machine.on_output(OUT, Bytes::from(vec![b'a'; 4 * KIB]));
@@ -195,7 +198,7 @@ fn the_journal_fills_what_the_ring_has_lost() {
 }
 
 #[test]
-fn a_journal_that_fails_after_all_is_a_gap_and_not_a_wait() {
+fn unreadable_journal_is_reported_as_a_gap() {
     let mut machine = machine(OUT, OverflowPolicy::DropOldest, 4 * KIB);
     for _ in 0..3 {
         machine.on_output(OUT, Bytes::from(vec![b'a'; 4 * KIB]));
@@ -218,7 +221,7 @@ fn a_journal_that_fails_after_all_is_a_gap_and_not_a_wait() {
 }
 
 #[test]
-fn seed_002_stale_close_cannot_touch_a_new_attach() {
+fn stale_close_does_not_affect_a_new_attach() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     let (old, _) = join(&mut machine, attach(Lease::Write, OUT));
     let (new, attached) = join(&mut machine, attach(Lease::Write, OUT));
@@ -243,7 +246,7 @@ fn seed_002_stale_close_cannot_touch_a_new_attach() {
 }
 
 #[test]
-fn a_writer_that_comes_back_keeps_its_generation_and_its_input() {
+fn resuming_writer_keeps_generation_and_input_offset() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     let (old, _) = join(&mut machine, attach(Lease::Write, OUT));
     let bytes = Bytes::from_static(b"one");
@@ -276,7 +279,7 @@ fn a_writer_that_comes_back_keeps_its_generation_and_its_input() {
 }
 
 #[test]
-fn leases_allow_what_they_say() {
+fn leases_limit_requests() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     let (reader, _) = join(&mut machine, attach(Lease::Read, OUT));
     let (appender, _) = join(&mut machine, attach(Lease::Append, OUT));
@@ -320,7 +323,7 @@ fn leases_allow_what_they_say() {
 }
 
 #[test]
-fn signals_and_kills_are_done_once_and_answered_each_time() {
+fn repeated_signals_and_kills_are_executed_once() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     let (client, _) = join(&mut machine, attach(Lease::Append, OUT));
     effects(&mut machine);
@@ -357,7 +360,7 @@ fn signals_and_kills_are_done_once_and_answered_each_time() {
 }
 
 #[test]
-fn the_exit_comes_last_and_is_kept_until_it_is_acknowledged() {
+fn exit_is_last_and_retained_until_acknowledged() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     machine.on_output(OUT, "last words".into());
     exit(&mut machine, 1);
@@ -366,14 +369,17 @@ fn the_exit_comes_last_and_is_kept_until_it_is_acknowledged() {
     assert!(attached.exit.is_some());
     let (writer, _) = join(&mut machine, attach(Lease::Write, OUT));
     say(&mut machine, writer, Message::ExitAck);
-    assert!(!machine.exit_acknowledged(), "it was not told yet");
+    assert!(!machine.exit_acknowledged(), "the exit was not sent yet");
     let messages = all(&mut machine, writer);
     assert_eq!(text(&messages, OUT), "last words");
     assert!(matches!(messages.last(), Some(Message::Exit(_))));
     say(&mut machine, reader, Message::ExitAck);
-    assert!(!machine.exit_acknowledged(), "a reader has no say");
+    assert!(!machine.exit_acknowledged(), "a reader cannot acknowledge");
     say(&mut machine, writer, Message::ExitAck);
-    assert!(!machine.is_over(machine.now), "the reader was not told yet");
+    assert!(
+        !machine.is_over(machine.now),
+        "the exit was not sent to the reader yet"
+    );
     assert!(matches!(
         all(&mut machine, reader).last(),
         Some(Message::Exit(_))
@@ -382,7 +388,7 @@ fn the_exit_comes_last_and_is_kept_until_it_is_acknowledged() {
 }
 
 #[test]
-fn an_exit_that_nobody_wants_is_kept_for_a_day() {
+fn unacknowledged_exit_is_retained_for_a_day() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     exit(&mut machine, 1);
     assert_eq!(machine.deadline(), Some(Duration::from_secs(86_401)));
@@ -391,7 +397,7 @@ fn an_exit_that_nobody_wants_is_kept_for_a_day() {
 }
 
 #[test]
-fn seed_002_a_silent_connection_is_noticed() {
+fn silent_connection_times_out() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     let (client, _) = join(&mut machine, attach(Lease::Write, OUT));
     assert_eq!(machine.deadline(), Some(Duration::from_secs(10)));
@@ -409,7 +415,7 @@ fn seed_002_a_silent_connection_is_noticed() {
 }
 
 #[test]
-fn who_asks_by_itself_is_not_asked() {
+fn client_that_pings_is_not_pinged() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     let (client, _) = join(&mut machine, attach(Lease::Write, OUT));
     for nonce in 1..20 {
@@ -426,11 +432,14 @@ fn who_asks_by_itself_is_not_asked() {
         assert_eq!(machine.deadline(), Some(now + Duration::from_secs(14)));
     }
     machine.tick(machine.deadline().unwrap());
-    assert!(machine.is_closing(client), "its silence says enough");
+    assert!(
+        machine.is_closing(client),
+        "it times out when its pings stop"
+    );
 }
 
 #[test]
-fn a_cut_writer_is_waited_for_and_one_that_left_is_not() {
+fn child_is_paused_for_a_disconnected_writer_only() {
     for detaches in [false, true] {
         let mut machine = machine(OUT, OverflowPolicy::Block, 4 * KIB);
         let (client, _) = join(&mut machine, attach(Lease::Write, OUT));
@@ -444,7 +453,7 @@ fn a_cut_writer_is_waited_for_and_one_that_left_is_not() {
 }
 
 #[test]
-fn a_terminal_client_behind_gets_the_gap_and_then_the_screen() {
+fn lagging_terminal_client_receives_gap_and_snapshot() {
     let tty = StreamId::TTY;
     let mut machine = machine(tty, OverflowPolicy::DropOldest, 4 * KIB);
     let (client, _) = join(&mut machine, attach(Lease::Read, tty));
@@ -476,7 +485,7 @@ fn a_terminal_client_behind_gets_the_gap_and_then_the_screen() {
 }
 
 #[test]
-fn an_attach_by_screen_has_no_gap_and_the_size_changes_after() {
+fn snapshot_attach_has_no_gap_and_resizes_afterwards() {
     let tty = StreamId::TTY;
     let mut machine = machine(tty, OverflowPolicy::DropOldest, 4 * KIB);
     machine.on_output(tty, "hello".into());
@@ -505,7 +514,7 @@ fn an_attach_by_screen_has_no_gap_and_the_size_changes_after() {
 }
 
 #[test]
-fn clients_and_their_floods_are_bounded() {
+fn clients_and_pings_are_limited() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     let (client, _) = join(&mut machine, attach(Lease::Read, OUT));
     for nonce in 0..20 {
@@ -526,7 +535,7 @@ fn clients_and_their_floods_are_bounded() {
 }
 
 #[test]
-fn what_is_worse_is_told_to_those_who_come_later_too() {
+fn degraded_feature_is_reported_to_later_clients() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     machine.degrade("journal", "no space is left");
     let (client, _) = join(&mut machine, attach(Lease::Read, OUT));
@@ -536,7 +545,7 @@ fn what_is_worse_is_told_to_those_who_come_later_too() {
 }
 
 #[test]
-fn cursors_of_another_child_are_void() {
+fn offsets_of_another_epoch_are_void() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     machine.on_output(OUT, "fresh".into());
     let mut old = attach(Lease::Write, OUT);

@@ -1,6 +1,5 @@
-//! Several hosts, connections that are cut and come back, frames that arrive late: whatever the
-//! schedule, bytes come contiguous or with a gap, and input is applied once, in order, by one
-//! writer at a time.
+//! Random schedules of several hosts whose connections break, resume and deliver late: data is
+//! contiguous or has a gap, and input is applied once, in order, by one writer at a time.
 
 use std::collections::HashSet;
 
@@ -14,26 +13,26 @@ const OUT: StreamId = StreamId::STDOUT;
 const RING: usize = 8 * KIB;
 const HOSTS: usize = 4;
 
-/// What stale connections type: nothing else does.
+/// The byte that only stale connections type.
 const STALE: u8 = 0xff;
 
 #[derive(Clone, Debug)]
-enum Step {
-    /// The child writes so many bytes, if it is not held.
+enum ScheduleStep {
+    /// The child writes so many bytes, unless it is paused.
     Output(usize),
-    /// A host connects, as the one it was or as a new one.
+    /// A host connects, with its state or without.
     Connect { host: usize, fresh: bool },
     /// A host's connection breaks. The session does not notice yet.
     Cut(usize),
-    /// A host leaves and says so.
+    /// A host detaches.
     Detach(usize),
-    /// The session notices that the oldest broken connection is gone.
+    /// The session notices that the oldest broken connection is closed.
     Notice,
-    /// A broken connection delivers something that was under way.
+    /// A broken connection delivers frames that were in transit.
     Stale(usize),
-    /// A host is sent up to so many frames; the last of them are lost if its connection breaks.
+    /// A host receives up to so many frames.
     Deliver(usize, usize),
-    /// A host makes place for what it has been sent.
+    /// A host returns credit for what it has received.
     Consume(usize),
     /// A host types a line or a part of one.
     Type {
@@ -41,33 +40,33 @@ enum Step {
         length: usize,
         ends: bool,
     },
-    /// A host repeats what was not acknowledged, from the beginning.
+    /// A host repeats all unacknowledged input.
     Repeat(usize),
-    /// A host sends a prompt, perhaps one that it has sent before.
+    /// A host sends a prompt, possibly a repeated one.
     Prompt { host: usize, id: u8 },
-    /// The child takes what it was last written.
+    /// The child completes its pending write.
     Taken,
-    /// Time passes.
+    /// Time passes, in milliseconds.
     Wait(u64),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<ScheduleStep>> {
     let host = 0..HOSTS;
     let step = prop_oneof![
-        6 => (1..6_000_usize).prop_map(Step::Output),
-        3 => (host.clone(), any::<bool>()).prop_map(|(host, fresh)| Step::Connect { host, fresh }),
-        2 => host.clone().prop_map(Step::Cut),
-        1 => host.clone().prop_map(Step::Detach),
-        2 => Just(Step::Notice),
-        3 => (0..8_usize).prop_map(Step::Stale),
-        6 => (host.clone(), 1..9_usize).prop_map(|(host, most)| Step::Deliver(host, most)),
-        4 => host.clone().prop_map(Step::Consume),
+        6 => (1..6_000_usize).prop_map(ScheduleStep::Output),
+        3 => (host.clone(), any::<bool>()).prop_map(|(host, fresh)| ScheduleStep::Connect { host, fresh }),
+        2 => host.clone().prop_map(ScheduleStep::Cut),
+        1 => host.clone().prop_map(ScheduleStep::Detach),
+        2 => Just(ScheduleStep::Notice),
+        3 => (0..8_usize).prop_map(ScheduleStep::Stale),
+        6 => (host.clone(), 1..9_usize).prop_map(|(host, most)| ScheduleStep::Deliver(host, most)),
+        4 => host.clone().prop_map(ScheduleStep::Consume),
         5 => (host.clone(), 1..200_usize, any::<bool>())
-            .prop_map(|(host, length, ends)| Step::Type { host, length, ends }),
-        2 => host.clone().prop_map(Step::Repeat),
-        2 => (host, 0..20_u8).prop_map(|(host, id)| Step::Prompt { host, id }),
-        4 => Just(Step::Taken),
-        1 => (1..4_000_u64).prop_map(Step::Wait),
+            .prop_map(|(host, length, ends)| ScheduleStep::Type { host, length, ends }),
+        2 => host.clone().prop_map(ScheduleStep::Repeat),
+        2 => (host, 0..20_u8).prop_map(|(host, id)| ScheduleStep::Prompt { host, id }),
+        4 => Just(ScheduleStep::Taken),
+        1 => (1..4_000_u64).prop_map(ScheduleStep::Wait),
     ];
     prop::collection::vec(step, 1..250)
 }
@@ -80,41 +79,41 @@ fn byte_at(offset: u64) -> u8 {
 struct Host {
     client: Option<ClientId>,
     epoch: Option<Epoch>,
-    /// The next offset wanted.
+    /// The next offset to receive.
     next: u64,
     consumed: u64,
     gaps: u64,
-    /// The lease that it believes it has.
+    /// The generation that it last received.
     generation: Option<u64>,
-    /// What it typed under its generation, from the offset at which that began.
+    /// Its input under its generation, from the offset at which that began.
     typed: Vec<u8>,
     typed_from: u64,
     acked: u64,
-    /// Offset behind what it has sent on this connection.
+    /// Offset after the last byte sent on this connection.
     sent: u64,
 }
 
-/// What a writer typed, by its generation: where it began, and what.
+/// Input of each generation, with its first offset.
 type Writers = BTreeMap<u64, (u64, Vec<u8>)>;
 
-struct World {
+struct Simulation {
     machine: SessionMachine,
     has_journal: bool,
-    /// Whether there is one host alone, which is always waited for.
+    /// Whether there is only one host, for which the child is always paused.
     is_alone: bool,
     hosts: Vec<Host>,
-    /// Connections that their hosts have given up, with the generation they had.
+    /// Connections that their hosts have abandoned, with their generations.
     broken: VecDeque<(ClientId, u64)>,
     now: Duration,
     writers: Writers,
-    /// What the child was written: typed bytes apart from prompts.
+    /// Typed bytes that the child has received, without prompts.
     applied: u64,
     line_is_open: bool,
     prompts: HashSet<String>,
     under_way: bool,
 }
 
-impl World {
+impl Simulation {
     fn new(has_journal: bool, is_alone: bool) -> Self {
         Self {
             machine: machine(OUT, OverflowPolicy::Block, RING),
@@ -131,28 +130,28 @@ impl World {
         }
     }
 
-    fn run(&mut self, step: Step) {
+    fn run(&mut self, step: ScheduleStep) {
         match step {
-            Step::Output(length) => self.output(length),
-            Step::Connect { host, fresh } => self.connect(host, fresh),
-            Step::Cut(host) => self.cut(host),
-            Step::Detach(host) => self.detach(host),
-            Step::Notice => {
+            ScheduleStep::Output(length) => self.output(length),
+            ScheduleStep::Connect { host, fresh } => self.connect(host, fresh),
+            ScheduleStep::Cut(host) => self.cut(host),
+            ScheduleStep::Detach(host) => self.detach(host),
+            ScheduleStep::Notice => {
                 if let Some((client, _)) = self.broken.pop_front() {
                     self.machine.on_closed(client);
                 }
             }
-            Step::Stale(which) => self.stale(which),
-            Step::Deliver(host, most) => self.deliver(host, most),
-            Step::Consume(host) => self.consume(host),
-            Step::Type { host, length, ends } => self.accept_typed(host, length, ends),
-            Step::Repeat(host) => {
+            ScheduleStep::Stale(which) => self.stale(which),
+            ScheduleStep::Deliver(host, most) => self.deliver(host, most),
+            ScheduleStep::Consume(host) => self.consume(host),
+            ScheduleStep::Type { host, length, ends } => self.accept_typed(host, length, ends),
+            ScheduleStep::Repeat(host) => {
                 self.hosts[host].sent = self.hosts[host].acked;
                 self.send_input(host);
             }
-            Step::Prompt { host, id } => self.prompt(host, id),
-            Step::Taken => self.taken(),
-            Step::Wait(millis) => {
+            ScheduleStep::Prompt { host, id } => self.prompt(host, id),
+            ScheduleStep::Taken => self.taken(),
+            ScheduleStep::Wait(millis) => {
                 self.now += Duration::from_millis(millis);
                 self.machine.tick(self.now);
             }
@@ -174,7 +173,7 @@ impl World {
         }
     }
 
-    /// The first host writes, and so does the last; the others look or append.
+    /// The first and the last host write; the others read or append.
     fn lease(host: usize) -> Lease {
         match host {
             1 => Lease::Read,
@@ -215,8 +214,8 @@ impl World {
         }
     }
 
-    /// A connection that its host gave up still says things. What it typed before counts if it has
-    /// the lease; what a fenced one says must not.
+    /// An abandoned connection delivers input. It counts only if the connection still has the
+    /// lease.
     fn stale(&mut self, which: usize) {
         let Some((client, generation)) = self.broken.get(which).copied() else {
             return;
@@ -245,7 +244,7 @@ impl World {
         };
         for _ in 0..most {
             let frame = self.machine.next_frame(client);
-            // What it lacks may come from the journal first.
+            // Data may have to be read from the journal first.
             self.settle();
             let Some(frame) = frame.or_else(|| self.machine.next_frame(client)) else {
                 break;
@@ -274,7 +273,7 @@ impl World {
                     .iter()
                     .zip(offset..)
                     .all(|(byte, at)| *byte == byte_at(at));
-                assert!(right, "bytes are those of their offset");
+                assert!(right, "bytes match their offset");
                 host.next += bytes.len() as u64;
                 assert!(host.next - host.consumed <= RING as u64, "credit is kept");
             }
@@ -299,7 +298,7 @@ impl World {
         }
     }
 
-    /// A host learns that it has the lease, and what of its input the session has.
+    /// A host is granted the lease and learns which of its input has arrived.
     fn holds(&mut self, index: usize, generation: u64, input_next: u64) {
         let host = &mut self.hosts[index];
         if host.generation != Some(generation) {
@@ -380,7 +379,7 @@ impl World {
         }
     }
 
-    /// Does what the machine asks for.
+    /// Performs the effects.
     fn settle(&mut self) {
         while let Some(effect) = self.machine.next_effect() {
             match effect {
@@ -411,10 +410,10 @@ impl World {
         }
     }
 
-    /// What the child reads.
+    /// Takes input as the child.
     fn apply(&mut self, bytes: &[u8]) {
         if bytes[0] == b'P' {
-            assert!(!self.line_is_open, "a prompt stands on its own line");
+            assert!(!self.line_is_open, "a prompt is inserted between lines");
             let fresh = self
                 .prompts
                 .insert(String::from_utf8_lossy(bytes).into_owned());
@@ -424,7 +423,7 @@ impl World {
         for byte in bytes {
             let mut writers = self.writers.values().rev();
             let writer = writers.find(|(from, _)| *from <= self.applied);
-            let (from, typed) = writer.expect("somebody typed this");
+            let (from, typed) = writer.expect("a writer typed this");
             let expected = typed.get((self.applied - from) as usize);
             assert_eq!(Some(byte), expected, "at {}", self.applied);
             self.applied += 1;
@@ -447,7 +446,7 @@ impl World {
         }
     }
 
-    /// In the end, whoever comes back gets the rest, and what the writers typed has arrived.
+    /// At the end, every reconnecting host receives the rest, and all typed input has arrived.
     fn finish(mut self) {
         for index in 0..HOSTS {
             self.connect(index, false);
@@ -460,32 +459,32 @@ impl World {
                 }
             }
             let host = &self.hosts[index];
-            // A host that was fenced is told so in place of the rest.
+            // A fenced host receives `Fenced` in place of the rest.
             if host.client.is_some() {
                 assert_eq!(host.next, self.machine.end(OUT), "host {index} has it all");
             }
             assert!(
                 !self.has_journal || host.gaps == 0,
-                "a journal leaves no gap"
+                "a journaled stream has no gap"
             );
             assert!(
                 index > 0 || !self.is_alone || host.gaps == 0,
-                "the writer is waited for"
+                "the child is paused for the writer"
             );
         }
-        self.last_word();
+        self.write_last();
         while self.under_way {
             self.taken();
             self.settle();
         }
-        let (from, typed) = self.writers.values().next_back().expect("the last word");
+        let (from, typed) = self.writers.values().next_back().expect("a last writer");
         let end = from + typed.len() as u64;
-        assert_eq!(self.applied, end, "what was typed has arrived");
+        assert_eq!(self.applied, end, "all typed input has arrived");
         assert_eq!(self.applied, self.machine.input.next());
     }
 
-    /// A new writer types, and nothing that is left of older connections is in its way.
-    fn last_word(&mut self) {
+    /// A new writer types; remaining stale connections have no effect.
+    fn write_last(&mut self) {
         self.connect(0, true);
         while let Some((client, _)) = self.broken.pop_front() {
             self.machine.on_closed(client);
@@ -496,23 +495,23 @@ impl World {
     }
 }
 
-/// The same for one host that writes and is cut off, but never leaves.
-fn alone(step: Step) -> Step {
+/// Maps a step to the single-host variant, whose host never detaches.
+fn alone(step: ScheduleStep) -> ScheduleStep {
     match step {
-        Step::Connect { .. } => Step::Connect {
+        ScheduleStep::Connect { .. } => ScheduleStep::Connect {
             host: 0,
             fresh: false,
         },
-        Step::Cut(_) | Step::Detach(_) => Step::Cut(0),
-        Step::Deliver(_, most) => Step::Deliver(0, most),
-        Step::Consume(_) => Step::Consume(0),
-        Step::Type { length, ends, .. } => Step::Type {
+        ScheduleStep::Cut(_) | ScheduleStep::Detach(_) => ScheduleStep::Cut(0),
+        ScheduleStep::Deliver(_, most) => ScheduleStep::Deliver(0, most),
+        ScheduleStep::Consume(_) => ScheduleStep::Consume(0),
+        ScheduleStep::Type { length, ends, .. } => ScheduleStep::Type {
             host: 0,
             length,
             ends,
         },
-        Step::Repeat(_) => Step::Repeat(0),
-        Step::Prompt { id, .. } => Step::Prompt { host: 0, id },
+        ScheduleStep::Repeat(_) => ScheduleStep::Repeat(0),
+        ScheduleStep::Prompt { id, .. } => ScheduleStep::Prompt { host: 0, id },
         other => other,
     }
 }
@@ -521,20 +520,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn one_writer_that_is_cut_off_misses_nothing(steps in steps(), has_journal in any::<bool>()) {
-        let mut world = World::new(has_journal, true);
+    fn disconnected_writer_loses_nothing(steps in steps(), has_journal in any::<bool>()) {
+        let mut simulation = Simulation::new(has_journal, true);
         for step in steps {
-            world.run(alone(step));
+            simulation.run(alone(step));
         }
-        world.finish();
+        simulation.finish();
     }
 
     #[test]
-    fn any_schedule_keeps_order_and_fences(steps in steps(), has_journal in any::<bool>()) {
-        let mut world = World::new(has_journal, false);
+    fn any_schedule_keeps_order_and_fencing(steps in steps(), has_journal in any::<bool>()) {
+        let mut simulation = Simulation::new(has_journal, false);
         for step in steps {
-            world.run(step);
+            simulation.run(step);
         }
-        world.finish();
+        simulation.finish();
     }
 }
