@@ -10,7 +10,7 @@ use crate::change::{ChangeBatch, batch};
 use crate::core::{self, reducer};
 use crate::counters::{CountGuard, ObjectKind};
 use crate::error::{BowlineError, Result};
-use crate::recording::RecordingFold;
+use crate::recording_fold::RecordingFold;
 use crate::runtime::{Tracked, abortable, block_on};
 
 /// A reader of one transcript's changes.

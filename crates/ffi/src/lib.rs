@@ -36,6 +36,7 @@ mod outcome;
 mod permission;
 mod prompt;
 mod recording;
+mod recording_fold;
 mod registry;
 mod remote;
 mod runner;

@@ -254,13 +254,21 @@ mirror_into! {
     }
 }
 
-mirror_into! {
-    /// Where permission requests go.
-    PermissionPrompts = core::PermissionPrompts {
-        /// To the host, or to the permission tool.
-        Host,
-        /// Nowhere: whatever needs permission is denied.
-        Nobody,
+/// Where permission requests go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum PermissionPrompts {
+    /// To the host, or to the permission tool.
+    Host,
+    /// Nowhere: whatever needs permission is denied.
+    Disabled,
+}
+
+impl From<PermissionPrompts> for core::PermissionPrompts {
+    fn from(prompts: PermissionPrompts) -> Self {
+        match prompts {
+            PermissionPrompts::Host => Self::Host,
+            PermissionPrompts::Disabled => Self::Nobody,
+        }
     }
 }
 

@@ -1,17 +1,13 @@
 //! Recorded streams.
 
-mod file;
-mod fold;
-
 use std::sync::Arc;
 
 use crate::change_stream::{ChangeSource, ChangeStream};
 use crate::counters::ObjectKind;
 use crate::error::Result;
+use crate::recording_fold::RecordingFold;
 use crate::runtime::{Tracked, call, uncancelled};
 use crate::snapshot::TranscriptSnapshot;
-
-pub(crate) use fold::RecordingFold;
 
 /// A recorded stream: lines as written by `bowline run --record` or by the agent, or a journal. Either
 /// may be compressed with gzip.

@@ -18631,7 +18631,7 @@ public enum PermissionPrompts: Equatable, Hashable {
     /**
      * Nowhere: whatever needs permission is denied.
      */
-    case nobody
+    case disabled
 
 
 
@@ -18655,7 +18655,7 @@ public struct FfiConverterTypePermissionPrompts: FfiConverterRustBuffer {
 
         case 1: return .host
 
-        case 2: return .nobody
+        case 2: return .disabled
 
         default: throw UniffiInternalError.unexpectedEnumCase
         }
@@ -18669,7 +18669,7 @@ public struct FfiConverterTypePermissionPrompts: FfiConverterRustBuffer {
             writeInt(&buf, Int32(1))
 
 
-        case .nobody:
+        case .disabled:
             writeInt(&buf, Int32(2))
 
         }

@@ -22060,7 +22060,7 @@ enum class PermissionPrompts {
     /**
      * Nowhere: whatever needs permission is denied.
      */
-    NOBODY;
+    DISABLED;
 
 
 

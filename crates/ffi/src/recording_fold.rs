@@ -1,16 +1,19 @@
 //! Folds a recording into a transcript as far as its readers need.
 
+mod file;
+
 use std::io;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::file::{RecordedPart, RecordingFile};
 use crate::change::{ChangeBatch, batch};
 use crate::core::jsonl::Framer;
 use crate::core::reducer::{Cursor, End, HostEvent, Meta, Snapshot, Transcript};
 use crate::error::{BowlineError, Result};
 use crate::runtime::blocking;
+
+use file::{RecordedPart, RecordingFile};
 
 /// A recording has no arrival times.
 const NO_TIME: Meta = Meta { at_ms: 0 };
@@ -29,7 +32,7 @@ struct FoldState {
 }
 
 impl RecordingFold {
-    pub(super) fn open(path: String) -> Result<Self> {
+    pub(crate) fn open(path: String) -> Result<Self> {
         let file =
             RecordingFile::open(&path).map_err(|error| BowlineError::io("read", &path, &error))?;
         let state = FoldState {
@@ -43,7 +46,7 @@ impl RecordingFold {
         })
     }
 
-    pub(super) fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
@@ -75,7 +78,7 @@ impl RecordingFold {
     }
 
     /// Reads the rest of the recording and returns its transcript.
-    pub(super) async fn complete(self: Arc<Self>) -> Result<Snapshot> {
+    pub(crate) async fn complete(self: Arc<Self>) -> Result<Snapshot> {
         blocking(move || {
             let mut state = self.state.lock();
             while self.fold_next(&mut state)? {}
