@@ -67,7 +67,7 @@ class RunnerClientTest {
             for (identity in listOf(null, identity(folder, "untrusted"))) {
                 val other = runner.configuration.copy(identity = identity)
                 val refusal = assertThrowsBowline<BowlineException.Start> { engine.start(configuration().copy(runner = other)) }
-                assertTrue("show it one" in refusal.reason, refusal.reason)
+                assertTrue("certificate" in refusal.reason, refusal.reason)
             }
             Files.delete(folder.resolve("trusted.key"))
             val refusal = assertThrowsBowline<BowlineException.Start> { engine.runner(trusted).sessions() }
