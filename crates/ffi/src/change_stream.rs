@@ -49,8 +49,8 @@ impl ChangeStream {
     /// Waits for changes after `cursor` and returns them as one batch.
     ///
     /// Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
-    /// After the first change the call waits `coalesce_for_ms` milliseconds more, so that changes in
-    /// quick succession arrive as one. A batch has at most `max_count` changes, except that a reset
+    /// After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
+    /// quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
     /// is never split. Returns nothing once the stream was stopped, or the transcript has ended and
     /// was read completely.
     ///
@@ -58,7 +58,7 @@ impl ChangeStream {
     ///
     /// # Errors
     ///
-    /// `Invalid` if `max_count` is 0; `Io` if a recording cannot be read.
+    /// `Invalid` if `maxCount` is 0; `Io` if a recording cannot be read.
     pub async fn next(
         &self,
         cursor: u64,
@@ -73,7 +73,7 @@ impl ChangeStream {
     ///
     /// # Errors
     ///
-    /// As `next`; `NoAnswer` if no change arrives within `timeout_ms` milliseconds; `Invalid` if
+    /// As `next`; `NoAnswer` if no change arrives within `timeoutMs` milliseconds; `Invalid` if
     /// called from a callback.
     pub fn next_blocking(
         &self,

@@ -290,7 +290,7 @@ impl Engine {
 
     /// Answers a permission request of the session with the id `session`.
     ///
-    /// `answered_by` names the person or program that decided; it appears in the permission record.
+    /// `answeredBy` names the person or program that decided; it appears in the permission record.
     ///
     /// # Errors
     ///

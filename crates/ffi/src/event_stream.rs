@@ -152,15 +152,15 @@ macro_rules! event_stream {
             ///
             /// Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
             /// batch. Until then the same cursor returns the same events again. After the first
-            /// event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-            /// `max_count` events. Returns nothing once the stream was stopped, or has ended and
+            /// event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+            /// `maxCount` events. Returns nothing once the stream was stopped, or has ended and
             /// every event was acknowledged.
             ///
             /// Cancel safe: no event is lost.
             ///
             /// # Errors
             ///
-            /// `Invalid` if `max_count` is 0.
+            /// `Invalid` if `maxCount` is 0.
             pub async fn next(
                 &self,
                 cursor: u64,

@@ -11,6 +11,8 @@
 //! * Callbacks are rare: log lines, tokens and terminals of the host. They run on threads of this crate
 //!   and no lock is held during a call.
 //!
+//! Docs of exported items name parameters as Swift and Kotlin do (`maxCount`).
+//!
 //! The generated bindings and the hand-written Swift and Kotlin code are in `bindings/`.
 
 mod cancellation;

@@ -15,7 +15,7 @@ pub struct AgentOptions {
     /// The uuid of the last message to resume. Later ones are dropped.
     #[uniffi(default = None)]
     pub resume_at: Option<String>,
-    /// With `resume_at`: the uuid of the prompt whose turn is dropped, which the agent verifies.
+    /// With `resumeAt`: the uuid of the prompt whose turn is dropped, which the agent verifies.
     #[uniffi(default = None)]
     pub drop_turn: Option<String>,
     /// Whether the agent does not store the conversation.
@@ -63,7 +63,7 @@ pub struct AgentOptions {
     /// Configurations of MCP servers.
     #[uniffi(default)]
     pub mcp_configs: Vec<AgentDocument>,
-    /// Whether only the MCP servers in `mcp_configs` are used.
+    /// Whether only the MCP servers in `mcpConfigs` are used.
     #[uniffi(default = false)]
     pub strict_mcp_config: bool,
     /// Additional settings.

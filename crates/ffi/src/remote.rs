@@ -19,7 +19,7 @@ pub struct RunnerConfiguration {
     /// A file that contains the token, read for each connection. Ignored if `token` is set.
     #[uniffi(default = None)]
     pub token_file: Option<String>,
-    /// Provides a token for each connection. Takes precedence over `token` and `token_file`.
+    /// Provides a token for each connection. Takes precedence over `token` and `tokenFile`.
     #[uniffi(default = None)]
     pub token_provider: Option<Arc<dyn TokenProvider>>,
     /// The SHA-256 digests, in hexadecimal digits, of the DER certificates to accept; when absent, the
@@ -66,7 +66,7 @@ impl fmt::Debug for RunnerConfiguration {
 pub trait TokenProvider: Send + Sync {
     /// Returns the token for the next connection, or nothing if none is needed.
     ///
-    /// `was_refused` is true if the runner has just refused the previous token. Return a new one if
+    /// `wasRefused` is true if the runner has just refused the previous token. Return a new one if
     /// possible, and the same one otherwise.
     ///
     /// # Errors

@@ -122,8 +122,8 @@ impl RunnerClient {
 
     /// Terminates a session and its descendants, and removes it from the list.
     ///
-    /// The session ends even if other clients are attached to it. With `is_forced` the program is
-    /// killed without being asked to exit. With `keeps_log` the session and its output stay in the
+    /// The session ends even if other clients are attached to it. With `isForced` the program is
+    /// killed without being asked to exit. With `keepsLog` the session and its output stay in the
     /// list.
     ///
     /// # Errors

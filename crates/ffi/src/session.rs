@@ -157,7 +157,7 @@ impl DialogueSession {
 
     /// Answers a permission request.
     ///
-    /// The first answer wins; repeating it is not an error. `answered_by` names the person or program
+    /// The first answer wins; repeating it is not an error. `answeredBy` names the person or program
     /// that decided.
     ///
     /// # Errors

@@ -61,7 +61,7 @@ impl TranscriptSnapshot {
         call(|| Ok(self.thread(thread.as_deref())?.entries().count() as u64))
     }
 
-    /// Returns the last `max_count` entries of a thread before the entry `before`, or the newest ones
+    /// Returns the last `maxCount` entries of a thread before the entry `before`, or the newest ones
     /// if it is absent.
     ///
     /// # Errors

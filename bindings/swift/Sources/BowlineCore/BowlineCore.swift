@@ -815,8 +815,8 @@ public protocol ChangeStreamProtocol: AnyObject, Sendable {
      * Waits for changes after `cursor` and returns them as one batch.
      *
      * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
-     * After the first change the call waits `coalesce_for_ms` milliseconds more, so that changes in
-     * quick succession arrive as one. A batch has at most `max_count` changes, except that a reset
+     * After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
+     * quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
      * is never split. Returns nothing once the stream was stopped, or the transcript has ended and
      * was read completely.
      *
@@ -824,7 +824,7 @@ public protocol ChangeStreamProtocol: AnyObject, Sendable {
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0; `Io` if a recording cannot be read.
+     * `Invalid` if `maxCount` is 0; `Io` if a recording cannot be read.
      */
     func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> ChangeBatch?
 
@@ -834,7 +834,7 @@ public protocol ChangeStreamProtocol: AnyObject, Sendable {
      *
      * # Errors
      *
-     * As `next`; `NoAnswer` if no change arrives within `timeout_ms` milliseconds; `Invalid` if
+     * As `next`; `NoAnswer` if no change arrives within `timeoutMs` milliseconds; `Invalid` if
      * called from a callback.
      */
     func nextBlocking(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32, timeoutMs: UInt32) throws  -> ChangeBatch?
@@ -910,8 +910,8 @@ open class ChangeStream: ChangeStreamProtocol, @unchecked Sendable {
      * Waits for changes after `cursor` and returns them as one batch.
      *
      * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
-     * After the first change the call waits `coalesce_for_ms` milliseconds more, so that changes in
-     * quick succession arrive as one. A batch has at most `max_count` changes, except that a reset
+     * After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
+     * quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
      * is never split. Returns nothing once the stream was stopped, or the transcript has ended and
      * was read completely.
      *
@@ -919,7 +919,7 @@ open class ChangeStream: ChangeStreamProtocol, @unchecked Sendable {
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0; `Io` if a recording cannot be read.
+     * `Invalid` if `maxCount` is 0; `Io` if a recording cannot be read.
      */
 open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> ChangeBatch?  {
     return
@@ -943,7 +943,7 @@ open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async thr
      *
      * # Errors
      *
-     * As `next`; `NoAnswer` if no change arrives within `timeout_ms` milliseconds; `Invalid` if
+     * As `next`; `NoAnswer` if no change arrives within `timeoutMs` milliseconds; `Invalid` if
      * called from a callback.
      */
 open func nextBlocking(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32, timeoutMs: UInt32)throws  -> ChangeBatch?  {
@@ -1034,15 +1034,15 @@ public protocol DialogueEventStreamProtocol: AnyObject, Sendable {
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
     func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> DialogueEventBatch?
 
@@ -1117,15 +1117,15 @@ open class DialogueEventStream: DialogueEventStreamProtocol, @unchecked Sendable
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
 open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> DialogueEventBatch?  {
     return
@@ -1324,7 +1324,7 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
     /**
      * Answers a permission request.
      *
-     * The first answer wins; repeating it is not an error. `answered_by` names the person or program
+     * The first answer wins; repeating it is not an error. `answeredBy` names the person or program
      * that decided.
      *
      * # Errors
@@ -1741,7 +1741,7 @@ open func request(subtype: String, fields: String? = nil)async throws  -> String
     /**
      * Answers a permission request.
      *
-     * The first answer wins; repeating it is not an error. `answered_by` names the person or program
+     * The first answer wins; repeating it is not an error. `answeredBy` names the person or program
      * that decided.
      *
      * # Errors
@@ -2084,7 +2084,7 @@ public protocol EngineProtocol: AnyObject, Sendable {
     /**
      * Answers a permission request of the session with the id `session`.
      *
-     * `answered_by` names the person or program that decided; it appears in the permission record.
+     * `answeredBy` names the person or program that decided; it appears in the permission record.
      *
      * # Errors
      *
@@ -2407,7 +2407,7 @@ open func openRecording(path: String)async throws  -> Recording  {
     /**
      * Answers a permission request of the session with the id `session`.
      *
-     * `answered_by` names the person or program that decided; it appears in the permission record.
+     * `answeredBy` names the person or program that decided; it appears in the permission record.
      *
      * # Errors
      *
@@ -2651,15 +2651,15 @@ public protocol HookQuestionStreamProtocol: AnyObject, Sendable {
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
     func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> HookQuestionBatch?
 
@@ -2732,15 +2732,15 @@ open class HookQuestionStream: HookQuestionStreamProtocol, @unchecked Sendable {
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
 open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> HookQuestionBatch?  {
     return
@@ -3221,15 +3221,15 @@ public protocol HookStreamProtocol: AnyObject, Sendable {
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
     func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> HookBatch?
 
@@ -3302,15 +3302,15 @@ open class HookStream: HookStreamProtocol, @unchecked Sendable {
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
 open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> HookBatch?  {
     return
@@ -4292,8 +4292,8 @@ public protocol RunnerClientProtocol: AnyObject, Sendable {
     /**
      * Terminates a session and its descendants, and removes it from the list.
      *
-     * The session ends even if other clients are attached to it. With `is_forced` the program is
-     * killed without being asked to exit. With `keeps_log` the session and its output stay in the
+     * The session ends even if other clients are attached to it. With `isForced` the program is
+     * killed without being asked to exit. With `keepsLog` the session and its output stay in the
      * list.
      *
      * # Errors
@@ -4401,8 +4401,8 @@ open class RunnerClient: RunnerClientProtocol, @unchecked Sendable {
     /**
      * Terminates a session and its descendants, and removes it from the list.
      *
-     * The session ends even if other clients are attached to it. With `is_forced` the program is
-     * killed without being asked to exit. With `keeps_log` the session and its output stay in the
+     * The session ends even if other clients are attached to it. With `isForced` the program is
+     * killed without being asked to exit. With `keepsLog` the session and its output stay in the
      * list.
      *
      * # Errors
@@ -4580,15 +4580,15 @@ public protocol SessionEventStreamProtocol: AnyObject, Sendable {
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
     func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> SessionEventBatch?
 
@@ -4661,15 +4661,15 @@ open class SessionEventStream: SessionEventStreamProtocol, @unchecked Sendable {
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
 open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> SessionEventBatch?  {
     return
@@ -6173,7 +6173,7 @@ public protocol TokenProvider: AnyObject, Sendable {
     /**
      * Returns the token for the next connection, or nothing if none is needed.
      *
-     * `was_refused` is true if the runner has just refused the previous token. Return a new one if
+     * `wasRefused` is true if the runner has just refused the previous token. Return a new one if
      * possible, and the same one otherwise.
      *
      * # Errors
@@ -6244,7 +6244,7 @@ open class TokenProviderImpl: TokenProvider, @unchecked Sendable {
     /**
      * Returns the token for the next connection, or nothing if none is needed.
      *
-     * `was_refused` is true if the runner has just refused the previous token. Return a new one if
+     * `wasRefused` is true if the runner has just refused the previous token. Return a new one if
      * possible, and the same one otherwise.
      *
      * # Errors
@@ -6419,7 +6419,7 @@ public protocol TranscriptSnapshotProtocol: AnyObject, Sendable {
     func json() throws  -> String
 
     /**
-     * Returns the last `max_count` entries of a thread before the entry `before`, or the newest ones
+     * Returns the last `maxCount` entries of a thread before the entry `before`, or the newest ones
      * if it is absent.
      *
      * # Errors
@@ -6537,7 +6537,7 @@ open func json()throws  -> String  {
 }
 
     /**
-     * Returns the last `max_count` entries of a thread before the entry `before`, or the newest ones
+     * Returns the last `maxCount` entries of a thread before the entry `before`, or the newest ones
      * if it is absent.
      *
      * # Errors
@@ -6634,7 +6634,7 @@ public struct AgentOptions: Equatable, Hashable {
      */
     public var resumeAt: String?
     /**
-     * With `resume_at`: the uuid of the prompt whose turn is dropped, which the agent verifies.
+     * With `resumeAt`: the uuid of the prompt whose turn is dropped, which the agent verifies.
      */
     public var dropTurn: String?
     /**
@@ -6698,7 +6698,7 @@ public struct AgentOptions: Equatable, Hashable {
      */
     public var mcpConfigs: [AgentDocument]
     /**
-     * Whether only the MCP servers in `mcp_configs` are used.
+     * Whether only the MCP servers in `mcpConfigs` are used.
      */
     public var strictMcpConfig: Bool
     /**
@@ -6860,7 +6860,7 @@ public struct AgentOptions: Equatable, Hashable {
          * The uuid of the last message to resume. Later ones are dropped.
          */resumeAt: String? = nil,
         /**
-         * With `resume_at`: the uuid of the prompt whose turn is dropped, which the agent verifies.
+         * With `resumeAt`: the uuid of the prompt whose turn is dropped, which the agent verifies.
          */dropTurn: String? = nil,
         /**
          * Whether the agent does not store the conversation.
@@ -6908,7 +6908,7 @@ public struct AgentOptions: Equatable, Hashable {
          * Configurations of MCP servers.
          */mcpConfigs: [AgentDocument] = [],
         /**
-         * Whether only the MCP servers in `mcp_configs` are used.
+         * Whether only the MCP servers in `mcpConfigs` are used.
          */strictMcpConfig: Bool = false,
         /**
          * Additional settings.
@@ -12033,7 +12033,7 @@ public struct RunnerConfiguration {
      */
     public var tokenFile: String?
     /**
-     * Provides a token for each connection. Takes precedence over `token` and `token_file`.
+     * Provides a token for each connection. Takes precedence over `token` and `tokenFile`.
      */
     public var tokenProvider: TokenProvider?
     /**
@@ -12071,7 +12071,7 @@ public struct RunnerConfiguration {
          * A file that contains the token, read for each connection. Ignored if `token` is set.
          */tokenFile: String? = nil,
         /**
-         * Provides a token for each connection. Takes precedence over `token` and `token_file`.
+         * Provides a token for each connection. Takes precedence over `token` and `tokenFile`.
          */tokenProvider: TokenProvider? = nil,
         /**
          * The SHA-256 digests, in hexadecimal digits, of the DER certificates to accept; when absent, the
@@ -23225,10 +23225,10 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_cancellation_is_cancelled() != 18513) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_changestream_next() != 32043) {
+    if (uniffi_bowline_ffi_checksum_method_changestream_next() != 16450) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_changestream_next_blocking() != 64952) {
+    if (uniffi_bowline_ffi_checksum_method_changestream_next_blocking() != 51644) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_changestream_stop() != 34177) {
@@ -23258,7 +23258,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_open_recording() != 23759) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_respond() != 44875) {
+    if (uniffi_bowline_ffi_checksum_method_engine_respond() != 59570) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_engine_runner() != 31200) {
@@ -23285,7 +23285,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_tombstones() != 43435) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() != 907) {
+    if (uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() != 28260) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialogueeventstream_stop() != 29395) {
@@ -23357,13 +23357,13 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_hookserver_wait_for_withdrawal() != 53681) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookstream_next() != 16808) {
+    if (uniffi_bowline_ffi_checksum_method_hookstream_next() != 51948) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hookstream_stop() != 3370) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookquestionstream_next() != 62639) {
+    if (uniffi_bowline_ffi_checksum_method_hookquestionstream_next() != 29301) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() != 64266) {
@@ -23432,10 +23432,10 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_recording_snapshot() != 37737) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_tokenprovider_token() != 4642) {
+    if (uniffi_bowline_ffi_checksum_method_tokenprovider_token() != 46436) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_runnerclient_end() != 28965) {
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_end() != 4232) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_runnerclient_log() != 6910) {
@@ -23495,7 +23495,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_request() != 34835) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_respond() != 4947) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_respond() != 38020) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_retry() != 37347) {
@@ -23579,7 +23579,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_shellsession_wait_for_exit() != 31297) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessioneventstream_next() != 36350) {
+    if (uniffi_bowline_ffi_checksum_method_sessioneventstream_next() != 15462) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() != 58540) {
@@ -23594,7 +23594,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_json() != 43616) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() != 29675) {
+    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() != 52053) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_tool_call() != 37882) {

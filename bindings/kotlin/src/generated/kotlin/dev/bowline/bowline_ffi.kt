@@ -1562,10 +1562,10 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_cancellation_is_cancelled() and 0xFFFF) != 18513) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next() and 0xFFFF) != 32043) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next() and 0xFFFF) != 16450) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next_blocking() and 0xFFFF) != 64952) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next_blocking() and 0xFFFF) != 51644) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_changestream_stop() and 0xFFFF) != 34177) {
@@ -1595,7 +1595,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_open_recording() and 0xFFFF) != 23759) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_respond() and 0xFFFF) != 44875) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_respond() and 0xFFFF) != 59570) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_runner() and 0xFFFF) != 31200) {
@@ -1622,7 +1622,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_tombstones() and 0xFFFF) != 43435) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() and 0xFFFF) != 907) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() and 0xFFFF) != 28260) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialogueeventstream_stop() and 0xFFFF) != 29395) {
@@ -1694,13 +1694,13 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_wait_for_withdrawal() and 0xFFFF) != 53681) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookstream_next() and 0xFFFF) != 16808) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookstream_next() and 0xFFFF) != 51948) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookstream_stop() and 0xFFFF) != 3370) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_next() and 0xFFFF) != 62639) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_next() and 0xFFFF) != 29301) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() and 0xFFFF) != 64266) {
@@ -1769,10 +1769,10 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_recording_snapshot() and 0xFFFF) != 37737) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_tokenprovider_token() and 0xFFFF) != 4642) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_tokenprovider_token() and 0xFFFF) != 46436) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_end() and 0xFFFF) != 28965) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_end() and 0xFFFF) != 4232) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_log() and 0xFFFF) != 6910) {
@@ -1832,7 +1832,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_request() and 0xFFFF) != 34835) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_respond() and 0xFFFF) != 4947) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_respond() and 0xFFFF) != 38020) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_retry() and 0xFFFF) != 37347) {
@@ -1916,7 +1916,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_wait_for_exit() and 0xFFFF) != 31297) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_next() and 0xFFFF) != 36350) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_next() and 0xFFFF) != 15462) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() and 0xFFFF) != 58540) {
@@ -1931,7 +1931,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_json() and 0xFFFF) != 43616) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() and 0xFFFF) != 29675) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() and 0xFFFF) != 52053) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_tool_call() and 0xFFFF) != 37882) {
@@ -2803,8 +2803,8 @@ public interface ChangeStreamInterface {
      * Waits for changes after `cursor` and returns them as one batch.
      *
      * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
-     * After the first change the call waits `coalesce_for_ms` milliseconds more, so that changes in
-     * quick succession arrive as one. A batch has at most `max_count` changes, except that a reset
+     * After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
+     * quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
      * is never split. Returns nothing once the stream was stopped, or the transcript has ended and
      * was read completely.
      *
@@ -2812,7 +2812,7 @@ public interface ChangeStreamInterface {
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0; `Io` if a recording cannot be read.
+     * `Invalid` if `maxCount` is 0; `Io` if a recording cannot be read.
      */
     suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): ChangeBatch?
 
@@ -2822,7 +2822,7 @@ public interface ChangeStreamInterface {
      *
      * # Errors
      *
-     * As `next`; `NoAnswer` if no change arrives within `timeout_ms` milliseconds; `Invalid` if
+     * As `next`; `NoAnswer` if no change arrives within `timeoutMs` milliseconds; `Invalid` if
      * called from a callback.
      */
     fun `nextBlocking`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt, `timeoutMs`: kotlin.UInt): ChangeBatch?
@@ -2949,8 +2949,8 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
      * Waits for changes after `cursor` and returns them as one batch.
      *
      * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
-     * After the first change the call waits `coalesce_for_ms` milliseconds more, so that changes in
-     * quick succession arrive as one. A batch has at most `max_count` changes, except that a reset
+     * After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
+     * quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
      * is never split. Returns nothing once the stream was stopped, or the transcript has ended and
      * was read completely.
      *
@@ -2958,7 +2958,7 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0; `Io` if a recording cannot be read.
+     * `Invalid` if `maxCount` is 0; `Io` if a recording cannot be read.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -2990,7 +2990,7 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
      *
      * # Errors
      *
-     * As `next`; `NoAnswer` if no change arrives within `timeout_ms` milliseconds; `Invalid` if
+     * As `next`; `NoAnswer` if no change arrives within `timeoutMs` milliseconds; `Invalid` if
      * called from a callback.
      */
     @Throws(BowlineException::class)override fun `nextBlocking`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt, `timeoutMs`: kotlin.UInt): ChangeBatch? {
@@ -3173,15 +3173,15 @@ public interface DialogueEventStreamInterface {
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
     suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): DialogueEventBatch?
 
@@ -3307,15 +3307,15 @@ open class DialogueEventStream: Disposable, AutoCloseable, DialogueEventStreamIn
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -3609,7 +3609,7 @@ public interface DialogueSessionInterface {
     /**
      * Answers a permission request.
      *
-     * The first answer wins; repeating it is not an error. `answered_by` names the person or program
+     * The first answer wins; repeating it is not an error. `answeredBy` names the person or program
      * that decided.
      *
      * # Errors
@@ -4158,7 +4158,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     /**
      * Answers a permission request.
      *
-     * The first answer wins; repeating it is not an error. `answered_by` names the person or program
+     * The first answer wins; repeating it is not an error. `answeredBy` names the person or program
      * that decided.
      *
      * # Errors
@@ -4645,7 +4645,7 @@ public interface EngineInterface {
     /**
      * Answers a permission request of the session with the id `session`.
      *
-     * `answered_by` names the person or program that decided; it appears in the permission record.
+     * `answeredBy` names the person or program that decided; it appears in the permission record.
      *
      * # Errors
      *
@@ -5072,7 +5072,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     /**
      * Answers a permission request of the session with the id `session`.
      *
-     * `answered_by` names the person or program that decided; it appears in the permission record.
+     * `answeredBy` names the person or program that decided; it appears in the permission record.
      *
      * # Errors
      *
@@ -5456,15 +5456,15 @@ public interface HookQuestionStreamInterface {
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
     suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): HookQuestionBatch?
 
@@ -5588,15 +5588,15 @@ open class HookQuestionStream: Disposable, AutoCloseable, HookQuestionStreamInte
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -6359,15 +6359,15 @@ public interface HookStreamInterface {
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
     suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): HookBatch?
 
@@ -6491,15 +6491,15 @@ open class HookStream: Disposable, AutoCloseable, HookStreamInterface
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -8103,8 +8103,8 @@ public interface RunnerClientInterface {
     /**
      * Terminates a session and its descendants, and removes it from the list.
      *
-     * The session ends even if other clients are attached to it. With `is_forced` the program is
-     * killed without being asked to exit. With `keeps_log` the session and its output stay in the
+     * The session ends even if other clients are attached to it. With `isForced` the program is
+     * killed without being asked to exit. With `keepsLog` the session and its output stay in the
      * list.
      *
      * # Errors
@@ -8263,8 +8263,8 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
     /**
      * Terminates a session and its descendants, and removes it from the list.
      *
-     * The session ends even if other clients are attached to it. With `is_forced` the program is
-     * killed without being asked to exit. With `keeps_log` the session and its output stay in the
+     * The session ends even if other clients are attached to it. With `isForced` the program is
+     * killed without being asked to exit. With `keepsLog` the session and its output stay in the
      * list.
      *
      * # Errors
@@ -8558,15 +8558,15 @@ public interface SessionEventStreamInterface {
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
     suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): SessionEventBatch?
 
@@ -8690,15 +8690,15 @@ open class SessionEventStream: Disposable, AutoCloseable, SessionEventStreamInte
      *
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
-     * event the call waits `coalesce_for_ms` milliseconds for more. A batch has at most
-     * `max_count` events. Returns nothing once the stream was stopped, or has ended and
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
      * every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `max_count` is 0.
+     * `Invalid` if `maxCount` is 0.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -10934,7 +10934,7 @@ public interface TokenProvider {
     /**
      * Returns the token for the next connection, or nothing if none is needed.
      *
-     * `was_refused` is true if the runner has just refused the previous token. Return a new one if
+     * `wasRefused` is true if the runner has just refused the previous token. Return a new one if
      * possible, and the same one otherwise.
      *
      * # Errors
@@ -11056,7 +11056,7 @@ open class TokenProviderImpl: Disposable, AutoCloseable, TokenProvider
     /**
      * Returns the token for the next connection, or nothing if none is needed.
      *
-     * `was_refused` is true if the runner has just refused the previous token. Return a new one if
+     * `wasRefused` is true if the runner has just refused the previous token. Return a new one if
      * possible, and the same one otherwise.
      *
      * # Errors
@@ -11298,7 +11298,7 @@ public interface TranscriptSnapshotInterface {
     fun `json`(): kotlin.String
 
     /**
-     * Returns the last `max_count` entries of a thread before the entry `before`, or the newest ones
+     * Returns the last `maxCount` entries of a thread before the entry `before`, or the newest ones
      * if it is absent.
      *
      * # Errors
@@ -11482,7 +11482,7 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
 
 
     /**
-     * Returns the last `max_count` entries of a thread before the entry `before`, or the newest ones
+     * Returns the last `maxCount` entries of a thread before the entry `before`, or the newest ones
      * if it is absent.
      *
      * # Errors
@@ -11582,7 +11582,7 @@ data class AgentOptions (
     var `resumeAt`: kotlin.String? = null
     ,
     /**
-     * With `resume_at`: the uuid of the prompt whose turn is dropped, which the agent verifies.
+     * With `resumeAt`: the uuid of the prompt whose turn is dropped, which the agent verifies.
      */
     var `dropTurn`: kotlin.String? = null
     ,
@@ -11662,7 +11662,7 @@ data class AgentOptions (
     var `mcpConfigs`: List<AgentDocument> = listOf()
     ,
     /**
-     * Whether only the MCP servers in `mcp_configs` are used.
+     * Whether only the MCP servers in `mcpConfigs` are used.
      */
     var `strictMcpConfig`: kotlin.Boolean = false
     ,
@@ -15554,7 +15554,7 @@ data class RunnerConfiguration (
     var `tokenFile`: kotlin.String? = null
     ,
     /**
-     * Provides a token for each connection. Takes precedence over `token` and `token_file`.
+     * Provides a token for each connection. Takes precedence over `token` and `tokenFile`.
      */
     var `tokenProvider`: TokenProvider? = null
     ,
