@@ -1,4 +1,4 @@
-//! The agent's command line: typed options in, checked arguments and environment out.
+//! Builds the agent's command line from typed options.
 
 mod check;
 mod environment;
@@ -21,26 +21,26 @@ pub use value::{
     SkipPermissions, Thinking,
 };
 
-/// A checked command: what the system is asked to run.
+/// A checked command.
 #[derive(Clone, Debug)]
 pub struct AgentCommand {
-    /// The agent: a name that is looked up in `PATH`, or a path.
+    /// The program: a name that is looked up in `PATH`, or a path.
     pub program: OsString,
-    /// Its arguments. Every user of the machine can read them: no option puts a secret here.
+    /// Its arguments. They are readable for every user of the machine, and contain no secret.
     pub args: Vec<OsString>,
     /// Its environment.
     pub env: Environment,
 }
 
 impl AgentCommand {
-    /// The command as a line for a shell, or none if a word is not Unicode or holds a NUL.
+    /// Returns the command as a line for a shell, or `None` if a word is not UTF-8 or contains a NUL.
     #[must_use]
     pub fn display(&self, shell: Shell) -> Option<String> {
         let args: Option<Vec<&str>> = self.args.iter().map(|arg| word(arg)).collect();
         Some(shell.line(word(&self.program)?, args?))
     }
 
-    /// The same with a file as the agent's standard input: `cat FILE | claude …`.
+    /// Like [`display`](Self::display), with a file as standard input: `cat FILE | claude …`.
     #[must_use]
     pub fn display_piped(&self, shell: Shell, file: &OsStr) -> Option<String> {
         let args: Option<Vec<&str>> = self.args.iter().map(|arg| word(arg)).collect();

@@ -1,5 +1,5 @@
-//! The agent's conversations on disk (protocol notes, section F): is it there, and is it of this
-//! directory?
+//! The agent's conversations on disk: whether one exists, and which directory it belongs to. For the
+//! layout of the folder see `crates/jsonl/PROTOCOL.md`.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -11,18 +11,17 @@ use serde::Deserialize;
 use crate::configuration::Conversation;
 use crate::error::ResumeError;
 
-/// Longest id of a conversation. The agent's are UUIDs.
+/// Longest id of a conversation. The agent uses UUIDs.
 const MAX_ID: usize = 64;
 
-/// How much of a conversation is read to learn its directory, in bytes. It stands in nearly every
-/// line, but the first lines may hold a whole prompt.
+/// Bytes that are read to find a conversation's directory. Nearly every line has it, but the first
+/// ones may hold a long prompt.
 const HEAD: u64 = 1 << 20;
 
-/// Longest folder name that the agent makes of a directory before it cuts it and adds a hash.
-const MAX_SLUG: usize = 200;
+/// Longest folder name of a directory. The agent cuts longer ones and appends a hash.
+const MAX_FOLDER_NAME: usize = 200;
 
-/// The agent's own folder, as an environment says: `CLAUDE_CONFIG_DIR`, else `.claude` in `HOME`
-/// (protocol, section F).
+/// Returns the agent's own folder for an environment: `CLAUDE_CONFIG_DIR`, or `.claude` in `HOME`.
 #[must_use]
 pub fn agent_folder(env: &Environment) -> PathBuf {
     let variable = |name| env.value(name).filter(|value| !value.is_empty());
@@ -33,15 +32,15 @@ pub fn agent_folder(env: &Environment) -> PathBuf {
 }
 
 impl Conversation {
-    /// Looks in the agent's folder for what is to be resumed, in the session's directory; the newest
-    /// conversation of that directory is named by its id. One that is to be new must not be there.
+    /// Checks this conversation against the agent's folder and the session's directory. Replaces
+    /// [`Continue`](Self::Continue) by the newest conversation of the directory.
     ///
-    /// The agent itself tells only with its first turn, and begins a new conversation where there is
-    /// none to continue.
+    /// The agent itself reports a missing conversation only with its first turn, and begins a new one
+    /// if there is none to continue.
     ///
     /// # Errors
     ///
-    /// The conversation is not there, is of another directory, or is there already.
+    /// The conversation does not exist or belongs to another directory, or a new one exists.
     pub fn verified(self, agent_folder: &Path, cwd: &Path) -> Result<Self, ResumeError> {
         let given = cwd;
         let cwd = fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
@@ -62,8 +61,7 @@ impl Conversation {
     }
 }
 
-/// Checks that the agent has a conversation, and that it belongs to a directory, which must be
-/// given without links.
+/// Checks that a conversation exists and belongs to `cwd`, a path without symbolic links.
 fn verify(agent_folder: &Path, conversation: &str, cwd: &Path) -> Result<(), ResumeError> {
     check_conversation_id(conversation)?;
     let found = find(agent_folder, conversation);
@@ -84,7 +82,7 @@ fn verify(agent_folder: &Path, conversation: &str, cwd: &Path) -> Result<(), Res
     })
 }
 
-/// Checks that the agent has no conversation of this id yet.
+/// Checks that no conversation has this id.
 fn verify_new(agent_folder: &Path, conversation: &str) -> Result<(), ResumeError> {
     check_conversation_id(conversation)?;
     if find(agent_folder, conversation).is_empty() {
@@ -94,7 +92,7 @@ fn verify_new(agent_folder: &Path, conversation: &str) -> Result<(), ResumeError
     Err(ResumeError::Exists { conversation })
 }
 
-/// The files of a conversation.
+/// Returns the files of a conversation.
 fn find(agent_folder: &Path, conversation: &str) -> Vec<PathBuf> {
     let files = projects(agent_folder).map(|it| it.join(format!("{conversation}.jsonl")));
     files.filter(|file| is_conversation(file)).collect()
@@ -105,12 +103,12 @@ fn projects(agent_folder: &Path) -> impl Iterator<Item = PathBuf> {
     projects.into_iter().flatten().flatten().map(|it| it.path())
 }
 
-/// An empty one is none.
+/// Returns whether a file holds a conversation. An empty one does not.
 fn is_conversation(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() > 0)
 }
 
-/// The conversation of a directory that was written to last.
+/// Returns the directory's conversation that was written last.
 fn newest(agent_folder: &Path, cwd: &Path) -> Option<String> {
     let files = projects(agent_folder).flat_map(|project| {
         let files = fs::read_dir(project).into_iter().flatten().flatten();
@@ -129,7 +127,7 @@ fn newest(agent_folder: &Path, cwd: &Path) -> Option<String> {
         })
         .collect();
     dated.sort();
-    // Whose they are stands inside, so that the newest are asked first.
+    // Reading the directory of a conversation means opening it, so the newest ones come first.
     let found = dated
         .into_iter()
         .rev()
@@ -140,7 +138,7 @@ fn newest(agent_folder: &Path, cwd: &Path) -> Option<String> {
 fn belongs(file: &Path, cwd: &Path) -> bool {
     match recorded_cwd(file) {
         Some(recorded) => fs::canonicalize(&recorded).unwrap_or(recorded) == cwd,
-        None => is_slug_of(&folder_name(file), cwd),
+        None => is_folder_of(&folder_name(file), cwd),
     }
 }
 
@@ -151,38 +149,38 @@ fn folder_name(file: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// The directory that the conversation began in.
+/// Returns the directory that the conversation began in.
 fn recorded_cwd(file: &Path) -> Option<PathBuf> {
     #[derive(Deserialize)]
     struct Line {
         cwd: Option<PathBuf>,
     }
     let lines = BufReader::new(File::open(file).ok()?.take(HEAD)).split(b'\n');
-    // Lines may be cut or spliced: what cannot be read says nothing.
+    // Lines may be cut or merged; those are skipped.
     let lines = lines.map_while(Result::ok);
     lines
         .filter_map(|line| serde_json::from_slice::<Line>(&line).ok()?.cwd)
         .next()
 }
 
-/// Whether the agent would name a project's folder so: all but letters and digits become dashes,
-/// counted as JavaScript counts them.
-fn is_slug_of(folder: &str, cwd: &Path) -> bool {
-    let mut slug = String::new();
+/// Returns whether the agent names the folder of `cwd` so: all characters but ASCII letters and digits
+/// become dashes, one per UTF-16 code unit.
+fn is_folder_of(folder: &str, cwd: &Path) -> bool {
+    let mut name = String::new();
     for character in cwd.to_string_lossy().chars() {
         if character.is_ascii_alphanumeric() {
-            slug.push(character);
+            name.push(character);
         } else {
-            slug.extend(std::iter::repeat_n('-', character.len_utf16()));
+            name.extend(std::iter::repeat_n('-', character.len_utf16()));
         }
     }
-    match slug.get(..MAX_SLUG) {
-        Some(head) if slug.len() > MAX_SLUG => folder.starts_with(head),
-        _ => folder == slug,
+    match name.get(..MAX_FOLDER_NAME) {
+        Some(head) if name.len() > MAX_FOLDER_NAME => folder.starts_with(head),
+        _ => folder == name,
     }
 }
 
-/// An id becomes a file's name, here and at the agent: it must not be more than a name.
+/// Checks that a conversation id is a valid file name, since the agent and the lease use it as one.
 ///
 /// # Errors
 ///
@@ -214,12 +212,12 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_is_there_and_of_its_directory_or_not_resumed() {
+    fn resume_requires_existing_conversation_of_directory() {
         let lines = "{\"type\":\"mode\"}\n}{torn\n{\"cwd\":\"/srv/a_b\",\"type\":\"user\"}\n{\"cwd\":\"/other\"}\n";
         let agent = agent_with("-srv-a-b", lines);
         let check = |id: &str, cwd: &str| verify(agent.path(), id, Path::new(cwd));
         assert_eq!(check("c1", "/srv/a_b"), Ok(()));
-        // The agent's own folder name would fit, the recorded directory does not.
+        // The folder name would fit, but the recorded directory does not.
         let wrong = check("c1", "/srv/a-b").unwrap_err();
         assert_eq!(wrong.code(), "WRONG_DIRECTORY");
         assert!(wrong.to_string().contains("/srv/a_b"), "{wrong}");
@@ -239,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_conversation_of_the_directory_is_continued() {
+    fn continue_resumes_newest_of_directory() {
         let line = |cwd: &str| format!("{{\"cwd\":\"{cwd}\"}}\n");
         let agent = agent_with("-srv-a", &line("/srv/a"));
         let project = agent.path().join("projects/-srv-a");
@@ -268,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_is_verified_by_what_is_to_be_done_with_it() {
+    fn each_kind_of_conversation_is_verified() {
         let agent = agent_with("-srv-a", "{\"cwd\":\"/srv/a\"}\n");
         let verified = |it: Conversation| it.verified(agent.path(), Path::new("/srv/a"));
         let resume = |id: &str, fork| Conversation::Resume {
@@ -293,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agents_folder_is_what_its_environment_says() {
+    fn agent_folder_comes_from_environment() {
         let mut env = Environment::empty();
         env.set("HOME", "/home/u");
         assert_eq!(agent_folder(&env), Path::new("/home/u/.claude"));
@@ -302,26 +300,26 @@ mod tests {
     }
 
     #[test]
-    fn without_a_recorded_directory_the_folder_tells() {
+    fn folder_name_decides_without_recorded_directory() {
         let agent = agent_with("-srv-a-b", "{\"type\":\"summary\"}\n");
         assert_eq!(verify(agent.path(), "c1", Path::new("/srv/a_b")), Ok(()));
         assert!(verify(agent.path(), "c1", Path::new("/srv/ab")).is_err());
         let empty = agent_with("-srv-a-b", "");
         let missing = verify(empty.path(), "c1", Path::new("/srv/a_b")).unwrap_err();
         assert_eq!(missing.code(), "CONVERSATION_NOT_FOUND");
-        assert!(
-            is_slug_of("-srv--x", Path::new("/srv/\u{1f600}x"))
-                || is_slug_of("-srv---x", Path::new("/srv/\u{1f600}x"))
-        );
+        // U+1F600 is two UTF-16 code units, and the slash before it is one.
+        let emoji = Path::new("/srv/\u{1f600}x");
+        assert!(is_folder_of("-srv---x", emoji));
+        assert!(!is_folder_of("-srv--x", emoji));
         let long = format!("/{}", "d".repeat(300));
-        assert!(is_slug_of(
+        assert!(is_folder_of(
             &format!("-{}-1a2b3c", "d".repeat(199)),
             Path::new(&long)
         ));
     }
 
     #[test]
-    fn an_id_is_a_name_and_no_path() {
+    fn conversation_id_is_a_file_name() {
         for id in ["", "../x", "a/b", "--resume", "a b", "a\0", &"x".repeat(65)] {
             assert!(check_conversation_id(id).is_err(), "{id:?}");
         }

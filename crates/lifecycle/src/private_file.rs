@@ -68,7 +68,7 @@ impl PrivateFile {
         static SWEPT: Once = Once::new();
         SWEPT.call_once(|| sweep(&std::env::temp_dir()));
         let mut file = tempfile::Builder::new().prefix(PREFIX).tempfile()?;
-        // Held as long as the value: whoever sweeps knows by it that somebody lives.
+        // The lock shows other processes that the file is in use.
         file.as_file().lock()?;
         file.write_all(contents)?;
         let (open, named) = file.into_parts();
@@ -86,7 +86,7 @@ const PREFIX: &str = "bowline-private-";
 /// Younger files may be about to be locked.
 const YOUNG: Duration = Duration::from_secs(60);
 
-/// Removes what killed processes have left: files that nobody holds a lock on.
+/// Removes the files of killed processes: those without a lock.
 fn sweep(folder: &Path) {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let own = files.filter(|it| it.file_name().to_string_lossy().starts_with(PREFIX));
@@ -149,7 +149,7 @@ mod tests {
         let (held, holder) = file("bowline-private-held", 600);
         holder.lock().unwrap();
         let (young, _) = file("bowline-private-young", 0);
-        let (other, _) = file("somebody-else", 600);
+        let (other, _) = file("unrelated", 600);
         sweep(folder.path());
         let there = [&left, &held, &young, &other].map(|path| path.exists());
         assert_eq!(there, [false, true, true, true]);

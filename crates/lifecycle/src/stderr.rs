@@ -1,25 +1,26 @@
-//! The agent's standard error, bounded: how it began and how it ended.
+//! The beginning and the end of the agent's standard error.
 
 use std::collections::VecDeque;
 
-/// The beginning and the end of a byte stream, within a fixed budget.
+/// Keeps the beginning and the end of a byte stream within a fixed size.
 #[derive(Clone, Debug)]
 pub(crate) struct HeadTail {
     head: Vec<u8>,
     tail: VecDeque<u8>,
-    /// Bytes that each half may hold.
+    /// Capacity of each half in bytes.
     half: usize,
     written: u64,
 }
 
-/// What an agent wrote to standard error.
+/// The agent's standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StderrReport {
-    /// The text; where bytes are missing, a line says how many.
+    /// The text, with a line for the number of dropped bytes.
     pub text: String,
-    /// Bytes that the agent wrote.
+    /// Number of bytes that the agent wrote.
     pub written: u64,
-    /// Bytes of these that were not kept.
+    /// Number of bytes that were dropped.
     pub dropped: u64,
 }
 
@@ -46,7 +47,7 @@ impl HeadTail {
         self.tail.extend(kept);
     }
 
-    /// Counts bytes that were lost before they got here.
+    /// Counts bytes that were lost before they were read.
     pub(crate) const fn skip(&mut self, bytes: u64) {
         self.written += bytes;
     }
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_output_is_kept_whole() {
+    fn short_output_is_complete() {
         let mut kept = HeadTail::new(8);
         kept.write(b"abc");
         kept.write(b"defgh");
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn long_output_keeps_its_ends() {
+    fn long_output_keeps_beginning_and_end() {
         for size in 1..20 {
             let mut kept = HeadTail::new(8);
             for chunk in b"0123456789abcdefghij".chunks(size) {

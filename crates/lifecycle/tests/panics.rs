@@ -39,7 +39,7 @@ async fn panic_messages_contain_no_secret() {
     panics_with(&dialogue());
     let (session, mut events) = start(dialogue()).await;
     panics_with(&session);
-    session.send(Prompt::text("go")).await.expect("it lives");
+    session.send(Prompt::text("go")).await.expect("it runs");
     until(&mut events, "the turn", |kind| {
         matches!(kind, DialogueEventKind::TurnEnd { .. })
     })

@@ -1,4 +1,4 @@
-//! What the agent would refuse, found before it is started.
+//! Checks options before the start, for what the agent would refuse.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use crate::configuration::Conversation;
 
 type Checked = Result<(), CommandError>;
 
-/// Checks all that can be known without the agent. The sources are protocol, section C, and the
-/// refusals of the agent itself (2.1.330).
+/// Checks what can be known without the agent. The rules are those of the agent itself, see
+/// `crates/jsonl/PROTOCOL.md`.
 pub(super) fn check(options: &AgentOptions, cwd: Option<&Path>) -> Checked {
     conversation(options)?;
     mode(options)?;
@@ -118,7 +118,7 @@ fn mode(options: &AgentOptions) -> Checked {
     needs_if("--permission-prompt-tool", has_tool, is_print, print)?;
     let has_prompts = options.permission_prompts.is_some();
     needs_if("--permission-prompts", has_prompts, is_print, print)?;
-    // The agent ignores it without a word.
+    // The agent ignores it silently.
     apart(
         "a prompt as an argument",
         options.prompt.is_some() && is_dialogue,
@@ -129,7 +129,7 @@ fn mode(options: &AgentOptions) -> Checked {
         .as_ref()
         .is_some_and(|it| it.trim().is_empty())
     {
-        return value("a prompt", "it is empty, say what to ask");
+        return value("a prompt", "it is empty");
     }
     Ok(())
 }
@@ -146,7 +146,7 @@ fn permissions(options: &AgentOptions) -> Checked {
         } else if !tool.starts_with("mcp__") {
             return value(
                 "--permission-prompt-tool",
-                "give `stdio` for the host, or the `mcp__SERVER__TOOL` that is to be asked",
+                "pass `stdio` for the host, or an `mcp__SERVER__TOOL`",
             );
         }
     }
@@ -155,7 +155,7 @@ fn permissions(options: &AgentOptions) -> Checked {
     {
         return value(
             "--permission-mode",
-            "give one word, such as acceptEdits or plan",
+            "pass one word, such as acceptEdits or plan",
         );
     }
     let is_skipped = options.skip_permissions == SkipPermissions::Now;
@@ -166,7 +166,7 @@ fn permissions(options: &AgentOptions) -> Checked {
     )
 }
 
-/// Rules stand in a row parted by commas or spaces; inside of parentheses both are text.
+/// Checks lists. The agent separates rules by commas or spaces outside of parentheses.
 fn lists(options: &AgentOptions) -> Checked {
     for (flag, list) in [
         ("--allowedTools", &options.allowed_tools),
@@ -174,10 +174,7 @@ fn lists(options: &AgentOptions) -> Checked {
     ] {
         for rule in list {
             if !is_one_rule(rule) {
-                return value(
-                    flag,
-                    &format!("{rule:?} is not one rule, give a list of them"),
-                );
+                return value(flag, &format!("{rule:?} is not a single rule; pass a list"));
             }
         }
     }
@@ -187,10 +184,7 @@ fn lists(options: &AgentOptions) -> Checked {
     let betas = options.betas.iter().map(|it| ("--betas", it));
     for (flag, name) in names.chain(models).chain(betas) {
         if name.is_empty() || name.contains([',', ' ']) {
-            return value(
-                flag,
-                &format!("{name:?} is not one name, give a list of them"),
-            );
+            return value(flag, &format!("{name:?} is not a single name; pass a list"));
         }
     }
     for (flag, text) in [
@@ -219,14 +213,14 @@ fn is_one_rule(rule: &str) -> bool {
 
 fn numbers(options: &AgentOptions) -> Checked {
     if options.max_turns == Some(0) {
-        return value("--max-turns", "give a number from 1 on");
+        return value("--max-turns", "the minimum is 1");
     }
     if options.task_budget == Some(0) {
-        return value("--task-budget", "give a number from 1 on");
+        return value("--task-budget", "the minimum is 1");
     }
     let is_amount = |it: f64| it.is_finite() && it > 0.0;
     if options.max_budget_usd.is_some_and(|it| !is_amount(it)) {
-        return value("--max-budget-usd", "give an amount above 0");
+        return value("--max-budget-usd", "it must be positive");
     }
     Ok(())
 }
@@ -307,14 +301,14 @@ fn missing(flag: &'static str, path: &Path, wanted: &'static str) -> Checked {
     Err(CommandError::Missing { flag, path, wanted })
 }
 
-/// The value is not quoted: it may hold what nobody is to see.
+/// Checks a JSON object. The error does not quote the value, which may hold secrets.
 fn object(flag: &'static str, json: &str) -> Checked {
     match serde_json::from_str(json) {
         Ok(Value::Object(_)) => Ok(()),
-        Ok(_) => value(flag, "it is JSON but not an object, give an object"),
+        Ok(_) => value(flag, "it is JSON but not an object"),
         Err(error) => value(
             flag,
-            &format!("it is not JSON ({error}), give a JSON object"),
+            &format!("it is not JSON ({error}); pass a JSON object"),
         ),
     }
 }
@@ -322,13 +316,13 @@ fn object(flag: &'static str, json: &str) -> Checked {
 fn uuid(flag: &'static str, id: &str) -> Checked {
     match Uuid::try_parse(id) {
         Ok(_) => Ok(()),
-        Err(_) => value(flag, &format!("{id:?} is not a UUID, make a fresh one")),
+        Err(_) => value(flag, &format!("{id:?} is not a UUID")),
     }
 }
 
 fn filled(flag: &'static str, text: &str) -> Checked {
     if text.trim().is_empty() {
-        return value(flag, "it is empty, leave it out or fill it in");
+        return value(flag, "it is empty; omit it, or pass a value");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The agent's switches that are variables.
+//! The agent's settings that are environment variables (`crates/jsonl/PROTOCOL.md`).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,43 +8,43 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::CommandError;
 
-/// Most retries that the agent makes of one call of the API (protocol, section C).
-const MOST_RETRIES: u8 = 15;
+/// Maximum number of retries of an API call that the agent accepts.
+const MAX_RETRIES: u8 = 15;
 
-/// The shortest watchdog of a stream that the agent takes (protocol, section C).
-const SHORTEST_STREAM_IDLE: Duration = Duration::from_secs(300);
+/// Minimum idle timeout of an API stream that the agent accepts.
+const MIN_STREAM_IDLE: Duration = Duration::from_secs(300);
 
-/// Typed variables of the agent's environment (protocol, section C). What is not set is left as it
-/// is; secrets travel here and never in arguments.
+/// Typed variables of the agent's environment. Unset fields leave the environment unchanged. Secrets
+/// are passed here, never in arguments.
 #[derive(Clone, Debug, Default)]
 pub struct AgentEnvironment {
-    /// Where the agent keeps settings, credentials and transcripts.
+    /// The folder of the agent's settings, credentials and transcripts.
     pub config_dir: Option<PathBuf>,
-    /// The key of the API.
+    /// The API key.
     pub api_key: Option<SecretString>,
-    /// A bearer token in place of a key.
+    /// A bearer token instead of a key.
     pub auth_token: Option<SecretString>,
-    /// Where the API is.
+    /// The URL of the API.
     pub base_url: Option<String>,
-    /// Tell on the output when the session becomes idle, running or waiting.
+    /// Reports on the output when the session becomes idle, running or waiting.
     pub state_events: bool,
-    /// Tell on the output why a start failed.
+    /// Reports on the output why a start failed.
     pub startup_failures: bool,
-    /// Neither update nor call home.
+    /// Disables updates and telemetry.
     pub quiet_network: bool,
-    /// How long background agents are waited for after the end of input; zero for ever.
+    /// How long the agent waits for background agents after the end of input; zero for no limit.
     pub background_wait: Option<Duration>,
-    /// How often a call of the API is tried again, 15 at most.
+    /// Number of retries of an API call, at most 15.
     pub max_retries: Option<u8>,
-    /// How long a call of the API may take.
+    /// Timeout of an API call.
     pub api_timeout: Option<Duration>,
-    /// How long a stream of the API may be silent, 300 s at least.
+    /// Idle timeout of an API stream, at least 300 s.
     pub stream_idle: Option<Duration>,
-    /// How long all hooks of the end may take together.
+    /// Timeout of all SessionEnd hooks together.
     pub end_hooks: Option<Duration>,
-    /// How often in a row a hook may refuse the end of a turn.
+    /// How many times in a row a hook may refuse the end of a turn.
     pub stop_hook_cap: Option<u32>,
-    /// No work in the background.
+    /// Disables background tasks.
     pub without_background: bool,
 }
 
@@ -53,7 +53,7 @@ impl AgentEnvironment {
     ///
     /// # Errors
     ///
-    /// A number that the agent does not take; nothing was set.
+    /// The agent does not accept a value. Nothing was set.
     pub fn apply(&self, env: &mut Environment) -> Result<(), CommandError> {
         self.check()?;
         let millis = |it: Option<Duration>| it.map(|it| it.as_millis().to_string());
@@ -114,17 +114,14 @@ impl AgentEnvironment {
             let reason = reason.to_owned();
             Err(CommandError::Value { flag, reason })
         };
-        if self.max_retries.is_some_and(|it| it > MOST_RETRIES) {
+        if self.max_retries.is_some_and(|it| it > MAX_RETRIES) {
             return refuse(
                 "CLAUDE_CODE_MAX_RETRIES",
-                "the agent tries again 15 times at most",
+                "the agent retries at most 15 times",
             );
         }
-        if self.stream_idle.is_some_and(|it| it < SHORTEST_STREAM_IDLE) {
-            return refuse(
-                "CLAUDE_STREAM_IDLE_TIMEOUT_MS",
-                "the agent takes 300 s or more",
-            );
+        if self.stream_idle.is_some_and(|it| it < MIN_STREAM_IDLE) {
+            return refuse("CLAUDE_STREAM_IDLE_TIMEOUT_MS", "the minimum is 300 s");
         }
         Ok(())
     }

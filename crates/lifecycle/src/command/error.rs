@@ -1,55 +1,55 @@
-//! Why a command was not built.
+//! Errors of building a command.
 
 use std::path::PathBuf;
 
-/// What is wrong with the options of a command. Nothing was started.
+/// Why the options of a command are invalid. Nothing was started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
     /// Two options exclude each other.
-    #[error("use {flag} together with {other}: they exclude each other, leave one out")]
+    #[error("{flag} cannot be used with {other}; omit one of them")]
     Conflict {
         /// The flag.
         flag: &'static str,
         /// What it cannot be used with.
         other: &'static str,
     },
-    /// An option means nothing without another.
-    #[error("use {flag} by itself: it needs {needs}")]
+    /// An option requires another.
+    #[error("{flag} requires {needs}")]
     Needs {
         /// The flag.
         flag: &'static str,
         /// What is missing.
         needs: &'static str,
     },
-    /// A value that the agent refuses or would misread.
+    /// The agent would refuse or misread a value.
     #[error("pass {flag}: {reason}")]
     Value {
         /// The flag.
         flag: &'static str,
-        /// What is wrong, and what is wanted instead.
+        /// What is wrong with it.
         reason: String,
     },
-    /// A file or folder is not there, or is not the right one of the two.
-    #[error("pass {flag}: {} is not a {wanted}, check the path", path.display())]
+    /// A file or folder does not exist, or has the wrong type.
+    #[error("pass {flag}: {} is not a {wanted}", path.display())]
     Missing {
         /// The flag.
         flag: &'static str,
-        /// The path, from the agent's working directory.
+        /// The path, relative to the agent's working directory.
         path: PathBuf,
         /// `file` or `folder`.
         wanted: &'static str,
     },
-    /// An argument is longer than the kernel takes.
-    #[error("pass {flag}: {bytes} bytes are too long for an argument ({limit} at most), {instead}")]
+    /// An argument is too long for the kernel.
+    #[error("pass {flag}: {bytes} bytes exceed the limit of an argument ({limit}); {instead}")]
     TooLong {
         /// The flag, or `the prompt`.
         flag: &'static str,
         /// Its length, in bytes.
         bytes: usize,
-        /// The most that an argument may have, in bytes.
+        /// The maximum length, in bytes.
         limit: usize,
-        /// The way around it.
+        /// An alternative.
         instead: &'static str,
     },
 }

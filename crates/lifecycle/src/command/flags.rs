@@ -1,4 +1,4 @@
-//! From options to arguments.
+//! Turns options into arguments.
 
 use std::ffi::{OsStr, OsString};
 
@@ -8,17 +8,17 @@ use super::value::{
 use super::{AgentOptions, CommandError};
 use crate::configuration::Conversation;
 
-/// The longest argument that Linux takes, its NUL left out: `MAX_ARG_STRLEN` of execve(2), 32 pages.
-const LONGEST_ARG: usize = 128 * 1024 - 1;
+/// The longest argument on Linux, without its NUL: `MAX_ARG_STRLEN` of execve(2), 32 pages.
+const MAX_ARG: usize = 128 * 1024 - 1;
 
-/// Arguments in the making. The first one that is too long is remembered.
+/// Arguments so far, and the first error.
 #[derive(Default)]
 struct Args {
     args: Vec<OsString>,
     failed: Option<CommandError>,
 }
 
-/// The arguments that say what the options say.
+/// Returns the arguments for the options.
 pub(super) fn args(options: &AgentOptions) -> Result<Vec<OsString>, CommandError> {
     let mut args = Args {
         args: options.leading_args.clone(),
@@ -35,7 +35,7 @@ pub(super) fn args(options: &AgentOptions) -> Result<Vec<OsString>, CommandError
     args.args.extend(options.trailing_args.iter().cloned());
     if let Some(prompt) = &options.prompt {
         args.check("the prompt", prompt.as_ref());
-        // Behind this word nothing is a flag, and no list goes on.
+        // After `--` nothing is parsed as a flag or as part of a list.
         args.args.extend(["--".into(), prompt.into()]);
     }
     args.failed.map_or(Ok(args.args), Err)
@@ -44,7 +44,7 @@ pub(super) fn args(options: &AgentOptions) -> Result<Vec<OsString>, CommandError
 impl Args {
     fn mode(&mut self, options: &AgentOptions) {
         let words: &[&str] = match options.mode {
-            // `--print` is implied where stdin and stdout are pipes, and asked for on a terminal.
+            // `--print` is the default on pipes, and required on a terminal.
             AgentMode::Dialogue => &[
                 "--print",
                 "--output-format=stream-json",
@@ -203,14 +203,14 @@ impl Args {
         self.args.push(arg);
     }
 
-    /// A flag that is given once for each value.
+    /// Adds a flag once for each value.
     fn values(&mut self, flag: &'static str, values: &[impl AsRef<OsStr>]) {
         for value in values {
             self.value(flag, Some(value));
         }
     }
 
-    /// A flag whose values stand in a row, parted by commas.
+    /// Adds a flag with comma-separated values.
     fn list(&mut self, flag: &'static str, values: &[String]) {
         if !values.is_empty() {
             self.value(flag, Some(values.join(",")));
@@ -236,11 +236,11 @@ impl Args {
 
     fn check(&mut self, flag: &'static str, arg: &OsStr) {
         let bytes = arg.as_encoded_bytes();
-        let failed = if bytes.len() > LONGEST_ARG {
+        let failed = if bytes.len() > MAX_ARG {
             Some(CommandError::TooLong {
                 flag,
                 bytes: bytes.len(),
-                limit: LONGEST_ARG,
+                limit: MAX_ARG,
                 instead: if flag == "the prompt" {
                     "send it over standard input"
                 } else {
@@ -248,7 +248,7 @@ impl Args {
                 },
             })
         } else if bytes.contains(&0) {
-            let reason = "it holds a NUL, which no argument can, take it out".to_owned();
+            let reason = "it contains a NUL byte; remove it".to_owned();
             Some(CommandError::Value { flag, reason })
         } else {
             None

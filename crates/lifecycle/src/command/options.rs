@@ -1,4 +1,4 @@
-//! What a host can ask of the agent.
+//! Options of the agent's command line.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,141 +14,140 @@ use super::{AgentCommand, CommandError, check, flags};
 use crate::configuration::Conversation;
 use crate::private_file::PrivateFile;
 
-/// Typed options of the agent's command line (protocol, section C). The default is a dialogue in
-/// which the agent chooses for itself.
+/// Typed options of the agent's command line. The default is a dialogue with the agent's own defaults.
 ///
-/// Values are joined to their flags with `=`, so that one that begins with a dash is never taken
-/// for a flag.
+/// Values are joined to their flags by `=`, so that a value with a leading dash is not parsed as a
+/// flag.
 #[derive(Clone, Debug, Default)]
 pub struct AgentOptions {
-    /// How the agent talks to its host.
+    /// How the agent communicates with its host.
     pub mode: AgentMode,
-    /// Which conversation it is about.
+    /// The conversation to begin or resume.
     pub conversation: Conversation,
-    /// The id of the copy, a fresh UUID, where the conversation is a fork.
+    /// The id of the copy, an unused UUID, if the conversation is a fork.
     pub fork_as: Option<String>,
-    /// Resume only up to this message, by its uuid.
+    /// Uuid of the last message to resume.
     pub resume_at: Option<String>,
-    /// With `resume_at`: the uuid of the prompt whose turn is dropped; the agent checks it.
+    /// With `resume_at`: the uuid of the prompt whose turn is dropped. The agent checks it.
     pub drop_turn: Option<String>,
-    /// Write nothing about the conversation to disk.
+    /// Whether the conversation is kept off the disk.
     pub without_persistence: bool,
-    /// Repeat on the output what is written to disk.
+    /// Whether lines that are written to disk are repeated on the output.
     pub mirror: bool,
     /// The model.
     pub model: Option<String>,
-    /// Models for when that one is busy, in order.
+    /// Models to use when that one is overloaded, in order.
     pub fallback_models: Vec<String>,
-    /// How hard the model thinks.
+    /// The effort of the model.
     pub effort: Option<Effort>,
-    /// Whether it thinks.
+    /// Whether it uses extended thinking.
     pub thinking: Option<Thinking>,
-    /// The most tokens that it thinks.
+    /// Maximum number of thinking tokens.
     pub max_thinking_tokens: Option<u32>,
     /// The permission mode.
     pub permission_mode: Option<String>,
-    /// How far permissions may be left out.
+    /// Whether permission checks are skipped.
     pub skip_permissions: SkipPermissions,
-    /// Who is asked: `stdio` for the host, or a tool of an MCP server.
+    /// The receiver of permission requests: `stdio` for the host, or a tool of an MCP server.
     pub permission_prompt_tool: Option<String>,
-    /// Whether anybody is asked.
+    /// Whether permission requests are made.
     pub permission_prompts: Option<PermissionPrompts>,
-    /// Tools that need no permission, as the agent's rules spell them (`Bash(git:*)`).
+    /// Tools that need no permission, in the syntax of the agent's rules (`Bash(git:*)`).
     pub allowed_tools: Vec<String>,
-    /// Tools that may not be used.
+    /// Tools that are not available.
     pub disallowed_tools: Vec<String>,
-    /// The built-in tools that there are; none for the default set, an empty list for no tool.
+    /// The built-in tools; the default set when absent, none when empty.
     pub tools: Option<Vec<String>>,
     /// MCP servers.
     pub mcp_configs: Vec<AgentDocument>,
-    /// Use no other MCP servers than these.
+    /// Whether other MCP servers are ignored.
     pub strict_mcp_config: bool,
-    /// More settings.
+    /// Additional settings.
     pub settings: Option<AgentDocument>,
-    /// The places that settings are read from; an empty list reads none.
+    /// The sources of settings; none when empty.
     pub setting_sources: Option<Vec<SettingSource>>,
-    /// The embedder's policy.
+    /// Settings that the embedding host enforces.
     pub managed_settings: Option<AgentDocument>,
-    /// Where the project's settings are, if not in the working directory.
+    /// The folder of the project's settings, if not the working directory.
     pub project_config_root: Option<PathBuf>,
-    /// In place of the agent's system prompt.
+    /// Replaces the agent's system prompt.
     pub system_prompt: Option<AgentText>,
-    /// Behind the agent's system prompt. A resumed conversation keeps the one it was begun with.
+    /// Appended to the agent's system prompt. A resumed conversation keeps its original prompt.
     pub append_system_prompt: Option<AgentText>,
-    /// Behind the system prompt of sub-agents.
+    /// Appended to the system prompt of sub-agents.
     pub append_subagent_system_prompt: Option<String>,
-    /// Whether the system prompt is recorded once and kept; the agent does unless told not to.
+    /// Whether the system prompt is recorded once and kept; the agent's default is yes.
     pub system_prompt_snapshot: Option<bool>,
-    /// Tell what differs from machine to machine in the first message.
+    /// Whether details of the machine are in the first message instead of the system prompt.
     pub without_dynamic_prompt: bool,
-    /// More folders that the agent may use.
+    /// Additional folders that the agent may access.
     pub add_dirs: Vec<PathBuf>,
-    /// Most turns of the model in answer to one prompt.
+    /// Maximum number of model turns per prompt.
     pub max_turns: Option<u32>,
-    /// Tokens for one task.
+    /// Token budget of one task.
     pub task_budget: Option<u64>,
-    /// Most US dollars since the agent's start.
+    /// Maximum cost in US dollars since the agent's start.
     pub max_budget_usd: Option<f64>,
     /// The JSON schema of the answer.
     pub json_schema: Option<String>,
     /// The agent definition for this session.
     pub agent: Option<String>,
-    /// More agent definitions.
+    /// Additional agent definitions.
     pub agents: Option<AgentDocument>,
-    /// Folders or archives of plugins.
+    /// Plugin folders or archives.
     pub plugin_dirs: Vec<PathBuf>,
-    /// The same, without their MCP servers.
+    /// Plugin folders or archives whose MCP servers are ignored.
     pub plugin_dirs_without_mcp: Vec<PathBuf>,
-    /// Archives of plugins, by URL.
+    /// URLs of plugin archives.
     pub plugin_urls: Vec<String>,
-    /// No hooks, plugins, MCP discovery or memory files; an API key only.
+    /// Whether hooks, plugins, MCP discovery and memory files are disabled, and only API keys accepted.
     pub bare: bool,
-    /// Nothing that is customised.
+    /// Whether all customisation is disabled.
     pub safe_mode: bool,
-    /// No tools that run commands, and no settings of user or project.
+    /// Whether tools that run commands and settings of user and project are disabled.
     pub restricted: bool,
-    /// Debug messages of these categories; an empty text for all.
+    /// Categories of debug messages; all when empty.
     pub debug: Option<String>,
     /// The file for debug messages.
     pub debug_file: Option<PathBuf>,
-    /// The session's name for people.
+    /// Display name of the session.
     pub name: Option<String>,
-    /// A git worktree for this session, by name.
+    /// Name of a git worktree for the session.
     pub worktree: Option<String>,
-    /// No skills and no slash commands.
+    /// Whether skills and slash commands are disabled.
     pub without_slash_commands: bool,
     /// Beta headers of the API.
     pub betas: Vec<String>,
-    /// Files to fetch at the start, as `id:relative-path`.
+    /// Files to download at the start, as `id:relative-path`.
     pub files: Vec<String>,
-    /// Stream each message as it is written.
+    /// Whether messages are streamed while the model writes them.
     pub partial_messages: bool,
-    /// Repeat the host's messages on the output.
+    /// Whether the host's messages are echoed on the output.
     pub replay_user_messages: bool,
-    /// Pass on what sub-agents say.
+    /// Whether the text of sub-agents is on the output.
     pub forward_subagent_text: bool,
-    /// Tell of every hook on the output.
+    /// Whether hooks are reported on the output.
     pub hook_events: bool,
-    /// Suggest the next prompt after each turn.
+    /// Whether the agent suggests the next prompt after each turn.
     pub prompt_suggestions: Option<bool>,
-    /// Do nothing before the host has said `initialize`.
+    /// Whether the agent waits for an `initialize` request.
     pub await_initialize: bool,
-    /// The prompt as an argument, which every user of the machine can read, and of 128 KiB at
-    /// most. Standard input has neither fault.
+    /// The prompt as an argument: readable for every user of the machine, and limited to 128 KiB.
+    /// Standard input has neither restriction.
     pub prompt: Option<String>,
-    /// Arguments in front of all others, as they are.
+    /// Arguments before all others, passed unchanged.
     pub leading_args: Vec<OsString>,
-    /// Arguments behind all others but the prompt, as they are.
+    /// Arguments after all others except the prompt, passed unchanged.
     pub trailing_args: Vec<OsString>,
 }
 
 impl AgentOptions {
-    /// Checks the options and writes the command. Paths are looked up from `cwd`, where the agent
-    /// will run, or from the host's own working directory.
+    /// Checks the options and builds the command. Paths are relative to `cwd`, the agent's working
+    /// directory, or to the host's own.
     ///
     /// # Errors
     ///
-    /// What the agent would refuse after its start, most often with exit code 1 and no output.
+    /// The agent would refuse an option, most often with exit code 1 and no output.
     pub fn command(
         &self,
         program: impl Into<OsString>,
@@ -163,8 +162,7 @@ impl AgentOptions {
         })
     }
 
-    /// The files that are gone when nobody has them: the agent opens them by their paths, when it
-    /// comes to it.
+    /// Returns the private files, which must stay open until the agent has read them.
     pub(crate) fn private_files(&self) -> Vec<Arc<PrivateFile>> {
         let documents = self.mcp_configs.iter();
         let others = [&self.settings, &self.managed_settings, &self.agents];

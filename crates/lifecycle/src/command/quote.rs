@@ -1,6 +1,6 @@
-//! Words as a shell takes them.
+//! Quoting for shells.
 
-/// A shell that a command line can be written for.
+/// A shell to write a command line for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shell {
@@ -14,9 +14,8 @@ pub enum Shell {
 }
 
 impl Shell {
-    /// One word, quoted so that the shell passes on exactly these characters.
-    ///
-    /// What is plain in every shell stays as it is. A NUL cannot be part of a word in any.
+    /// Quotes a word, so that the shell passes exactly these characters on. Words without special
+    /// characters stay unchanged. No shell accepts a NUL.
     #[must_use]
     pub fn quote(self, word: &str) -> String {
         if self.is_plain(word) {
@@ -28,7 +27,7 @@ impl Shell {
 
     fn quoted(self, word: &str) -> String {
         match self {
-            // POSIX, 2.2.2: nothing is special between single quotes, and a quote ends them.
+            // POSIX, Shell Command Language, 2.2.2.
             Self::Sh => format!("'{}'", word.replace('\'', r"'\''")),
             // fish, "Quotes": between single quotes only `\'` and `\\` mean something else.
             Self::Fish => format!("'{}'", word.replace('\\', r"\\").replace('\'', r"\'")),
@@ -36,7 +35,7 @@ impl Shell {
         }
     }
 
-    /// A command line of a program and its arguments.
+    /// Returns the command line of a program and its arguments.
     #[must_use]
     pub fn line<'a>(self, program: &str, args: impl IntoIterator<Item = &'a str>) -> String {
         let mut line = self.program(program);
@@ -47,7 +46,7 @@ impl Shell {
         line
     }
 
-    /// A command line that gives a file's bytes to a program's standard input.
+    /// Returns a command line that passes a file to a program's standard input.
     #[must_use]
     pub fn piped<'a>(
         self,
@@ -63,8 +62,8 @@ impl Shell {
         }
     }
 
-    /// A quoted word is a value to PowerShell, and a command only behind `&`. In the others a plain
-    /// word with `=` would be an assignment in this place.
+    /// Quotes the program. PowerShell runs a quoted word only after `&`. In the other shells a plain
+    /// word with `=` would be an assignment here.
     fn program(self, program: &str) -> String {
         match self {
             Self::PowerShell => format!("& {}", self.quoted(program)),
@@ -74,7 +73,7 @@ impl Shell {
     }
 
     fn is_plain(self, word: &str) -> bool {
-        // PowerShell parts `-a.b` and takes `--` for itself: only what is certain stays bare.
+        // PowerShell splits `-a.b` and interprets `--`.
         let marks: &[u8] = match self {
             Self::Sh | Self::Fish => b"-_./:@+,=",
             Self::PowerShell => b"_/",
@@ -88,8 +87,8 @@ impl Shell {
     }
 }
 
-/// PowerShell, about_Quoting_Rules: between single quotes a quote is written twice. It takes the
-/// typographic ones (U+2018 to U+201B) for quotes too.
+/// Doubles the quotes of a word (PowerShell, about_Quoting_Rules). PowerShell treats the typographic
+/// quotes U+2018 to U+201B as single quotes, too.
 fn doubled(word: &str) -> String {
     let mut text = String::with_capacity(word.len());
     for c in word.chars() {
@@ -107,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// What fish makes of a word, by the rules of its "Quotes" page: bare, or in single quotes.
+    /// Unquotes a word by the rules of fish.
     fn fish(word: &str) -> String {
         let Some(inner) = word.strip_prefix('\'').and_then(|it| it.strip_suffix('\'')) else {
             return word.to_owned();
@@ -126,7 +125,7 @@ mod tests {
         text
     }
 
-    /// What PowerShell makes of a word: bare, or verbatim in single quotes of any kind.
+    /// Unquotes a word by the rules of PowerShell.
     fn power_shell(word: &str) -> String {
         let is_quote = |c: &char| matches!(c, '\'' | '\u{2018}'..='\u{201b}');
         let mut chars = word.chars().peekable();
@@ -157,28 +156,28 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fish_passes_on_what_was_quoted(word in "[^\0]*") {
+        fn fish_restores_any_word(word in "[^\0]*") {
             prop_assert_eq!(fish(&Shell::Fish.quote(&word)), word);
         }
 
         #[test]
-        fn fish_passes_on_quotes_and_backslashes(word in r"['\\a\n ]*") {
+        fn fish_restores_quotes_and_backslashes(word in r"['\\a\n ]*") {
             prop_assert_eq!(fish(&Shell::Fish.quote(&word)), word);
         }
 
         #[test]
-        fn power_shell_passes_on_what_was_quoted(word in "[^\0]*") {
+        fn power_shell_restores_any_word(word in "[^\0]*") {
             prop_assert_eq!(power_shell(&Shell::PowerShell.quote(&word)), word);
         }
 
         #[test]
-        fn power_shell_passes_on_quotes_of_every_kind(word in "['\u{2018}-\u{201b}a$` ]*") {
+        fn power_shell_restores_quotes(word in "['\u{2018}-\u{201b}a$` ]*") {
             prop_assert_eq!(power_shell(&Shell::PowerShell.quote(&word)), word);
         }
     }
 
     #[test]
-    fn plain_words_stay_as_they_are() {
+    fn plain_words_stay_unquoted() {
         assert_eq!(Shell::Sh.quote("--model=opus"), "--model=opus");
         assert_eq!(Shell::Sh.quote(""), "''");
         assert_eq!(Shell::Sh.quote("=ls"), "'=ls'");
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_never_taken_for_something_else() {
+    fn program_is_always_a_command() {
         assert_eq!(Shell::Sh.line("A=1", ["x"]), "'A=1' x");
         assert_eq!(
             Shell::PowerShell.line("/bin/x", ["--", "y"]),

@@ -1,24 +1,24 @@
-//! The values that options take.
+//! Values of options.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::private_file::PrivateFile;
 
-/// How the agent talks to its host.
+/// How the agent communicates with its host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AgentMode {
-    /// JSON lines in both directions, turn after turn: what a dialogue session speaks.
+    /// JSON lines in both directions, for any number of turns. Dialogue sessions use it.
     #[default]
     Dialogue,
-    /// One prompt, one answer (`--print`).
+    /// One prompt and one answer (`--print`).
     Print(PrintFormat),
-    /// A person sits in front of it.
+    /// An interactive terminal user interface.
     Interactive,
 }
 
-/// What an agent with one prompt prints.
+/// The output format of [`AgentMode::Print`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PrintFormat {
@@ -34,11 +34,11 @@ pub enum PrintFormat {
 /// A JSON document for the agent.
 #[derive(Clone, Debug)]
 pub enum AgentDocument {
-    /// JSON in the argument itself, which every user of the machine can read.
+    /// JSON in the argument, which every user of the machine can read.
     Json(String),
-    /// A file of the host's.
+    /// A file of the host.
     File(PathBuf),
-    /// A file that nobody else can open: for documents with secrets. A session keeps it until its
+    /// A file that only this user can open, for documents with secrets. A session keeps it until its
     /// end.
     Private(Arc<PrivateFile>),
 }
@@ -46,13 +46,13 @@ pub enum AgentDocument {
 /// A text for the agent.
 #[derive(Clone, Debug)]
 pub enum AgentText {
-    /// In the argument itself.
+    /// Text in the argument.
     Inline(String),
-    /// A file of the host's.
+    /// A file of the host.
     File(PathBuf),
 }
 
-/// How hard the model thinks.
+/// The effort of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Effort {
@@ -80,7 +80,7 @@ impl Effort {
     }
 }
 
-/// Whether the model thinks.
+/// Whether the model uses extended thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Thinking {
@@ -102,38 +102,38 @@ impl Thinking {
     }
 }
 
-/// How far permissions may be left out.
+/// Whether permission checks are skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SkipPermissions {
-    /// Not at all.
+    /// Permissions are checked.
     #[default]
     Never,
-    /// The host may switch to it later.
+    /// The host may skip them later.
     Allowed,
-    /// From the start. The agent refuses it to root.
+    /// They are skipped from the start. The agent refuses this when it runs as root.
     Now,
 }
 
-/// Who answers when the agent must ask.
+/// Where permission requests go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PermissionPrompts {
     /// The host, or the permission tool.
     Host,
-    /// Nobody: what would ask is denied.
+    /// Nowhere: a tool that needs a permission is denied.
     Nobody,
 }
 
-/// A place that the agent reads settings from.
+/// A source of the agent's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SettingSource {
-    /// The user's.
+    /// Settings of the user.
     User,
-    /// The project's.
+    /// Settings of the project.
     Project,
-    /// The project's on this machine.
+    /// Settings of the project on this machine.
     Local,
 }
 

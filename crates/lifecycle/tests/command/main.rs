@@ -1,5 +1,4 @@
-//! The agent's command line: what options become, what is refused before anything starts, and how
-//! a shell is told.
+//! The agent's command line: arguments, refusals before the start, and quoting for shells.
 
 mod flags;
 mod refusals;

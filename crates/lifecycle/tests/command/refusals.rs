@@ -26,22 +26,22 @@ fn contradictions_of_conversations_are_refused() {
         ),
         (
             refused(|it| it.fork_as = text(ID)),
-            "--fork-session by itself",
+            "--fork-session requires",
         ),
         (
             refused(|it| it.resume_at = text(ID)),
-            "--resume-session-at by itself",
+            "--resume-session-at requires",
         ),
         (
             refused(|it| it.drop_turn = text(ID)),
-            "--resume-drops-turn by itself",
+            "--resume-drops-turn requires",
         ),
         (
             refused(|it| {
                 it.without_persistence = true;
                 it.conversation = Conversation::Continue;
             }),
-            "--no-session-persistence together with a conversation to resume",
+            "--no-session-persistence cannot be used with a conversation to resume",
         ),
     ];
     for (said, wanted) in cases {
@@ -65,23 +65,23 @@ fn contradictions_of_modes_are_refused() {
         ),
         (
             in_mode(AgentMode::Interactive, |it| it.json_schema = text("{}")),
-            "--json-schema by",
+            "--json-schema requires",
         ),
         (
             in_mode(print(PrintFormat::StreamJson), |it| {
                 it.replay_user_messages = true
             }),
-            "--replay-user-messages by itself: it needs the dialogue mode",
+            "--replay-user-messages requires the dialogue mode",
         ),
         (
             in_mode(print(PrintFormat::Json), |it| it.hook_events = true),
-            "--include-hook-events by",
+            "--include-hook-events requires",
         ),
         (
             in_mode(print(PrintFormat::Text), |it| {
                 it.permission_prompt_tool = text("stdio")
             }),
-            "needs the dialogue mode",
+            "requires the dialogue mode",
         ),
         (
             refused(|it| it.permission_prompt_tool = text("ask")),
@@ -92,11 +92,11 @@ fn contradictions_of_modes_are_refused() {
                 it.skip_permissions = SkipPermissions::Now;
                 it.restricted = true;
             }),
-            "--dangerously-skip-permissions together with --restricted",
+            "--dangerously-skip-permissions cannot be used with --restricted",
         ),
         (
             refused(|it| it.prompt = text("hi")),
-            "a prompt as an argument together with",
+            "a prompt as an argument cannot be used with",
         ),
     ];
     for (said, wanted) in cases {
@@ -105,22 +105,25 @@ fn contradictions_of_modes_are_refused() {
 }
 
 #[test]
-fn values_that_the_agent_would_misread_are_refused() {
+fn ambiguous_values_are_refused() {
     let cases = [
         (
             refused(|it| it.allowed_tools = list(&["Read,Write"])),
-            "not one rule",
+            "not a single rule",
         ),
         (
             refused(|it| it.allowed_tools = list(&["Bash(git"])),
-            "not one rule",
+            "not a single rule",
         ),
         (
             refused(|it| it.tools = Some(list(&["Read Write"]))),
-            "not one name",
+            "not a single name",
         ),
-        (refused(|it| it.max_turns = Some(0)), "from 1 on"),
-        (refused(|it| it.max_budget_usd = Some(f64::NAN)), "above 0"),
+        (refused(|it| it.max_turns = Some(0)), "the minimum is 1"),
+        (
+            refused(|it| it.max_budget_usd = Some(f64::NAN)),
+            "must be positive",
+        ),
         (
             refused(|it| it.permission_mode = text("accept edits")),
             "one word",
@@ -142,7 +145,7 @@ fn values_that_the_agent_would_misread_are_refused() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn missing_paths_are_named() {
     let path = || "/no/such/place".into();
     let cases = [
         (
@@ -178,7 +181,7 @@ fn what_is_not_there_is_named() {
 }
 
 #[test]
-fn a_prompt_too_long_for_an_argument_is_sent_elsewhere() {
+fn too_long_argument_is_refused() {
     let of = |bytes: usize| AgentOptions {
         mode: AgentMode::Print(PrintFormat::Text),
         prompt: Some("x".repeat(bytes)),

@@ -1,4 +1,4 @@
-//! Numbers.
+//! Metrics and standard error.
 
 use bowline_lifecycle::{DialogueEventKind, Prompt, TerminalRegistry};
 
@@ -9,12 +9,12 @@ fn is_turn_end(kind: &DialogueEventKind) -> bool {
 }
 
 #[tokio::test]
-async fn a_snapshot_counts_what_sessions_use() {
+async fn metrics_count_sessions() {
     let registry = TerminalRegistry::shared();
     let before = registry.metrics();
     let (session, mut events) = start(agent(TURN)).await;
     assert!(registry.metrics().dialogues >= 1);
-    session.send(Prompt::text("go")).await.expect("it lives");
+    session.send(Prompt::text("go")).await.expect("it runs");
     until(&mut events, "the turn", is_turn_end).await;
     within("the end", session.terminate()).await;
     let after = registry.metrics();
@@ -30,7 +30,7 @@ async fn a_snapshot_counts_what_sessions_use() {
 }
 
 #[tokio::test]
-async fn seed_001_standard_error_keeps_its_head_and_its_tail_and_never_blocks() {
+async fn stderr_keeps_head_and_tail_without_blocking() {
     let script = "echo first >&2; head -c 1000000 /dev/zero | tr '\\0' x >&2; echo last >&2";
     let (session, _events) = start(agent(script)).await;
     let end = within("the end", session.ended()).await;

@@ -1,4 +1,4 @@
-//! The acceptance criteria of seed 000.
+//! Ownership: atomic start, complete end, and the registry.
 
 use std::path::Path;
 
@@ -15,18 +15,18 @@ fn is_end(kind: &DialogueEventKind) -> bool {
 }
 
 #[tokio::test]
-async fn seed_000_start_is_atomic() {
-    // All of it: whoever subscribes with the start hears the first byte that the agent writes.
+async fn start_is_atomic() {
+    // On success, a subscription from the start receives the agent's first line.
     let first = r#"echo '{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"first"}]},"uuid":"a"}'; exec cat"#;
     let (session, mut events) = start(agent(first)).await;
-    let heard = until(&mut events, "the first line", |kind| {
+    let events = until(&mut events, "the first line", |kind| {
         matches!(kind, DialogueEventKind::Text { .. })
     })
     .await;
-    assert_eq!((heard.len(), heard[0].offset), (1, Some(0)));
-    assert_eq!(heard[0].session, session.id());
+    assert_eq!((events.len(), events[0].offset), (1, Some(0)));
+    assert_eq!(events[0].session, session.id());
     within("the end", session.terminate()).await;
-    // Or nothing of it.
+    // On failure, nothing is left.
     let folder = tempfile::tempdir().expect("a folder");
     let record = folder.path().join("record.jsonl");
     let started = DialogueSession::start(DialogueConfiguration {
@@ -42,7 +42,7 @@ async fn seed_000_start_is_atomic() {
 }
 
 #[tokio::test]
-async fn seed_000_terminate_closes_the_terminal_and_finishes_the_stream() {
+async fn terminate_ends_process_and_stream() {
     let (session, mut events) = start(agent(TURN)).await;
     let pid = session.pid().expect("a local agent");
     let first = within("the end", session.terminate()).await;
@@ -58,7 +58,7 @@ async fn seed_000_terminate_closes_the_terminal_and_finishes_the_stream() {
     };
     assert_eq!(told.last().expect("an end").kind, wanted);
     assert_eq!(within("the end of the stream", events.next()).await, None);
-    // As often as anybody likes.
+    // Repeated calls return the same result.
     assert_eq!(
         within("the end", session.terminate()).await.reason,
         first.reason
@@ -66,11 +66,11 @@ async fn seed_000_terminate_closes_the_terminal_and_finishes_the_stream() {
 }
 
 #[tokio::test]
-async fn seed_000_an_unexpected_close_is_in_the_transcript_before_the_stream_finishes() {
+async fn unexpected_exit_is_in_transcript_before_stream_ends() {
     for code in [0, 3] {
         let script = format!("read line; echo 'out of cheese' >&2; exit {code}");
         let (session, mut events) = start(agent(&script)).await;
-        session.send(Prompt::text("go")).await.expect("it lives");
+        session.send(Prompt::text("go")).await.expect("it runs");
         until(&mut events, "the end", is_end).await;
         let end = within("the end", session.ended()).await;
         assert_eq!(
@@ -93,10 +93,10 @@ async fn seed_000_an_unexpected_close_is_in_the_transcript_before_the_stream_fin
 }
 
 #[tokio::test]
-async fn seed_000_the_registry_has_the_terminal_during_its_life_and_its_end_after() {
+async fn registry_lists_running_terminal_then_tombstone() {
     let registry = TerminalRegistry::shared();
     let (session, _events) = start(agent(TURN)).await;
-    let listed = registry.get(session.id()).expect("it lives");
+    let listed = registry.get(session.id()).expect("it runs");
     assert_eq!(
         (listed.tag, listed.pid),
         (TerminalTag::AgentDialogue, session.pid())
@@ -112,7 +112,7 @@ async fn seed_000_the_registry_has_the_terminal_during_its_life_and_its_end_afte
 }
 
 #[test]
-fn seed_000_no_task_is_left_after_terminate() {
+fn terminate_leaves_no_task() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();

@@ -1,4 +1,4 @@
-//! What a window has given up comes back from the recording.
+//! Entries that the window has evicted, read from the recording.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{agent, start, within};
 
-/// Answers each prompt by its number, with a tool call between two texts.
+/// An agent that answers each prompt with its number, and a tool call between two texts.
 const NUMBERS: &str = r#"
 n=0
 while read line; do
@@ -127,17 +127,17 @@ async fn comes_back(name: &str) {
 }
 
 #[tokio::test]
-async fn a_window_comes_back_from_a_recording() {
+async fn evicted_entries_are_read_from_recording() {
     comes_back("session.jsonl").await;
 }
 
 #[tokio::test]
-async fn a_window_comes_back_from_a_journal() {
+async fn evicted_entries_are_read_from_journal() {
     comes_back("session.bjl").await;
 }
 
 #[tokio::test]
-async fn without_a_recording_nothing_comes_back() {
+async fn evicted_entries_need_a_recording() {
     let session = talked(Some(Window::of_entries(8)), None).await;
     let refused = session.entries_before(None).await;
     assert!(

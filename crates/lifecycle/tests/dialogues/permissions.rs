@@ -1,4 +1,4 @@
-//! Questions of several sessions in one list.
+//! Permission requests of several sessions in one list.
 
 use bowline_lifecycle::{
     Decision, DialogueError, DialogueEventKind, RequestState, TerminalRegistry,
@@ -6,7 +6,7 @@ use bowline_lifecycle::{
 
 use super::support::{agent, start, until, within};
 
-/// Asks, and says what it was answered.
+/// An agent that requests a permission, and writes whether it was allowed.
 const ASK: &str = r#"
 echo '{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","tool_use_id":"t1","input":{"command":"ls"}}}'
 read answer
@@ -19,7 +19,7 @@ exec cat >/dev/null
 "#;
 
 #[tokio::test]
-async fn open_questions_of_all_sessions_are_listed_and_answered_by_whoever_is_first() {
+async fn permissions_of_all_sessions_are_listed_and_first_answer_wins() {
     let registry = TerminalRegistry::shared();
     let (one, mut of_one) = start(agent(ASK)).await;
     let (two, mut of_two) = start(agent(ASK)).await;
@@ -61,7 +61,7 @@ async fn open_questions_of_all_sessions_are_listed_and_answered_by_whoever_is_fi
         (of(one.id()), of(two.id())),
         (RequestState::Open, RequestState::Answered)
     );
-    // The question dies with its agent.
+    // The request is closed with its agent.
     within("the end", one.terminate()).await;
     let told = until(&mut of_one, "its end", |kind| {
         matches!(kind, DialogueEventKind::PermissionEnded(_))

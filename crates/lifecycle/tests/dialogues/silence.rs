@@ -1,4 +1,4 @@
-//! The watchdog and real processes.
+//! The watchdog with real processes.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use bowline_lifecycle::{
 
 use super::support::{TURN, agent, start, until, within};
 
-/// As the real one, in a hurry.
-fn hasty(script: &str) -> DialogueConfiguration {
+/// A session with a watchdog that decides quickly.
+fn quick_watchdog(script: &str) -> DialogueConfiguration {
     let limit = Some(SilenceLimit {
         silence: Duration::from_millis(100),
         at_most: None,
@@ -36,9 +36,9 @@ fn is_end(kind: &DialogueEventKind) -> bool {
 }
 
 #[tokio::test]
-async fn seed_001_a_dead_agent_is_announced_and_then_killed() {
-    let (session, mut events) = start(hasty("exec sleep 600")).await;
-    session.send(Prompt::text("go")).await.expect("it lives");
+async fn dead_agent_is_announced_and_terminated() {
+    let (session, mut events) = start(quick_watchdog("exec sleep 600")).await;
+    session.send(Prompt::text("go")).await.expect("it runs");
     let told = until(&mut events, "the end", is_end).await;
     let silence = told.iter().find_map(|event| match &event.kind {
         DialogueEventKind::SessionTimeout(silence) => Some(silence),
@@ -58,9 +58,9 @@ async fn seed_001_a_dead_agent_is_announced_and_then_killed() {
 }
 
 #[tokio::test]
-async fn an_agent_that_works_in_silence_lives() {
-    let (session, mut events) = start(hasty("while :; do :; done")).await;
-    session.send(Prompt::text("go")).await.expect("it lives");
+async fn busy_silent_agent_survives() {
+    let (session, mut events) = start(quick_watchdog("while :; do :; done")).await;
+    session.send(Prompt::text("go")).await.expect("it runs");
     for _ in 0..2 {
         let told = until(&mut events, "a sign of life", |kind| {
             matches!(
@@ -78,8 +78,8 @@ async fn an_agent_that_works_in_silence_lives() {
 }
 
 #[tokio::test]
-async fn an_agent_that_answers_in_silence_lives() {
-    // Answers every question, and never the prompt.
+async fn agent_that_answers_probes_survives() {
+    // Answers every probe, and never the prompt.
     let script = r#"
 while read line; do
 case "$line" in
@@ -88,8 +88,8 @@ case "$line" in
     echo '{"type":"control_response","response":{"subtype":"success","request_id":"'$id'","response":{}}}' ;;
 esac
 done"#;
-    let (session, mut events) = start(hasty(script)).await;
-    session.send(Prompt::text("go")).await.expect("it lives");
+    let (session, mut events) = start(quick_watchdog(script)).await;
+    session.send(Prompt::text("go")).await.expect("it runs");
     for _ in 0..2 {
         let told = until(&mut events, "a sign of life", |kind| {
             matches!(
@@ -107,14 +107,14 @@ done"#;
 }
 
 #[tokio::test]
-async fn seed_001_the_last_activity_of_a_session_is_known_at_any_time() {
+async fn last_activity_is_available_at_any_time() {
     let (session, mut events) = start(agent(&TURN.replace("cat >/dev/null", "cat"))).await;
     let first = within("an answer", session.last_activity()).await;
     assert_eq!(
         (first.source, first.phase),
         (ActivitySource::Start, WorkPhase::Idle)
     );
-    session.send(Prompt::text("go")).await.expect("it lives");
+    session.send(Prompt::text("go")).await.expect("it runs");
     until(&mut events, "the turn", |kind| {
         matches!(kind, DialogueEventKind::TurnEnd { .. })
     })

@@ -1,4 +1,4 @@
-//! The steps of seed 001: made, started with a prompt, read, waited for, stopped, diagnosed.
+//! The life of a session: started, prompted, read, awaited, terminated, diagnosed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use bowline_lifecycle::{
 
 use super::support::{agent, start, until, within};
 
-/// Repeats the prompt that it reads, and the arguments that it has.
+/// An agent that writes the number of its arguments, and whether it received the prompt.
 const REPEATS: &str = r#"
 read line
 echo '{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"'"$#"'"}]},"uuid":"a"}'
-case "$line" in *"Implement feature X"*) said=heard ;; *) said=nothing ;; esac
+case "$line" in *"Implement feature X"*) said=received ;; *) said=nothing ;; esac
 echo '{"type":"result","subtype":"success","result":"'$said'","uuid":"d"}'
 "#;
 
@@ -24,11 +24,11 @@ fn command_line(pid: u32) -> String {
 }
 
 #[tokio::test]
-async fn seed_001_a_prompt_goes_in_by_standard_input_and_in_no_argument() {
+async fn prompt_is_written_to_stdin() {
     let (session, mut events) = start(agent(&format!("{REPEATS}\nexec cat"))).await;
     let pid = session.pid().expect("a local agent");
     let prompt = Prompt::text("Implement feature X, canary");
-    let mut receipt: Receipt = session.send(prompt).await.expect("it lives");
+    let mut receipt: Receipt = session.send(prompt).await.expect("it runs");
     let told = until(&mut events, "the turn", |kind| {
         matches!(kind, DialogueEventKind::TurnEnd { .. })
     });
@@ -36,7 +36,7 @@ async fn seed_001_a_prompt_goes_in_by_standard_input_and_in_no_argument() {
     let DialogueEventKind::TurnEnd { text, .. } = &told.last().expect("an end").kind else {
         panic!("{told:?}");
     };
-    assert_eq!(text.as_deref(), Some("heard"));
+    assert_eq!(text.as_deref(), Some("received"));
     assert_eq!(
         within("an answer", receipt.settled()).await,
         ReceiptState::Answered
@@ -47,21 +47,21 @@ async fn seed_001_a_prompt_goes_in_by_standard_input_and_in_no_argument() {
 }
 
 #[tokio::test]
-async fn seed_001_wait_ends_with_the_process_and_stderr_says_why() {
+async fn wait_returns_at_exit_with_stderr() {
     let script = format!("{REPEATS}\necho 'out of luck' >&2; exit 3");
     let (session, _events) = start(agent(&script)).await;
     let waiting = session.clone();
     let waiting = tokio::spawn(async move { waiting.ended().await });
     tokio::task::yield_now().await;
-    assert!(!waiting.is_finished(), "it waits for the prompt");
-    session.send(Prompt::text("go")).await.expect("it lives");
+    assert!(!waiting.is_finished(), "the agent waits for the prompt");
+    session.send(Prompt::text("go")).await.expect("it runs");
     let end = within("the end", waiting).await.expect("no panic");
     assert_eq!(end.exit.status, ExitStatus::Code(3));
     assert_eq!(end.stderr.text, "out of luck\n");
 }
 
 #[tokio::test]
-async fn seed_001_stop_ends_an_agent_that_does_not_listen() {
+async fn terminate_ends_agent_that_ignores_signals() {
     let (session, mut events) = start(agent(
         "trap '' TERM INT HUP; echo up >&2; while :; do sleep 1; done",
     ))
@@ -77,11 +77,11 @@ async fn seed_001_stop_ends_an_agent_that_does_not_listen() {
 }
 
 #[tokio::test]
-async fn seed_001_the_timeout_and_extra_arguments_are_configured() {
+async fn timeout_and_extra_arguments_are_configurable() {
     let timeout = Duration::from_millis(300);
     let configuration = DialogueConfiguration {
         watchdog: WatchdogPolicy::fixed_timeout(timeout),
-        // A shell takes the first for its own name.
+        // A shell uses the first one as its own name.
         args: vec!["--extra".into(), "argument".into()],
         ..agent(&format!("{REPEATS}\nread line; exec sleep 600"))
     };
@@ -89,7 +89,7 @@ async fn seed_001_the_timeout_and_extra_arguments_are_configured() {
     let (plain, mut of_plain) = start(agent(&format!("{REPEATS}\nexec cat"))).await;
     let mut counted = Vec::new();
     for (session, events) in [(&session, &mut events), (&plain, &mut of_plain)] {
-        session.send(Prompt::text("go")).await.expect("it lives");
+        session.send(Prompt::text("go")).await.expect("it runs");
         let told = until(events, "the count", |kind| {
             matches!(kind, DialogueEventKind::Text { .. })
         });
@@ -99,7 +99,7 @@ async fn seed_001_the_timeout_and_extra_arguments_are_configured() {
         counted.push(text.parse::<usize>().expect("a number"));
     }
     assert_eq!(counted[0], counted[1] + 2);
-    session.send(Prompt::text("again")).await.expect("it lives");
+    session.send(Prompt::text("again")).await.expect("it runs");
     until(&mut events, "the timeout", |kind| {
         matches!(kind, DialogueEventKind::SessionTimeout(silence) if silence.silent_for >= timeout)
     })

@@ -1,4 +1,4 @@
-//! Small agents, and waiting for what they do.
+//! Scripted agents, and waiting for events.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use bowline_lifecycle::{
     EventLimits, Ladder,
 };
 
-/// Waits for `work`, but not for ever.
+/// Waits for `work` with a timeout.
 pub(crate) async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
     let done = tokio::time::timeout(Duration::from_secs(60), work).await;
     done.unwrap_or_else(|_| panic!("no {what} in time"))
 }
 
-/// An agent that a shell plays.
+/// Configures a shell script as the agent.
 pub(crate) fn agent(script: &str) -> DialogueConfiguration {
     DialogueConfiguration {
         program: "/bin/sh".into(),
@@ -33,7 +33,7 @@ pub(crate) async fn start(
         .expect("every system has a shell")
 }
 
-/// The next event that is `wanted`, and those before it.
+/// Returns the events up to the next one that is `wanted`.
 pub(crate) async fn until(
     events: &mut DialogueEvents,
     what: &str,
@@ -53,7 +53,7 @@ pub(crate) async fn until(
     }
 }
 
-/// Says something, uses a tool, and ends the turn.
+/// An agent that writes a text, uses a tool, and ends the turn.
 pub(crate) const TURN: &str = r#"
 read line
 echo '{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"CANARY-text"}]},"uuid":"a"}'
