@@ -4,6 +4,7 @@
 mod attach;
 mod attach_permit;
 mod authenticate;
+mod extract;
 mod frames;
 mod grpc;
 mod problem;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::{Path, State};
 use axum::http::header::SEC_WEBSOCKET_PROTOCOL;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -14,8 +14,9 @@ use bowline_transport::wire::{HEADER_BYTES, Lease, MAX_PAYLOAD};
 use tracing::Instrument as _;
 
 use super::attach_permit::{AttachPermit, Endpoint};
+use super::extract::SessionPath;
 use super::problem::Problem;
-use super::{frames, rest, trace, web_terminal};
+use super::{frames, trace, web_terminal};
 use crate::app_state::AppState;
 use crate::auth::{OneTimeTicket, PROTOCOL_FRAMES, PROTOCOL_WEB_TERMINAL, Principal};
 use crate::shim::SessionSpec;
@@ -32,13 +33,12 @@ type Upgrade = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 /// Attaches to a session with frames or as a web terminal, depending on the subprotocol.
 pub(super) async fn session(
     State(app): State<Arc<AppState>>,
-    Path(id): Path<String>,
+    SessionPath(id): SessionPath,
     Extension(principal): Extension<Principal>,
     headers: HeaderMap,
     upgrade: Upgrade,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(upgrade_required)?;
-    let id = rest::parse_id(&id)?;
     if offers(&headers, PROTOCOL_FRAMES) {
         let permit = AttachPermit::of(&app, Some(principal), id, Endpoint::Frames);
         let (shim, guard) = permit.connect(&app).await?;

@@ -2,7 +2,6 @@
 
 mod dialogue;
 mod dto;
-mod extract;
 mod log;
 mod sessions;
 mod shim_client;
@@ -14,14 +13,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use bowline_transport::SessionId;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::problem::Problem;
 use crate::app_state::AppState;
-use crate::sessions::SessionRecord;
 
 /// Maximum size of a request body, in bytes: that of a prompt (10 MiB) with room for JSON escapes.
 const MAX_BODY: usize = 16 << 20;
@@ -74,15 +70,4 @@ pub(super) fn routes() -> (Router<Arc<AppState>>, utoipa::openapi::OpenApi) {
         .routes(routes!(system::metrics))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .split_for_parts()
-}
-
-/// Parses a session's id in a path. An invalid id is reported like an unknown one.
-pub(super) fn parse_id(text: &str) -> Result<SessionId, Problem> {
-    text.parse().map_err(|_| Problem::session_not_found())
-}
-
-/// Reads a session's record.
-async fn record(app: &AppState, id: SessionId) -> Result<SessionRecord, Problem> {
-    let record = app.sessions.record(id).await.map_err(Problem::internal)?;
-    record.ok_or_else(Problem::session_not_found)
 }

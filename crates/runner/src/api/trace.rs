@@ -20,6 +20,7 @@ pub(super) async fn request_span(request: Request, next: Next) -> Response {
         http.request.method = request.method().as_str(),
         http.route = route.map(MatchedPath::as_str),
         http.response.status_code = Empty,
+        session.id = Empty,
         client.address = peer.and_then(|it| it.address).map(tracing::field::display),
     );
     let response = next.run(request).instrument(span.clone()).await;

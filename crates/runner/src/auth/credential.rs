@@ -2,12 +2,10 @@
 //! header on a WebSocket, `Sec-WebSocket-Protocol: PROTOCOL, tok.SECRET` with the secret in
 //! base64url.
 
-use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
+use axum::http::{HeaderMap, HeaderName};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
-use super::{AuthError, single};
 
 /// The subprotocol of frames over WebSocket.
 pub(crate) const PROTOCOL_FRAMES: &str = "bowline.frames.v1";
@@ -19,6 +17,41 @@ const SECRET_PREFIX: &str = "tok.";
 
 /// Marks the secret of a ticket, to distinguish a wrong ticket from a wrong token.
 pub(crate) const TICKET_PREFIX: &str = "ticket-";
+
+/// Why a request is refused. The texts are `FACT: REMEDY`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AuthError {
+    /// The `Host` header is not an accepted name.
+    #[error(
+        "the host name is not allowed: use the address that the runner listens on, or start it with --host and this name"
+    )]
+    Host,
+    /// The `Origin` header is not an accepted origin.
+    #[error("the origin is not allowed: start the runner with --origin and exactly this origin")]
+    Origin,
+    /// A browser sends the request for a page of another site.
+    #[error("the request comes from a page of another site: send it without a browser")]
+    Site,
+    /// The request has no secret.
+    #[error("no token: send the contents of the token file as `Authorization: Bearer TOKEN`")]
+    NoToken,
+    /// The secret is malformed or wrong.
+    #[error("the token is wrong: send the contents of the runner's token file")]
+    WrongToken,
+}
+
+impl AuthError {
+    /// The stable code of the error.
+    pub(crate) const fn code(self) -> &'static str {
+        match self {
+            Self::Host => "HOST_REFUSED",
+            Self::Origin => "ORIGIN_REFUSED",
+            Self::Site => "SITE_REFUSED",
+            Self::NoToken => "TOKEN_MISSING",
+            Self::WrongToken => "TOKEN_WRONG",
+        }
+    }
+}
 
 /// The secret that a request presents.
 pub(super) struct PresentedSecret {
@@ -71,4 +104,14 @@ fn protocol_secret(headers: &HeaderMap) -> Result<Option<String>, AuthError> {
         }
     }
     Ok(found)
+}
+
+/// The text of a header that may occur at most once.
+pub(super) fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ()> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
+        (Some(_), Some(_)) => Err(()),
+    }
 }

@@ -99,7 +99,7 @@ mod tests {
         let last_moment = now + LIFE - Duration::from_nanos(1);
         assert!(tickets.redeem(b"young", last_moment).is_some());
         assert_eq!(tickets.redeem(b"old", now + LIFE), None);
-        // The failed attempt consumed it, whatever the clock says.
+        // The failed attempt consumed it, even for an earlier time.
         assert_eq!(tickets.redeem(b"old", now), None);
     }
 

@@ -101,7 +101,7 @@ impl Runner {
         self.fingerprint.as_deref()
     }
 
-    /// Stops the daemon: asks clients to reconnect later, and waits for them to disconnect.
+    /// Stops the daemon: requests that clients reconnect later, and waits for them to disconnect.
     /// Sessions continue in their shims.
     pub async fn stop(self) -> StopReport {
         drop(self.socket);

@@ -50,7 +50,7 @@ impl SessionRecord {
                 Err(error) if has_no_listener(&error) || is_foreign(&error) => {
                     return Self::gone(session, info).await;
                 }
-                // Other errors, such as exhausted descriptors, say nothing about the session.
+                // Other errors, such as exhausted descriptors, do not depend on the session.
                 _ if phase == SessionPhase::Running => ShimStatus::Running,
                 _ => ShimStatus::Exited,
             },

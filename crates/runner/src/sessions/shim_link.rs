@@ -11,6 +11,7 @@ use bytes::BytesMut;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Instant, sleep_until, timeout};
+use tracing::{Instrument as _, debug_span};
 
 use crate::shim::SessionDir;
 
@@ -77,6 +78,11 @@ pub(crate) struct ShimLink {
 impl ShimLink {
     /// Connects to a session's shim and exchanges `Hello` and `Welcome`.
     pub(crate) async fn open(session: &SessionDir) -> Result<Self, ShimLinkError> {
+        let span = debug_span!("shim_link", session.id = %session.id());
+        Self::connect(session).instrument(span).await
+    }
+
+    async fn connect(session: &SessionDir) -> Result<Self, ShimLinkError> {
         let stream = session.connect().await;
         let (read, write) = stream.map_err(ShimLinkError::Disconnected)?.into_split();
         let now = Instant::now();

@@ -10,7 +10,9 @@ use tokio::time::{sleep, timeout};
 use tracing::warn;
 use uuid::Uuid;
 
-use super::{SessionRecord, SessionStore, ShimLink, ShimLinkError, ShimStatus};
+use super::record::{SessionRecord, ShimStatus};
+use super::shim_link::{ShimLink, ShimLinkError};
+use super::store::SessionStore;
 use crate::shim::SessionDir;
 
 /// Time limit for a termination beyond the grace periods of its policy, for draining the output.

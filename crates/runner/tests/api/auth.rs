@@ -7,7 +7,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use crate::support::{ORIGIN, TestRunner, request, within_limit};
 
-/// Everything that is runner, and the upgrade of each door.
+/// The endpoints, including the upgrades.
 const PATHS: [(&str, &str); 13] = [
     ("GET", "/api/sessions"),
     ("POST", "/api/sessions"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use bowline_jsonl::{Decision, HostRequest, Prompt, RawJson, control_request, permission};
 use bowline_reducer::{PermissionState, Transcript};
@@ -18,10 +18,9 @@ use super::dto::{
     InterruptRequest, PermissionAnswer, PermissionDecision, PermissionRequest, Permissions,
     PromptReceipt, PromptRequest,
 };
-use super::extract::JsonBody;
-use super::shim_client::ShimClient;
+use super::shim_client::{ShimClient, read_record};
 use super::stream_slice::read_transcript;
-use super::{parse_id, record};
+use crate::api::extract::{JsonBody, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::sessions::SessionRecord;
@@ -38,10 +37,10 @@ type Receipt = Result<(StatusCode, Json<PromptReceipt>), Problem>;
     responses((status = 202, description = "Accepted", body = PromptReceipt), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn prompt(
     State(app): State<Arc<AppState>>,
-    Path(id): Path<String>,
+    SessionPath(id): SessionPath,
     JsonBody(prompt): JsonBody<PromptRequest>,
 ) -> Receipt {
-    let record = record(&app, parse_id(&id)?).await?;
+    let record = read_record(&app, id).await?;
     let prompt_id = check_id(prompt.id)?;
     let (bytes, mode) = match record.info.kind {
         SessionKind::Dialogue => {
@@ -86,9 +85,9 @@ fn check_id(id: Option<String>) -> Result<String, Problem> {
     responses((status = 200, description = "Success", body = Permissions), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn list_permissions(
     State(app): State<Arc<AppState>>,
-    Path(id): Path<String>,
+    SessionPath(id): SessionPath,
 ) -> Result<Json<Permissions>, Problem> {
-    let record = dialogue_record(&app, parse_id(&id)?).await?;
+    let record = dialogue_record(&app, id).await?;
     let transcript = read_transcript(&app, &record).await?;
     let permissions = transcript.permissions().map(|it| PermissionRequest {
         request_id: it.request_id().to_owned(),
@@ -113,10 +112,9 @@ fn parse_json(text: Option<&str>) -> Value {
     responses((status = 202, description = "Accepted", body = PromptReceipt), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn answer_permission(
     State(app): State<Arc<AppState>>,
-    Path(id): Path<String>,
+    SessionPath(id): SessionPath,
     JsonBody(answer): JsonBody<PermissionAnswer>,
 ) -> Receipt {
-    let id = parse_id(&id)?;
     let record = dialogue_record(&app, id).await?;
     let transcript = read_transcript(&app, &record).await?;
     let line = answer_line(&transcript, &answer)?;
@@ -176,10 +174,10 @@ fn answer_id(request_id: &str) -> String {
     responses((status = 202, description = "Accepted", body = PromptReceipt), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn interrupt(
     State(app): State<Arc<AppState>>,
-    Path(id): Path<String>,
+    SessionPath(id): SessionPath,
     JsonBody(interrupt): JsonBody<InterruptRequest>,
 ) -> Receipt {
-    let record = record(&app, parse_id(&id)?).await?;
+    let record = read_record(&app, id).await?;
     let (session, request_id) = (record.info.id, check_id(interrupt.id)?);
     if record.info.kind == SessionKind::Terminal {
         return send_signal(&app, session, request_id).await;
@@ -205,7 +203,7 @@ pub(super) async fn dialogue_record(
     app: &AppState,
     id: SessionId,
 ) -> Result<SessionRecord, Problem> {
-    let record = record(app, id).await?;
+    let record = read_record(app, id).await?;
     if record.info.kind == SessionKind::Dialogue {
         return Ok(record);
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
@@ -14,9 +14,9 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::dialogue::dialogue_record;
-use super::extract::QueryParams;
+use super::shim_client::read_record;
 use super::stream_slice::{StreamSlice, output_stream, read_transcript};
-use super::{parse_id, record};
+use crate::api::extract::{QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 
@@ -59,10 +59,10 @@ pub(super) struct LogQuery {
         (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn log(
     State(app): State<Arc<AppState>>,
-    Path(id): Path<String>,
+    SessionPath(id): SessionPath,
     QueryParams(query): QueryParams<LogQuery>,
 ) -> Result<Response, Problem> {
-    let record = record(&app, parse_id(&id)?).await?;
+    let record = read_record(&app, id).await?;
     let stream = match query.stream.as_deref() {
         None => output_stream(record.info.stdio),
         Some("tty") => StreamId::TTY,
@@ -130,9 +130,9 @@ impl LogResponse {
         (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn transcript(
     State(app): State<Arc<AppState>>,
-    Path(id): Path<String>,
+    SessionPath(id): SessionPath,
 ) -> Result<Response, Problem> {
-    let record = dialogue_record(&app, parse_id(&id)?).await?;
+    let record = dialogue_record(&app, id).await?;
     let transcript = read_transcript(&app, &record).await?;
     let mut response = Response::new(Body::from(transcript.to_json()));
     let kind = HeaderValue::from_static("application/json");

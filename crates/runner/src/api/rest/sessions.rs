@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use bowline_transport::wire::Lease;
 use bowline_transport::{Ladder, SessionId};
@@ -14,9 +14,8 @@ use utoipa::ToSchema;
 use super::dto::{
     CreatedSession, DeletedSession, NewSession, SessionDetails, SessionList, StreamRange,
 };
-use super::extract::{JsonBody, QueryParams};
-use super::shim_client::ShimClient;
-use super::{parse_id, record};
+use super::shim_client::{ShimClient, read_record};
+use crate::api::extract::{JsonBody, QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::sessions::{CreateError, SessionSummary, ShimStatus, TerminateError};
@@ -118,10 +117,9 @@ pub(super) async fn list(State(app): State<Arc<AppState>>) -> Result<Json<Sessio
     responses((status = 200, description = "Success", body = SessionDetails), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn get(
     State(app): State<Arc<AppState>>,
-    Path(id): Path<String>,
+    SessionPath(id): SessionPath,
 ) -> Result<Json<SessionDetails>, Problem> {
-    let id = parse_id(&id)?;
-    let record = record(&app, id).await?;
+    let record = read_record(&app, id).await?;
     let mut details = SessionDetails {
         session: SessionSummary::of(&record),
         streams: BTreeMap::new(),
@@ -164,10 +162,9 @@ pub(super) struct DeleteQuery {
     responses((status = 200, description = "Success", body = DeletedSession), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn delete(
     State(app): State<Arc<AppState>>,
-    Path(id): Path<String>,
+    SessionPath(id): SessionPath,
     QueryParams(query): QueryParams<DeleteQuery>,
 ) -> Result<Json<DeletedSession>, Problem> {
-    let id = parse_id(&id)?;
     run_to_completion(async move {
         let policy = if query.force {
             Ladder::AT_ONCE
@@ -212,9 +209,8 @@ impl From<TerminateError> for Problem {
     responses((status = 201, description = "Created", body = CreatedSession), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn restart(
     State(app): State<Arc<AppState>>,
-    Path(id): Path<String>,
+    SessionPath(id): SessionPath,
 ) -> Result<(StatusCode, Json<CreatedSession>), Problem> {
-    let id = parse_id(&id)?;
     app.sessions
         .find(id)
         .ok_or_else(Problem::session_not_found)?;

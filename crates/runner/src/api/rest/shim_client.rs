@@ -1,4 +1,4 @@
-//! A short-lived client of a session's shim, on behalf of a REST request.
+//! Access to one session on behalf of a REST request: its record, and a client of its shim.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,11 +13,17 @@ use tokio::time::timeout;
 
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
-use crate::sessions::{ShimLink, ShimLinkError, has_no_listener};
+use crate::sessions::{SessionRecord, ShimLink, ShimLinkError, has_no_listener};
 use crate::shim::SessionDir;
 
 /// How long to wait for a prompt to be written before it is reported as queued.
 const PROMPT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Reads a session's record.
+pub(super) async fn read_record(app: &AppState, id: SessionId) -> Result<SessionRecord, Problem> {
+    let record = app.sessions.record(id).await.map_err(Problem::internal)?;
+    record.ok_or_else(Problem::session_not_found)
+}
 
 /// A connection to a session's shim.
 pub(super) struct ShimClient {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::dto::NewSession;
-use super::extract::JsonBody;
+use crate::api::extract::JsonBody;
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::auth::{OneTimeTicket, TICKET_PREFIX, random_secret};

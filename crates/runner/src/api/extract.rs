@@ -2,13 +2,30 @@
 
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
-use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use bowline_transport::SessionId;
 use serde::de::DeserializeOwned;
+use tracing::{Span, field};
 
-use crate::api::problem::Problem;
+use super::problem::Problem;
+
+/// The session's id in the path. An invalid id is reported like an unknown one.
+pub(super) struct SessionPath(pub(super) SessionId);
+
+impl<S: Send + Sync> FromRequestParts<S> for SessionPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let id = Path::<String>::from_request_parts(parts, state).await;
+        let id = id.ok().and_then(|Path(id)| id.parse().ok());
+        let id: SessionId = id.ok_or_else(Problem::session_not_found)?;
+        Span::current().record("session.id", field::display(id));
+        Ok(Self(id))
+    }
+}
 
 /// A JSON body.
 pub(super) struct JsonBody<T>(pub(super) T);

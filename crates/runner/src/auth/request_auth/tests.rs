@@ -3,6 +3,7 @@
 use axum::http::{Request, Version};
 
 use super::*;
+use crate::auth::PROTOCOL_WEB_TERMINAL;
 
 const TOKEN: &str = "an-owner-token-of-enough-characters";
 const HOST_NAME: &str = "127.0.0.1:7070";

@@ -1,0 +1,135 @@
+//! Authentication of a request from its head alone.
+
+#[cfg(test)]
+mod tests;
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName};
+
+use super::credential::{AuthError, PresentedSecret, TICKET_PREFIX, single};
+use super::token::TokenHash;
+
+/// Sent by browsers: how the requesting page relates to this server (Fetch Metadata, section 2.3).
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// What requests are checked against.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestAuth {
+    /// Accepted values of `Host`, including the port. A page that reaches this server through a
+    /// name of its own (DNS rebinding) sends another one.
+    pub(crate) hosts: Vec<String>,
+    /// Accepted values of `Origin`.
+    pub(crate) origins: Vec<String>,
+    /// Hash of the runner's token.
+    pub(crate) token: TokenHash,
+}
+
+/// How a connection reached the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PeerKind {
+    /// Over the Unix socket, from a process of the runner's own user.
+    Local,
+    /// Over TCP.
+    Network,
+}
+
+/// The peer of a connection, attached to each of its requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer {
+    pub(crate) kind: PeerKind,
+    /// The remote address, for TCP.
+    pub(crate) address: Option<IpAddr>,
+}
+
+/// The authenticated sender of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Principal {
+    /// The runner's own user, or a client with the token: everything is allowed.
+    Owner,
+    /// A client with the secret of a ticket, which the attach endpoints redeem.
+    Ticket(String),
+}
+
+impl RequestAuth {
+    /// Authenticates a request from its head.
+    pub(crate) fn authenticate(
+        &self,
+        parts: &Parts,
+        peer: PeerKind,
+    ) -> Result<Principal, AuthError> {
+        if peer == PeerKind::Network {
+            self.check_host(parts)?;
+        }
+        let has_origin = self.check_origin(&parts.headers)?;
+        let secret = PresentedSecret::of(&parts.headers)?;
+        match (peer, secret) {
+            (PeerKind::Local, None) => Ok(Principal::Owner),
+            (PeerKind::Network, None) => Err(AuthError::NoToken),
+            // Only browsers need the subprotocol for their secret, and browsers send the origin.
+            (PeerKind::Network, Some(secret)) if secret.in_protocol && !has_origin => {
+                Err(AuthError::NoToken)
+            }
+            (_, Some(secret)) => self.check_secret(secret),
+        }
+    }
+
+    fn check_secret(&self, secret: PresentedSecret) -> Result<Principal, AuthError> {
+        if self.token.matches(secret.text.as_bytes()) {
+            Ok(Principal::Owner)
+        } else if secret.text.starts_with(TICKET_PREFIX) {
+            Ok(Principal::Ticket(secret.text))
+        } else {
+            Err(AuthError::WrongToken)
+        }
+    }
+
+    /// HTTP/2 has the host in `:authority`, which is the authority of the URI here.
+    fn check_host(&self, parts: &Parts) -> Result<(), AuthError> {
+        let header = single(&parts.headers, &HOST).map_err(|()| AuthError::Host)?;
+        let authority = parts.uri.authority().map(|it| it.as_str());
+        if header.is_none() && authority.is_none() {
+            return Err(AuthError::Host);
+        }
+        let is_accepted = |host: &str| self.hosts.iter().any(|it| it.eq_ignore_ascii_case(host));
+        let all_accepted = header.into_iter().chain(authority).all(is_accepted);
+        all_accepted.then_some(()).ok_or(AuthError::Host)
+    }
+
+    /// Checks the `Origin` header and returns whether there is one. A listed origin may be of
+    /// another site.
+    fn check_origin(&self, headers: &HeaderMap) -> Result<bool, AuthError> {
+        let origin = single(headers, &ORIGIN).map_err(|()| AuthError::Origin)?;
+        let site = single(headers, &FETCH_SITE).map_err(|()| AuthError::Site)?;
+        match (origin, site) {
+            (Some(origin), _) if self.origins.iter().any(|it| it == origin) => Ok(true),
+            (Some(_), _) => Err(AuthError::Origin),
+            (None, None | Some("none" | "same-origin")) => Ok(false),
+            (None, Some(_)) => Err(AuthError::Site),
+        }
+    }
+}
+
+/// Returns the accepted values of `Host`: the configured names, the listening addresses, and
+/// `localhost` for loopback; each also without the port if it is the scheme's default, which
+/// browsers omit (RFC 9110, section 4.2.3).
+pub(crate) fn accepted_hosts(
+    configured: &[String],
+    addresses: &[SocketAddr],
+    is_encrypted: bool,
+) -> Vec<String> {
+    let mut hosts = configured.to_vec();
+    for address in addresses {
+        hosts.push(address.to_string());
+        if address.ip().is_loopback() {
+            hosts.push(format!("localhost:{}", address.port()));
+        }
+    }
+    let port = if is_encrypted { ":443" } else { ":80" };
+    let without_port = |host: &String| host.strip_suffix(port).map(str::to_owned);
+    let without_port: Vec<_> = hosts.iter().filter_map(without_port).collect();
+    hosts.extend(without_port);
+    hosts
+}

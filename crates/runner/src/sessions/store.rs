@@ -1,0 +1,284 @@
+//! The sessions of a state folder.
+
+use std::collections::HashMap;
+use std::io;
+
+use bowline_transport::SessionId;
+use parking_lot::Mutex;
+use tokio::task::spawn_blocking;
+use tracing::warn;
+
+use super::record::{SessionRecord, ShimStatus};
+use super::slots::{SessionSlots, SlotReservation};
+use crate::shim::{
+    SessionDir, SessionInfo, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault,
+    StateDir, StateDirError, spawn_shim,
+};
+
+/// The sessions of one state folder.
+#[derive(Debug)]
+pub(crate) struct SessionStore {
+    state: StateDir,
+    program: ShimProgram,
+    slots: SessionSlots,
+    /// The specs of the sessions that this daemon created, for restarts.
+    specs: Mutex<HashMap<SessionId, SessionSpec>>,
+}
+
+/// Number of sessions in a state folder.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionCounts {
+    pub(crate) running: usize,
+    /// All sessions, including those that have ended.
+    pub(crate) total: usize,
+}
+
+/// Why a session was not created.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CreateError {
+    /// The maximum number of sessions runs already.
+    #[error("session limit reached ({0})")]
+    LimitReached(usize),
+    /// The shim could not be started.
+    #[error(transparent)]
+    Shim(#[from] ShimError),
+    /// The sessions in the state folder cannot be counted.
+    #[error(transparent)]
+    State(#[from] StateDirError),
+}
+
+impl CreateError {
+    /// Returns whether a session with the same id exists.
+    pub(crate) const fn is_duplicate(&self) -> bool {
+        matches!(
+            self,
+            Self::State(StateDirError::Exists { .. })
+                | Self::Shim(ShimError::State(StateDirError::Exists { .. }))
+        )
+    }
+
+    /// Returns which part of the request or the system prevented the start, if known.
+    pub(crate) fn fault(&self) -> Option<SpawnFault> {
+        match self {
+            Self::Shim(ShimError::Refused { fault, .. }) => Some(*fault),
+            Self::Shim(ShimError::Program { source, .. }) if is_exhaustion(source) => {
+                Some(SpawnFault::Resources)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl SessionStore {
+    /// The sessions of a folder, of which at most `limit` may run at the same time.
+    pub(crate) fn new(state: StateDir, program: ShimProgram, limit: usize) -> Self {
+        Self {
+            state,
+            program,
+            slots: SessionSlots::new(limit),
+            specs: Mutex::default(),
+        }
+    }
+
+    /// Returns a session's folder, if it exists.
+    pub(crate) fn find(&self, id: SessionId) -> Option<SessionDir> {
+        let session = self.state.session(id);
+        session.path().is_dir().then_some(session)
+    }
+
+    /// Reads a session's record; `None` if there is no such session.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the record cannot be read, in which case the session may exist or not.
+    pub(crate) async fn record(&self, id: SessionId) -> io::Result<Option<SessionRecord>> {
+        let session = self.state.session(id);
+        let folder = session.clone();
+        let info = spawn_blocking(move || folder.info()).await;
+        match info.map_err(io::Error::other)?? {
+            Some(info) => Ok(Some(SessionRecord::probe(session, info).await)),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the sessions whose folders match a predicate.
+    pub(crate) async fn matching(
+        &self,
+        predicate: impl Fn(&SessionDir) -> bool + Send + 'static,
+    ) -> Vec<SessionId> {
+        let state = self.state.clone();
+        let found = spawn_blocking(move || {
+            let mut found = state.sessions().unwrap_or_default();
+            found.retain(|id| predicate(&state.session(*id)));
+            found
+        });
+        found.await.unwrap_or_default()
+    }
+
+    /// Checks that the state folder can be listed.
+    pub(crate) async fn check(&self) -> Result<(), StateDirError> {
+        let state = self.state.clone();
+        let found = spawn_blocking(move || state.sessions().map(|_| ()));
+        found.await.unwrap_or(Ok(()))
+    }
+
+    /// Counts the sessions.
+    pub(crate) async fn count(&self) -> Result<SessionCounts, StateDirError> {
+        let (slots, state) = (self.slots.clone(), self.state.clone());
+        let total = spawn_blocking(move || slots.count(&state)).await;
+        let total = total.unwrap_or(Ok(0))?;
+        let mut running = 0;
+        for id in self.slots.not_known_to_have_ended() {
+            running += usize::from(self.shim_status(id).await == Some(ShimStatus::Running));
+        }
+        Ok(SessionCounts { running, total })
+    }
+
+    /// Reads the records of all sessions, oldest first.
+    pub(crate) async fn records(&self) -> Result<Vec<SessionRecord>, StateDirError> {
+        let state = self.state.clone();
+        let found = spawn_blocking(move || read_all(&state));
+        let found = found.await.unwrap_or_else(|_| Ok(Vec::new()))?;
+        let mut records = Vec::with_capacity(found.len());
+        for (session, info) in found {
+            records.push(SessionRecord::probe(session, info).await);
+        }
+        records.sort_by_key(|record| (record.info.started_ms, record.info.id));
+        Ok(records)
+    }
+
+    /// Creates a session and starts its shim.
+    pub(crate) async fn create(&self, spec: SessionSpec) -> Result<ShimStarted, CreateError> {
+        let slot = self.reserve_slot(spec.id).await?;
+        let started = spawn_shim(&self.program, &self.state, spec.clone()).await?;
+        slot.occupy();
+        let mut specs = self.specs.lock();
+        self.slots.retain_existing(&mut specs);
+        specs.insert(started.id, spec);
+        Ok(started)
+    }
+
+    /// Reserves a slot. If none is free, first checks which sessions have ended.
+    async fn reserve_slot(&self, id: SessionId) -> Result<SlotReservation, CreateError> {
+        if let Some(slot) = self.try_reserve_slot(id).await? {
+            return Ok(slot);
+        }
+        for id in self.slots.not_known_to_have_ended() {
+            self.shim_status(id).await;
+        }
+        let slot = self.try_reserve_slot(id).await?;
+        slot.ok_or_else(|| CreateError::LimitReached(self.slots.limit()))
+    }
+
+    /// Checks a session's shim and frees the slot if it is gone. `None` if the record cannot be
+    /// read.
+    async fn shim_status(&self, id: SessionId) -> Option<ShimStatus> {
+        let record = self.record(id).await.ok()?;
+        // A folder without a record is left over from a start that was killed.
+        let status = record.map_or(ShimStatus::Gone, |it| it.shim);
+        if status == ShimStatus::Gone {
+            self.slots.free(id);
+        }
+        Some(status)
+    }
+
+    async fn try_reserve_slot(
+        &self,
+        id: SessionId,
+    ) -> Result<Option<SlotReservation>, StateDirError> {
+        let (slots, state) = (self.slots.clone(), self.state.clone());
+        let reserved = spawn_blocking(move || slots.reserve(id, &state)).await;
+        reserved.unwrap_or(Ok(None))
+    }
+
+    /// Returns a session's spec, if this daemon created the session.
+    pub(crate) fn spec(&self, id: SessionId) -> Option<SessionSpec> {
+        self.specs.lock().get(&id).cloned()
+    }
+
+    /// Drops a session's spec, so that the session cannot be restarted.
+    pub(crate) fn forget_spec(&self, id: SessionId) {
+        self.specs.lock().remove(&id);
+    }
+
+    /// Removes the folder of a session whose shim is gone, including its log.
+    pub(crate) async fn remove(&self, id: SessionId) -> io::Result<()> {
+        self.forget_spec(id);
+        let session = self.state.session(id);
+        let removed = spawn_blocking(move || session.remove()).await;
+        removed.map_err(io::Error::other)?
+    }
+}
+
+/// Returns whether processes, descriptors or memory are exhausted: fork(2), socketpair(2).
+fn is_exhaustion(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let exhaustion = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
+    let error = error.raw_os_error();
+    exhaustion
+        .iter()
+        .any(|errno| error == Some(errno.raw_os_error()))
+}
+
+/// Reads the info of all sessions. Folders without one are being created or removed, or left over
+/// from a start that was killed.
+fn read_all(state: &StateDir) -> Result<Vec<(SessionDir, SessionInfo)>, StateDirError> {
+    let mut found = Vec::new();
+    for id in state.sessions()? {
+        let session = state.session(id);
+        match session.info() {
+            Ok(Some(info)) => found.push((session, info)),
+            Ok(None) => {}
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                warn!(session.id = %id, %error, "skipped a session with invalid metadata");
+            }
+            Err(source) => {
+                let path = session.path().to_owned();
+                return Err(StateDirError::Io { path, source });
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bowline_transport::wire::SessionKind;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn hanging_start_does_not_block_limit_check() {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let state = StateDir::at(folder.path().join("s")).unwrap();
+        let limit = 4;
+        // Ended sessions do not count against the limit.
+        for _ in 0..limit {
+            let ended = state.session(SessionId::random());
+            std::fs::create_dir(ended.path()).unwrap();
+        }
+        // A shim that never reports that it is ready.
+        let program = ShimProgram {
+            path: "sleep".into(),
+            args: vec!["1000".into()],
+        };
+        let sessions = SessionStore::new(state.clone(), program, limit);
+        let create = || sessions.create(SessionSpec::new(SessionKind::Terminal, "sh"));
+        let fifth_after_four = async {
+            while state.sessions().is_ok_and(|found| found.len() < 2 * limit) {
+                tokio::task::yield_now().await;
+            }
+            create().await
+        };
+        tokio::select! {
+            fifth = tokio::time::timeout(Duration::from_secs(60), fifth_after_four) => {
+                assert!(matches!(fifth.unwrap(), Err(CreateError::LimitReached(4))));
+            }
+            started = async { tokio::join!(create(), create(), create(), create()) } => {
+                panic!("{started:?}")
+            }
+        }
+    }
+}
