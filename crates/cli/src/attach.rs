@@ -8,19 +8,24 @@ mod terminal;
 
 use std::process::ExitCode;
 
+use bowline_runner::SessionSummaryState;
+use bowline_runner::wire::SessionKind;
+
 use crate::args;
 use crate::failure::Failure;
-use crate::runner::{client, find_session, text};
+use crate::runner::{client, find_session};
 
 /// Attaches to a session: shows a dialogue's transcript, or connects this terminal to the session's.
 pub(crate) async fn attach(options: args::Attach) -> Result<ExitCode, Failure> {
     let runner = &options.runner;
     let client = client(runner)?;
-    let (id, session) = find_session(&client, runner, &options.id).await?;
-    match (text(&session, "kind"), text(&session, "state")) {
-        ("dialogue", state) => dialogue::show(&client, runner, id, state).await,
-        (_, "running") => terminal::attach(&client, runner, id).await,
-        _ => Err(Failure::failed(format!(
+    let session = find_session(&client, runner, &options.id).await?;
+    let id = session.id;
+    let is_running = session.state == SessionSummaryState::Running;
+    match session.kind {
+        SessionKind::Dialogue => dialogue::show(&client, runner, id, is_running).await,
+        SessionKind::Terminal if is_running => terminal::attach(&client, runner, id).await,
+        SessionKind::Terminal => Err(Failure::failed(format!(
             "session {id} has ended; list the sessions with `bowline ps`"
         ))),
     }

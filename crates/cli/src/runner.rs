@@ -1,8 +1,7 @@
 //! The runner that a command talks to: its client, its sessions, and its errors as messages.
 
 use bowline_lifecycle::{ConnectionState, ReconnectFailed, ReconnectFailure, SessionId};
-use bowline_runner::{Identity, RunnerClient, RunnerError, StateDir};
-use serde_json::Value;
+use bowline_runner::{Identity, RunnerClient, RunnerError, SessionSummary, StateDir};
 use tokio::sync::watch::Receiver;
 
 use crate::args::{Credentials, RunnerArgs};
@@ -53,12 +52,12 @@ pub(crate) async fn find_session(
     client: &RunnerClient,
     runner: &RunnerArgs,
     prefix: &str,
-) -> Result<(SessionId, Value), Failure> {
+) -> Result<SessionSummary, Failure> {
     let sessions = client.sessions().await;
     let sessions = sessions.map_err(|error| request_failed(runner, error))?;
     let mut found = sessions
         .into_iter()
-        .filter(|it| !prefix.is_empty() && text(it, "id").starts_with(prefix));
+        .filter(|it| !prefix.is_empty() && it.id.to_string().starts_with(prefix));
     let none = || {
         Failure::failed(format!(
             "no session id starts with {prefix:?}; list the sessions with `bowline ps`"
@@ -70,13 +69,7 @@ pub(crate) async fn find_session(
             "more than one session id starts with {prefix:?}; give more of it"
         )));
     }
-    let id = text(&session, "id").parse().map_err(|_| none())?;
-    Ok((id, session))
-}
-
-/// Returns a string member of a session; empty if it is missing.
-pub(crate) fn text<'a>(session: &'a Value, key: &str) -> &'a str {
-    session[key].as_str().unwrap_or_default()
+    Ok(session)
 }
 
 /// Returns why the connection has failed for good, if it has.

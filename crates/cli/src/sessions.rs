@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
+use bowline_runner::wire::SessionKind;
+use bowline_runner::{SessionExit, SessionSummary};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::runner::{client, find_session, request_failed, text};
+use crate::runner::{client, find_session, request_failed};
 use crate::stdio::print;
 use crate::text::{sanitize, text_width};
 
@@ -32,35 +33,29 @@ pub(crate) async fn ps(options: args::Ps) -> Result<ExitCode, Failure> {
 /// If the session is not found, cannot be ended, or leaves processes.
 pub(crate) async fn kill(options: args::Kill) -> Result<ExitCode, Failure> {
     let client = client(&options.runner)?;
-    let (id, _) = find_session(&client, &options.runner, &options.id).await?;
+    let session = find_session(&client, &options.runner, &options.id).await?;
+    let id = session.id;
     let ended = client.end(id, options.force, !options.remove).await;
     let ended = ended.map_err(|error| request_failed(&options.runner, error))?;
-    let survivors = ended["survivors"].as_array().map_or(0, Vec::len);
-    if survivors > 0 {
+    let survivors = ended.survivors;
+    if !survivors.is_empty() {
         return Err(Failure::failed(format!(
-            "{survivors} processes of session {id} are still running; end them by hand: {}",
-            ended["survivors"]
+            "{} processes of session {id} are still running; end them by hand: {survivors:?}",
+            survivors.len()
         )));
     }
-    let exit = match exit(&ended) {
-        Some(Exit::Code(code)) => format!("exit code {code}"),
-        Some(Exit::Signal(signal)) => format!("signal {signal}"),
-        None => "exit status unknown".to_owned(),
+    let exit = match ended.exit {
+        Some(SessionExit {
+            code: Some(code), ..
+        }) => format!("exit code {code}"),
+        Some(SessionExit {
+            signal: Some(signal),
+            ..
+        }) => format!("signal {signal}"),
+        _ => "exit status unknown".to_owned(),
     };
     print(&format!("ended {id}: {exit}\n"))?;
     Ok(ExitCode::SUCCESS)
-}
-
-enum Exit {
-    Code(i64),
-    Signal(i64),
-}
-
-/// Returns how a session's process ended, if it has ended and that is known.
-fn exit(session: &Value) -> Option<Exit> {
-    let exit = &session["exit"];
-    let code = exit["code"].as_i64().map(Exit::Code);
-    code.or_else(|| exit["signal"].as_i64().map(Exit::Signal))
 }
 
 /// Milliseconds since the Unix epoch.
@@ -71,7 +66,7 @@ fn now_ms() -> u64 {
 
 const HEADER: [&str; 6] = ["ID", "KIND", "STATE", "AGE", "NAME", "PROGRAM"];
 
-fn table(sessions: &[Value], now_ms: u64) -> String {
+fn table(sessions: &[SessionSummary], now_ms: u64) -> String {
     if sessions.is_empty() {
         return "no sessions\n".to_owned();
     }
@@ -93,25 +88,33 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
     format!("{}\n", line.trim_end())
 }
 
-fn row(session: &Value, now_ms: u64) -> [String; HEADER.len()] {
-    let started_ms = session["started_ms"].as_u64().unwrap_or(now_ms);
-    let name = text(session, "name");
+fn row(session: &SessionSummary, now_ms: u64) -> [String; HEADER.len()] {
+    let name = session.name.as_deref().filter(|it| !it.is_empty());
+    let kind = match session.kind {
+        SessionKind::Dialogue => "dialogue",
+        SessionKind::Terminal => "terminal",
+    };
     [
-        text(session, "id").to_owned(),
-        text(session, "kind").to_owned(),
+        session.id.to_string(),
+        kind.to_owned(),
         state(session),
-        age(now_ms.saturating_sub(started_ms) / 1000),
-        sanitize(if name.is_empty() { "-" } else { name }),
-        sanitize(text(session, "program")),
+        age(now_ms.saturating_sub(session.started_ms) / 1000),
+        sanitize(name.unwrap_or("-")),
+        sanitize(&session.program),
     ]
 }
 
 /// Returns the state, or the exit status of a session that has ended.
-fn state(session: &Value) -> String {
-    match exit(session) {
-        Some(Exit::Code(code)) => format!("exited {code}"),
-        Some(Exit::Signal(signal)) => format!("signal {signal}"),
-        None => text(session, "state").to_owned(),
+fn state(session: &SessionSummary) -> String {
+    match session.exit {
+        Some(SessionExit {
+            code: Some(code), ..
+        }) => format!("exited {code}"),
+        Some(SessionExit {
+            signal: Some(signal),
+            ..
+        }) => format!("signal {signal}"),
+        _ => session.state.to_string(),
     }
 }
 
@@ -132,16 +135,27 @@ mod tests {
 
     #[test]
     fn sessions_are_aligned_in_columns() {
+        let session = |id: &str, kind: &str, state: &str, started_ms: u64, name, exit| {
+            let session = json!({
+                "id": id, "name": name, "kind": kind, "stdio": "pipes", "program": "sh",
+                "cwd": null, "labels": {}, "state": state, "epoch": "0".repeat(32), "pid": null,
+                "started_ms": started_ms, "ended_ms": null, "exit": exit,
+            });
+            serde_json::from_value::<SessionSummary>(session).unwrap()
+        };
+        let (a, b) = (
+            "00000000-0000-4000-8000-00000000000a",
+            "00000000-0000-4000-8000-00000000000b",
+        );
+        let exit = json!({"code": 1, "signal": null, "oom": false});
         let sessions = [
-            json!({"id": "aaaa", "kind": "terminal", "state": "running", "started_ms": 0,
-                   "name": "漢字", "program": "sh", "exit": null}),
-            json!({"id": "bb", "kind": "dialogue", "state": "exited", "started_ms": 60_000,
-                   "name": null, "program": "claude", "exit": {"code": 1, "signal": null}}),
+            session(a, "terminal", "running", 0, json!("漢字"), json!(null)),
+            session(b, "dialogue", "exited", 60_000, json!(null), exit),
         ];
         let expected = "\
-ID    KIND      STATE     AGE  NAME  PROGRAM
-aaaa  terminal  running   1h   漢字  sh
-bb    dialogue  exited 1  59m  -     claude
+ID                                    KIND      STATE     AGE  NAME  PROGRAM
+00000000-0000-4000-8000-00000000000a  terminal  running   1h   漢字  sh
+00000000-0000-4000-8000-00000000000b  dialogue  exited 1  59m  -     sh
 ";
         assert_eq!(table(&sessions, 3_600_000), expected);
         assert_eq!(table(&[], 0), "no sessions\n");

@@ -1,4 +1,4 @@
-//! A client of the daemon: what the command line needs of it.
+//! A client of the daemon's REST API and attach endpoints.
 
 use std::path::PathBuf;
 
@@ -8,57 +8,58 @@ use bowline_transport::{
 };
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
+use crate::sessions::{EndedSession, SessionList, SessionSummary};
 use crate::shim::StateDir;
 use crate::wire::Lease;
 
-/// The daemon's socket in its state folder.
-pub(crate) const SOCKET: &str = "runner.sock";
+/// File name of the daemon's socket in its state folder.
+const SOCKET: &str = "runner.sock";
 
-/// A daemon, and how to get to it. Holds no connection.
+/// A client of a daemon. Opens a connection for each request.
 #[derive(Clone, Debug)]
 pub struct RunnerClient {
     remote: Remote,
 }
 
-/// What the daemon says when it does not do something.
+/// Why the daemon refused a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct RunnerProblem {
-    /// What is wrong, for programs: stable, in capitals.
+    /// A stable error code in capitals.
     pub code: String,
-    /// What is wrong, for people.
+    /// What failed, as text.
     pub detail: String,
-    /// What to do next, for people.
+    /// What to do next, as text.
     pub next: String,
 }
 
-/// Why the daemon did not do what it was asked.
+/// Why a request to a daemon failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunnerError {
-    /// The text is no URL of a runner.
+    /// The URL is invalid.
     #[error(transparent)]
     Url(#[from] BadUrl),
-    /// The fingerprint is none.
+    /// The certificate's fingerprint is invalid.
     #[error(
-        "read the certificate's fingerprint: it is not 64 hexadecimal digits, copy it from the runner's first lines"
+        "read the certificate's fingerprint: it must have 64 hexadecimal digits; copy it from the output of `bowline serve`"
     )]
     Fingerprint,
-    /// It cannot be reached, or the session cannot be joined.
+    /// The daemon is unreachable, or the attach was refused.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// It says why.
-    #[error("{}, {}", .0.detail, .0.next)]
+    /// The daemon refused the request.
+    #[error("{}; {}", .0.detail, .0.next)]
     Refused(RunnerProblem),
-    /// What it says is no answer.
-    #[error("understand the runner: {0}, use one of this version")]
-    Answer(String),
+    /// The response is invalid.
+    #[error("read the runner's response: {0}; use a runner of the same version")]
+    InvalidResponse(String),
 }
 
 impl RunnerClient {
-    /// The daemon of this state folder, over its Unix socket.
+    /// A client of the daemon of a state folder, over its Unix socket.
     #[must_use]
     pub fn local(state: &StateDir) -> Self {
         let socket = state.path().join(SOCKET);
@@ -67,11 +68,11 @@ impl RunnerClient {
         }
     }
 
-    /// A daemon at a URL: `unix:/path`, `http://host:port` or `https://host:port`.
+    /// A client of the daemon at a URL: `unix:/path`, `http://host:port` or `https://host:port`.
     ///
     /// # Errors
     ///
-    /// The URL or the fingerprint cannot be read.
+    /// Fails if the URL or the fingerprint is invalid.
     pub fn at(
         url: &str,
         token_file: Option<PathBuf>,
@@ -82,91 +83,84 @@ impl RunnerClient {
             remote = remote.with_credentials(TokenFile(file));
         }
         if let Some(fingerprint) = fingerprint {
-            let hash = hash(fingerprint).ok_or(RunnerError::Fingerprint)?;
+            let hash = parse_fingerprint(fingerprint).ok_or(RunnerError::Fingerprint)?;
             remote.trust = Trust::Certificates(vec![hash]);
         }
         Ok(Self { remote })
     }
 
-    /// The same, for a daemon that lets nobody in without a certificate.
+    /// Sets the client certificate, for a daemon that requires one.
     #[must_use]
     pub fn with_identity(mut self, identity: Option<Identity>) -> Self {
         self.remote.identity = identity;
         self
     }
 
-    /// The daemon as the lower layers know it.
+    /// Returns the address and credentials of the daemon.
     #[must_use]
     pub fn into_remote(self) -> Remote {
         self.remote
     }
 
-    /// All sessions, as `GET /api/sessions` gives them.
+    /// Lists all sessions, oldest first, including those that have ended.
     ///
     /// # Errors
     ///
-    /// The daemon cannot be reached, or refuses.
-    pub async fn sessions(&self) -> Result<Vec<Value>, RunnerError> {
-        match self.ask("GET", "/api/sessions").await?["sessions"].take() {
-            Value::Array(sessions) => Ok(sessions),
-            _ => Err(RunnerError::Answer("there is no list in it".to_owned())),
-        }
+    /// Fails if the daemon is unreachable or refuses the request.
+    pub async fn sessions(&self) -> Result<Vec<SessionSummary>, RunnerError> {
+        let list: SessionList = self.request("GET", "/api/sessions").await?;
+        Ok(list.sessions)
     }
 
-    /// One session, as `GET /api/sessions/{id}` gives it.
+    /// Ends a session and all its descendants. `force` sends SIGKILL at once; `keep` keeps the
+    /// session's log and metadata.
     ///
     /// # Errors
     ///
-    /// There is none, or as [`sessions`](Self::sessions).
-    pub async fn session(&self, id: SessionId) -> Result<Value, RunnerError> {
-        self.ask("GET", &format!("/api/sessions/{id}")).await
-    }
-
-    /// Ends a session and everything that came of it, as `DELETE /api/sessions/{id}` does. `force`
-    /// does not ask it first; `keep` leaves its log.
-    ///
-    /// # Errors
-    ///
-    /// As [`session`](Self::session).
-    pub async fn end(&self, id: SessionId, force: bool, keep: bool) -> Result<Value, RunnerError> {
+    /// As [`sessions`](Self::sessions), or if there is no such session.
+    pub async fn end(
+        &self,
+        id: SessionId,
+        force: bool,
+        keep: bool,
+    ) -> Result<EndedSession, RunnerError> {
         let path = format!("/api/sessions/{id}?force={force}&keep={keep}");
-        self.ask("DELETE", &path).await
+        self.request("DELETE", &path).await
     }
 
-    /// The log of a session that has ended, from an offset on; the bytes, and nothing behind the
-    /// end.
+    /// Reads a session's log from an offset. Returns at most 1 MiB, and nothing at the end.
     ///
     /// # Errors
     ///
-    /// As [`session`](Self::session).
+    /// As [`end`](Self::end).
     pub async fn log(&self, id: SessionId, from: u64) -> Result<Bytes, RunnerError> {
-        self.raw("GET", &format!("/api/sessions/{id}/log?from={from}"))
+        self.request_bytes("GET", &format!("/api/sessions/{id}/log?from={from}"))
             .await
     }
 
-    /// Joins a session on a terminal as the one who types, with the screen as it is.
+    /// Attaches to a terminal session with the write lease, starting with its current screen.
     ///
     /// # Errors
     ///
-    /// The session cannot be joined.
-    pub async fn type_in(
+    /// Fails if the attach does.
+    pub async fn attach_terminal(
         &self,
         id: SessionId,
         size: Option<WindowSize>,
     ) -> Result<TerminalSession, RunnerError> {
-        self.join(id, Lease::Write, Beginning::Screen, size).await
+        self.attach(id, Lease::Write, Beginning::Screen, size).await
     }
 
-    /// Joins a session to read all that it says.
+    /// Attaches to a session with the read lease, starting with its oldest output.
     ///
     /// # Errors
     ///
-    /// The session cannot be joined.
-    pub async fn watch(&self, id: SessionId) -> Result<TerminalSession, RunnerError> {
-        self.join(id, Lease::Read, Beginning::Start, None).await
+    /// Fails if the attach does.
+    pub async fn attach_reader(&self, id: SessionId) -> Result<TerminalSession, RunnerError> {
+        self.attach(id, Lease::Read, Beginning::Start, None).await
     }
 
-    async fn join(
+    async fn attach(
         &self,
         id: SessionId,
         lease: Lease,
@@ -179,29 +173,34 @@ impl RunnerClient {
             size,
             ..Attachment::default()
         };
-        let joined = TerminalEngine.attach_remote(&self.remote, id, attachment);
-        Ok(joined.await?)
+        let session = TerminalEngine.attach_remote(&self.remote, id, attachment);
+        Ok(session.await?)
     }
 
-    async fn ask(&self, method: &str, path: &str) -> Result<Value, RunnerError> {
-        let body = self.raw(method, path).await?;
-        serde_json::from_slice(&body).map_err(|error| RunnerError::Answer(error.to_string()))
+    async fn request<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        path: &str,
+    ) -> Result<T, RunnerError> {
+        let body = self.request_bytes(method, path).await?;
+        serde_json::from_slice(&body)
+            .map_err(|error| RunnerError::InvalidResponse(error.to_string()))
     }
 
-    async fn raw(&self, method: &str, path: &str) -> Result<Bytes, RunnerError> {
+    async fn request_bytes(&self, method: &str, path: &str) -> Result<Bytes, RunnerError> {
         let (status, body) = self.remote.ask(method, path, Bytes::new()).await?;
         if (200..300).contains(&status) {
             return Ok(body);
         }
         match serde_json::from_slice(&body) {
             Ok(problem) => Err(RunnerError::Refused(problem)),
-            Err(_) => Err(RunnerError::Answer(format!("its status is {status}"))),
+            Err(_) => Err(RunnerError::InvalidResponse(format!("status {status}"))),
         }
     }
 }
 
-/// A fingerprint as 32 bytes; colons between the digits are passed over.
-fn hash(text: &str) -> Option<[u8; 32]> {
+/// Parses a SHA-256 in hexadecimal, with or without colons.
+fn parse_fingerprint(text: &str) -> Option<[u8; 32]> {
     let digits: Vec<u8> = text.bytes().filter(|it| *it != b':').collect();
     if digits.len() != 64 {
         return None;
@@ -219,12 +218,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fingerprint_has_32_bytes() {
+    fn fingerprint_has_64_digits() {
         let plain = "0a".repeat(32);
-        assert_eq!(hash(&plain), Some([10; 32]));
-        assert_eq!(hash(&["0A"; 32].join(":")), Some([10; 32]));
+        assert_eq!(parse_fingerprint(&plain), Some([10; 32]));
+        assert_eq!(parse_fingerprint(&["0A"; 32].join(":")), Some([10; 32]));
         for wrong in ["", "0a", &"0".repeat(63), &"zz".repeat(32), &"é".repeat(32)] {
-            assert_eq!(hash(wrong), None, "{wrong}");
+            assert_eq!(parse_fingerprint(wrong), None, "{wrong}");
         }
     }
 }

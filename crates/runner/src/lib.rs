@@ -58,7 +58,7 @@ pub use session_machine::{
     ClientId, Effect, JournalRead, MachineConfiguration, OverflowPolicy, ScreenSnapshot,
     SessionMachine, StreamConfiguration,
 };
-pub use sessions::{SessionExit, SessionSummary, SessionSummaryState};
+pub use sessions::{EndedSession, SessionExit, SessionSummary, SessionSummaryState};
 pub use shim::{
     DEFAULT_RING_BYTES, JournalSpec, RING_VARIABLE, STATE_VARIABLE, SessionDir, SessionInfo,
     SessionPhase, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault, SpecEnvironment,

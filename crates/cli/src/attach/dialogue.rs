@@ -23,7 +23,7 @@ pub(super) async fn show(
     client: &RunnerClient,
     runner: &RunnerArgs,
     id: SessionId,
-    state: &str,
+    is_running: bool,
 ) -> Result<ExitCode, Failure> {
     let mut view = DialogueView {
         framer: Framer::default(),
@@ -31,8 +31,8 @@ pub(super) async fn show(
         printer: Printer::live(Output::Text),
     };
     let mut failure = None;
-    if state == "running" {
-        let session = client.watch(id).await;
+    if is_running {
+        let session = client.attach_reader(id).await;
         let session = session.map_err(|error| request_failed(runner, error))?;
         failure = view.follow(&session).await?;
     } else {

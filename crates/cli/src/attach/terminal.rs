@@ -32,7 +32,7 @@ pub(super) async fn attach(
              GET /api/sessions/ID/log",
         ));
     }
-    let session = client.type_in(id, window_size()).await;
+    let session = client.attach_terminal(id, window_size()).await;
     let session = session.map_err(|error| request_failed(runner, error))?;
     let mut raw_mode = RawMode::enter()?;
     let end = Attachment::new(&session)?.run(&mut raw_mode).await;

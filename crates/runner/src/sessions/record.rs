@@ -1,5 +1,6 @@
 //! What is known of one session.
 
+use std::fmt;
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,16 @@ pub enum SessionSummaryState {
     Exited,
     /// The session's process was killed; its descendants were killed too.
     Lost,
+}
+
+impl fmt::Display for SessionSummaryState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Running => "running",
+            Self::Exited => "exited",
+            Self::Lost => "lost",
+        })
+    }
 }
 
 impl SessionRecord {

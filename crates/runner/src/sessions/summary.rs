@@ -1,4 +1,4 @@
-//! A session as the REST API lists it.
+//! Sessions as the REST API represents them, for its responses and its clients.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::record::{SessionRecord, SessionSummaryState};
+use super::termination::Termination;
 
 /// A session as the REST API lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -77,6 +78,44 @@ impl SessionSummary {
             started_ms: info.started_ms,
             ended_ms: info.ended_ms,
             exit: info.exit.as_ref().map(SessionExit::from),
+        }
+    }
+}
+
+/// All sessions.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = Sessions)]
+pub(crate) struct SessionList {
+    /// The sessions, oldest first.
+    pub(crate) sessions: Vec<SessionSummary>,
+}
+
+/// How a session was ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Ended)]
+#[non_exhaustive]
+pub struct EndedSession {
+    /// The child's exit status, if it is known.
+    pub exit: Option<SessionExit>,
+    /// Process ids that were killed.
+    pub killed: Vec<u32>,
+    /// Process ids that survived.
+    pub survivors: Vec<u32>,
+    /// Whether the log and the metadata were removed.
+    pub removed: bool,
+}
+
+impl EndedSession {
+    pub(crate) fn new(termination: Termination, removed: bool) -> Self {
+        let report = termination.report;
+        let (killed, survivors) = report
+            .map(|it| (it.killed, it.survivors))
+            .unwrap_or_default();
+        Self {
+            exit: termination.exit.as_ref().map(SessionExit::from),
+            killed,
+            survivors,
+            removed,
         }
     }
 }

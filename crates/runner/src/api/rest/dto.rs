@@ -7,7 +7,7 @@ use bowline_transport::wire::{Durability, Extent};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::sessions::{Kind, SessionExit, SessionSummary, Termination};
+use crate::sessions::{Kind, SessionSummary};
 
 /// The session to create.
 #[derive(Debug, ToSchema)]
@@ -136,14 +136,6 @@ pub(super) struct CreatedSession {
     pub(super) pid: Option<u32>,
 }
 
-/// All sessions.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Sessions)]
-pub(super) struct SessionList {
-    /// The sessions, oldest first.
-    pub(super) sessions: Vec<SessionSummary>,
-}
-
 /// A session, and the state of its streams.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Details)]
@@ -177,35 +169,6 @@ impl From<Extent> for StreamRange {
             start: extent.start,
             end: extent.end,
             durable: extent.durable,
-        }
-    }
-}
-
-/// How a session was ended.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Ended)]
-pub(super) struct DeletedSession {
-    /// The child's exit status, if it is known.
-    exit: Option<SessionExit>,
-    /// Process ids that were killed.
-    killed: Vec<u32>,
-    /// Process ids that survived.
-    survivors: Vec<u32>,
-    /// Whether the log and the metadata were removed.
-    removed: bool,
-}
-
-impl DeletedSession {
-    pub(super) fn new(termination: Termination, removed: bool) -> Self {
-        let report = termination.report;
-        let (killed, survivors) = report
-            .map(|it| (it.killed, it.survivors))
-            .unwrap_or_default();
-        Self {
-            exit: termination.exit.as_ref().map(SessionExit::from),
-            killed,
-            survivors,
-            removed,
         }
     }
 }

@@ -11,14 +11,14 @@ use bowline_transport::{Ladder, SessionId};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::dto::{
-    CreatedSession, DeletedSession, NewSession, SessionDetails, SessionList, StreamRange,
-};
+use super::dto::{CreatedSession, NewSession, SessionDetails, StreamRange};
 use super::shim_client::{ShimClient, read_record};
 use crate::api::extract::{JsonBody, QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
-use crate::sessions::{CreateError, SessionSummary, ShimStatus, TerminateError};
+use crate::sessions::{
+    CreateError, EndedSession, SessionList, SessionSummary, ShimStatus, TerminateError,
+};
 use crate::shim::{SessionSpec, ShimStarted, SpawnFault};
 
 /// Create a session.
@@ -159,12 +159,12 @@ pub(super) struct DeleteQuery {
 /// session that has already ended is only removed.
 #[utoipa::path(delete, path = "/api/sessions/{id}", operation_id = "endSession",
     params(("id" = String, Path, description = "Id of the session"), DeleteQuery),
-    responses((status = 200, description = "Success", body = DeletedSession), (status = "default", description = "Error", body = Problem)))]
+    responses((status = 200, description = "Success", body = EndedSession), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn delete(
     State(app): State<Arc<AppState>>,
     SessionPath(id): SessionPath,
     QueryParams(query): QueryParams<DeleteQuery>,
-) -> Result<Json<DeletedSession>, Problem> {
+) -> Result<Json<EndedSession>, Problem> {
     run_to_completion(async move {
         let policy = if query.force {
             Ladder::AT_ONCE
@@ -178,7 +178,7 @@ pub(super) async fn delete(
             let removed = app.sessions.remove(id).await;
             removed.map_err(TerminateError::Remove)?;
         }
-        Ok(Json(DeletedSession::new(termination, !query.keep)))
+        Ok(Json(EndedSession::new(termination, !query.keep)))
     })
     .await
 }
