@@ -155,7 +155,7 @@ final class LeakTests: TimedTestCase {
         for _ in 0..<cycles { try await cycle() }
         try await eventually("nothing is live") { try nothingIsLive() }
         let (growth, newThreads) = (try status("VmRSS") - memory, try status("Threads") - threads)
-        print("after \(cycles) sessions: RSS +\(growth) KiB, threads +\(newThreads)")
+        print("after \(cycles) sessions: RSS change \(growth) KiB, thread change \(newThreads)")
         XCTAssertLessThan(growth, 24 * 1024)
         XCTAssertLessThanOrEqual(newThreads, 4)
     }

@@ -66,8 +66,8 @@ class LeakTest {
         // JNA releases its objects on a thread of its own after a collection.
         eventually("the heap does not grow") { (usedHeap() - heap).also { heapGrowth = it } < 4 * 1024 }
         val growth = status("VmRSS") - memory
-        println("after $cycles sessions: RSS +$growth KiB, heap +$heapGrowth KiB, threads +${status("Threads") - threads}")
-        assertTrue(growth < 48 * 1024, "RSS +$growth KiB")
+        println("after $cycles sessions: RSS change $growth KiB, heap change $heapGrowth KiB, thread change ${status("Threads") - threads}")
+        assertTrue(growth < 48 * 1024, "RSS change $growth KiB")
         assertTrue(status("Threads") <= threads + 4, "${status("Threads")} threads, $threads before")
     }
 
