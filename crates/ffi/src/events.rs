@@ -188,7 +188,7 @@ pub enum DialogueEventKind {
         /// The request.
         record: PermissionRecord,
     },
-    /// A permission request was closed. Its state tells why.
+    /// A permission request was closed. Its state is the reason.
     PermissionEnded {
         /// The request.
         record: PermissionRecord,

@@ -154,7 +154,7 @@ impl ShellSession {
 
     /// Pastes a prompt into the program in the foreground and presses Enter.
     ///
-    /// The result tells whether the program read it. Text is never truncated silently.
+    /// The result states whether the program read it. Text is never truncated silently.
     #[uniffi::method(default(options = None))]
     pub async fn submit(
         &self,

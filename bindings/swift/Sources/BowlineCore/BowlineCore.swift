@@ -5353,7 +5353,7 @@ public protocol ShellSessionProtocol: AnyObject, Sendable {
     /**
      * Pastes a prompt into the program in the foreground and presses Enter.
      *
-     * The result tells whether the program read it. Text is never truncated silently.
+     * The result states whether the program read it. Text is never truncated silently.
      */
     func submit(prompt: String, options: SubmitOptions?) async throws  -> Submission
 
@@ -5633,7 +5633,7 @@ open func state()throws  -> SessionState  {
     /**
      * Pastes a prompt into the program in the foreground and presses Enter.
      *
-     * The result tells whether the program read it. Text is never truncated silently.
+     * The result states whether the program read it. Text is never truncated silently.
      */
 open func submit(prompt: String, options: SubmitOptions? = nil)async throws  -> Submission  {
     return
@@ -16372,7 +16372,7 @@ public enum DialogueEventKind: Equatable, Hashable {
          */record: PermissionRecord
     )
     /**
-     * A permission request was closed. Its state tells why.
+     * A permission request was closed. Its state is the reason.
      */
     case permissionEnded(
         /**
@@ -23561,7 +23561,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_shellsession_state() != 5656) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_shellsession_submit() != 41576) {
+    if (uniffi_bowline_ffi_checksum_method_shellsession_submit() != 26676) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_shellsession_terminal() != 37214) {

@@ -1898,7 +1898,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_state() and 0xFFFF) != 5656) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_submit() and 0xFFFF) != 41576) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_submit() and 0xFFFF) != 26676) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_terminal() and 0xFFFF) != 37214) {
@@ -9696,7 +9696,7 @@ public interface ShellSessionInterface {
     /**
      * Pastes a prompt into the program in the foreground and presses Enter.
      *
-     * The result tells whether the program read it. Text is never truncated silently.
+     * The result states whether the program read it. Text is never truncated silently.
      */
     suspend fun `submit`(`prompt`: kotlin.String, `options`: SubmitOptions? = null): Submission
 
@@ -10088,7 +10088,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
     /**
      * Pastes a prompt into the program in the foreground and presses Enter.
      *
-     * The result tells whether the program read it. Text is never truncated silently.
+     * The result states whether the program read it. Text is never truncated silently.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -19540,7 +19540,7 @@ sealed class DialogueEventKind {
     }
 
     /**
-     * A permission request was closed. Its state tells why.
+     * A permission request was closed. Its state is the reason.
      */
     data class PermissionEnded(
         /**
