@@ -178,7 +178,7 @@ impl<D: Digest, S: Strings> Job<D, S> {
             Delta::InputJson(text) => (2, text),
             Delta::Thinking(text) => (3, text),
             Delta::Signature(text) => (4, text),
-            Delta::Other { .. } => return self.fold.number(Tag::DeltaKind, 0),
+            _ => return self.fold.number(Tag::DeltaKind, 0),
         };
         self.fold.number(Tag::DeltaKind, kind);
         self.text(Tag::DeltaText, text);
@@ -275,7 +275,7 @@ const fn kind(body: &Body<'_>) -> u64 {
         Body::ActiveGoal { .. } => 16,
         Body::CommandLifecycle(_) => 17,
         Body::TranscriptMirror(_) => 18,
-        Body::Unknown { .. } => 0,
+        _ => 0,
     }
 }
 
@@ -290,7 +290,7 @@ const fn event_kind(event: &ApiEvent<'_>) -> u64 {
         ApiEvent::MessageStop => 6,
         ApiEvent::Ping => 7,
         ApiEvent::Error(_) => 8,
-        ApiEvent::Unknown { .. } => 0,
+        _ => 0,
     }
 }
 
@@ -305,6 +305,6 @@ const fn block_kind(body: &BlockBody<'_>) -> u64 {
         BlockBody::ToolResult(_) => 6,
         BlockBody::Image { .. } => 7,
         BlockBody::Document { .. } => 8,
-        BlockBody::Other { .. } => 0,
+        _ => 0,
     }
 }

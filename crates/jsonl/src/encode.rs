@@ -1,4 +1,4 @@
-//! What the host writes: one line a message (protocol, section B).
+//! Lines that a host writes to the agent (PROTOCOL.md, Input framing).
 
 mod object;
 mod prompt;
@@ -11,15 +11,15 @@ pub use response::{
     Decision, control_error, control_success, hook_output, mcp_response, permission,
 };
 
-pub(crate) use object::Object;
+use object::Object;
 
-/// The heartbeat that either side may send; the other ignores it.
+/// Encodes a heartbeat, which the agent ignores.
 #[must_use]
 pub fn keep_alive() -> Vec<u8> {
     Object::new().str("type", "keep_alive").line()
 }
 
-/// Changes variables of the agent's environment for the tools that it runs from now on.
+/// Encodes a change of environment variables for the tools that the agent runs from now on.
 #[must_use]
 pub fn update_environment(variables: &serde_json::Map<String, serde_json::Value>) -> Vec<u8> {
     let variables = Object::new().members(variables).json();

@@ -1,10 +1,8 @@
-//! What went wrong with a line, and where.
+//! Errors of single lines.
 
 use std::fmt;
 
-use nom::error::{ErrorKind, ParseError as NomError};
-
-/// A line that is not an event. The stream goes on behind it.
+/// The reason why a line is not an event, and its place. The stream continues with the next line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     kind: ParseErrorKind,
@@ -33,7 +31,7 @@ pub enum ParseErrorKind {
     Truncated,
 }
 
-/// What the grammar asked for at the place of a syntax error.
+/// What the grammar expected at the place of a syntax error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expected {
@@ -41,23 +39,23 @@ pub enum Expected {
     Value,
     /// A key, or the end of the object.
     Key,
-    /// The colon behind a key.
+    /// The colon after a key.
     Colon,
     /// A comma, or the end of the object or array.
     CommaOrEnd,
     /// The closing quote of a string.
     Quote,
-    /// An escape: a control character stands bare in a string.
+    /// An escape in place of a bare control character in a string.
     EscapedControl,
     /// One of the escape letters `"\/bfnrtu`.
     EscapeLetter,
-    /// Four hexadecimal digits behind `\u`.
+    /// Four hexadecimal digits after `\u`.
     HexDigits,
     /// A digit of a number.
     Digit,
     /// A number that fits in a 64-bit float.
     SmallerNumber,
-    /// Less nesting (see the crate's depth limit).
+    /// Less nesting: members nest at most 120 levels.
     LessNesting,
     /// The end of the line.
     LineEnd,
@@ -122,7 +120,7 @@ impl fmt::Display for Expected {
             Self::CommaOrEnd => "`,` or the end of the object or array",
             Self::Quote => "a closing quote",
             Self::EscapedControl => "an escape instead of a bare control character",
-            Self::EscapeLetter => "one of \"\\/bfnrtu behind a backslash",
+            Self::EscapeLetter => "one of \"\\/bfnrtu after a backslash",
             Self::HexDigits => "four hexadecimal digits",
             Self::Digit => "a digit",
             Self::SmallerNumber => "a number that fits in 64 bits",
@@ -132,14 +130,14 @@ impl fmt::Display for Expected {
     }
 }
 
-/// Where the grammar stopped, and what it asked for there: the error inside the grammar.
+/// The error of the parsers of the grammar: the index of a byte, and what was expected there.
 ///
-/// One word, so that a result of it travels in registers; [`ParseError`] is made from it at the end
-/// of a line and it never leaves the crate.
+/// It is packed into one word, so that results of the grammar stay small. [`ParseError`] is made from
+/// it at the end of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stop(u64);
+pub(crate) struct SyntaxError(u64);
 
-/// What a [`Stop`] can name, by number.
+/// Every [`Expected`], by its number in a [`SyntaxError`].
 const EXPECTED: [Expected; 12] = [
     Expected::Value,
     Expected::Key,
@@ -155,8 +153,8 @@ const EXPECTED: [Expected; 12] = [
     Expected::LineEnd,
 ];
 
-impl Stop {
-    /// At the byte with this index in the input of the grammar.
+impl SyntaxError {
+    /// `at` is the index of a byte in the input of the grammar.
     pub(crate) const fn new(at: usize, expected: Expected) -> Self {
         Self((at as u64) << 8 | expected as u64)
     }
@@ -171,40 +169,9 @@ impl Stop {
     }
 }
 
-impl fmt::Debug for Stop {
+impl fmt::Debug for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "expected {} at {}", self.expected(), self.at())
-    }
-}
-
-/// The error of the parsers that are put together with nom: what is left of the input counts there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    /// Bytes left of the input at the place of the fault.
-    pub(crate) left: usize,
-    pub(crate) expected: Expected,
-}
-
-impl Fault {
-    pub(crate) fn of(stop: Stop, input: &str) -> nom::Err<Self> {
-        nom::Err::Error(Self {
-            left: input.len() - stop.at(),
-            expected: stop.expected(),
-        })
-    }
-}
-
-/// Only the end of a line is left to nom's own parsers.
-impl NomError<&str> for Fault {
-    fn from_error_kind(input: &str, _kind: ErrorKind) -> Self {
-        Self {
-            left: input.len(),
-            expected: Expected::LineEnd,
-        }
-    }
-
-    fn append(_input: &str, _kind: ErrorKind, other: Self) -> Self {
-        other
     }
 }
 
@@ -213,11 +180,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stop_keeps_its_place_and_its_reason() {
+    fn syntax_error_keeps_index_and_expectation() {
         for expected in EXPECTED {
             for at in [0, 1, 64 << 20] {
-                let stop = Stop::new(at, expected);
-                assert_eq!((stop.at(), stop.expected()), (at, expected));
+                let error = SyntaxError::new(at, expected);
+                assert_eq!((error.at(), error.expected()), (at, expected));
             }
         }
     }

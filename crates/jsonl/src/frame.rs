@@ -1,34 +1,34 @@
-//! What a framer cuts a stream into.
+//! Frames: what a framer cuts a stream into.
 
-use crate::items::{Items, Reader};
+use crate::reader::LineReader;
 
-/// One cut of the stream, lent by its framer.
+/// A piece of the stream, borrowed from its framer.
 #[derive(Debug)]
 pub enum Frame<'a> {
     /// Whole lines.
     Lines(Window<'a>),
-    /// A line over the limit; it was skipped to its LF.
+    /// A line over the limit, which was skipped.
     Oversize(Oversize<'a>),
 }
 
-/// Whole lines that lie together in memory.
+/// Whole lines that are contiguous in memory.
 #[derive(Debug)]
 pub struct Window<'a> {
-    /// The lines, each with its LF; only a tail has none.
+    /// The lines, each with its LF; a tail has none.
     pub bytes: &'a [u8],
-    /// Offset in the stream of the first byte.
+    /// Offset of the first byte in the stream.
     pub offset: u64,
     /// Number of the first line, from 1.
     pub line: u64,
-    /// Whether the input ended without an LF behind this line.
+    /// Whether the input ended without an LF after this line.
     pub is_tail: bool,
-    pub(crate) reader: &'a mut Reader,
+    pub(crate) reader: &'a mut LineReader,
 }
 
 /// A line over the limit.
 #[derive(Debug)]
 pub struct Oversize<'a> {
-    /// Offset in the stream of its first byte.
+    /// Offset of its first byte in the stream.
     pub offset: u64,
     /// Number of the line, from 1.
     pub line: u64,
@@ -36,18 +36,9 @@ pub struct Oversize<'a> {
     pub length: u64,
     /// The limit, in bytes.
     pub limit: u64,
-    /// Whether the input ended without an LF behind it.
+    /// Whether the input ended without an LF after it.
     pub is_tail: bool,
     /// The first bytes of the line.
     pub head: &'a [u8],
-    pub(crate) reader: &'a mut Reader,
-}
-
-impl<'a> Frame<'a> {
-    /// The lines of the frame, parsed one by one as they are asked for. Those that nobody asks for
-    /// are passed over.
-    #[must_use]
-    pub fn items(self) -> Items<'a> {
-        Items::new(self)
-    }
+    pub(crate) reader: &'a mut LineReader,
 }

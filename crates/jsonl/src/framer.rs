@@ -1,4 +1,4 @@
-//! Cuts a stream of chunks into windows of whole lines.
+//! Cutting of a stream of chunks into windows of whole lines.
 
 mod buffer;
 mod splitter;
@@ -9,29 +9,28 @@ use bytes::Bytes;
 use memchr::memchr_iter;
 
 use crate::frame::{Frame, Oversize, Window};
-use crate::framer::splitter::{Cut, Place, Splitter};
-use crate::items::Reader;
+use crate::framer::splitter::{Cut, Location, Splitter};
+use crate::reader::LineReader;
 
-/// Longest line that is parsed: 64 MiB. Real lines reach 3.3 MB (an edit of a large file travels
-/// twice), and an image may be larger.
+/// Default limit of a line: 64 MiB. The longest line observed has 3.3 MB (PROTOCOL.md, Framing).
 pub const DEFAULT_MAX_LINE: usize = 64 << 20;
 
 /// Cuts a stream of chunks into windows of whole lines.
 ///
-/// A chunk may end anywhere. Lines that lie inside one large chunk are handed out in place; a line
-/// that spans chunks is copied once, into a buffer that is used again. A reader of its own may read
-/// into that buffer instead ([`Framer::room`]), and nothing is copied. No byte is searched twice,
-/// whatever the size of the chunks. Lines end at LF only.
+/// A chunk may end anywhere. Lines inside one large chunk are returned in place; a line that spans
+/// chunks is copied once, into a buffer that is reused. A caller that reads into that buffer itself
+/// ([`Framer::room`]) avoids the copy. No byte is searched twice, whatever the size of the chunks. Lines
+/// end at LF only.
 #[derive(Debug)]
 pub struct Framer {
-    /// What was pushed and is not used up.
+    /// Pushed input that is not consumed yet.
     input: VecDeque<Input>,
-    /// How much of the first chunk was taken.
+    /// Consumed bytes of the first chunk.
     taken: usize,
     splitter: Splitter,
-    /// Where the last frame is.
-    lent: Option<Place>,
-    reader: Reader,
+    /// Location of the last frame.
+    lent: Option<Location>,
+    reader: LineReader,
 }
 
 #[derive(Debug)]
@@ -48,14 +47,14 @@ impl Default for Framer {
 }
 
 impl Framer {
-    /// A framer that skips lines of more than `max_line` bytes.
+    /// Creates a framer that skips lines of more than `max_line` bytes.
     #[must_use]
     pub fn new(max_line: usize) -> Self {
         Self::at(max_line, 0, 1)
     }
 
-    /// A framer for a stream that is read again from `offset`, which must be the beginning of line
-    /// number `line`.
+    /// Creates a framer for a stream that is read again from `offset`, which must be the beginning of
+    /// line number `line`.
     #[must_use]
     pub fn at(max_line: usize, offset: u64, line: u64) -> Self {
         Self {
@@ -63,47 +62,48 @@ impl Framer {
             taken: 0,
             splitter: Splitter::new(max_line, offset),
             lent: None,
-            reader: Reader::at(line),
+            reader: LineReader::at(line),
         }
     }
 
-    /// Takes the next chunk of the stream.
+    /// Appends the next chunk of the stream.
     pub fn push(&mut self, chunk: Bytes) {
-        self.take_back();
+        self.end_frame();
         if self.input.is_empty() && self.splitter.is_better_copied(&chunk) {
             return self.splitter.append(&chunk);
         }
         self.input.push_back(Input::Chunk(chunk));
     }
 
-    /// Ends the stream: what stands behind the last LF becomes a frame of its own.
+    /// Ends the stream. Bytes after the last LF become a frame of their own.
     pub fn finish(&mut self) {
         self.input.push_back(Input::End);
     }
 
-    /// Goes on at `offset`, behind bytes that were lost. The line they were lost in ends here, as at
-    /// the end of a stream; what is left of it behind the gap is a line of its own.
+    /// Continues at `offset`, after lost bytes. The open line ends here, like at the end of a stream;
+    /// its remainder after the gap is a line of its own.
     pub fn skip_to(&mut self, offset: u64) {
         self.input.push_back(Input::SkipTo(offset));
     }
 
-    /// Room to read the next bytes of the stream into: at least `length`, for
-    /// [`filled`](Self::filled). None while what was pushed waits for [`next_frame`](Self::next_frame).
+    /// Returns a buffer of at least `length` bytes for the next bytes of the stream, which
+    /// [`filled`](Self::filled) commits. Returns none while pushed input waits for
+    /// [`next_frame`](Self::next_frame).
     pub fn room(&mut self, length: usize) -> Option<&mut [u8]> {
-        self.take_back();
+        self.end_frame();
         self.input.is_empty().then(|| self.splitter.room(length))
     }
 
-    /// The first `length` bytes of the room were filled.
+    /// Commits the first `length` bytes of the buffer returned by [`room`](Self::room).
     pub fn filled(&mut self, length: usize) {
         if self.input.is_empty() {
             self.splitter.filled(length);
         }
     }
 
-    /// The next frame, until more is pushed. The frame before it counts as read.
+    /// Returns the next frame, or none until more input is pushed. The previous frame counts as read.
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
-        self.take_back();
+        self.end_frame();
         let cut = loop {
             if let Some(cut) = self.splitter.take_buffered() {
                 break cut;
@@ -133,25 +133,25 @@ impl Framer {
         self.lend(cut)
     }
 
-    /// Offset of the first byte that is in no frame yet: where a reader that forgets the partial
-    /// line must read again.
+    /// Returns the offset of the first byte that is in no frame yet: the place to resume from when the
+    /// framer, and the partial line in it, are dropped.
     #[must_use]
     pub fn resume_offset(&self) -> u64 {
         self.splitter.line_start()
     }
 
-    /// Gives back the memory that no open line needs, as a host does when a session falls idle.
+    /// Frees the memory that no open line needs, for example when a session becomes idle.
     pub fn release(&mut self) {
-        self.take_back();
+        self.end_frame();
         self.splitter.release();
         self.input.shrink_to_fit();
     }
 
-    fn lend(&mut self, Cut { offset, place }: Cut) -> Option<Frame<'_>> {
+    fn lend(&mut self, Cut { offset, location }: Cut) -> Option<Frame<'_>> {
         let line = self.reader.line();
-        self.lent = Some(place);
-        let bytes = match place {
-            Place::Skipped => {
+        self.lent = Some(location);
+        let bytes = match location {
+            Location::Skipped => {
                 let skipped = self.splitter.skipped();
                 return Some(Frame::Oversize(Oversize {
                     offset,
@@ -163,8 +163,8 @@ impl Framer {
                     reader: &mut self.reader,
                 }));
             }
-            Place::Buffer(length) => self.splitter.buffer().cut(length),
-            Place::Chunk(length) => match self.input.front() {
+            Location::Buffer(length) => self.splitter.buffer().cut(length),
+            Location::Chunk(length) => match self.input.front() {
                 Some(Input::Chunk(chunk)) => chunk.get(self.taken - length..self.taken)?,
                 _ => return None,
             },
@@ -178,17 +178,17 @@ impl Framer {
         }))
     }
 
-    /// Counts the lines of the last frame that nobody read, and forgets the frame.
-    fn take_back(&mut self) {
+    /// Counts the unread lines of the last frame and drops the frame.
+    fn end_frame(&mut self) {
         let unread = match self.lent.take() {
             None => return,
-            Some(Place::Skipped) => u64::from(self.reader.seen() == 0),
-            Some(Place::Buffer(length)) => {
+            Some(Location::Skipped) => u64::from(self.reader.read() == 0),
+            Some(Location::Buffer(length)) => {
                 let unread = self.unread(self.splitter.buffer().cut(length));
                 self.splitter.forget_cut();
                 unread
             }
-            Some(Place::Chunk(length)) => match self.input.front() {
+            Some(Location::Chunk(length)) => match self.input.front() {
                 Some(Input::Chunk(chunk)) => {
                     let lines = chunk.get(self.taken - length..self.taken);
                     self.unread(lines.unwrap_or_default())
@@ -199,9 +199,9 @@ impl Framer {
         self.reader.end_frame(unread);
     }
 
-    /// How many of these lines were not read.
+    /// Number of unread lines among these.
     fn unread(&self, lines: &[u8]) -> u64 {
-        let rest = lines.get(self.reader.seen()..).unwrap_or_default();
+        let rest = lines.get(self.reader.read()..).unwrap_or_default();
         if rest.is_empty() {
             return 0;
         }
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn any_cut_gives_the_same_lines() {
+    fn chunk_boundaries_do_not_change_lines() {
         let text = b"one\n\ntwo and more\r\nfourteen bytes\nlast";
         let whole = frames(&mut Framer::new(13), &[text]);
         assert_eq!(whole[3], (19, 4, "over 14".into()));
@@ -254,14 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_exactly_the_limit_is_kept() {
+    fn line_of_exactly_the_limit_is_kept() {
         let lines = frames(&mut Framer::new(4), &[b"abcd\nabcde\nab"]);
         let texts: Vec<_> = lines.iter().map(|(_, _, text)| text.as_str()).collect();
         assert_eq!(texts, ["abcd\n", "over 5", "ab"]);
     }
 
     #[test]
-    fn resume_offset_is_the_beginning_of_the_open_line() {
+    fn resume_offset_is_start_of_open_line() {
         let mut framer = Framer::new(8);
         let mut offsets = Vec::new();
         for chunk in ["abc\nde", "fghijklmn", "\n"] {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_keeps_its_memory_for_the_next_one_only() {
+    fn memory_of_long_line_is_freed_after_short_lines() {
         let mut framer = Framer::default();
         let mut capacity = |lines: usize, length: usize| {
             for _ in 0..lines {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_ends_the_open_line() {
+    fn gap_ends_open_line() {
         let mut framer = Framer::default();
         framer.push(Bytes::from_static(b"ab\ncd"));
         framer.skip_to(100);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_chunk_and_a_whole_line_are_handed_out_without_a_copy() {
+    fn large_chunks_and_whole_lines_are_not_copied() {
         let large = "{}\n".repeat(10_000) + "{";
         for chunk in [Bytes::from(large), Bytes::from_static(b"{}\n")] {
             let mut framer = Framer::default();
@@ -323,9 +323,9 @@ mod tests {
     }
 
     #[test]
-    fn room_is_given_when_nothing_waits_before_it() {
+    fn room_requires_consumed_input() {
         let mut framer = Framer::default();
-        let room = framer.room(6).expect("nothing waits");
+        let room = framer.room(6).expect("no pushed input");
         room[..6].copy_from_slice(b"one\ntw");
         framer.filled(6);
         framer.skip_to(6);

@@ -1,101 +1,61 @@
-//! The lines of a window, as events.
+//! The lines of a frame, parsed to events.
 
 use memchr::{memchr, memrchr};
-use nom::Parser as _;
-use nom::branch::alt;
-use nom::bytes::complete::{tag, take_while};
-use nom::combinator::{eof, value};
-use nom::sequence::preceded;
 
-use crate::error::{Expected, Fault, ParseError, ParseErrorKind};
-use crate::event::{Envelope, Event, Spelling, walk};
+use crate::error::{ParseError, ParseErrorKind, SyntaxError};
+use crate::event::{self, Event};
 use crate::frame::{Frame, Oversize, Window};
-use crate::grammar::{Parsed, byte};
+use crate::grammar::Cursor;
+use crate::reader::LineReader;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 use crate::simd::utf8::from_utf8;
 
-/// UTF-8's byte order mark, which some writers put before the first line.
+/// The byte order mark in UTF-8, which some writers put before the first line.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// One line, and what it says.
+/// One line and its event.
 #[derive(Clone, Debug)]
 pub struct Item<'a> {
-    /// Where the line stands in the stream.
+    /// Position in the stream.
     pub at: Position,
-    /// The line as it came, without its LF and a CR before it; the head of a line over the limit.
+    /// The line as it was received, without its LF and one CR before it; the first bytes of a line over
+    /// the limit.
     pub raw: &'a [u8],
-    /// The event, or why the line is none.
+    /// The event, or why the line is not one.
     pub event: Result<Event<'a>, ParseError>,
 }
 
-/// Where a line stands in the stream.
+/// The position of a line in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Offset of its first byte, from 0.
     pub offset: u64,
-    /// Offset behind its LF: where the next line begins.
+    /// Offset after its LF: the beginning of the next line.
     pub end: u64,
     /// Number of the line, from 1.
     pub line: u64,
-    /// Whether the input ended without an LF behind the line: more of it may come.
+    /// Whether the input ended without an LF after the line, so that more of it may follow.
     pub is_tail: bool,
 }
 
-/// What a framer's frames have in common: the number of the next line, and how lines were spelt.
-#[derive(Clone, Debug)]
-pub(crate) struct Reader {
-    line: u64,
-    /// How much of the frame was read, in bytes.
-    seen: usize,
-    spelling: Spelling,
-}
-
-impl Reader {
-    pub(crate) fn at(line: u64) -> Self {
-        Self {
-            line,
-            seen: 0,
-            spelling: Spelling::default(),
-        }
-    }
-
-    /// Number of the next line, from 1.
-    pub(crate) const fn line(&self) -> u64 {
-        self.line
-    }
-
-    /// How much of the frame was read, in bytes.
-    pub(crate) const fn seen(&self) -> usize {
-        self.seen
-    }
-
-    /// Goes on to the next frame; `unread` lines of this one are passed over.
-    pub(crate) const fn end_frame(&mut self, unread: u64) {
-        self.line += unread;
-        self.seen = 0;
-    }
-
-    const fn step(&mut self, length: usize) {
-        self.line += 1;
-        self.seen += length;
-    }
-}
-
-/// The lines of one frame, parsed in place as they are asked for. Blank lines are passed over.
+/// Iterator over the lines of one frame, which are parsed in place. Blank lines are skipped.
 #[derive(Debug)]
-pub struct Items<'a>(Source<'a>);
+pub struct Items<'a>(FrameItems<'a>);
 
 #[derive(Debug)]
-enum Source<'a> {
+enum FrameItems<'a> {
     Lines(Lines<'a>),
     Oversize(Option<Oversize<'a>>),
 }
 
-impl<'a> Items<'a> {
-    pub(crate) fn new(frame: Frame<'a>) -> Self {
-        Self(match frame {
-            Frame::Lines(window) => Source::Lines(Lines::new(window)),
-            Frame::Oversize(over) => Source::Oversize(Some(over)),
+impl<'a> Frame<'a> {
+    /// Returns the lines of the frame, which are parsed one by one. Lines that are not consumed are
+    /// skipped.
+    #[must_use]
+    pub fn items(self) -> Items<'a> {
+        Items(match self {
+            Self::Lines(window) => FrameItems::Lines(Lines::new(window)),
+            Self::Oversize(over) => FrameItems::Oversize(Some(over)),
         })
     }
 }
@@ -106,22 +66,22 @@ impl<'a> Iterator for Items<'a> {
     #[inline(always)]
     fn next(&mut self) -> Option<Item<'a>> {
         match &mut self.0 {
-            // The usual line is read in place, without a call, and so is the end.
-            Source::Lines(lines) if lines.text.is_empty() => {
-                let is_read = lines.reader.seen == lines.window.len();
+            // A delta is matched inline, without a call, and so is the end.
+            FrameItems::Lines(lines) if lines.text.is_empty() => {
+                let is_read = lines.reader.read() == lines.window.len();
                 if is_read { None } else { lines.next() }
             }
-            Source::Lines(lines) => match lines.usual() {
+            FrameItems::Lines(lines) => match lines.delta() {
                 Some(item) => Some(item),
                 None => lines.next(),
             },
-            Source::Oversize(over) => over.take().map(oversize),
+            FrameItems::Oversize(over) => over.take().map(oversize),
         }
     }
 }
 
 fn oversize(over: Oversize<'_>) -> Item<'_> {
-    over.reader.step(1);
+    over.reader.advance(1);
     let kind = ParseErrorKind::TooLong {
         length: over.length,
         limit: over.limit,
@@ -138,24 +98,24 @@ fn oversize(over: Oversize<'_>) -> Item<'_> {
     }
 }
 
-/// Walks a window.
+/// The lines of a window.
 #[derive(Debug)]
 struct Lines<'a> {
     window: &'a [u8],
     offset: u64,
     is_tail: bool,
-    /// The checked text behind what was read, as far as it was checked: whole lines.
+    /// Whole lines after what was read, as far as they were checked to be UTF-8.
     text: &'a str,
-    /// Whether bytes that are not UTF-8 were met: more are likely.
+    /// Whether bytes that are not UTF-8 were found: more are likely.
     is_dirty: bool,
-    reader: &'a mut Reader,
+    reader: &'a mut LineReader,
 }
 
 impl<'a> Lines<'a> {
     fn new(window: Window<'a>) -> Self {
         let mark = window.offset == 0 && window.bytes.starts_with(BYTE_ORDER_MARK);
         let start = if mark { BYTE_ORDER_MARK.len() } else { 0 };
-        window.reader.seen = start;
+        window.reader.skip(start);
         let bytes = window.bytes.get(start..).unwrap_or_default();
         let is_object = bytes.first() == Some(&b'{');
         Self {
@@ -168,39 +128,39 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The usual line, read by its spelling.
+    /// The next line when it is a delta that matches the template.
     #[inline(always)]
-    fn usual(&mut self) -> Option<Item<'a>> {
-        let spelt = self.reader.spelling.find(self.text)?;
-        let end = spelt.end();
-        if byte(self.text.as_bytes(), end) != b'\n' {
+    fn delta(&mut self) -> Option<Item<'a>> {
+        let line = Cursor::new(self.text);
+        let (end, matched) = self.reader.template.delta(line).ok()?;
+        if end.first() != b'\n' {
             return None;
         }
-        let event = self.reader.spelling.event(self.text, spelt);
-        Some(Item {
-            raw: event.raw.text().as_bytes(),
-            event: Ok(event),
-            at: self.step(end + 1),
-        })
+        let event = self.reader.template.delta_event(line, end, matched);
+        Some(self.item(event, end.at() + 1))
     }
 
-    /// A stream event that is no delta.
-    fn streamed(&mut self) -> Option<Item<'a>> {
-        let (end, event) = self.reader.spelling.read(self.text)?;
-        if byte(self.text.as_bytes(), end) != b'\n' {
-            return None;
-        }
-        Some(Item {
+    /// The next line when it is a stream event in the common envelope.
+    fn stream_event(&mut self) -> Option<Item<'a>> {
+        let line = Cursor::new(self.text);
+        let (end, event) = self.reader.template.stream_event(line).ok()?;
+        (end.first() == b'\n').then(|| self.item(event, end.at() + 1))
+    }
+
+    /// The event of the next line, which has `length` bytes with its LF.
+    #[inline(always)]
+    fn item(&mut self, event: Event<'a>, length: usize) -> Item<'a> {
+        Item {
             raw: event.raw.text().as_bytes(),
             event: Ok(event),
-            at: self.step(end + 1),
-        })
+            at: self.advance(length),
+        }
     }
 
     #[inline(never)]
     fn next(&mut self) -> Option<Item<'a>> {
         loop {
-            let rest = self.window.get(self.reader.seen..)?;
+            let rest = self.window.get(self.reader.read()..)?;
             let first = rest.first()?;
             if *first == b'{' || trim(line(rest)).first() == Some(&b'{') {
                 return Some(self.object(rest));
@@ -211,7 +171,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// A line that does not begin like an object; none when it is blank.
+    /// A line that does not begin with `{`; none when it is blank.
     #[inline(never)]
     fn no_object(&mut self, rest: &'a [u8]) -> Option<Item<'a>> {
         if self.is_cut_mark(rest) {
@@ -219,18 +179,18 @@ impl<'a> Lines<'a> {
         }
         let line = line(rest);
         if trim(line).is_empty() {
-            self.step(line.len());
+            self.advance(line.len());
             return None;
         }
         Some(self.refuse(line, 0, ParseErrorKind::NotAnObject))
     }
 
-    /// Whether the input ended inside a byte order mark.
+    /// Whether the input ends inside a byte order mark.
     fn is_cut_mark(&self, rest: &[u8]) -> bool {
         self.is_tail && self.offset == 0 && BYTE_ORDER_MARK.starts_with(rest)
     }
 
-    /// A line that begins like an object.
+    /// A line that begins with `{`.
     #[inline(always)]
     fn object(&mut self, rest: &'a [u8]) -> Item<'a> {
         if self.text.is_empty() {
@@ -238,42 +198,34 @@ impl<'a> Lines<'a> {
                 Ok(text) => self.text = text,
                 Err(bad) => return self.not_utf8(line(rest), bad),
             }
-            if let Some(item) = self.usual() {
+            if let Some(item) = self.delta() {
                 return item;
             }
         }
-        if let Some(item) = self.streamed() {
+        if let Some(item) = self.stream_event() {
             return item;
         }
-        let mut envelope = Envelope::default();
-        match event_line(self.text, &mut envelope) {
-            Ok((behind, ())) => Item {
-                raw: envelope.event.raw.text().as_bytes(),
-                event: Ok(envelope.event),
-                at: self.step(self.text.len() - behind.len()),
-            },
-            Err(nom::Err::Error(fault) | nom::Err::Failure(fault)) => self.fault(rest, fault),
-            Err(nom::Err::Incomplete(_)) => self.fault(
-                rest,
-                Fault {
-                    left: 0,
-                    expected: Expected::Value,
-                },
-            ),
+        match event::event(Cursor::new(self.text)) {
+            Ok((end, event)) => self.item(event, end.at()),
+            Err(error) => self.syntax_error(rest, error),
         }
     }
 
-    fn fault(&mut self, rest: &'a [u8], fault: Fault) -> Item<'a> {
-        let place = self.text.len() - fault.left;
-        // No part of a valid object holds an LF, so the fault stands at the first one or before it.
+    fn syntax_error(&mut self, rest: &'a [u8], error: nom::Err<SyntaxError>) -> Item<'a> {
+        let (nom::Err::Error(error) | nom::Err::Failure(error)) = error else {
+            // Parsers of complete input never ask for more.
+            return self.refuse(rest, 0, ParseErrorKind::Truncated);
+        };
+        let place = error.at();
+        // No part of a valid object holds an LF, so that the error is at the first one or before it.
         let end = rest.get(place..).and_then(|rest| memchr(b'\n', rest));
         let line = rest
             .get(..end.map_or(rest.len(), |end| place + end + 1))
             .unwrap_or(rest);
-        let kind = if self.is_tail && fault.left == 0 {
+        let kind = if self.is_tail && place == self.text.len() {
             ParseErrorKind::Truncated
         } else {
-            ParseErrorKind::Syntax(fault.expected)
+            ParseErrorKind::Syntax(error.expected())
         };
         self.refuse(line, place, kind)
     }
@@ -288,28 +240,28 @@ impl<'a> Lines<'a> {
         self.refuse(line, bad.at, kind)
     }
 
-    /// Refuses `line`, the next one, for what stands `place` bytes behind its beginning.
+    /// Refuses `line`, the next one, for the byte at index `place` in it.
     fn refuse(&mut self, line: &'a [u8], place: usize, kind: ParseErrorKind) -> Item<'a> {
-        let offset = self.offset + (self.reader.seen + place) as u64;
-        let error = ParseError::new(kind, offset, self.reader.line);
+        let offset = self.offset + (self.reader.read() + place) as u64;
+        let error = ParseError::new(kind, offset, self.reader.line());
         Item {
             raw: trim_end(line),
             event: Err(error),
-            at: self.step(line.len()),
+            at: self.advance(line.len()),
         }
     }
 
-    /// Moves behind the next line, of `length` bytes.
+    /// Consumes the next line, which has `length` bytes.
     #[inline(always)]
-    fn step(&mut self, length: usize) -> Position {
-        let offset = self.offset + self.reader.seen as u64;
+    fn advance(&mut self, length: usize) -> Position {
+        let offset = self.offset + self.reader.read() as u64;
         let at = Position {
             offset,
             end: offset + length as u64,
-            line: self.reader.line,
+            line: self.reader.line(),
             is_tail: self.is_tail,
         };
-        self.reader.step(length);
+        self.reader.advance(length);
         self.text = self.text.get(length..).unwrap_or_default();
         at
     }
@@ -322,32 +274,6 @@ fn line(rest: &[u8]) -> &[u8] {
         .unwrap_or(rest)
 }
 
-/// `*ws event *ws LF`
-#[inline(always)]
-fn event_line<'a>(input: &'a str, envelope: &mut Envelope<'a>) -> Parsed<'a, ()> {
-    if input.starts_with('{') {
-        let (input, ()) = walk(input, envelope)?;
-        return end_of_line(input);
-    }
-    let (input, ()) = blank(input)?;
-    let (input, ()) = walk(input, envelope)?;
-    end_of_line(input)
-}
-
-/// Behind an event: space, then LF or the end of a tail.
-#[inline(always)]
-fn end_of_line(input: &str) -> Parsed<'_, ()> {
-    match input.strip_prefix('\n') {
-        Some(rest) => Ok((rest, ())),
-        None => value((), preceded(blank, alt((tag("\n"), eof)))).parse(input),
-    }
-}
-
-/// `ws`
-fn blank(input: &str) -> Parsed<'_, ()> {
-    value((), take_while(|c| matches!(c, ' ' | '\t' | '\r'))).parse(input)
-}
-
 fn trim(line: &[u8]) -> &[u8] {
     let start = line
         .iter()
@@ -356,34 +282,34 @@ fn trim(line: &[u8]) -> &[u8] {
     trim_end(line.get(start..).unwrap_or_default())
 }
 
-/// Without the LF, and without one CR before it.
+/// The line without the LF, and without one CR before it.
 fn trim_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Where a line stops being UTF-8.
+/// The place where a line stops being UTF-8.
 struct NotUtf8 {
     at: usize,
-    /// The bytes end inside a character that could still become one.
+    /// Whether the bytes end inside a character that may be completed.
     cut: bool,
 }
 
-/// The lines as text when all of them are UTF-8, and nothing otherwise.
+/// The lines as text when all of them are UTF-8; an empty text otherwise.
 fn fast_check(rest: &[u8]) -> &str {
     from_utf8(rest).unwrap_or_default()
 }
 
-/// The bytes as text, when they are UTF-8.
+/// The bytes as text when they are UTF-8.
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
 fn from_utf8(bytes: &[u8]) -> Option<&str> {
     simdutf8::basic::from_utf8(bytes).ok()
 }
 
-/// Checks the next lines to be UTF-8: as many as stand before the first bad one, at least one.
+/// Returns the lines before the first one that is not UTF-8, or where the first line stops being it.
 ///
-/// The fast check reads everything to its end. Among bad lines that would be the same bytes again
-/// and again, so there the standard one is used, which stops where it fails.
+/// The fast check reads everything to its end. Among bad lines it would read the same bytes again and
+/// again, so that the standard one is used there, which stops at the first bad byte.
 fn check(rest: &[u8], is_dirty: bool) -> Result<&str, NotUtf8> {
     if !is_dirty && let Some(text) = from_utf8(rest) {
         return Ok(text);

@@ -1,14 +1,19 @@
 //! Zero-copy parser for the stream-json of coding agents: bytes in, borrowed events out.
 //!
-//! The crate never reads a clock, a file or a socket, starts no thread and is not `async`. Bytes
-//! are an argument and events are the result; nothing that comes in is lost without a word.
+//! The crate reads no clock, file or socket, starts no thread and is not `async`: bytes are an argument
+//! and events are the result. Every input byte ends up in an event or in an error. The protocol is
+//! described in `PROTOCOL.md` beside the sources. The crate also encodes the lines that a host writes
+//! ([`Prompt`], [`control_request`], [`permission`]).
+//!
+//! The grammar is written in nom and has no `unsafe`. The feature `simd` (default) adds vector code for
+//! x86-64 as leaves of the grammar; without it the crate forbids `unsafe`.
 //!
 //! # Words
 //!
 //! | word | for |
 //! |---|---|
-//! | line | one JSONL line, ended by LF |
-//! | window | whole lines that lie together in memory and are checked and parsed in place |
+//! | line | one JSONL line, which ends at LF |
+//! | window | whole lines that are contiguous in memory and parsed in place |
 //! | event | one parsed line, borrowed from its window |
 //! | block | one part of a message: text, thinking, tool use, tool result |
 //!
@@ -24,7 +29,7 @@
 //! framer.push(Bytes::from_static(b"pe\":\"text\",\"text\":\"Ahoy\"}]}}\nnot json\n"));
 //! framer.finish();
 //!
-//! let mut said = String::new();
+//! let mut text = String::new();
 //! let mut errors = 0;
 //! while let Some(frame) = framer.next_frame() {
 //!     for item in frame.items() {
@@ -32,7 +37,7 @@
 //!             Ok(event) => {
 //!                 if let Body::Assistant(assistant) = &event.body {
 //!                     for block in assistant.message.blocks() {
-//!                         block.text().decode_into(&mut said);
+//!                         block.text().decode_into(&mut text);
 //!                     }
 //!                 }
 //!             }
@@ -43,19 +48,22 @@
 //!         }
 //!     }
 //! }
-//! assert_eq!((said.as_str(), errors), ("Ahoy", 1));
+//! assert_eq!((text.as_str(), errors), ("Ahoy", 1));
 //! ```
 
 #![cfg_attr(not(feature = "simd"), forbid(unsafe_code))]
 
 mod encode;
 mod error;
+mod escape;
 mod event;
 mod frame;
 mod framer;
 mod grammar;
 mod items;
 mod raw;
+mod reader;
+mod scan;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod simd;
 mod text;

@@ -1,19 +1,21 @@
-//! JSON that is kept as it is written.
+//! JSON values that are kept as text.
 
 use std::fmt;
 
 use memchr::memmem;
 
-use crate::grammar::{LINE_DEPTH, array, object, raw_at, raw_within, string_at};
+use crate::grammar::{
+    Cursor, Field, LINE_DEPTH, MEMBER_DEPTH, Parsed, ParsedAt, array, object, string, value,
+};
 use crate::text::Str;
 
-/// One validated JSON value, borrowed from its line and read only when somebody asks.
+/// One validated JSON value, borrowed from its line and parsed on demand.
 ///
-/// Tool inputs, structured results and fields that this crate does not name are kept like this.
+/// Tool inputs, structured results and members that this crate does not name are kept like this.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RawJson<'a>(&'a str);
 
-/// What kind of value a [`RawJson`] is.
+/// The kind of a [`RawJson`] value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonKind {
     /// `null`
@@ -31,26 +33,34 @@ pub enum JsonKind {
 }
 
 impl<'a> RawJson<'a> {
-    /// Text that the grammar has accepted as one value.
+    /// Wraps text that the grammar has accepted as one value.
     pub(crate) const fn validated(text: &'a str) -> Self {
         Self(text)
     }
 
-    /// Checks that `text` is one JSON value, with nothing but space around it.
+    /// Parses text that is one JSON value in whitespace; none for any other text.
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
         let text = text.trim_matches([' ', '\t', '\r', '\n']);
-        let (end, value) = raw_at(text, 0).ok()?;
-        (end == text.len()).then_some(value)
+        let (end, value) = raw_value(Cursor::new(text), MEMBER_DEPTH).ok()?;
+        (end.at() == text.len()).then_some(value)
     }
 
-    /// The value as it is written.
+    /// Returns the text of the value.
     #[must_use]
     pub const fn text(self) -> &'a str {
         self.0
     }
 
-    /// What kind of value it is.
+    /// The value as a `T`; its default members where the value has others.
+    pub(crate) fn parse_as<T: Field<'a> + Default>(self) -> T {
+        let mut value = T::default();
+        // The text is valid, so that this cannot fail.
+        let _ = value.parse(Cursor::new(self.0));
+        value
+    }
+
+    /// Returns the kind of the value.
     #[must_use]
     pub fn kind(self) -> JsonKind {
         match self.0.as_bytes().first() {
@@ -63,20 +73,20 @@ impl<'a> RawJson<'a> {
         }
     }
 
-    /// Whether the value is `null`.
+    /// Returns whether the value is `null`.
     #[must_use]
     pub fn is_null(self) -> bool {
         self.kind() == JsonKind::Null
     }
 
-    /// The value as a string, when it is one.
+    /// Returns the value if it is a string.
     #[must_use]
     pub fn as_str(self) -> Option<Str<'a>> {
-        let value = (self.kind() == JsonKind::String).then(|| string_at(self.0, 0));
+        let value = (self.kind() == JsonKind::String).then(|| string(Cursor::new(self.0)));
         value?.ok().map(|(_, value)| value)
     }
 
-    /// The value as a bool, when it is one.
+    /// Returns the value if it is a bool.
     #[must_use]
     pub fn as_bool(self) -> Option<bool> {
         match self.0 {
@@ -86,13 +96,13 @@ impl<'a> RawJson<'a> {
         }
     }
 
-    /// The value as an unsigned integer, when it is one.
+    /// Returns the value if it is an unsigned integer.
     #[must_use]
     pub fn as_u64(self) -> Option<u64> {
         self.0.parse().ok()
     }
 
-    /// The value as a float, when it is a number.
+    /// Returns the value if it is a number.
     #[must_use]
     pub fn as_f64(self) -> Option<f64> {
         if self.kind() == JsonKind::Number {
@@ -102,7 +112,7 @@ impl<'a> RawJson<'a> {
         }
     }
 
-    /// The member `key` of an object; the last one when the key is repeated.
+    /// Returns the member `key` of an object; the last one when the key is repeated.
     #[must_use]
     pub fn get(self, key: &str) -> Option<Self> {
         self.members()
@@ -111,41 +121,39 @@ impl<'a> RawJson<'a> {
             .map(|(_, value)| value)
     }
 
-    /// The members of an object, in order; nothing for any other kind.
+    /// Returns the members of an object in order; nothing for any other kind.
     #[must_use]
     pub fn members(self) -> Members<'a> {
         let mut members = Vec::new();
-        let mut behind = 1;
-        // The text is validated, so the walk fails only at once, for a value of another kind. It
-        // may be a whole line, which nests deeper than a member.
-        let _ = object(self.0, 0, |_, text, at| {
-            let (end, value) = raw_within(text, at, LINE_DEPTH)?;
-            members.push((key_between(text, behind, at), value));
-            behind = end;
-            Ok(end)
+        // The text is valid, so that this fails only at once, for a value of another kind. It may be
+        // a whole line, which nests deeper than a member.
+        let _ = object(Cursor::new(self.0), |key, input| {
+            let (end, value) = raw_value(input, LINE_DEPTH)?;
+            members.push((key, value));
+            Ok((end, ()))
         });
         Members(members.into_iter())
     }
 
-    /// The values of an array, in order; nothing for any other kind.
+    /// Returns the values of an array in order; nothing for any other kind.
     #[must_use]
     pub fn elements(self) -> Elements<'a> {
         let mut elements = Vec::new();
-        let _ = array(self.0, 0, |text, at| {
-            let (end, value) = raw_within(text, at, LINE_DEPTH)?;
+        let _ = array(Cursor::new(self.0), |input| {
+            let (end, value) = raw_value(input, LINE_DEPTH)?;
             elements.push(value);
-            Ok(end)
+            Ok((end, ()))
         });
         Elements(elements.into_iter())
     }
 
-    /// Appends the value to `out` with every lone surrogate escape replaced by `\ufffd`, so that
-    /// any reader of JSON accepts it.
+    /// Appends the value to `out` with every lone surrogate escape replaced by `\ufffd`, which every JSON
+    /// parser accepts.
     pub fn write_lossy(self, out: &mut String) {
         let mut rest = self.0;
-        // Nearly every value holds no escape by number, and is copied as a whole.
+        // Nearly every value has no `\u` escape and is copied as a whole.
         while let Some(escape) = memmem::find(rest.as_bytes(), b"\\u") {
-            // A backslash before the escape may escape its own: count the run that ends with it.
+            // The backslash may itself be escaped: count the run that ends with it.
             let run = rest
                 .bytes()
                 .take(escape + 1)
@@ -166,7 +174,7 @@ impl<'a> RawJson<'a> {
     }
 }
 
-/// Copies one escape (what stands behind the backslash) and returns what follows it.
+/// Copies one escape, from the byte after its backslash on, and returns the text after it.
 fn escape_lossy<'a>(after: &'a str, out: &mut String) -> &'a str {
     let unit = |text: &str| -> Option<u16> {
         text.strip_prefix('u')
@@ -197,14 +205,21 @@ fn escape_lossy<'a>(after: &'a str, out: &mut String) -> &'a str {
     rest
 }
 
-/// The key between the end of one value and the beginning of the next. It is borrowed from the text
-/// and not from the walk, which may have decoded it.
-fn key_between(text: &str, behind: usize, value: usize) -> Str<'_> {
-    let quote = text
-        .get(behind..value)
-        .and_then(|between| between.find('"'));
-    let key = quote.and_then(|quote| string_at(text, behind + quote).ok());
-    key.map(|(_, name)| name).unwrap_or_default()
+/// Parses a value that nests at most `depth` levels and keeps its text.
+#[inline]
+pub(crate) fn raw_value(input: Cursor<'_>, depth: u32) -> Parsed<'_, RawJson<'_>> {
+    let (end, ()) = value(input, depth)?;
+    Ok((end, RawJson::validated(input.until(end))))
+}
+
+/// `null` counts as no value.
+impl<'a> Field<'a> for Option<RawJson<'a>> {
+    #[inline]
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        let (end, value) = raw_value(Cursor::at_index(text, at), MEMBER_DEPTH)?;
+        *self = (!value.is_null()).then_some(value);
+        Ok((end.at(), ()))
+    }
 }
 
 impl fmt::Debug for RawJson<'_> {
@@ -219,7 +234,7 @@ impl fmt::Display for RawJson<'_> {
     }
 }
 
-/// The members of an object, in the order of the line.
+/// Iterator over the members of an object, in the order of the line.
 #[derive(Clone, Debug)]
 pub struct Members<'a>(std::vec::IntoIter<(Str<'a>, RawJson<'a>)>);
 
@@ -231,7 +246,7 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// The values of an array, in order.
+/// Iterator over the values of an array, in order.
 #[derive(Clone, Debug)]
 pub struct Elements<'a>(std::vec::IntoIter<RawJson<'a>>);
 
@@ -248,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn walks_objects_and_arrays() {
+    fn objects_and_arrays_are_iterated() {
         let value =
             RawJson::parse(r#" {"a" : [1, "x", null], "b\u0063":{"d":1.5},"a":true} "#).unwrap();
         let names: Vec<_> = value
@@ -272,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_one_value() {
+    fn invalid_text_is_refused() {
         for text in [
             "",
             "1 2",
@@ -290,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_walked_as_deep_as_it_was_read() {
+    fn deepest_accepted_line_is_iterated() {
         let deep = format!("{}1{}", "[".repeat(119), "]".repeat(119));
         let line = format!(
             r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":{deep}}}]}},"uuid":"u"}}"#
@@ -309,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn lone_surrogates_are_replaced_and_pairs_kept() {
+    fn lossy_text_replaces_lone_surrogates_only() {
         let mut out = String::new();
         let text = r#"["\ud83d\ude00","\ud83d","\ude00x","\\ud83d","\n\u00e9","\ud83d\u0041"]"#;
         RawJson::parse(text).unwrap().write_lossy(&mut out);

@@ -1,8 +1,9 @@
-//! Vector code for x86-64. The only module with `unsafe`.
+//! Vector code for x86-64: leaves of the grammar, and the only module with `unsafe`.
 //!
-//! SSE2 belongs to every such machine; AVX2 and AVX-512 are used where a run finds them, AVX2 also
-//! where the build may count on it. Tests hold each part to its safe counterpart at every place of a string, and the
-//! parser to `serde_json` on mutants of real lines.
+//! SSE2 is part of every such machine. AVX2 and AVX-512 are used if they are detected at run time, AVX2
+//! also if the build is compiled for it. Each part is tested against its safe counterpart in
+//! [`scan`](crate::scan) and [`escape`](crate::escape), and the whole parser against the build
+//! without this module.
 #![expect(
     unsafe_code,
     reason = "vector loads and stores; what they buy is in benches/README.md"

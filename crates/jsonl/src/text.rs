@@ -1,45 +1,36 @@
-//! Strings as they stand in the input: validated, not yet decoded.
-
-mod escape;
-#[cfg(any(test, not(all(feature = "simd", target_arch = "x86_64"))))]
-mod unescape;
+//! Strings of the input: validated, not decoded yet.
 
 use std::borrow::Cow;
 use std::fmt;
 
-pub(crate) use escape::{Change, Escape, Surrogates, escape};
-#[cfg(all(feature = "simd", target_arch = "x86_64"))]
-pub(crate) use escape::{SHORT, short};
+use crate::escape::Surrogates;
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
-use unescape::unescape as unescape_with;
-
+use crate::escape::unescape;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-use crate::simd::unescape::unescape as unescape_with;
+use crate::simd::unescape::unescape;
 
-/// A JSON string, borrowed from its line and decoded only when somebody reads it.
+/// A JSON string, borrowed from its line and decoded on demand.
 ///
-/// Escapes were validated when the line was parsed, so decoding cannot fail. A lone surrogate
-/// (`\ud83d`), which the real agent passes on, decodes to U+FFFD; [`Str::raw`] keeps what was
-/// written.
+/// Escapes were validated when the line was parsed, so that decoding cannot fail. A lone surrogate
+/// (`\ud83d`), which the agent passes on, decodes to U+FFFD; [`Str::raw`] has the original text.
 //
-// One slice and no flag: the slice begins with the opening quote exactly when the string holds an
-// escape. The content itself can never begin with a bare quote, so the mark is unambiguous, and a
-// string costs 16 bytes in an event.
+// The slice begins with the opening quote exactly if the string has an escape. The content itself
+// never begins with a bare quote, so that this is unambiguous, and a string takes 16 bytes.
 #[derive(Clone, Copy, Default)]
 pub struct Str<'a>(&'a str);
 
 impl<'a> Str<'a> {
-    /// A string without escapes; `content` is what stands between the quotes.
+    /// A string without escapes; `content` is the text between the quotes.
     pub(crate) const fn plain(content: &'a str) -> Self {
         Self(content)
     }
 
-    /// A string with escapes; `quoted` is the content with its opening quote in front.
+    /// A string with escapes; `quoted` is the content after its opening quote, and that quote.
     pub(crate) const fn escaped(quoted: &'a str) -> Self {
         Self(quoted)
     }
 
-    /// What stands between the quotes, escapes as they were written.
+    /// Returns the text between the quotes, with its escapes.
     #[must_use]
     #[inline]
     pub fn raw(self) -> &'a str {
@@ -50,20 +41,20 @@ impl<'a> Str<'a> {
         }
     }
 
-    /// Whether decoding changes anything.
+    /// Returns whether the string has escapes.
     #[must_use]
     #[inline]
     pub fn has_escapes(self) -> bool {
         self.0.as_bytes().first() == Some(&b'"')
     }
 
-    /// Whether the string is empty.
+    /// Returns whether the string is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// The decoded text; borrowed when there is no escape.
+    /// Returns the decoded text, which is borrowed if there is no escape.
     #[must_use]
     pub fn decode(self) -> Cow<'a, str> {
         if !self.has_escapes() {
@@ -79,12 +70,11 @@ impl<'a> Str<'a> {
         self.decode_joining(out, &mut None);
     }
 
-    /// Appends the decoded text to `out` and joins a surrogate pair that was cut in two.
+    /// Appends the decoded text to `out` and joins a surrogate pair that is split between strings.
     ///
-    /// An agent that streams a text in deltas may end one delta with `\ud83d` and begin the next
-    /// with `\ude00`. `high` carries the first half from call to call: when it is set, the last
-    /// character of `out` is the U+FFFD that stands for it, and it is replaced when the other half
-    /// comes.
+    /// A text that is streamed in deltas may end one delta with `\ud83d` and begin the next with `\ude00`.
+    /// `high` carries the high surrogate from call to call. While it is set, the last character of
+    /// `out` is a U+FFFD, which the joined character replaces when the low surrogate follows.
     pub fn decode_joining(self, out: &mut String, high: &mut Option<u16>) {
         if self.0.is_empty() {
             return;
@@ -95,7 +85,7 @@ impl<'a> Str<'a> {
             return;
         }
         let mut surrogates = Surrogates::new(carried);
-        unescape_with(self.raw(), out, &mut surrogates);
+        unescape(self.raw(), out, &mut surrogates);
         *high = surrogates.high();
     }
 }
@@ -141,11 +131,11 @@ impl PartialEq<&str> for Str<'_> {
 mod tests {
     use super::*;
 
-    /// The decoded text, in the way that was chosen and in the safe one.
+    /// Decodes with every implementation and compares the results.
     fn escaped(raw: &str) -> String {
         let text = Str::escaped(&format!("\"{raw}")).decode().into_owned();
         let mut safe = String::new();
-        unescape::unescape(raw, &mut safe, &mut Surrogates::new(None));
+        crate::escape::unescape(raw, &mut safe, &mut Surrogates::new(None));
         assert_eq!(text, safe, "{raw}");
         #[cfg(all(feature = "simd", target_arch = "x86_64"))]
         {
@@ -159,9 +149,9 @@ mod tests {
         text
     }
 
-    /// Escapes at every place of a block and in a row, behind text that stays.
+    /// Escapes at every offset of a block and in a row, after plain text.
     #[test]
-    fn every_way_decodes_alike_at_every_place() {
+    fn escapes_are_decoded_at_every_offset() {
         for place in 0..140 {
             for tail in 0..40 {
                 for escapes in [
@@ -185,9 +175,9 @@ mod tests {
         assert_eq!(out, "beforea\nb");
     }
 
-    /// Text and escapes in every mixture, over several blocks (SplitMix64).
+    /// Text and escapes in random order over several blocks (SplitMix64).
     #[test]
-    fn every_way_decodes_random_strings_alike() {
+    fn random_strings_are_decoded_alike() {
         let plain = [
             "a",
             "é",
@@ -216,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn decodes_every_escape() {
+    fn every_escape_is_decoded() {
         assert_eq!(
             escaped(r#"a\"\\\/\b\f\n\r\t\u00e9z"#),
             "a\"\\/\u{8}\u{c}\n\r\té\u{7a}"
@@ -224,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_make_one_character_and_lone_halves_a_replacement() {
+    fn lone_surrogates_become_replacement_character() {
         for (raw, text) in [
             (r"\ud83d\ude00", "😀"),
             (r"\ud83d", "\u{fffd}"),
@@ -238,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_cut_between_two_strings_is_joined() {
+    fn split_surrogate_pair_is_joined() {
         let (mut out, mut high) = (String::new(), None);
         Str::escaped(r#""a\ud83d"#).decode_joining(&mut out, &mut high);
         assert_eq!(out, "a\u{fffd}");
@@ -248,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_text_after_a_half_ends_the_wait() {
+    fn plain_text_ends_pending_surrogate() {
         let (mut out, mut high) = (String::new(), None);
         Str::escaped(r#""\ud83d"#).decode_joining(&mut out, &mut high);
         Str::plain("x").decode_joining(&mut out, &mut high);
@@ -257,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn equality_is_of_the_decoded_text() {
+    fn equality_compares_decoded_text() {
         assert_eq!(Str::escaped(r#""\u0061"#), Str::plain("a"));
         assert_ne!(Str::escaped(r#""\u0061"#), Str::plain("b"));
         assert!(Str::escaped(r#""\u0061"#) == *"a");

@@ -1,6 +1,6 @@
-//! Writes one JSON object member by member.
+//! Encoding of one JSON object, member by member.
 
-/// A JSON object in the making. Strings are escaped by `serde_json`; raw members must be JSON.
+/// A JSON object that is being written. `serde_json` escapes the strings.
 #[derive(Debug)]
 pub(crate) struct Object {
     text: String,
@@ -23,7 +23,7 @@ impl Object {
         self.raw(key, if value { "true" } else { "false" })
     }
 
-    /// A member whose value is JSON already.
+    /// Appends a member whose value is JSON text.
     pub(crate) fn raw(mut self, key: &str, value: &str) -> Self {
         if self.text.len() > 1 {
             self.text.push(',');
@@ -42,7 +42,7 @@ impl Object {
         }
     }
 
-    /// The members of another object behind those that are there.
+    /// Appends the members of another object.
     pub(crate) fn members(mut self, fields: &serde_json::Map<String, serde_json::Value>) -> Self {
         for (key, value) in fields {
             let key = serde_json::to_string(key).expect("a string is always JSON");
@@ -56,7 +56,7 @@ impl Object {
         self.text
     }
 
-    /// The object as a line of its own.
+    /// Ends the object and the line.
     pub(crate) fn line(self) -> Vec<u8> {
         let mut text = self.json();
         text.push('\n');

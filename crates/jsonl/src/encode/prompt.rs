@@ -1,20 +1,20 @@
-//! User messages (protocol, section B.2).
+//! User messages (PROTOCOL.md, Prompts).
 
-use crate::encode::Object;
+use crate::encode::object::Object;
 
 /// A user message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
-    /// What the user says, in order.
+    /// The content, in order.
     pub parts: Vec<PromptPart>,
-    /// A fresh uuid. With it the agent reports what becomes of the prompt; one that the session
-    /// has seen before is echoed and not answered.
+    /// A fresh uuid. With it the agent reports the progress of the prompt; a uuid that the conversation
+    /// has already seen is echoed and not answered.
     pub uuid: Option<String>,
-    /// When the agent should take it up; the agent's own order when absent.
+    /// Its place in the agent's queue; the agent decides when absent.
     pub priority: Option<Priority>,
-    /// Deliver the text as it is: no slash commands, no `@path`.
+    /// Whether the text is delivered verbatim: without slash commands and `@path`.
     pub verbatim: bool,
-    /// Whether the model is called; the message only joins the conversation otherwise.
+    /// Whether the message only joins the conversation, without a call of the model.
     pub append_only: bool,
 }
 
@@ -24,7 +24,7 @@ pub struct Prompt {
 pub enum PromptPart {
     /// Text.
     Text(String),
-    /// A picture.
+    /// An image.
     Image(Source),
     /// A document.
     Document {
@@ -35,36 +35,37 @@ pub enum PromptPart {
     },
 }
 
-/// Where the content of an image or a document is.
+/// The content of an image or a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
-    /// In the message.
+    /// Encoded in the message.
     Base64 {
         /// Such as `image/png` or `application/pdf`.
         media_type: String,
         /// The bytes in base64 (RFC 4648, section 4).
         data: String,
     },
-    /// In the message, as plain text; for documents only.
+    /// Plain text in the message; for documents only.
     Text(String),
-    /// At an address that the API fetches.
+    /// A URL that the API fetches.
     Url(String),
 }
 
-/// When the agent should take up a prompt.
+/// The place of a prompt in the agent's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Priority {
-    /// At once: the running turn is pre-empted.
+    /// At once: the running turn is preempted.
     Now,
-    /// Next.
+    /// Before other waiting prompts.
     Next,
-    /// Behind what waits already.
+    /// After all waiting prompts.
     Later,
 }
 
 impl Prompt {
-    /// A prompt of one text.
+    /// Creates a prompt of one text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self {
@@ -73,7 +74,7 @@ impl Prompt {
         }
     }
 
-    /// The prompt as a line.
+    /// Encodes the prompt as a line.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let message = Object::new()

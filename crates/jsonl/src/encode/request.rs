@@ -1,46 +1,46 @@
-//! Control requests of the host (protocol, sections B.3 and B.4).
+//! Control requests of the host (PROTOCOL.md, Control requests of the host).
 
 use serde_json::{Map, Value};
 
-use crate::encode::Object;
+use crate::encode::object::Object;
 
-/// What the host asks the agent to do.
+/// A control request of the host to the agent.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum HostRequest {
-    /// Register hooks, servers and options; optional, normally the first line.
+    /// Registers hooks, servers and options; optional, normally the first line.
     Initialize(Map<String, Value>),
-    /// Stop the running turn.
+    /// Stops the running turn.
     Interrupt {
-        /// Drop the prompts that wait, too; they run right after the interrupt otherwise.
+        /// Whether waiting prompts are dropped; otherwise they run right after the interrupt.
         cancel_queued: bool,
     },
-    /// Change the permission mode.
+    /// Changes the permission mode.
     SetPermissionMode {
         /// Such as `acceptEdits` or `plan`.
         mode: String,
     },
-    /// Change the model.
+    /// Changes the model.
     SetModel {
         /// The model, or none for the default.
         model: Option<String>,
     },
-    /// Bound the model's thinking.
+    /// Limits the model's thinking.
     SetMaxThinkingTokens {
-        /// Tokens, or none for no bound.
+        /// The limit in tokens, or none.
         tokens: Option<u64>,
     },
-    /// End a task.
+    /// Stops a background task.
     StopTask {
-        /// The task.
+        /// Id of the task.
         task_id: String,
     },
-    /// Withdraw a prompt that still waits.
+    /// Withdraws a waiting prompt.
     CancelPrompt {
-        /// Its uuid.
+        /// Uuid of the prompt.
         uuid: String,
     },
-    /// Exit in order, background tasks first, with stdin still open.
+    /// Ends background tasks and then the process, while its input is still open.
     EndSession,
     /// Any other request.
     Other {
@@ -52,7 +52,7 @@ pub enum HostRequest {
 }
 
 impl HostRequest {
-    /// The `subtype` of the request.
+    /// Returns the `subtype` of the request.
     #[must_use]
     pub fn subtype(&self) -> &str {
         match self {
@@ -90,7 +90,7 @@ impl HostRequest {
     }
 }
 
-/// A request as a line. `request_id` is the host's own; the answer names it.
+/// Encodes a request. The agent's response has the same `request_id`, which the host chooses.
 #[must_use]
 pub fn control_request(request_id: &str, request: &HostRequest) -> Vec<u8> {
     Object::new()
@@ -100,7 +100,7 @@ pub fn control_request(request_id: &str, request: &HostRequest) -> Vec<u8> {
         .line()
 }
 
-/// Withdraws a request of the host.
+/// Encodes the withdrawal of a request of the host.
 #[must_use]
 pub fn cancel_request(request_id: &str) -> Vec<u8> {
     Object::new()

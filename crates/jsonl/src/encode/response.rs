@@ -1,29 +1,30 @@
-//! The host's answers to the agent's requests (protocol, sections B.3 and B.5).
+//! Responses of the host to requests of the agent (PROTOCOL.md, Control requests of the agent).
 
-use crate::encode::Object;
+use crate::encode::object::Object;
 use crate::raw::RawJson;
 
-/// Whether a tool may run.
+/// The decision on a permission request (PROTOCOL.md, Permissions).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Decision {
-    /// It may.
+    /// The tool may run.
     Allow {
-        /// Other arguments than the model's, a JSON object; the model's own when absent.
+        /// Replacement for the arguments, a JSON object; the model's own when absent.
         updated_input: Option<String>,
-        /// Rules to remember, a JSON array.
+        /// Permission updates to apply, a JSON array.
         updated_permissions: Option<String>,
     },
-    /// It may not.
+    /// The tool may not run.
     Deny {
-        /// What the model is told.
+        /// The reason, which the model receives.
         message: String,
-        /// End the turn as well.
+        /// Whether the turn ends as well.
         interrupt: bool,
     },
 }
 
 impl Decision {
-    /// The tool may run with the model's own arguments.
+    /// Allows the tool to run with the model's own arguments.
     #[must_use]
     pub const fn allow() -> Self {
         Self::Allow {
@@ -32,7 +33,7 @@ impl Decision {
         }
     }
 
-    /// The tool may not run, and the turn goes on.
+    /// Denies the tool; the turn continues.
     #[must_use]
     pub fn deny(message: impl Into<String>) -> Self {
         Self::Deny {
@@ -42,10 +43,9 @@ impl Decision {
     }
 }
 
-/// Answers a `can_use_tool` request.
+/// Encodes the response to a `can_use_tool` request.
 ///
-/// The agent wants an input with every allow, so `input`, the request's own, goes back when the
-/// decision brings no other.
+/// Every allow carries an input. `input`, that of the request, is used when the decision has no other.
 #[must_use]
 pub fn permission(request_id: &str, decision: &Decision, input: Option<RawJson<'_>>) -> Vec<u8> {
     let body = match decision {
@@ -78,19 +78,19 @@ pub fn permission(request_id: &str, decision: &Decision, input: Option<RawJson<'
     control_success(request_id, &body.json())
 }
 
-/// Answers a `hook_callback` request with the hook's output, a JSON object; `{}` is no opinion.
+/// Encodes the response to a `hook_callback` request. `output` is a JSON object; `{}` has no effect.
 #[must_use]
 pub fn hook_output(request_id: &str, output: &str) -> Vec<u8> {
     control_success(request_id, output)
 }
 
-/// Answers an `mcp_message` request with a JSON-RPC message.
+/// Encodes the response to an `mcp_message` request. `reply` is a JSON-RPC message.
 #[must_use]
 pub fn mcp_response(request_id: &str, reply: &str) -> Vec<u8> {
     control_success(request_id, &Object::new().raw("mcp_response", reply).json())
 }
 
-/// Answers any request of the agent; `response` is a JSON object.
+/// Encodes a successful response to any request of the agent. `response` is a JSON object.
 #[must_use]
 pub fn control_success(request_id: &str, response: &str) -> Vec<u8> {
     let answer = Object::new()
@@ -100,7 +100,7 @@ pub fn control_success(request_id: &str, response: &str) -> Vec<u8> {
     envelope(&answer.json())
 }
 
-/// Refuses a request of the agent.
+/// Encodes an error response to a request of the agent.
 #[must_use]
 pub fn control_error(request_id: &str, error: &str) -> Vec<u8> {
     let answer = Object::new()

@@ -11,7 +11,7 @@ fn value(line: &[u8]) -> Value {
 }
 
 #[test]
-fn a_prompt_of_one_text_is_a_string() {
+fn single_text_prompt_is_string() {
     let prompt = Prompt {
         uuid: Some("u1".into()),
         ..Prompt::text("a \"b\"\n\u{2028}é😀\u{0}")
@@ -24,7 +24,7 @@ fn a_prompt_of_one_text_is_a_string() {
 }
 
 #[test]
-fn a_prompt_of_several_parts_is_blocks() {
+fn multipart_prompt_is_blocks() {
     let image = Source::Base64 {
         media_type: "image/png".into(),
         data: "AAAA".into(),
@@ -60,7 +60,7 @@ fn a_prompt_of_several_parts_is_blocks() {
 }
 
 #[test]
-fn requests_carry_their_members() {
+fn requests_have_their_members() {
     let mut fields = Map::new();
     fields.insert("a\"b".into(), json!([1, null]));
     for (request, expected) in [
@@ -139,7 +139,7 @@ fn requests_carry_their_members() {
 }
 
 #[test]
-fn an_allow_carries_an_input_even_when_nothing_changes() {
+fn allow_without_change_repeats_input() {
     let input = RawJson::parse(r#"{"a":"\ud83d"}"#);
     let line = permission("r", &Decision::allow(), input);
     let text = String::from_utf8(line).unwrap();
@@ -147,7 +147,7 @@ fn an_allow_carries_an_input_even_when_nothing_changes() {
 }
 
 #[test]
-fn answers_have_the_shape_of_the_protocol() {
+fn responses_have_protocol_shape() {
     let rewrite = Decision::Allow {
         updated_input: Some(r#"{"b":1}"#.into()),
         updated_permissions: Some("[]".into()),

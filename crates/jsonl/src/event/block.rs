@@ -1,24 +1,26 @@
-//! Parts of a message (protocol, section A.9).
+//! Content blocks of a message (PROTOCOL.md, Content blocks).
 
 use std::ops::Deref;
 
 use crate::grammar::{
-    Index, Read, Record as _, array, byte, nothing, raw_at, record, skip, string_at,
+    Cursor, Field, MEMBER_DEPTH, ParsedAt, Record as _, array, index, null_or_skip, record, skip,
+    string,
 };
-use crate::raw::RawJson;
+use crate::raw::{RawJson, raw_value};
 use crate::text::Str;
 
 /// One part of a message.
 #[derive(Clone, Debug)]
 pub struct Block<'a> {
-    /// What the block holds.
+    /// The content.
     pub body: BlockBody<'a>,
     /// The whole block.
     pub raw: RawJson<'a>,
 }
 
-/// What a block holds, by its `type`.
+/// The content of a block, by its `type`.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum BlockBody<'a> {
     /// `text`
     Text {
@@ -27,21 +29,21 @@ pub enum BlockBody<'a> {
     },
     /// `thinking`
     Thinking {
-        /// The reasoning; empty when the agent does not show it.
+        /// The reasoning; empty when it is not displayed.
         thinking: Str<'a>,
-        /// To be sent back verbatim.
+        /// Must be sent back verbatim.
         signature: Option<Str<'a>>,
     },
     /// `redacted_thinking`: opaque reasoning.
     RedactedThinking {
-        /// To be sent back verbatim.
+        /// Must be sent back verbatim.
         data: Option<Str<'a>>,
     },
-    /// `tool_use`: the agent calls one of its tools.
+    /// `tool_use`: a call of one of the agent's tools.
     ToolUse(ToolUse<'a>),
-    /// `server_tool_use`: the API ran a tool on its side.
+    /// `server_tool_use`: a tool that the API ran.
     ServerToolUse(ToolUse<'a>),
-    /// `tool_result`: what a tool gave back.
+    /// `tool_result`: the result of a tool call.
     ToolResult(ToolResult<'a>),
     /// `image`
     Image {
@@ -53,7 +55,7 @@ pub enum BlockBody<'a> {
         /// `base64`, `text`, `content`, `url` or `file`, with its data.
         source: Option<RawJson<'a>>,
     },
-    /// A block that this crate does not know; it is kept raw.
+    /// A type that this crate does not know; [`Block::raw`] has the block.
     Other {
         /// The `type`, when it is a string.
         kind: Option<Str<'a>>,
@@ -63,7 +65,7 @@ pub enum BlockBody<'a> {
 /// A call of a tool.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ToolUse<'a> {
-    /// Unique in a session; the result names it.
+    /// Unique in a session; the result refers to it.
     pub id: Str<'a>,
     /// The tool; `mcp__server__tool` for tools of MCP servers.
     pub name: Str<'a>,
@@ -71,12 +73,12 @@ pub struct ToolUse<'a> {
     pub input: Option<RawJson<'a>>,
 }
 
-/// What a tool gave back.
+/// The result of a tool call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ToolResult<'a> {
-    /// The call that is answered.
+    /// Id of the call.
     pub tool_use_id: Str<'a>,
-    /// What the model gets to see.
+    /// The content that the model receives.
     pub content: ResultContent<'a>,
     /// Whether the tool failed; absent on some successes.
     pub is_error: bool,
@@ -84,31 +86,30 @@ pub struct ToolResult<'a> {
 
 /// The content of a tool result: a string, a list of blocks, or nothing.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub enum ResultContent<'a> {
     /// No content.
     #[default]
     Absent,
     /// A string.
     Text(Str<'a>),
-    /// A list of blocks, parsed when somebody asks.
+    /// A list of blocks; see [`ResultContent::parts`].
     Parts(RawJson<'a>),
 }
 
 impl<'a> ResultContent<'a> {
-    /// The blocks of a list; none for a string.
+    /// Parses the blocks of a list; none for a string.
     #[must_use]
     pub fn parts(self) -> Blocks<'a> {
-        let mut blocks = Blocks::default();
-        if let Self::Parts(raw) = self {
-            // The text is validated, so the walk cannot stop.
-            let _ = blocks.read(raw.text(), 0);
+        match self {
+            Self::Parts(raw) => raw.parse_as(),
+            _ => Blocks::default(),
         }
-        blocks
     }
 }
 
 impl<'a> Block<'a> {
-    /// The text of a text or thinking block; empty for every other kind.
+    /// Returns the text of a text or thinking block; an empty one for every other kind.
     #[must_use]
     pub fn text(&self) -> Str<'a> {
         match self.body {
@@ -118,7 +119,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The blocks of one message. The real agent sends one block a line, which needs no allocation.
+/// The blocks of one message. The agent sends one block per line, which needs no allocation.
 #[derive(Clone, Debug)]
 pub struct Blocks<'a>(Storage<'a>);
 
@@ -155,41 +156,42 @@ impl<'a> Deref for Blocks<'a> {
     }
 }
 
-/// Elements that are not objects are stepped over; the line keeps them.
-impl<'a> Read<'a> for Blocks<'a> {
-    fn read(&mut self, text: &'a str, at: usize) -> Index {
+/// Elements that are not objects are skipped; the raw line keeps them.
+impl<'a> Field<'a> for Blocks<'a> {
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        let input = Cursor::at_index(text, at);
         *self = Self::default();
-        if byte(text.as_bytes(), at) != b'[' {
-            return skip(text.as_bytes(), at);
+        if input.first() != b'[' {
+            return index(skip(input));
         }
-        array(text, at, |text, at| {
+        index(array(input, |input| {
             let mut block = None;
-            let end = block.read(text, at)?;
+            let parsed = block.parse(input)?;
             if let Some(block) = block {
                 self.push(block);
             }
-            Ok(end)
-        })
+            Ok(parsed)
+        }))
     }
 }
 
-impl<'a> Read<'a> for Option<Block<'a>> {
-    fn read(&mut self, text: &'a str, at: usize) -> Index {
+impl<'a> Field<'a> for Option<Block<'a>> {
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        let input = Cursor::at_index(text, at);
         *self = None;
-        if byte(text.as_bytes(), at) != b'{' {
-            return nothing(text.as_bytes(), at);
+        if input.first() != b'{' {
+            return index(null_or_skip(input));
         }
-        let mut slots = Slots::default();
-        let end = slots.members(text, at)?;
-        let raw = RawJson::validated(text.get(at..end).unwrap_or_default());
-        *self = Some(slots.block(raw));
-        Ok(end)
+        let mut members = BlockMembers::default();
+        let (end, ()) = members.object(input)?;
+        *self = Some(members.block(RawJson::validated(input.until(end))));
+        Ok((end.at(), ()))
     }
 }
 
 record! {
-    /// Every member that some block has, since `type` may stand anywhere among them.
-    pub(crate) Slots<'a> {
+    /// Every member that some block has, since `type` may be anywhere among them.
+    pub(crate) BlockMembers<'a> {
         /// `tool_use_id`
         tool_use_id: Option<Str<'a>> = "tool_use_id",
         /// `type`
@@ -215,39 +217,39 @@ record! {
         /// `source`
         source: Option<RawJson<'a>> = "source",
     }
-    spelt(block, text, at) {
+    common(block, value) {
         r#""type":"text","text":"# => {
             block.kind = Some(Str::plain("text"));
-            block.text.read(text, at)
+            block.text.parse(value)
         },
         r#""type":"tool_use","id":"# => {
             block.kind = Some(Str::plain("tool_use"));
-            block.id.read(text, at)
+            block.id.parse(value)
         },
         r#""type":"thinking","thinking":"# => {
             block.kind = Some(Str::plain("thinking"));
-            block.thinking.read(text, at)
+            block.thinking.parse(value)
         },
-        r#""tool_use_id":"# => block.tool_use_id.read(text, at),
+        r#""tool_use_id":"# => block.tool_use_id.parse(value),
         r#""type":"tool_result","content":"# => {
             block.kind = Some(Str::plain("tool_result"));
-            block.content.read(text, at)
+            block.content.parse(value)
         },
-        r#""type":"# => block.kind.read(text, at),
-        r#""content":"# => block.content.read(text, at),
-        r#""signature":"# => block.signature.read(text, at),
-        r#""name":"# => block.name.read(text, at),
-        r#""input":"# => block.input.read(text, at),
+        r#""type":"# => block.kind.parse(value),
+        r#""content":"# => block.content.parse(value),
+        r#""signature":"# => block.signature.parse(value),
+        r#""name":"# => block.name.parse(value),
+        r#""input":"# => block.input.parse(value),
         r#""is_error":false"# => {
             block.is_error = false;
-            Ok(at)
+            Ok((value, ()))
         },
-        r#""is_error":"# => block.is_error.read(text, at),
-        r#""tool_use_id":"# => block.tool_use_id.read(text, at),
+        r#""is_error":"# => block.is_error.parse(value),
+        r#""tool_use_id":"# => block.tool_use_id.parse(value),
     }
 }
 
-impl<'a> Slots<'a> {
+impl<'a> BlockMembers<'a> {
     fn block(self, raw: RawJson<'a>) -> Block<'a> {
         let body = match &*self.kind.unwrap_or_default().decode() {
             "text" => BlockBody::Text {
@@ -285,22 +287,23 @@ impl<'a> Slots<'a> {
     }
 }
 
-impl<'a> Read<'a> for ResultContent<'a> {
-    fn read(&mut self, text: &'a str, at: usize) -> Index {
-        match byte(text.as_bytes(), at) {
+impl<'a> Field<'a> for ResultContent<'a> {
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        let input = Cursor::at_index(text, at);
+        match input.first() {
             b'"' => {
-                let (end, value) = string_at(text, at)?;
+                let (end, value) = string(input)?;
                 *self = Self::Text(value);
-                Ok(end)
+                Ok((end.at(), ()))
             }
             b'[' => {
-                let (end, value) = raw_at(text, at)?;
+                let (end, value) = raw_value(input, MEMBER_DEPTH)?;
                 *self = Self::Parts(value);
-                Ok(end)
+                Ok((end.at(), ()))
             }
             _ => {
                 *self = Self::Absent;
-                skip(text.as_bytes(), at)
+                index(skip(input))
             }
         }
     }

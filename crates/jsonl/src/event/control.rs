@@ -1,29 +1,30 @@
-//! Control frames that the agent writes (protocol, sections A.14 and B.5).
+//! Control lines of the agent (PROTOCOL.md, Control lines).
 
-use crate::grammar::{Read, record};
+use crate::grammar::record;
 use crate::raw::RawJson;
 use crate::text::Str;
 
 record! {
-    /// `control_request`: the agent asks the host.
+    /// `control_request`: a request to the host.
     pub ControlRequest<'a> {
-        /// Names the request in the host's answer.
+        /// Identifies the request in the host's response.
         request_id: Option<Str<'a>> = "request_id",
         /// The request, an object with a `subtype`. See [`ControlRequest::body`].
         request: Option<RawJson<'a>> = "request",
     }
 }
 
-/// What the agent asks for.
+/// The content of a request, by its `subtype`.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum RequestBody<'a> {
-    /// `can_use_tool`: may this tool run?
+    /// `can_use_tool`: a permission request.
     CanUseTool(CanUseTool<'a>),
-    /// `hook_callback`: a hook of the host is due.
+    /// `hook_callback`: a call of one of the host's hooks.
     HookCallback(HookCallback<'a>),
     /// `mcp_message`: a message for an MCP server inside the host.
     McpMessage(McpMessage<'a>),
-    /// Any other request; it is kept raw.
+    /// Any other request; [`ControlRequest::request`] has it.
     Other {
         /// The `subtype`.
         subtype: Str<'a>,
@@ -31,7 +32,7 @@ pub enum RequestBody<'a> {
 }
 
 record! {
-    /// May this tool run?
+    /// A permission request (PROTOCOL.md, Permissions).
     pub CanUseTool<'a> {
         /// The tool.
         tool_name: Option<Str<'a>> = "tool_name",
@@ -39,31 +40,31 @@ record! {
         input: Option<RawJson<'a>> = "input",
         /// The call.
         tool_use_id: Option<Str<'a>> = "tool_use_id",
-        /// The sub-agent that asks.
+        /// The sub-agent that calls the tool.
         agent_id: Option<Str<'a>> = "agent_id",
-        /// What to call the tool before a user.
+        /// Name of the tool for display.
         display_name: Option<Str<'a>> = "display_name",
-        /// What the call is for.
+        /// Purpose of the call.
         description: Option<Str<'a>> = "description",
-        /// Rules that the user may want to add, an array.
+        /// Permission updates that the user may want to apply, an array.
         permission_suggestions: Option<RawJson<'a>> = "permission_suggestions",
         /// The path that needs the permission.
         blocked_path: Option<Str<'a>> = "blocked_path",
-        /// Why the agent asks.
+        /// Why permission is needed.
         decision_reason: Option<Str<'a>> = "decision_reason",
-        /// Only a person can answer (`AskUserQuestion`).
+        /// Whether only a person can answer (`AskUserQuestion`).
         requires_user_interaction: bool = "requires_user_interaction",
     }
 }
 
 record! {
-    /// A hook of the host is due.
+    /// A call of one of the host's hooks.
     pub HookCallback<'a> {
-        /// The hook, as the host registered it.
+        /// The hook's id, which the host registered.
         callback_id: Option<Str<'a>> = "callback_id",
         /// The hook's payload.
         input: Option<RawJson<'a>> = "input",
-        /// The call that the hook is about.
+        /// The tool call that triggered the hook.
         tool_use_id: Option<Str<'a>> = "tool_use_id",
     }
 }
@@ -79,7 +80,7 @@ record! {
 }
 
 impl<'a> ControlRequest<'a> {
-    /// The `subtype` of the request; empty when there is none.
+    /// Returns the `subtype` of the request; empty when there is none.
     #[must_use]
     pub fn subtype(&self) -> Str<'a> {
         self.request
@@ -88,32 +89,25 @@ impl<'a> ControlRequest<'a> {
             .unwrap_or_default()
     }
 
-    /// What the agent asks for.
+    /// Parses the content of the request.
     #[must_use]
     pub fn body(&self) -> RequestBody<'a> {
-        let text = self.request.map_or("{}", RawJson::text);
+        let request = self.request.unwrap_or(RawJson::validated("{}"));
         let subtype = self.subtype();
         match &*subtype.decode() {
-            "can_use_tool" => RequestBody::CanUseTool(read(text)),
-            "hook_callback" => RequestBody::HookCallback(read(text)),
-            "mcp_message" => RequestBody::McpMessage(read(text)),
+            "can_use_tool" => RequestBody::CanUseTool(request.parse_as()),
+            "hook_callback" => RequestBody::HookCallback(request.parse_as()),
+            "mcp_message" => RequestBody::McpMessage(request.parse_as()),
             _ => RequestBody::Other { subtype },
         }
     }
 }
 
-fn read<'a, T: Read<'a> + Default>(text: &'a str) -> T {
-    let mut value = T::default();
-    // The text is validated, so the walk cannot stop.
-    let _ = value.read(text, 0);
-    value
-}
-
 record! {
-    /// `control_response`: the agent answers the host. With `--replay-user-messages` the host's
-    /// own answers come back in this shape too; their ids are the agent's.
+    /// `control_response`: a response to the host. With `--replay-user-messages` the host's own
+    /// responses are echoed in this shape too; their ids are those of the agent's requests.
     pub ControlResponse<'a> {
-        /// The answer.
+        /// The response.
         response: ControlAnswer<'a> = "response",
     }
 }
@@ -123,9 +117,9 @@ record! {
     pub ControlAnswer<'a> {
         /// `success` or `error`.
         subtype: Option<Str<'a>> = "subtype",
-        /// The request that is answered.
+        /// The request.
         request_id: Option<Str<'a>> = "request_id",
-        /// What the request gives back.
+        /// The result of the request.
         response: Option<RawJson<'a>> = "response",
         /// Why the request failed.
         error: Option<Str<'a>> = "error",

@@ -1,86 +1,86 @@
-//! `assistant` and `user` lines (protocol, sections A.5 and A.6).
+//! `assistant` and `user` lines (PROTOCOL.md, Assistant lines and User lines).
 
-use crate::event::{Block, Blocks};
-use crate::grammar::{Index, Read, byte, nothing, record, skip, string_at};
+use crate::event::block::{Block, Blocks};
+use crate::grammar::{Cursor, Field, ParsedAt, index, null_or_skip, record, skip, string};
 use crate::raw::RawJson;
 use crate::text::Str;
 
 record! {
-    /// `assistant`: one finished block (usually) of an API message.
+    /// `assistant`: usually one finished block of an API message.
     ///
     /// Several lines share one `message.id`; `usage` and `stop_reason` are not final here.
     pub Assistant<'a> {
         /// The API message.
         message: Message<'a> = "message",
-        /// ISO 8601; for display, not for order.
+        /// RFC 3339; for display, not for ordering.
         timestamp: Option<Str<'a>> = "timestamp",
         /// The API's own id of the call.
         request_id: Option<Str<'a>> = "request_id",
-        /// Why the message stands for an error of the API.
+        /// Kind of the API failure that the message reports.
         error: Option<Str<'a>> = "error",
         /// HTTP status of the failed call.
         api_error_status: Option<u32> = "api_error_status",
-        /// Cut by an interrupt; the text may end inside a word.
+        /// Whether an interrupt cut the message; its text may end inside a word.
         aborted: bool = "aborted",
         /// Uuids of earlier lines that this one replaces.
         supersedes: Option<RawJson<'a>> = "supersedes",
-        /// The prompt that this answers.
+        /// The prompt that the message answers.
         user_message_uuid: Option<Str<'a>> = "user_message_uuid",
-        /// All the prompts that this answers.
+        /// All prompts that the message answers.
         user_message_uuids: Option<RawJson<'a>> = "user_message_uuids",
-        /// The sub-agent that speaks.
+        /// The sub-agent that wrote the message.
         agent_id: Option<Str<'a>> = "agent_id",
         /// The kind of that sub-agent.
         subagent_type: Option<Str<'a>> = "subagent_type",
-        /// What that sub-agent was asked to do, in a few words.
+        /// Short description of that sub-agent's task.
         task_description: Option<Str<'a>> = "task_description",
     }
-    spelt(line, text, at) {
-        r#""message":"# => line.message.read(text, at),
-        r#""agent_id":"# => line.agent_id.read(text, at),
-        r#""timestamp":"# => line.timestamp.read(text, at),
-        r#""request_id":"# => line.request_id.read(text, at),
-        r#""subagent_type":"# => line.subagent_type.read(text, at),
-        r#""task_description":"# => line.task_description.read(text, at),
+    common(line, value) {
+        r#""message":"# => line.message.parse(value),
+        r#""agent_id":"# => line.agent_id.parse(value),
+        r#""timestamp":"# => line.timestamp.parse(value),
+        r#""request_id":"# => line.request_id.parse(value),
+        r#""subagent_type":"# => line.subagent_type.parse(value),
+        r#""task_description":"# => line.task_description.parse(value),
     }
 }
 
 record! {
-    /// `user`: tool results, prompts that the agent wrote itself, echoes of the host's prompts.
+    /// `user`: tool results, prompts that the agent composed, echoes of the host's prompts.
     pub User<'a> {
         /// The message.
         message: Message<'a> = "message",
-        /// ISO 8601; for display, not for order.
+        /// RFC 3339; for display, not for ordering.
         timestamp: Option<Str<'a>> = "timestamp",
         /// The tool's structured output: an object on success, a string on failure.
         tool_use_result: Option<RawJson<'a>> = "tool_use_result",
         /// Why a tool did not run, per call.
         tool_result_meta: Option<RawJson<'a>> = "tool_result_meta",
-        /// An echo of something already said, not new content.
+        /// Whether the line is an echo instead of new content.
         is_replay: bool = "isReplay",
-        /// Written by the agent itself.
+        /// Whether the agent composed the message.
         is_synthetic: bool = "isSynthetic",
-        /// Where the prompt came from.
+        /// The origin of the prompt.
         origin: Option<Box<Origin<'a>>> = "origin",
         /// `now`, `next` or `later`.
         priority: Option<Str<'a>> = "priority",
         /// The message that was refused.
         refused_message_id: Option<Str<'a>> = "refused_message_id",
-        /// The sub-agent that was spoken to.
+        /// The sub-agent that received the message.
         agent_id: Option<Str<'a>> = "agent_id",
         /// The kind of that sub-agent.
         subagent_type: Option<Str<'a>> = "subagent_type",
-        /// What that sub-agent was asked to do, in a few words.
+        /// Short description of that sub-agent's task.
         task_description: Option<Str<'a>> = "task_description",
     }
-    spelt(line, text, at) {
-        r#""message":"# => line.message.read(text, at),
-        r#""agent_id":"# => line.agent_id.read(text, at),
-        r#""timestamp":"# => line.timestamp.read(text, at),
-        r#""tool_use_result":"# => line.tool_use_result.read(text, at),
-        r#""tool_result_meta":"# => line.tool_result_meta.read(text, at),
-        r#""subagent_type":"# => line.subagent_type.read(text, at),
-        r#""task_description":"# => line.task_description.read(text, at),
+    common(line, value) {
+        r#""message":"# => line.message.parse(value),
+        r#""agent_id":"# => line.agent_id.parse(value),
+        r#""timestamp":"# => line.timestamp.parse(value),
+        r#""tool_use_result":"# => line.tool_use_result.parse(value),
+        r#""tool_result_meta":"# => line.tool_result_meta.parse(value),
+        r#""subagent_type":"# => line.subagent_type.parse(value),
+        r#""task_description":"# => line.task_description.parse(value),
     }
 }
 
@@ -91,7 +91,7 @@ record! {
         id: Option<Str<'a>> = "id",
         /// `assistant` or `user`.
         role: Option<Str<'a>> = "role",
-        /// `<synthetic>` when the agent made the message up.
+        /// `<synthetic>` when the agent composed the message.
         model: Option<Str<'a>> = "model",
         /// A string or blocks.
         content: MessageContent<'a> = "content",
@@ -100,24 +100,24 @@ record! {
         /// Tokens; not final on an `assistant` line.
         usage: Option<Usage> = "usage",
     }
-    spelt(message, text, at) {
+    common(message, value) {
         r#""role":"user","content":"# => {
             message.role = Some(Str::plain("user"));
-            message.content.read(text, at)
+            message.content.parse(value)
         },
-        r#""id":"# => message.id.read(text, at),
+        r#""id":"# => message.id.parse(value),
         r#""type":"message","role":"assistant","model":"# => {
             message.role = Some(Str::plain("assistant"));
-            message.model.read(text, at)
+            message.model.parse(value)
         },
-        r#""content":"# => message.content.read(text, at),
+        r#""content":"# => message.content.parse(value),
         r#""stop_reason":null,"stop_sequence":null,"usage":"# => {
             message.stop_reason = None;
-            message.usage.read(text, at)
+            message.usage.parse(value)
         },
-        r#""stop_reason":"# => message.stop_reason.read(text, at),
-        r#""stop_sequence":null,"usage":"# => message.usage.read(text, at),
-        r#""context_management":null"# => Ok(at),
+        r#""stop_reason":"# => message.stop_reason.parse(value),
+        r#""stop_sequence":null,"usage":"# => message.usage.parse(value),
+        r#""context_management":null"# => Ok((value, ())),
     }
 }
 
@@ -133,55 +133,57 @@ record! {
         /// Tokens received.
         output_tokens: Option<u64> = "output_tokens",
     }
-    spelt(usage, text, at) {
-        r#""input_tokens":"# => usage.input_tokens.read(text, at),
-        r#""cache_creation_input_tokens":"# => usage.cache_creation_input_tokens.read(text, at),
-        r#""cache_read_input_tokens":"# => usage.cache_read_input_tokens.read(text, at),
-        r#""output_tokens":"# => usage.output_tokens.read(text, at),
-        r#""output_tokens_details":"# => skip(text.as_bytes(), at),
-        r#""server_tool_use":"# => skip(text.as_bytes(), at),
-        r#""cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0}"# => Ok(at),
-        r#""cache_creation":"# => skip(text.as_bytes(), at),
-        r#""service_tier":"standard""# => Ok(at),
-        r#""inference_geo":"# => skip(text.as_bytes(), at),
-        r#""iterations":"# => skip(text.as_bytes(), at),
-        r#""speed":"# => skip(text.as_bytes(), at),
+    common(usage, value) {
+        r#""input_tokens":"# => usage.input_tokens.parse(value),
+        r#""cache_creation_input_tokens":"# => usage.cache_creation_input_tokens.parse(value),
+        r#""cache_read_input_tokens":"# => usage.cache_read_input_tokens.parse(value),
+        r#""output_tokens":"# => usage.output_tokens.parse(value),
+        r#""output_tokens_details":"# => skip(value),
+        r#""server_tool_use":"# => skip(value),
+        r#""cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0}"# => Ok((value, ())),
+        r#""cache_creation":"# => skip(value),
+        r#""service_tier":"standard""# => Ok((value, ())),
+        r#""inference_geo":"# => skip(value),
+        r#""iterations":"# => skip(value),
+        r#""speed":"# => skip(value),
     }
 }
 
 record! {
-    /// Where a prompt came from.
+    /// The origin of a prompt.
     pub Origin<'a> {
         /// `human`, `task-notification`, `peer`, …; an open set.
         kind: Option<Str<'a>> = "kind",
     }
 }
 
-impl<'a> Read<'a> for Option<Usage> {
+impl<'a> Field<'a> for Option<Usage> {
     #[inline]
-    fn read(&mut self, text: &'a str, at: usize) -> Index {
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        let input = Cursor::at_index(text, at);
         *self = None;
-        if byte(text.as_bytes(), at) != b'{' {
-            return nothing(text.as_bytes(), at);
+        if input.first() != b'{' {
+            return index(null_or_skip(input));
         }
-        self.insert(Usage::default()).read(text, at)
+        self.insert(Usage::default()).parse_at(text, at)
     }
 }
 
 /// The content of a message.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub enum MessageContent<'a> {
     /// No content.
     #[default]
     Absent,
-    /// A string, as slash commands and some echoes have it.
+    /// A string: output of slash commands, and some echoes.
     Text(Str<'a>),
     /// Blocks.
     Blocks(Blocks<'a>),
 }
 
 impl<'a> Message<'a> {
-    /// The blocks of the message; none when its content is a string.
+    /// Returns the blocks of the message; none when its content is a string.
     #[must_use]
     pub fn blocks(&self) -> &[Block<'a>] {
         match &self.content {
@@ -191,23 +193,24 @@ impl<'a> Message<'a> {
     }
 }
 
-impl<'a> Read<'a> for MessageContent<'a> {
-    fn read(&mut self, text: &'a str, at: usize) -> Index {
-        match byte(text.as_bytes(), at) {
+impl<'a> Field<'a> for MessageContent<'a> {
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        let input = Cursor::at_index(text, at);
+        match input.first() {
             b'[' => {
                 let mut blocks = Blocks::default();
-                let end = blocks.read(text, at)?;
+                let parsed = blocks.parse_at(text, at)?;
                 *self = Self::Blocks(blocks);
-                Ok(end)
+                Ok(parsed)
             }
             b'"' => {
-                let (end, value) = string_at(text, at)?;
+                let (end, value) = string(input)?;
                 *self = Self::Text(value);
-                Ok(end)
+                Ok((end.at(), ()))
             }
             _ => {
                 *self = Self::Absent;
-                skip(text.as_bytes(), at)
+                index(skip(input))
             }
         }
     }

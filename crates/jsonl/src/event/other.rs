@@ -1,19 +1,19 @@
-//! The remaining top-level types (protocol, sections A.11, A.13 and A.14).
+//! The remaining types (PROTOCOL.md, Conversation reset and Other lines).
 
 use crate::grammar::record;
 use crate::raw::RawJson;
 use crate::text::Str;
 
 record! {
-    /// `tool_progress`: a tool is still running. Not every long tool sends it.
+    /// `tool_progress`: a tool is still running. Not every long tool call reports it.
     pub ToolProgress<'a> {
         /// The call.
         tool_use_id: Option<Str<'a>> = "tool_use_id",
         /// The tool.
         tool_name: Option<Str<'a>> = "tool_name",
-        /// How long it has run, in seconds.
+        /// Run time so far in seconds.
         elapsed_time_seconds: Option<f64> = "elapsed_time_seconds",
-        /// The task behind it.
+        /// The background task of the call.
         task_id: Option<Str<'a>> = "task_id",
     }
 }
@@ -41,8 +41,8 @@ record! {
 }
 
 record! {
-    /// `conversation_reset`: the conversation was replaced (`/clear`, …). The line carries the
-    /// old session; the next `init` carries the new one.
+    /// `conversation_reset`: the conversation was replaced (`/clear`, …). The line has the old
+    /// session id; the next `init` has the new one.
     pub ConversationReset<'a> {
         /// The session that follows.
         new_conversation_id: Option<Str<'a>> = "new_conversation_id",
@@ -54,8 +54,7 @@ record! {
 }
 
 record! {
-    /// `command_lifecycle`: what became of a prompt that carried a uuid. Not in the agent's public
-    /// types, and sent all the same.
+    /// `command_lifecycle`: the progress of a prompt that has a uuid.
     pub CommandLifecycle<'a> {
         /// The uuid of the prompt.
         command_uuid: Option<Str<'a>> = "command_uuid",
@@ -67,7 +66,7 @@ record! {
 record! {
     /// `transcript_mirror`: copies of transcript lines as they were written to disk.
     pub TranscriptMirror<'a> {
-        /// The file they were written to.
+        /// Path of the file.
         file_path: Option<Str<'a>> = "filePath",
         /// The lines, an array.
         entries: Option<RawJson<'a>> = "entries",

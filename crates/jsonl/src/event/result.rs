@@ -1,21 +1,21 @@
-//! `result` lines (protocol, section A.7).
+//! `result` lines (PROTOCOL.md, Results).
 
-use crate::event::{Origin, Usage};
-use crate::grammar::{Read as _, record};
+use crate::event::message::{Origin, Usage};
+use crate::grammar::record;
 use crate::raw::RawJson;
 use crate::text::Str;
 
 record! {
-    /// `result`: the end of a turn. It does not end the run, and failures of the API come as
+    /// `result`: the end of a turn. It does not end the process. Failures of the API have
     /// `subtype: "success"` with `is_error: true`.
     pub TurnResult<'a> {
         /// Time in the API in milliseconds.
         duration_api_ms: Option<u64> = "duration_api_ms",
         /// The API's reason for the last response.
         stop_reason: Option<Str<'a>> = "stop_reason",
-        /// Cost of the run so far, in US dollars; cumulative.
+        /// Cost of the process so far in US dollars; cumulative.
         total_cost_usd: Option<f64> = "total_cost_usd",
-        /// Tokens of this turn, main thread only.
+        /// Tokens of this turn in the main conversation.
         usage: Option<Usage> = "usage",
         /// Tokens per model; cumulative. See [`TurnResult::models`].
         model_usage: Option<RawJson<'a>> = "modelUsage",
@@ -25,7 +25,7 @@ record! {
         terminal_reason: Option<Str<'a>> = "terminal_reason" then "fast_mode_state" then "fast_mode_disabled_reason" then "subagent_stats" then "safety_stops",
         /// Whether the turn failed; independent of `subtype`.
         is_error: bool = "is_error",
-        /// Round trips to the model.
+        /// Number of model calls.
         num_turns: Option<u64> = "num_turns",
         /// `success`, `error_during_execution`, `error_max_turns`, …
         subtype: Option<Str<'a>> = "subtype",
@@ -35,21 +35,21 @@ record! {
         result: Option<Str<'a>> = "result" then "ttft_ms",
         /// Wall time of the turn in milliseconds.
         duration_ms: Option<u64> = "duration_ms" then "ttft_stream_ms" then "time_to_request_ms" then "first_content_frame_ms",
-        /// Prompts that still wait.
+        /// Number of waiting prompts.
         queued_turn_count: Option<u64> = "queued_turn_count",
-        /// Number of the result in the run, from 0.
+        /// Number of the result in the process, from 0.
         result_index: Option<u64> = "result_index" then "model_usage_since_last_result",
         /// Messages of error subtypes, an array of strings.
         errors: Option<RawJson<'a>> = "errors",
         /// The prompt that the turn answered last.
         user_message_uuid: Option<Str<'a>> = "user_message_uuid",
-        /// Every prompt that the turn took in.
+        /// All prompts that the turn consumed.
         user_message_uuids: Option<RawJson<'a>> = "user_message_uuids",
-        /// Set on turns that the host did not start.
+        /// The origin of a turn that the host did not start.
         origin: Option<Box<Origin<'a>>> = "origin",
-        /// The answer in the shape of the host's schema.
+        /// The answer in the host's JSON schema.
         structured_output: Option<RawJson<'a>> = "structured_output",
-        /// A tool call that a hook put off; the turn is suspended.
+        /// A tool call that a hook deferred; the turn is suspended.
         deferred_tool_use: Option<RawJson<'a>> = "deferred_tool_use",
         /// Why the agent could not start.
         startup_failure_reason: Option<Str<'a>> = "startup_failure_reason",
@@ -57,7 +57,7 @@ record! {
 }
 
 record! {
-    /// What one model has used in the run so far.
+    /// Usage of one model in the process so far.
     pub ModelUsage {
         /// Tokens sent.
         input_tokens: Option<u64> = "inputTokens",
@@ -75,16 +75,11 @@ record! {
 }
 
 impl<'a> TurnResult<'a> {
-    /// What each model has used in the run so far.
+    /// Returns the usage of each model in the process so far.
     pub fn models(&self) -> impl Iterator<Item = (Str<'a>, ModelUsage)> + use<'a> {
         self.model_usage
             .into_iter()
             .flat_map(RawJson::members)
-            .map(|(model, raw)| {
-                let mut usage = ModelUsage::default();
-                // The text is validated, so the walk cannot stop.
-                let _ = usage.read(raw.text(), 0);
-                (model, usage)
-            })
+            .map(|(model, usage)| (model, usage.parse_as()))
     }
 }

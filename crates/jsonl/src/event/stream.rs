@@ -1,43 +1,45 @@
-//! `stream_event` lines (protocol, section A.8).
+//! `stream_event` lines (PROTOCOL.md, Stream events).
 
-use crate::event::{Block, Message, Usage};
-use crate::grammar::{Index, Read, Record as _, byte, nothing, record};
+use crate::event::block::Block;
+use crate::event::message::{Message, Usage};
+use crate::grammar::{Cursor, Field, ParsedAt, Record as _, index, null_or_skip, record};
 use crate::raw::RawJson;
 use crate::text::Str;
 
-/// `stream_event`: one streaming event of the API, on the main thread only.
+/// `stream_event`: one streaming event of the API, in the main conversation only.
 #[derive(Clone, Debug)]
 pub struct StreamEvent<'a> {
-    /// The id of the message that streams.
+    /// The message that streams.
     pub api_message_id: Option<Str<'a>>,
-    /// What happened.
+    /// The event.
     pub event: ApiEvent<'a>,
-    /// Blocks that will never be finished.
+    /// Blocks that will never be completed.
     pub abandoned: Option<Box<Abandoned<'a>>>,
 }
 
-/// What happened in the stream of one API message.
+/// An event in the stream of one API message.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum ApiEvent<'a> {
     /// `message_start`: a draft opens.
     MessageStart(Box<Message<'a>>),
     /// `content_block_start`: a block opens.
     BlockStart {
-        /// Place of the block in the message.
+        /// Index of the block in the message.
         index: u32,
-        /// The block, empty yet.
+        /// The block, still empty.
         block: Option<Box<Block<'a>>>,
     },
     /// `content_block_delta`: a block grows.
     BlockDelta {
-        /// Place of the block in the message.
+        /// Index of the block in the message.
         index: u32,
-        /// What is added.
+        /// The addition.
         delta: Delta<'a>,
     },
     /// `content_block_stop`: a block closes.
     BlockStop {
-        /// Place of the block in the message.
+        /// Index of the block in the message.
         index: u32,
     },
     /// `message_delta`: final usage and stop reason.
@@ -48,25 +50,26 @@ pub enum ApiEvent<'a> {
     Ping,
     /// `error`
     Error(Box<ApiError<'a>>),
-    /// A streaming event that this crate does not know; it is kept raw in the line.
+    /// A type that this crate does not know; the raw line has it.
     Unknown {
         /// The `type`, when it is a string.
         kind: Option<Str<'a>>,
     },
 }
 
-/// What is added to a block.
+/// An addition to a block.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Delta<'a> {
     /// `text_delta`
     Text(Str<'a>),
-    /// `input_json_delta`: a piece of JSON text; whole only at the end of the block.
+    /// `input_json_delta`: a piece of JSON text, which is complete at the end of the block.
     InputJson(Str<'a>),
     /// `thinking_delta`
     Thinking(Str<'a>),
     /// `signature_delta`
     Signature(Str<'a>),
-    /// `citations_delta`, or a delta that this crate does not know; it is kept raw in the line.
+    /// `citations_delta`, or a type that this crate does not know; the raw line has it.
     Other {
         /// The `type`, when it is a string.
         kind: Option<Str<'a>>,
@@ -74,7 +77,7 @@ pub enum Delta<'a> {
 }
 
 record! {
-    /// Blocks of a message that will never be finished.
+    /// Blocks of a message that will never be completed.
     pub Abandoned<'a> {
         /// The message.
         api_message_id: Option<Str<'a>> = "api_message_id",
@@ -84,7 +87,7 @@ record! {
 }
 
 record! {
-    /// `message_delta`: what is final about a message.
+    /// `message_delta`: the final data of a message.
     pub MessageDelta<'a> {
         /// Why the model stopped.
         delta: StopDelta<'a> = "delta",
@@ -106,7 +109,7 @@ record! {
     pub ApiError<'a> {
         /// `overloaded_error`, …
         kind: Option<Str<'a>> = "type",
-        /// What the API says.
+        /// Message of the API.
         message: Option<Str<'a>> = "message",
     }
 }
@@ -146,8 +149,8 @@ impl Default for Delta<'_> {
 }
 
 record! {
-    /// Every member that some streaming event has, since `type` may stand anywhere among them.
-    pub(crate) Slots<'a> {
+    /// Every member that some streaming event has, since `type` may be anywhere among them.
+    pub(crate) EventMembers<'a> {
         /// `type`
         kind: Option<Str<'a>> = "type" then "context_management",
         /// `index`
@@ -165,20 +168,21 @@ record! {
     }
 }
 
-impl<'a> Read<'a> for ApiEvent<'a> {
-    fn read(&mut self, text: &'a str, at: usize) -> Index {
+impl<'a> Field<'a> for ApiEvent<'a> {
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        let input = Cursor::at_index(text, at);
         *self = Self::default();
-        if byte(text.as_bytes(), at) != b'{' {
-            return nothing(text.as_bytes(), at);
+        if input.first() != b'{' {
+            return index(null_or_skip(input));
         }
-        let mut slots = Slots::default();
-        let end = slots.members(text, at)?;
-        *self = slots.event();
-        Ok(end)
+        let mut members = EventMembers::default();
+        let parsed = members.object(input)?;
+        *self = members.event();
+        index(Ok(parsed))
     }
 }
 
-impl<'a> Slots<'a> {
+impl<'a> EventMembers<'a> {
     fn event(self) -> ApiEvent<'a> {
         let index = self.index.unwrap_or_default();
         match &*self.kind.unwrap_or_default().decode() {
@@ -193,7 +197,7 @@ impl<'a> Slots<'a> {
             "content_block_stop" => ApiEvent::BlockStop { index },
             "message_start" => ApiEvent::MessageStart(self.message.unwrap_or_default()),
             "message_delta" => ApiEvent::MessageDelta(Box::new(MessageDelta {
-                delta: self.delta.map(read_raw).unwrap_or_default(),
+                delta: self.delta.map(RawJson::parse_as).unwrap_or_default(),
                 usage: self.usage,
             })),
             "message_stop" => ApiEvent::MessageStop,
@@ -205,23 +209,15 @@ impl<'a> Slots<'a> {
 
     fn block_delta(&self) -> Delta<'a> {
         self.delta
-            .map(read_raw::<DeltaSlots<'_>>)
+            .map(RawJson::parse_as::<DeltaMembers<'_>>)
             .unwrap_or_default()
             .delta()
     }
 }
 
-/// Reads a value that the walk kept raw until its meaning was known.
-fn read_raw<'a, T: Read<'a> + Default>(raw: RawJson<'a>) -> T {
-    let mut value = T::default();
-    // The text is validated, so the walk cannot stop.
-    let _ = value.read(raw.text(), 0);
-    value
-}
-
 record! {
     /// Every member that some delta has.
-    pub(crate) DeltaSlots<'a> {
+    pub(crate) DeltaMembers<'a> {
         /// `type`
         kind: Option<Str<'a>> = "type",
         /// `text`
@@ -235,7 +231,7 @@ record! {
     }
 }
 
-impl<'a> DeltaSlots<'a> {
+impl<'a> DeltaMembers<'a> {
     fn delta(&self) -> Delta<'a> {
         match &*self.kind.unwrap_or_default().decode() {
             "text_delta" => Delta::Text(self.text.unwrap_or_default()),

@@ -1,6 +1,6 @@
-//! `system` lines (protocol, sections A.4, A.10 and A.12).
+//! `system` lines (PROTOCOL.md, Init, System lines, Tasks and Hook lines).
 
-use crate::event::{
+use crate::event::task::{
     BackgroundTasksChanged, TaskNotification, TaskProgress, TaskStarted, TaskUpdated,
 };
 use crate::grammar::record;
@@ -12,12 +12,13 @@ use crate::text::Str;
 pub struct System<'a> {
     /// The `subtype`; empty when the line has none.
     pub subtype: Str<'a>,
-    /// What the line says.
+    /// The content, by subtype.
     pub body: SystemBody<'a>,
 }
 
-/// What a `system` line says, by its `subtype`.
+/// The content of a `system` line, by its `subtype`.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "each variant is documented at its record")]
 pub enum SystemBody<'a> {
     Init(Init<'a>),
@@ -51,12 +52,12 @@ pub enum SystemBody<'a> {
     MirrorError(MirrorError<'a>),
     SessionWritesLost(SessionWritesLost<'a>),
     WorkerShuttingDown(WorkerShuttingDown<'a>),
-    /// A subtype that this crate does not know; the line is kept raw.
+    /// A subtype that this crate does not know; the raw line has it.
     Other,
 }
 
 record! {
-    /// `init`: sent at the start of every turn; the newest one counts.
+    /// `init`: written at the start of every turn; the newest one counts.
     pub Init<'a> {
         /// Working directory.
         cwd: Option<Str<'a>> = "cwd",
@@ -70,11 +71,11 @@ record! {
         permission_mode: Option<Str<'a>> = "permissionMode",
         /// Slash commands, an array of names.
         slash_commands: Option<RawJson<'a>> = "slash_commands" then "terminal_slash_commands",
-        /// Where the key came from.
+        /// Source of the API key.
         api_key_source: Option<Str<'a>> = "apiKeySource",
         /// Version of the agent.
         claude_code_version: Option<Str<'a>> = "claude_code_version",
-        /// Style of the answers.
+        /// Output style.
         output_style: Option<Str<'a>> = "output_style",
         /// Kinds of sub-agents, an array of names.
         agents: Option<RawJson<'a>> = "agents",
@@ -82,7 +83,7 @@ record! {
         skills: Option<RawJson<'a>> = "skills",
         /// Plugins, an array of objects.
         plugins: Option<RawJson<'a>> = "plugins",
-        /// What this agent can do, an array of names; an open set.
+        /// Capabilities of the agent, an array of names; an open set.
         capabilities: Option<RawJson<'a>> = "capabilities" then "analytics_disabled" then "product_feedback_disabled" then "served_by_anthropic" then "memory_paths" then "original_cwd" then "additional_directories" then "messaging_socket_path" then "fast_mode_state" then "fast_mode_disabled_reason" then "per_turn_effort_active" then "ultrathink_available" then "ultrathink_typed_raises" then "view_mode",
         /// The prompts that the turn answers, an array of uuids.
         user_message_uuids: Option<RawJson<'a>> = "user_message_uuids",
@@ -106,29 +107,29 @@ record! {
 record! {
     /// `compact_boundary`: the history before it was summarised for the model; it stays valid for display.
     pub CompactBoundary<'a> {
-        /// Why, and how much.
+        /// Cause and size.
         compact_metadata: CompactMetadata<'a> = "compact_metadata",
-        /// The line that the summary stands for.
+        /// The line that the summary replaces.
         logical_parent_uuid: Option<Str<'a>> = "logical_parent_uuid",
     }
 }
 
 record! {
-    /// Why a conversation was compacted, and how much.
+    /// Cause and size of a compaction.
     pub CompactMetadata<'a> {
         /// `manual` or `auto`.
         trigger: Option<Str<'a>> = "trigger",
-        /// Tokens before.
+        /// Tokens before the compaction.
         pre_tokens: Option<u64> = "pre_tokens",
-        /// Tokens behind.
+        /// Tokens after the compaction.
         post_tokens: Option<u64> = "post_tokens",
-        /// Milliseconds it took.
+        /// Duration in milliseconds.
         duration_ms: Option<u64> = "duration_ms",
     }
 }
 
 record! {
-    /// `api_retry`: a call failed and will be tried again; the open draft is void.
+    /// `api_retry`: an API call failed and will be repeated; the open draft is discarded.
     pub ApiRetry<'a> {
         /// Number of the attempt, from 1.
         attempt: Option<u64> = "attempt",
@@ -136,15 +137,15 @@ record! {
         max_retries: Option<u64> = "max_retries",
         /// Milliseconds until the next attempt.
         retry_delay_ms: Option<f64> = "retry_delay_ms",
-        /// HTTP status; none when there was no answer.
+        /// HTTP status; none when there was no response.
         error_status: Option<u32> = "error_status",
-        /// What failed.
+        /// Kind of the failure.
         error: Option<Str<'a>> = "error",
     }
 }
 
 record! {
-    /// `session_state_changed`: sent when an environment variable asks for it.
+    /// `session_state_changed`: written only when an environment variable enables it.
     pub SessionStateChanged<'a> {
         /// `idle`, `running` or `requires_action`.
         state: Option<Str<'a>> = "state",
@@ -162,11 +163,11 @@ record! {
 record! {
     /// `hook_started`
     pub HookStarted<'a> {
-        /// Pairs the lines of one run.
+        /// Identifies one run of the hook.
         hook_id: Option<Str<'a>> = "hook_id",
-        /// Such as `PreToolUse:Bash`.
+        /// For example `PreToolUse:Bash`.
         hook_name: Option<Str<'a>> = "hook_name",
-        /// Such as `PreToolUse`.
+        /// For example `PreToolUse`.
         hook_event: Option<Str<'a>> = "hook_event",
     }
 }
@@ -174,17 +175,17 @@ record! {
 record! {
     /// `hook_progress`
     pub HookProgress<'a> {
-        /// Pairs the lines of one run.
+        /// Identifies one run of the hook.
         hook_id: Option<Str<'a>> = "hook_id",
-        /// Such as `PreToolUse:Bash`.
+        /// For example `PreToolUse:Bash`.
         hook_name: Option<Str<'a>> = "hook_name",
-        /// Such as `PreToolUse`.
+        /// For example `PreToolUse`.
         hook_event: Option<Str<'a>> = "hook_event",
         /// Standard output so far.
         stdout: Option<Str<'a>> = "stdout",
         /// Standard error so far.
         stderr: Option<Str<'a>> = "stderr",
-        /// Both.
+        /// Both outputs.
         output: Option<Str<'a>> = "output",
     }
 }
@@ -192,17 +193,17 @@ record! {
 record! {
     /// `hook_response`
     pub HookResponse<'a> {
-        /// Pairs the lines of one run.
+        /// Identifies one run of the hook.
         hook_id: Option<Str<'a>> = "hook_id",
-        /// Such as `PreToolUse:Bash`.
+        /// For example `PreToolUse:Bash`.
         hook_name: Option<Str<'a>> = "hook_name",
-        /// Such as `PreToolUse`.
+        /// For example `PreToolUse`.
         hook_event: Option<Str<'a>> = "hook_event",
         /// Standard output.
         stdout: Option<Str<'a>> = "stdout",
         /// Standard error.
         stderr: Option<Str<'a>> = "stderr",
-        /// Both.
+        /// Both outputs.
         output: Option<Str<'a>> = "output",
         /// Exit code of the hook.
         exit_code: Option<i64> = "exit_code",
@@ -212,7 +213,7 @@ record! {
 }
 
 record! {
-    /// `permission_denied`: a tool was denied without a question.
+    /// `permission_denied`: a tool call was denied without a permission request.
     pub PermissionDenied<'a> {
         /// The tool.
         tool_name: Option<Str<'a>> = "tool_name",
@@ -222,7 +223,7 @@ record! {
         agent_id: Option<Str<'a>> = "agent_id",
         /// Why.
         decision_reason: Option<Str<'a>> = "decision_reason",
-        /// What the model is told.
+        /// The message for the model.
         message: Option<Str<'a>> = "message",
     }
 }
@@ -238,13 +239,13 @@ record! {
 }
 
 record! {
-    /// `informational`: also the reason why a hook blocked a prompt.
+    /// `informational`: also the reason for which a hook blocked a prompt.
     pub Informational<'a> {
         /// The text.
         content: Option<Str<'a>> = "content",
         /// `info`, `notice`, `suggestion` or `warning`.
         level: Option<Str<'a>> = "level",
-        /// The call it is about.
+        /// The tool call concerned.
         tool_use_id: Option<Str<'a>> = "tool_use_id",
         /// Whether it ended the turn.
         prevent_continuation: bool = "prevent_continuation",
@@ -254,7 +255,7 @@ record! {
 record! {
     /// `notification`
     pub Notification<'a> {
-        /// Names the notification.
+        /// Identifies the notification.
         key: Option<Str<'a>> = "key",
         /// The text.
         text: Option<Str<'a>> = "text",
@@ -264,7 +265,7 @@ record! {
 }
 
 record! {
-    /// `local_command_output`: what a slash command printed.
+    /// `local_command_output`: output of a slash command.
     pub LocalCommandOutput<'a> {
         /// The text.
         content: Option<Str<'a>> = "content",
@@ -272,7 +273,7 @@ record! {
 }
 
 record! {
-    /// `thinking_tokens`: how much the model has thought; sent without partial messages too.
+    /// `thinking_tokens`: size of the model's reasoning; written without partial messages too.
     pub ThinkingTokens {
         /// Tokens so far.
         estimated_tokens: Option<u64> = "estimated_tokens",
@@ -296,9 +297,9 @@ record! {
         original_model: Option<Str<'a>> = "original_model",
         /// The model that answers instead.
         fallback_model: Option<Str<'a>> = "fallback_model",
-        /// What the user is told.
+        /// The message for the user.
         content: Option<Str<'a>> = "content",
-        /// Lines to take back, an array of uuids.
+        /// Withdrawn lines, an array of uuids.
         retracted_message_uuids: Option<RawJson<'a>> = "retracted_message_uuids",
         /// The refused prompt.
         refused_user_message_uuid: Option<Str<'a>> = "refused_user_message_uuid",
@@ -340,15 +341,15 @@ record! {
 record! {
     /// `elicitation_complete`
     pub ElicitationComplete<'a> {
-        /// The server that asked.
+        /// The server of the elicitation.
         mcp_server_name: Option<Str<'a>> = "mcp_server_name",
-        /// The question.
+        /// Id of the elicitation.
         elicitation_id: Option<Str<'a>> = "elicitation_id",
     }
 }
 
 record! {
-    /// `control_request_progress`: a request of the host is still worked on.
+    /// `control_request_progress`: a request of the host is still in progress.
     pub ControlRequestProgress<'a> {
         /// The request.
         request_id: Option<Str<'a>> = "request_id",
@@ -360,17 +361,17 @@ record! {
 record! {
     /// `mirror_error`
     pub MirrorError<'a> {
-        /// What failed.
+        /// Kind of the failure.
         error: Option<Str<'a>> = "error",
     }
 }
 
 record! {
-    /// `session_writes_lost`: the disk was full; the agent's own record has holes.
+    /// `session_writes_lost`: the disk was full, so that the conversation on disk is incomplete.
     pub SessionWritesLost<'a> {
         /// `ENOSPC` or `EDQUOT`.
         error_code: Option<Str<'a>> = "error_code",
-        /// What was lost, an array.
+        /// The lost parts, an array.
         lost: Option<RawJson<'a>> = "lost",
     }
 }

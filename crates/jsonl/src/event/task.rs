@@ -1,4 +1,4 @@
-//! Background work that the agent announces (protocol, section A.12).
+//! Background tasks (PROTOCOL.md, Tasks).
 
 use crate::grammar::record;
 use crate::raw::RawJson;
@@ -9,23 +9,23 @@ record! {
     pub TaskStarted<'a> {
         /// The task.
         task_id: Option<Str<'a>> = "task_id",
-        /// One run of the task; a lower one is late.
+        /// One run of the task; a line of a smaller one is late.
         run_id: Option<Str<'a>> = "run_id",
-        /// The call that started it.
+        /// The tool call that started it.
         tool_use_id: Option<Str<'a>> = "tool_use_id",
-        /// What it does.
+        /// Description.
         description: Option<Str<'a>> = "description",
         /// `local_bash`, `local_agent`, `local_workflow`, …
         task_type: Option<Str<'a>> = "task_type",
         /// The kind of sub-agent.
         subagent_type: Option<Str<'a>> = "subagent_type",
-        /// Whether the turn goes on without it.
+        /// Whether the turn continues without it.
         is_backgrounded: Option<bool> = "is_backgrounded",
         /// Depth of the sub-agent, from 1.
         spawn_depth: Option<u32> = "spawn_depth",
         /// The task whose agent started it.
         parent_task_id: Option<Str<'a>> = "parent_task_id",
-        /// What a sub-agent was asked.
+        /// Prompt of a sub-agent.
         prompt: Option<Str<'a>> = "prompt",
     }
 }
@@ -37,15 +37,15 @@ record! {
         task_id: Option<Str<'a>> = "task_id",
         /// One run of the task.
         run_id: Option<Str<'a>> = "run_id",
-        /// The call that started it.
+        /// The tool call that started it.
         tool_use_id: Option<Str<'a>> = "tool_use_id",
-        /// What it does just now.
+        /// Current activity.
         description: Option<Str<'a>> = "description",
         /// The kind of sub-agent.
         subagent_type: Option<Str<'a>> = "subagent_type",
-        /// What it has used.
+        /// Usage so far.
         usage: Option<Box<TaskUsage>> = "usage",
-        /// The tool it called last.
+        /// The last tool that it called.
         last_tool_name: Option<Str<'a>> = "last_tool_name",
         /// A summary.
         summary: Option<Str<'a>> = "summary",
@@ -53,7 +53,7 @@ record! {
 }
 
 record! {
-    /// What a task has used.
+    /// Usage of a task.
     pub TaskUsage {
         /// Tokens.
         total_tokens: Option<u64> = "total_tokens",
@@ -71,33 +71,33 @@ record! {
         task_id: Option<Str<'a>> = "task_id",
         /// One run of the task.
         run_id: Option<Str<'a>> = "run_id",
-        /// What changed.
+        /// The changes.
         patch: TaskPatch<'a> = "patch",
     }
 }
 
 record! {
-    /// What changed about a task.
+    /// Changes of a task.
     pub TaskPatch<'a> {
         /// `pending`, `running`, `completed`, `failed`, `killed` or `paused`.
         status: Option<Str<'a>> = "status",
-        /// What it does.
+        /// Description.
         description: Option<Str<'a>> = "description",
         /// Why it failed.
         error: Option<Str<'a>> = "error",
-        /// Whether the turn goes on without it.
+        /// Whether the turn continues without it.
         is_backgrounded: Option<bool> = "is_backgrounded",
     }
 }
 
 record! {
-    /// `task_notification`: the end of a task. `task_updated` may have said so before.
+    /// `task_notification`: the end of a task, which `task_updated` may have reported before.
     pub TaskNotification<'a> {
         /// The task.
         task_id: Option<Str<'a>> = "task_id",
         /// One run of the task.
         run_id: Option<Str<'a>> = "run_id",
-        /// The call that started it.
+        /// The tool call that started it.
         tool_use_id: Option<Str<'a>> = "tool_use_id",
         /// `completed`, `failed` or `stopped`.
         status: Option<Str<'a>> = "status",
@@ -105,9 +105,9 @@ record! {
         reason: Option<Str<'a>> = "reason",
         /// The file with its output; may be empty.
         output_file: Option<Str<'a>> = "output_file",
-        /// What it did.
+        /// Summary of its work.
         summary: Option<Str<'a>> = "summary",
-        /// What it has used.
+        /// Usage so far.
         usage: Option<Box<TaskUsage>> = "usage",
     }
 }

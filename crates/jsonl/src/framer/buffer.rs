@@ -1,33 +1,33 @@
-//! Bytes that no chunk holds together: the beginning of a line, or what was read in place.
+//! Buffer for bytes that are not contiguous in one chunk, and for bytes that the caller reads into it.
 
 use memchr::{memchr, memrchr};
 
-/// A window holds at most so many bytes, unless one line is longer: few enough that every pass over
-/// them finds them in the cache, many enough that each pass runs at its full speed.
+/// Size of a window in bytes, unless one line is longer: it fits in the cache for every pass over it, and
+/// is long enough for each pass to reach its full speed.
 pub(super) const WINDOW: usize = 128 << 10;
 
-/// The least memory, in bytes: what is left of a line moves to the front once for many chunks.
-const LEAST: usize = 16 << 10;
+/// Minimum capacity in bytes, so that a partial line moves to the front once for many chunks.
+const MIN_CAPACITY: usize = 16 << 10;
 
-/// Frames that a long one may be ahead of until the memory it took is given back.
+/// Short frames in a row after which the memory of a long one is freed.
 const SHORT_FRAMES: u32 = 64;
 
-/// Its memory is used again and again; what moves in it is the beginning of a line, once.
+/// Reusable memory, in which only the beginning of a line ever moves, and only once.
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
-    /// As long as it was written so far: what a long line needs is touched when it comes.
+    /// As long as it was ever written: the pages for a long line are touched when it arrives.
     memory: Vec<u8>,
-    /// What is in use of the memory.
+    /// Beginning of the used bytes.
     start: usize,
     end: usize,
-    /// Up to here no line ends.
+    /// Index up to which no line ends.
     searched: usize,
-    /// How many frames in a row were much shorter than the memory.
+    /// Number of frames in a row that were much shorter than the memory.
     short: u32,
 }
 
 impl Buffer {
-    /// The bytes that are in no frame yet.
+    /// Bytes that are in no frame yet.
     pub(super) fn bytes(&self) -> &[u8] {
         self.memory.get(self.start..self.end).unwrap_or_default()
     }
@@ -36,18 +36,18 @@ impl Buffer {
         self.start == self.end
     }
 
-    /// Whether no line is known to end in the bytes.
+    /// Whether the bytes were searched and contain no end of a line.
     pub(super) const fn is_searched(&self) -> bool {
         self.searched == self.end
     }
 
-    /// The last so many bytes that were cut.
+    /// The last `length` bytes that were cut.
     pub(super) fn cut(&self, length: usize) -> &[u8] {
         let from = self.start.saturating_sub(length);
         self.memory.get(from..self.start).unwrap_or_default()
     }
 
-    /// Room behind the bytes: at least `length`.
+    /// Returns room after the bytes: at least `length`.
     pub(super) fn room(&mut self, length: usize) -> &mut [u8] {
         if self.memory.len() - self.end < length {
             self.make_room(length);
@@ -55,7 +55,7 @@ impl Buffer {
         self.memory.get_mut(self.end..).unwrap_or_default()
     }
 
-    /// The first `length` bytes of the room were filled; how many of them there were.
+    /// Commits the first `length` bytes of the room, and returns their number.
     pub(super) fn filled(&mut self, length: usize) -> usize {
         let length = length.min(self.memory.len() - self.end);
         self.end += length;
@@ -69,22 +69,22 @@ impl Buffer {
             self.reserve(bytes.len());
         }
         let written = self.memory.get_mut(self.end..).unwrap_or_default();
-        let (over, behind) = bytes.split_at(bytes.len().min(written.len()));
+        let (over, new) = bytes.split_at(bytes.len().min(written.len()));
         if let Some(written) = written.get_mut(..over.len()) {
             written.copy_from_slice(over);
         }
-        self.memory.extend_from_slice(behind);
+        self.memory.extend_from_slice(new);
         self.end += bytes.len();
         if is_searched {
             self.searched = self.end;
         }
     }
 
-    /// Cuts off whole lines, a window of them or only one; how many bytes.
+    /// Cuts off a window of whole lines, or only one, and returns the number of bytes.
     pub(super) fn cut_lines(&mut self, only_one: bool) -> Option<usize> {
         let searched = self.searched - self.start;
         let end = lines_end(self.bytes(), searched, only_one);
-        // The last line of all was cut off when they are no more than a window.
+        // In no more than a window, this was the last line.
         if end.is_none() || !only_one && self.bytes().len() <= WINDOW {
             self.searched = self.end;
         }
@@ -92,7 +92,7 @@ impl Buffer {
         end
     }
 
-    /// Cuts off so many bytes.
+    /// Cuts off `length` bytes.
     pub(super) fn cut_off(&mut self, length: usize) {
         self.start = (self.start + length).min(self.end);
         self.searched = self.searched.max(self.start);
@@ -100,7 +100,7 @@ impl Buffer {
         self.short = if is_short { self.short + 1 } else { 0 };
     }
 
-    /// Forgets what was cut.
+    /// Drops the bytes that were cut.
     pub(super) fn forget_cut(&mut self) {
         if self.start == self.end {
             (self.start, self.end, self.searched) = (0, 0, 0);
@@ -110,7 +110,7 @@ impl Buffer {
         }
     }
 
-    /// Gives back the memory that the bytes do not need.
+    /// Frees the memory that the bytes do not need.
     pub(super) fn release(&mut self) {
         self.move_to_front();
         self.memory.truncate(self.end);
@@ -118,7 +118,7 @@ impl Buffer {
         self.short = 0;
     }
 
-    /// Bytes of memory that are held.
+    /// Capacity in bytes.
     #[cfg(test)]
     pub(super) const fn capacity(&self) -> usize {
         self.memory.capacity()
@@ -129,17 +129,17 @@ impl Buffer {
         if self.memory.capacity() - self.end < length {
             self.reserve(length);
         }
-        let needed = (self.end + length).next_multiple_of(LEAST);
+        let needed = (self.end + length).next_multiple_of(MIN_CAPACITY);
         if self.memory.len() < needed {
             self.memory.resize(needed, 0);
         }
     }
 
-    /// Makes the memory large enough for so many more bytes.
+    /// Makes room for `length` more bytes.
     #[cold]
     fn reserve(&mut self, length: usize) {
         self.move_to_front();
-        let needed = (self.end + length).max(LEAST);
+        let needed = (self.end + length).max(MIN_CAPACITY);
         self.memory
             .reserve(needed.saturating_sub(self.memory.len()));
     }
@@ -155,14 +155,14 @@ impl Buffer {
     }
 }
 
-/// Where the first window of whole lines ends, or only its first line; none when no line does. No
-/// line ends in the first `searched` bytes.
+/// End of the first window of whole lines, or only of its first line; none when no line ends. The first
+/// `searched` bytes must contain no end of a line.
 pub(super) fn lines_end(bytes: &[u8], searched: usize, only_one: bool) -> Option<usize> {
     let fresh = bytes.get(searched..)?;
     let end = if only_one {
         memchr(b'\n', fresh)?
     } else {
-        // A window that is full of one line ends with it.
+        // A line longer than a window is a window of its own.
         let window = WINDOW.saturating_sub(searched).min(fresh.len());
         let (window, rest) = fresh.split_at_checked(window)?;
         match memrchr(b'\n', window) {

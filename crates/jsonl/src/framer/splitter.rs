@@ -1,30 +1,30 @@
-//! Where the frames of the next bytes end.
+//! Boundaries of frames.
 
 use memchr::memchr;
 
 use crate::framer::buffer::{Buffer, WINDOW, lines_end};
 
-/// How much of a line over the limit is kept to show what it was, in bytes.
+/// Bytes of a line over the limit that are kept for diagnosis.
 const HEAD: usize = 256;
 
-/// Chunks of so few bytes are copied: that costs less than to look at a chunk apart from the line
-/// that it goes on with.
+/// Chunks below this size in bytes are copied, which costs less than to handle a chunk apart from the
+/// line that it continues.
 const SMALL: usize = 8 << 10;
 
-/// A frame: where it begins in the stream, and where its bytes are.
+/// A frame: its offset in the stream, and the location of its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
     pub(super) offset: u64,
-    pub(super) place: Place,
+    pub(super) location: Location,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
-    /// So many bytes of the chunk.
+pub(super) enum Location {
+    /// The last consumed bytes of the chunk, by number.
     Chunk(usize),
-    /// The last so many bytes that were cut from the buffer.
+    /// The last bytes that were cut from the buffer, by number.
     Buffer(usize),
-    /// Nowhere: they were skipped, see [`Splitter::skipped`].
+    /// The line was skipped; see [`Splitter::skipped`].
     Skipped,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Splitter {
     max_line: usize,
     buffer: Buffer,
     skipping: Option<Skipped>,
-    /// The line that was skipped last.
+    /// The last skipped line.
     skipped: Skipped,
     /// Offset of the next byte.
     offset: u64,
@@ -59,33 +59,33 @@ impl Splitter {
         }
     }
 
-    /// Whether nothing is gained by looking at these bytes in place.
+    /// Whether these bytes are better copied than handled in place.
     pub(super) fn is_better_copied(&self, bytes: &[u8]) -> bool {
         bytes.len() < SMALL && (self.is_open() || bytes.last() != Some(&b'\n'))
     }
 
-    /// Takes all of the next bytes. Those of a long line are searched where they come from, and not
-    /// where they were written just now: there the search would wait for each write.
+    /// Appends the next bytes. Those of a long line are searched at their source instead of in the
+    /// buffer, where the search would wait for the stores.
     pub(super) fn append(&mut self, bytes: &[u8]) {
         let is_long = self.buffer.bytes().len() >= SMALL;
         let ends = !is_long || memchr(b'\n', bytes).is_some();
         self.append_searched(bytes, ends);
     }
 
-    /// The same of bytes in which no line ends, or one may.
+    /// [`append`](Self::append) for bytes in which a line `ends`, or may end.
     fn append_searched(&mut self, bytes: &[u8], ends: bool) {
         self.buffer.append(bytes, ends);
         self.offset += bytes.len() as u64;
     }
 
-    /// Takes the next bytes up to the end of a frame, or all of them; how many, and the frame.
-    /// Nothing else is in the buffer but the line that is open.
+    /// Consumes bytes up to the end of a frame, or all of them. Returns their number, and the frame. The
+    /// buffer must contain nothing but the open line.
     pub(super) fn take(&mut self, bytes: &[u8]) -> (usize, Option<Cut>) {
         if self.is_better_copied(bytes) {
             self.append(bytes);
             return (bytes.len(), self.take_buffered());
         }
-        // Only the line that is open needs the buffer.
+        // Only the open line needs the buffer.
         let only_one = self.is_open() || self.max_line < WINDOW;
         let end = lines_end(bytes, 0, only_one);
         if let Some(end) = end
@@ -98,7 +98,7 @@ impl Splitter {
         (taken, self.take_buffered())
     }
 
-    /// Ends the line that is open, where no LF does.
+    /// Ends the open line without an LF.
     pub(super) fn end(&mut self) -> Option<Cut> {
         let length = self.buffer.bytes().len();
         self.buffer.cut_off(length);
@@ -111,7 +111,7 @@ impl Splitter {
         }
     }
 
-    /// The next frame of what is in the buffer.
+    /// Cuts the next frame off the buffer.
     pub(super) fn take_buffered(&mut self) -> Option<Cut> {
         let length = self.buffer.bytes().len();
         if length > self.max_line || self.skipping.is_some() {
@@ -123,7 +123,7 @@ impl Splitter {
         self.buffer.cut_lines(false).map(|cut| self.buffered(cut))
     }
 
-    /// The same, where a line over the limit goes on or may be.
+    /// [`take_buffered`](Self::take_buffered) when a line over the limit continues or may begin.
     #[cold]
     fn take_long(&mut self, length: usize) -> Option<Cut> {
         if length == 0 {
@@ -150,13 +150,13 @@ impl Splitter {
         self.skipping.take().map(|skipped| self.skip(skipped))
     }
 
-    /// Whole lines of a chunk, or a line over the limit.
+    /// The frame of whole lines of a chunk, or of one line over the limit.
     fn in_place(&mut self, bytes: &[u8], end: usize) -> Cut {
         self.offset += end as u64;
         if end <= self.max_line + 1 {
             return Cut {
                 offset: self.offset - end as u64,
-                place: Place::Chunk(end),
+                location: Location::Chunk(end),
             };
         }
         self.skip(Skipped {
@@ -166,26 +166,26 @@ impl Splitter {
         })
     }
 
-    /// The frame of the last `length` bytes that were cut from the buffer.
+    /// The frame of the last `length` bytes cut from the buffer.
     fn buffered(&self, length: usize) -> Cut {
         Cut {
             offset: self.offset - (self.buffer.bytes().len() + length) as u64,
-            place: Place::Buffer(length),
+            location: Location::Buffer(length),
         }
     }
 
-    /// The frame of a line that ended before what is in the buffer.
+    /// The frame of a skipped line, which ended before the bytes in the buffer.
     fn skip(&mut self, skipped: Skipped) -> Cut {
-        let behind = self.buffer.bytes().len() as u64;
+        let buffered = self.buffer.bytes().len() as u64;
         let length = skipped.length + u64::from(!skipped.is_tail);
         self.skipped = skipped;
         Cut {
-            offset: self.offset - behind - length,
-            place: Place::Skipped,
+            offset: self.offset - buffered - length,
+            location: Location::Skipped,
         }
     }
 
-    /// Goes on at another offset.
+    /// Continues at another offset.
     pub(super) const fn skip_to(&mut self, offset: u64) {
         self.offset = offset;
     }
@@ -196,17 +196,17 @@ impl Splitter {
         self.offset - skipped - self.buffer.bytes().len() as u64
     }
 
-    /// Whether the last bytes ended inside a line.
+    /// Whether a line is open.
     fn is_open(&self) -> bool {
         !self.buffer.is_empty() || self.skipping.is_some()
     }
 
-    /// The line that was skipped last.
+    /// The last skipped line.
     pub(super) const fn skipped(&self) -> &Skipped {
         &self.skipped
     }
 
-    /// Longest line that is not skipped, in bytes.
+    /// Limit of a line in bytes.
     pub(super) const fn max_line(&self) -> usize {
         self.max_line
     }
@@ -215,22 +215,22 @@ impl Splitter {
         &self.buffer
     }
 
-    /// Room for the next bytes, at least `length`.
+    /// Returns room for at least `length` bytes.
     pub(super) fn room(&mut self, length: usize) -> &mut [u8] {
         self.buffer.room(length)
     }
 
-    /// The first `length` bytes of the room were filled.
+    /// Commits the first `length` bytes of the room.
     pub(super) fn filled(&mut self, length: usize) {
         self.offset += self.buffer.filled(length) as u64;
     }
 
-    /// Forgets the bytes of the last frame.
+    /// Drops the bytes of the last frame.
     pub(super) fn forget_cut(&mut self) {
         self.buffer.forget_cut();
     }
 
-    /// Gives back the memory that no open line needs.
+    /// Frees the memory that no open line needs.
     pub(super) fn release(&mut self) {
         self.buffer.release();
     }

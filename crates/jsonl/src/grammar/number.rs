@@ -1,73 +1,53 @@
 //! `number = [ "-" ] int [ frac ] [ exp ]`
 
-use crate::error::{Expected, Stop};
-use crate::grammar::{Index, byte};
+use nom::Parser as _;
+use nom::branch::alt;
+use nom::character::complete::{char, digit1, one_of};
+use nom::combinator::{cut, opt, value};
 
-/// Longer numbers are tried as floats, because they may be out of range without an exponent.
-const SURELY_FINITE: usize = 300;
+use crate::error::Expected;
+use crate::grammar::cursor::{Cursor, Parsed};
 
-/// Index behind the number that begins at `from`.
+/// Length up to which a number without an exponent is surely finite, in bytes.
+const FINITE_LENGTH: usize = 300;
+
+/// Skips a number.
 ///
-/// A number that no 64-bit float can hold is refused: the readers behind this parser could not
-/// agree on what it means.
-pub(crate) fn number_end(bytes: &[u8], from: usize) -> Index {
-    let start = from + usize::from(byte(bytes, from) == b'-');
-    let mut at = if byte(bytes, start) == b'0' {
-        start + 1
-    } else {
-        digits(bytes, start)?
-    };
-    if byte(bytes, at) == b'.' {
-        at = digits(bytes, at + 1)?;
+/// A number that no 64-bit float can hold is refused, since readers of the parsed line could not
+/// agree on its value.
+pub(crate) fn number(input: Cursor<'_>) -> Parsed<'_> {
+    let digits = || value((), digit1);
+    let int = alt((value((), char('0')), digits()));
+    let frac = (char('.'), cut(digits()));
+    let exp = (one_of("eE"), opt(one_of("+-")), cut(digits()));
+    let (end, (_, (), _, exponent)) = (opt(char('-')), int, opt(frac), opt(exp)).parse(input)?;
+    let may_be_infinite = exponent.is_some() || end.at() - input.at() > FINITE_LENGTH;
+    if may_be_infinite && !input.until(end).parse().is_ok_and(f64::is_finite) {
+        return input.error(Expected::SmallerNumber);
     }
-    let exponent = matches!(byte(bytes, at), b'e' | b'E');
-    if exponent {
-        let sign = usize::from(matches!(byte(bytes, at + 1), b'+' | b'-'));
-        at = digits(bytes, at + 1 + sign)?;
-    }
-    if (exponent || at - from > SURELY_FINITE) && !is_finite(bytes.get(from..at)) {
-        return Err(Stop::new(from, Expected::SmallerNumber));
-    }
-    Ok(at)
+    Ok((end, ()))
 }
 
-/// A non-negative integer of at most eighteen digits and the index behind it; none for every other
-/// number, and for what is no number.
+/// A non-negative integer of at most eighteen digits; an error for every other number.
 #[inline(always)]
-pub(crate) fn integer_at(bytes: &[u8], from: usize) -> Option<(usize, u64)> {
+pub(crate) fn short_integer(input: Cursor<'_>) -> Parsed<'_, u64> {
+    const MAX_DIGITS: usize = 18;
     let mut value = 0;
-    let mut at = from;
-    while let digit @ b'0'..=b'9' = byte(bytes, at) {
+    let mut end = input;
+    while let digit @ b'0'..=b'9' = end.first() {
         value = value * 10 + u64::from(digit - b'0');
-        at += 1;
-        if at - from > 18 {
-            return None;
+        end = end.advance(1);
+        if end.at() - input.at() > MAX_DIGITS {
+            return input.error(Expected::SmallerNumber);
         }
     }
-    let is_plain = match at - from {
+    let is_integer = match end.at() - input.at() {
         0 => false,
         1 => true,
-        _ => byte(bytes, from) != b'0',
+        _ => input.first() != b'0',
     };
-    (is_plain && !matches!(byte(bytes, at), b'.' | b'e' | b'E')).then_some((at, value))
-}
-
-fn is_finite(number: Option<&[u8]>) -> bool {
-    let text = number.and_then(|bytes| std::str::from_utf8(bytes).ok());
-    text.and_then(|text| text.parse().ok())
-        .is_some_and(f64::is_finite)
-}
-
-/// `1*DIGIT`; the index behind the last digit.
-#[inline(always)]
-fn digits(bytes: &[u8], from: usize) -> Index {
-    let mut at = from;
-    while byte(bytes, at).is_ascii_digit() {
-        at += 1;
+    if !is_integer || matches!(end.first(), b'.' | b'e' | b'E') {
+        return input.error(Expected::Digit);
     }
-    if at == from {
-        Err(Stop::new(from.min(bytes.len()), Expected::Digit))
-    } else {
-        Ok(at)
-    }
+    Ok((end, value))
 }

@@ -1,67 +1,67 @@
-//! Steps over an array of short strings: sixty-four bytes at once, however many strings they hold.
+//! Skipping of an array of short strings: sixty-four bytes at once, for any number of strings in them.
 //!
-//! The agent names its tools, commands and skills at the beginning of each turn, a hundred strings of
-//! some ten bytes. From quote to quote, each of them is a branch that is hard to foresee.
+//! The agent lists its tools, commands and skills at the beginning of each turn: a hundred strings of
+//! about ten bytes. Searched from quote to quote, each would cost a mispredicted branch.
 
 use std::arch::x86_64::_mm256_or_si256;
 
 use crate::simd::scan::{bits, halves, is, is_control};
 
-/// Index behind the array whose first string begins with the quote at `from`, when all of it is
-/// strings of less than a block, without escapes, and nothing but commas between them; none when the
-/// array is another, or ends in the last bytes: then it is to be read value by value.
+/// Index after the array whose first string begins with the quote at `from`, if it consists of strings
+/// shorter than a block, without escapes, and with nothing but commas between them. None for every other
+/// array, and for one near the end of the window; such an array is parsed value by value.
 #[inline]
 pub(crate) fn names_end(bytes: &[u8], from: usize) -> Option<usize> {
     if !is_x86_feature_detected!("avx2") {
         return None;
     }
-    // SAFETY: the machine has AVX2, as the lines above have found out.
+    // SAFETY: the machine has AVX2, as checked above.
     unsafe { names_end_avx2(bytes, from) }
 }
 
 #[target_feature(enable = "avx2")]
 fn names_end_avx2(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
-    // Whether the first byte of the block lies in a string (all bits), and whether it is the one
-    // behind a string.
-    let (mut inside, mut behind) = (0_u64, 0_u64);
+    // Whether the first byte of the block is inside a string (all bits), and whether it is the one
+    // after a string.
+    let (mut inside, mut after) = (0_u64, 0_u64);
     loop {
         let marks = Marks::of(bytes.get(at..)?.first_chunk()?);
         let strings = up_to_each(marks.quote) ^ inside;
         let between = !(strings | marks.quote);
         let ends = marks.quote & !strings;
-        let behind_each = ends << 1 | behind;
+        let after_each = ends << 1 | after;
         let last = between & !marks.comma;
-        // Every bit up to the first byte between strings that is no comma, or all of them.
+        // Every bit up to the first byte between strings that is not a comma, or all bits.
         let read = last ^ last.wrapping_sub(1);
-        // Between two strings there is one byte, and that is behind a string.
-        if ((between ^ behind_each) | marks.other) & read != 0 {
+        // Between two strings there is exactly one byte, the one after a string.
+        if ((between ^ after_each) | marks.other) & read != 0 {
             return None;
         }
         if last != 0 {
             let end = at + last.trailing_zeros() as usize;
             return (bytes.get(end) == Some(&b']')).then_some(end + 1);
         }
-        // Long strings are read faster one by one.
+        // Long strings are faster one by one.
         if marks.quote == 0 {
             return None;
         }
-        (inside, behind) = ((strings.cast_signed() >> 63).cast_unsigned(), ends >> 63);
+        (inside, after) = ((strings.cast_signed() >> 63).cast_unsigned(), ends >> 63);
         at += 64;
     }
 }
 
-/// For each bit, whether an odd number of bits is set up to it.
+/// Sets each bit if the number of set bits up to it is odd.
 const fn up_to_each(mut bits: u64) -> u64 {
-    let mut step = 1;
-    while step < 64 {
-        bits ^= bits << step;
-        step *= 2;
+    let mut shift = 1;
+    while shift < 64 {
+        bits ^= bits << shift;
+        shift *= 2;
     }
     bits
 }
 
-/// What the bytes of a block are; the first byte lowest.
+/// Classes of the bytes of a block; the first byte lowest.
 struct Marks {
     quote: u64,
     comma: u64,
@@ -89,8 +89,8 @@ mod tests {
 
     use super::*;
 
-    /// Whether the array is read; `serde_json` must read the same then.
-    fn is_read(array: &str) -> bool {
+    /// Whether the array is skipped; `serde_json` must parse the same bytes then.
+    fn is_skipped(array: &str) -> bool {
         let padded = format!("{array}{}", " ".repeat(64));
         let read = names_end(padded.as_bytes(), 1);
         if let Some(end) = read {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_every_length_are_read_at_every_place() {
+    fn names_of_every_length_are_skipped() {
         for first in 0..130 {
             for second in 0..130 {
                 let [one, two] = [first, second].map(|length| {
@@ -113,23 +113,23 @@ mod tests {
                 });
                 let is_short = first < 64 && second < 64;
                 let array = format!(r#"["{one}","{two}","","]"]]]"#);
-                assert!(is_read(&array) || !is_short, "{array}");
+                assert!(is_skipped(&array) || !is_short, "{array}");
             }
         }
     }
 
-    /// Arrays with one byte that does not belong there, or one too few, at every place.
+    /// Arrays with one wrong or one missing byte at every offset.
     #[test]
-    fn whatever_is_no_array_of_names_is_left_to_the_walk() {
+    fn other_arrays_are_left_to_the_grammar() {
         let array = format!("[\"{}\"]", ["Bash"; 40].join("\",\""));
         for place in 1..array.len() {
             for byte in [
                 "", "\"", "\\", ",", "]", "[", "{", " ", "\n", "\u{1}", "a", "é",
             ] {
                 for kept in [place, place + 1] {
-                    let (before, behind) = (array.get(..place), array.get(kept..));
-                    is_read(
-                        &[before, Some(byte), behind]
+                    let (before, after) = (array.get(..place), array.get(kept..));
+                    is_skipped(
+                        &[before, Some(byte), after]
                             .map(Option::unwrap_or_default)
                             .concat(),
                     );
@@ -143,12 +143,8 @@ mod tests {
             r#"["a\n"]"#,
             r#"["a",]"#,
         ] {
-            assert!(!is_read(other), "{other}");
+            assert!(!is_skipped(other), "{other}");
         }
-        assert_eq!(
-            names_end(br#"["a"]"#, 1),
-            None,
-            "the last bytes are not for this"
-        );
+        assert_eq!(names_end(br#"["a"]"#, 1), None, "the end of the window");
     }
 }

@@ -1,5 +1,5 @@
-//! Finds the end of a string: sixteen bytes at once for short ones, sixty-four for long ones and
-//! for those with escapes.
+//! Search for the end of a string: sixteen bytes at once for short strings, sixty-four for long ones
+//! and for those with escapes.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8,
@@ -11,16 +11,16 @@ use std::arch::x86_64::{
 #[cfg(target_feature = "avx2")]
 use std::arch::x86_64::_mm256_or_si256;
 
-use crate::grammar::{Run, StringEnd, is_hex};
+use crate::scan::{BlockScan, StringEnd};
 
-/// Bytes that are looked at together in place: as many as the build may use at once everywhere.
+/// Bytes that are compared at once inline: the width that the build may use everywhere.
 #[cfg(not(target_feature = "avx2"))]
 const NEAR_BLOCK: usize = 16;
 #[cfg(target_feature = "avx2")]
 const NEAR_BLOCK: usize = 32;
 
-/// How many bytes are looked at in place: a uuid has 36. Longer strings are worth a call, and so are
-/// those among the last bytes.
+/// Bytes that are searched inline: a UUID has 36. Longer strings are worth a call, and so are those
+/// near the end of the window.
 const NEAR: usize = 48_usize.next_multiple_of(NEAR_BLOCK);
 
 /// Index of the closing quote of the string at `from` when it is near and nothing else is special
@@ -50,8 +50,8 @@ pub(crate) fn near_quote(bytes: &[u8], from: usize) -> Result<usize, usize> {
     Err(at)
 }
 
-/// The string whose opening quote stands at `open`, and the index of its closing quote; the same as
-/// of [`near_quote`] when that one finds none.
+/// The string whose opening quote is at `open`, and the index of its closing quote; the error of
+/// [`near_quote`] otherwise.
 #[inline(always)]
 pub(crate) fn near_string(text: &str, open: usize) -> Result<(usize, &str), usize> {
     let bytes = text.as_bytes();
@@ -59,8 +59,8 @@ pub(crate) fn near_string(text: &str, open: usize) -> Result<(usize, &str), usiz
     if bytes.get(open) != Some(&b'"') {
         return Err(quote);
     }
-    // SAFETY: a byte of ASCII stands at both indexes, the second of which was found behind the
-    // first, so that the content between them lies in the text, at boundaries of characters.
+    // SAFETY: the bytes at both indexes are ASCII, and the second index is greater than the first, so
+    // that the content between them is inside the text, at boundaries of characters.
     Ok((quote, unsafe { text.get_unchecked(open + 1..quote) }))
 }
 
@@ -73,8 +73,8 @@ pub(crate) fn quoted(text: &str, open: usize, length: usize) -> Option<&str> {
     if inside.get(length) != Some(&b'"') {
         return None;
     }
-    // SAFETY: bytes of ASCII stand in the text at `open` and `length` bytes behind the next one, so
-    // that what lies between them begins and ends at boundaries of characters.
+    // SAFETY: the bytes at `open` and at `open + 1 + length` are ASCII, so that the text between them
+    // begins and ends at boundaries of characters.
     Some(unsafe { text.get_unchecked(open + 1..open + 1 + length) })
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn quoted(text: &str, open: usize, length: usize) -> Option<&str> {
 fn marks(block: &[u8; 32]) -> u32 {
     // SAFETY: the load takes thirty-two bytes from any address, and the block has thirty-two.
     let bytes = unsafe { _mm256_loadu_si256(block.as_ptr().cast::<__m256i>()) };
-    // SAFETY: this build may use AVX2 everywhere.
+    // SAFETY: this build is compiled for AVX2.
     unsafe {
         let quote = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'"'.cast_signed()));
         let backslash = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'\\'.cast_signed()));
@@ -99,7 +99,7 @@ fn marks(block: &[u8; 32]) -> u32 {
 #[cfg(not(target_feature = "avx2"))]
 #[inline(always)]
 fn marks(block: &[u8; 16]) -> u32 {
-    // SAFETY: SSE2 belongs to x86-64. The load takes sixteen bytes from any address, and the block
+    // SAFETY: SSE2 is part of x86-64. The load takes sixteen bytes from any address, and the block
     // has sixteen.
     unsafe {
         let bytes = _mm_loadu_si128(block.as_ptr().cast::<__m128i>());
@@ -111,19 +111,19 @@ fn marks(block: &[u8; 16]) -> u32 {
     }
 }
 
-/// Reads as much of the string at `from` as lies in whole blocks and breaks no rule.
+/// Scans the string at `from` for as long as it is in whole blocks and breaks no rule.
 #[inline(always)]
-pub(crate) fn run(bytes: &[u8], from: usize) -> Run {
+pub(crate) fn scan_blocks(bytes: &[u8], from: usize) -> BlockScan {
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
-        // SAFETY: the machine has AVX2 and BMI1, as the line above has found out.
-        unsafe { run_avx2(bytes, from) }
+        // SAFETY: the machine has AVX2 and BMI1, as checked above.
+        unsafe { scan_blocks_avx2(bytes, from) }
     } else {
-        run_sse2(bytes, from)
+        scan_blocks_sse2(bytes, from)
     }
 }
 
-/// [`run`] on a machine without AVX2.
-pub(crate) fn run_sse2(bytes: &[u8], from: usize) -> Run {
+/// [`scan_blocks`] on a machine without AVX2.
+pub(crate) fn scan_blocks_sse2(bytes: &[u8], from: usize) -> BlockScan {
     let blocks = Blocks {
         masks: Masks::sse2,
         usual,
@@ -132,11 +132,11 @@ pub(crate) fn run_sse2(bytes: &[u8], from: usize) -> Run {
         controls: (0, |seen: u64, block: &[u8; 64]| seen | control(block)),
         any: |seen: u64| seen != 0,
     };
-    run_with(bytes, from, blocks)
+    scan_with(bytes, from, blocks)
 }
 
 #[target_feature(enable = "avx2,bmi1")]
-fn run_avx2(bytes: &[u8], from: usize) -> Run {
+fn scan_blocks_avx2(bytes: &[u8], from: usize) -> BlockScan {
     let blocks = Blocks {
         masks: |block: &[u8; 64]| Masks::avx2(block),
         usual: |block: &[u8; 64]| usual_avx2(block),
@@ -148,7 +148,7 @@ fn run_avx2(bytes: &[u8], from: usize) -> Run {
         }),
         any: |least: __m256i| _mm256_movemask_epi8(is_control(least)) != 0,
     };
-    run_with(bytes, from, blocks)
+    scan_with(bytes, from, blocks)
 }
 
 /// Which bytes of a block are quotes and backslashes; the first byte lowest.
@@ -157,25 +157,25 @@ struct Masks {
     backslash: u64,
 }
 
-/// What is asked about a block of 64 bytes. Masks have the first byte lowest.
+/// Operations on a block of 64 bytes. Masks have the first byte lowest.
 struct Blocks<M, U, L, C, S, F, A> {
     masks: M,
     /// Quotes, backslashes, `n`, `t`, and other letters that may be escaped.
     usual: U,
-    /// Which bytes, of those that are escaped, are letters that may be.
+    /// Which of the escaped bytes are letters that may be escaped.
     letters: L,
     control: C,
-    /// What is known of the control characters in no blocks, and with one block more.
+    /// State of the search for control characters before the first block, and its update by a block.
     controls: (S, F),
-    /// Whether there are any.
+    /// Whether the state has seen any.
     any: A,
 }
 
-/// One step is a block of 64 bytes. Which bytes are escaped is arithmetic on the whole block (the
-/// method of simdjson): a run of backslashes escapes what follows when its length is odd. Control
-/// characters are looked for when the end was found: there are none as a rule.
+/// Each step scans a block of 64 bytes. Which bytes are escaped is computed for the whole block (the
+/// method of simdjson): a run of backslashes escapes the next byte if its length is odd. Control
+/// characters are searched after the end was found, since there are usually none.
 #[inline(always)]
-fn run_with<S: Copy>(
+fn scan_with<S: Copy>(
     bytes: &[u8],
     from: usize,
     blocks: Blocks<
@@ -187,7 +187,7 @@ fn run_with<S: Copy>(
         impl Fn(S, &[u8; 64]) -> S,
         impl Fn(S) -> bool,
     >,
-) -> Run {
+) -> BlockScan {
     let mut rest = bytes.get(from..).unwrap_or_default();
     let (mut carry, mut backslashes) = (0, 0);
     let (mut controls, with) = blocks.controls;
@@ -201,9 +201,9 @@ fn run_with<S: Copy>(
     };
     let run = loop {
         let at = bytes.len() - rest.len();
-        let Some((block, behind)) = rest.split_first_chunk() else {
-            // A backslash at the end of the last block is read again, with what it escapes.
-            break Run::Stopped(read(at - carry as usize, backslashes));
+        let Some((block, next)) = rest.split_first_chunk() else {
+            // A backslash at the end of the last block is scanned again with the byte that it escapes.
+            break BlockScan::Stopped(read(at - carry as usize, backslashes));
         };
         let masks = (blocks.masks)(block);
         let (escaped, next_carry) = escaped(masks.backslash, carry);
@@ -213,39 +213,39 @@ fn run_with<S: Copy>(
             let inside = ends.wrapping_sub(1) & !ends;
             let is_whole = is_whole(block, rest, escaped & inside);
             if !is_whole || (blocks.control)(block) & inside != 0 {
-                break Run::Stopped(read(at - carry as usize, backslashes));
+                break BlockScan::Stopped(read(at - carry as usize, backslashes));
             }
             let quote = at + ends.trailing_zeros() as usize;
-            break Run::Ended(read(quote, backslashes | masks.backslash & inside));
+            break BlockScan::Ended(read(quote, backslashes | masks.backslash & inside));
         }
         if !is_whole(block, rest, escaped) {
-            break Run::Stopped(read(at - carry as usize, backslashes));
+            break BlockScan::Stopped(read(at - carry as usize, backslashes));
         }
         controls = with(controls, block);
         backslashes |= masks.backslash;
-        (rest, carry) = (behind, next_carry);
+        (rest, carry) = (next, next_carry);
     };
     if (blocks.any)(controls) {
-        return Run::Stopped(StringEnd::new(from, false));
+        return BlockScan::Stopped(StringEnd::new(from, false));
     }
     run
 }
 
 const ODD: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 
-/// Which bytes stand behind an odd number of backslashes, and whether (0 or 1) the first byte of the
-/// next block does. `carry` says it of the first byte of this one.
+/// Which bytes follow an odd number of backslashes, and whether (0 or 1) the first byte of the next block
+/// does. `carry` is that number for the first byte of this block.
 #[inline(always)]
 pub(super) const fn escaped(backslash: u64, carry: u64) -> (u64, u64) {
-    // Every second backslash of a run escapes: what is left of the odd bits when each run is taken
-    // from the bits behind it.
+    // Every second backslash of a run escapes: the odd bits that remain when each run is subtracted from
+    // the bits after it.
     let starts = backslash & !carry;
     let escapes = ((starts << 1 | ODD).wrapping_sub(starts)) ^ ODD;
     (escapes ^ (backslash | carry), (escapes & backslash) >> 63)
 }
 
-/// Which of the `escaped` bytes of a block are whole escapes with their backslash, one by one; the
-/// first byte lowest.
+/// Which of the `escaped` bytes of a block are complete escapes with their backslash, tested one by one;
+/// the first byte lowest.
 #[inline(always)]
 fn letters(block: &[u8; 64], escaped: u64) -> u64 {
     let (mut letters, mut left) = (0, escaped);
@@ -260,8 +260,8 @@ fn letters(block: &[u8; 64], escaped: u64) -> u64 {
     letters
 }
 
-/// The same of all bytes at once, escaped or not. A letter is one whose two halves meet in a class:
-/// the first table says which classes a low half is in, the second which one a high half stands for.
+/// [`letters`] for all bytes at once, escaped or not. A byte is such a letter if its two halves share a
+/// class: the first table has the classes of each low half, the second the class of each high half.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn letters_avx2(block: &[u8; 64]) -> u64 {
@@ -324,7 +324,9 @@ fn letters_avx2(block: &[u8; 64]) -> u64 {
 fn are_unicode(mut bytes: u64, rest: &[u8]) -> bool {
     while bytes != 0 {
         let at = bytes.trailing_zeros() as usize;
-        if rest.get(at) != Some(&b'u') || !(1..=4).all(|i| is_hex(rest.get(at + i))) {
+        if rest.get(at) != Some(&b'u')
+            || !(1..=4).all(|i| rest.get(at + i).is_some_and(u8::is_ascii_hexdigit))
+        {
             return false;
         }
         bytes &= bytes - 1;
@@ -357,7 +359,7 @@ impl Masks {
 fn usual(block: &[u8; 64]) -> u64 {
     each(block, |bytes| {
         let [quote, backslash, n, t] = [b'"', b'\\', b'n', b't'].map(|byte| is_sse2(bytes, byte));
-        // SAFETY: SSE2 belongs to x86-64.
+        // SAFETY: SSE2 is part of x86-64.
         unsafe { _mm_or_si128(_mm_or_si128(quote, backslash), _mm_or_si128(n, t)) }
     })
 }
@@ -365,7 +367,7 @@ fn usual(block: &[u8; 64]) -> u64 {
 /// Which bytes of a block are control characters.
 #[inline(always)]
 fn control(block: &[u8; 64]) -> u64 {
-    // SAFETY: SSE2 belongs to x86-64.
+    // SAFETY: SSE2 is part of x86-64.
     each(block, |bytes| unsafe {
         _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)), bytes)
     })
@@ -373,7 +375,7 @@ fn control(block: &[u8; 64]) -> u64 {
 
 #[inline(always)]
 fn is_sse2(bytes: __m128i, byte: u8) -> __m128i {
-    // SAFETY: SSE2 belongs to x86-64.
+    // SAFETY: SSE2 is part of x86-64.
     unsafe { _mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte.cast_signed())) }
 }
 
@@ -382,7 +384,7 @@ fn is_sse2(bytes: __m128i, byte: u8) -> __m128i {
 fn each(block: &[u8; 64], is: impl Fn(__m128i) -> __m128i) -> u64 {
     let mut all = 0;
     for (i, part) in block.as_chunks::<16>().0.iter().enumerate() {
-        // SAFETY: SSE2 belongs to x86-64. The load takes sixteen bytes from any address, and the
+        // SAFETY: SSE2 is part of x86-64. The load takes sixteen bytes from any address, and the
         // part has sixteen.
         let bits = unsafe { _mm_movemask_epi8(is(_mm_loadu_si128(part.as_ptr().cast()))) };
         all |= u64::from(bits.cast_unsigned()) << (16 * i);
@@ -394,7 +396,7 @@ fn each(block: &[u8; 64], is: impl Fn(__m128i) -> __m128i) -> u64 {
 #[target_feature(enable = "avx2")]
 pub(super) fn halves(block: &[u8; 64]) -> (__m256i, __m256i) {
     let start = block.as_ptr();
-    // SAFETY: the loads take thirty-two bytes from any address, and the block has them from its
+    // SAFETY: the loads take thirty-two bytes from any address, and the block has that many from its
     // beginning and from its middle on.
     unsafe {
         (
@@ -418,8 +420,8 @@ fn control_avx2(block: &[u8; 64]) -> u64 {
     bits(is_control(low), is_control(high))
 }
 
-/// Which bytes are what stands in the most usual escapes: no two of them have the same low half, so
-/// that it says which of them a byte can be.
+/// Which bytes are those of the most common escapes. No two of them have the same low half, so that the
+/// low half selects the one that a byte can be.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn is_usual(bytes: __m256i) -> __m256i {

@@ -1,5 +1,5 @@
-//! Decodes escapes: all of sixty-four bytes at once with AVX-512, else one by one and what is between
-//! them sixteen or thirty-two bytes at a time.
+//! Decoding of escapes: all of sixty-four bytes at once with AVX-512; otherwise one by one, with the text
+//! between them copied in blocks of sixteen or thirty-two bytes.
 
 mod avx512;
 
@@ -9,15 +9,15 @@ use std::arch::x86_64::{
     _mm256_storeu_si256,
 };
 
-use crate::text::{Change, Escape, Surrogates, escape, short};
+use crate::escape::{Change, Escape, Surrogates, escape, short};
 
 /// Appends the decoded `content` of one string, whose escapes are valid, to `out`.
 ///
-/// No escape is shorter than what it stands for, so the output needs no more room than the input
-/// and one block: blocks are copied whole, and what follows an escape in them is written over.
+/// No escape is shorter than its character, so that the output needs no more room than the input and
+/// one block: blocks are copied whole, and the bytes after an escape are overwritten.
 pub(crate) fn unescape(content: &str, out: &mut String, surrogates: &mut Surrogates) {
-    if avx512::is_there() {
-        // SAFETY: the machine has what it needs, as the line above has found out.
+    if avx512::is_supported() {
+        // SAFETY: the machine has the features, as checked above.
         unsafe { unescape_avx512(content, out, surrogates) }
     } else {
         unescape_narrow(content, out, surrogates);
@@ -27,7 +27,7 @@ pub(crate) fn unescape(content: &str, out: &mut String, surrogates: &mut Surroga
 /// [`unescape`] on a machine without AVX-512.
 pub(crate) fn unescape_narrow(content: &str, out: &mut String, surrogates: &mut Surrogates) {
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: the machine has AVX2, as the line above has found out.
+        // SAFETY: the machine has AVX2, as checked above.
         unsafe { unescape_avx2(content, out, surrogates) }
     } else {
         unescape_sse2(content, out, surrogates);
@@ -61,7 +61,7 @@ fn unescape_avx2(content: &str, out: &mut String, surrogates: &mut Surrogates) {
 /// [`unescape`] on a machine without AVX2.
 pub(crate) fn unescape_sse2(content: &str, out: &mut String, surrogates: &mut Surrogates) {
     let copy = |block: &[u8; 16], to: *mut u8| {
-        // SAFETY: SSE2 belongs to x86-64. The load takes sixteen bytes from any address, and the
+        // SAFETY: SSE2 is part of x86-64. The load takes sixteen bytes from any address, and the
         // block has them; the store goes to any address, and there is room for a block.
         unsafe {
             let block = _mm_loadu_si128(block.as_ptr().cast());
@@ -75,8 +75,8 @@ pub(crate) fn unescape_sse2(content: &str, out: &mut String, surrogates: &mut Su
     });
 }
 
-/// `plain` appends what stands before the first `\u`, short escapes decoded, and says how much of the
-/// bytes that is.
+/// `plain` appends the text before the first `\u`, with short escapes decoded, and returns the number of
+/// bytes that it consumed.
 #[inline(always)]
 fn unescape_with(
     content: &str,
@@ -84,8 +84,8 @@ fn unescape_with(
     surrogates: &mut Surrogates,
     plain: impl Fn(&[u8], &mut Vec<u8>) -> usize,
 ) {
-    // SAFETY: what is appended below are whole characters: what stands between two escapes, and
-    // what escapes stand for. What is taken away is a U+FFFD that stands at the end.
+    // SAFETY: only whole characters are appended below: text between two escapes, and decoded escapes.
+    // Only a U+FFFD at the end is removed.
     let out = unsafe { out.as_mut_vec() };
     let mut rest = content.as_bytes();
     while !rest.is_empty() {
@@ -119,9 +119,9 @@ fn push(change: Change, out: &mut Vec<u8>) {
 /// U+FFFD
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
-/// Appends what stands before the first `\u`, short escapes decoded; how much of `bytes` that is.
-/// `copy` copies a block to where there is room for one, and says where its backslashes are, the first
-/// byte lowest.
+/// Appends the text before the first `\u`, with short escapes decoded, and returns the number of bytes
+/// that it consumed. `copy` copies a block and returns a mask of its backslashes, the first byte
+/// lowest.
 #[inline(always)]
 fn copy_plain<const BLOCK: usize>(
     bytes: &[u8],
@@ -130,7 +130,7 @@ fn copy_plain<const BLOCK: usize>(
 ) -> usize {
     let whole = copy_blocks(bytes, bytes.len(), out, &copy);
     let rest = bytes.get(whole..).unwrap_or_default();
-    // The last bytes are read where a block of others follows them.
+    // The last bytes are copied to a place where a block of others follows them.
     let mut last = [[0; BLOCK]; 2];
     let Some(place) = last[0].get_mut(..rest.len()) else {
         return whole;
@@ -139,7 +139,7 @@ fn copy_plain<const BLOCK: usize>(
     whole + copy_blocks(last.as_flattened(), rest.len(), out, &copy)
 }
 
-/// The same of the first `length` bytes, as far as there is a block to be read.
+/// [`copy_plain`] for the first `length` bytes, as long as whole blocks are left.
 #[inline(always)]
 fn copy_blocks<const BLOCK: usize>(
     bytes: &[u8],

@@ -1,23 +1,23 @@
-//! Checks text to be UTF-8, four cache lines at a time where it is ASCII, as nearly all of it is.
+//! UTF-8 validation, four cache lines at a time for ASCII, which nearly all text is.
 
 use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256};
 
-/// Bytes that are checked together where they are not ASCII.
+/// Bytes that are tested for ASCII at once.
 const BLOCK: usize = 64;
 
-/// The bytes as text, when they are UTF-8.
+/// The bytes as text if they are UTF-8.
 pub(crate) fn from_utf8(bytes: &[u8]) -> Option<&str> {
     if !is_x86_feature_detected!("avx2") {
         return simdutf8::basic::from_utf8(bytes).ok();
     }
-    // SAFETY: the machine has AVX2, as the lines above have found out.
+    // SAFETY: the machine has AVX2, as checked above.
     let is_utf8 = unsafe { is_utf8(bytes) };
     // SAFETY: the bytes were checked: every part of them is ASCII or has passed `simdutf8`.
     is_utf8.then(|| unsafe { std::str::from_utf8_unchecked(bytes) })
 }
 
-/// A stretch of blocks that are not ASCII is checked by itself. The blocks around it are, so that no
-/// character reaches over its ends in valid text.
+/// A run of blocks that are not ASCII is validated by itself. The blocks around it are ASCII, so that no
+/// character extends over its ends in valid text.
 #[target_feature(enable = "avx2")]
 fn is_utf8(bytes: &[u8]) -> bool {
     let (blocks, _) = bytes.as_chunks::<BLOCK>();
@@ -45,18 +45,18 @@ fn next_ascii(blocks: &[[u8; BLOCK]], mut at: usize) -> Option<usize> {
     Some(at)
 }
 
-/// The first block from `at` on that is not ASCII. Four are looked at together.
+/// The first block from `at` on that is not ASCII. Four are tested at once.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn next_other(blocks: &[[u8; BLOCK]], mut at: usize) -> Option<usize> {
     let mut rest = blocks.get(at..)?;
-    while let [one, two, three, four, behind @ ..] = rest {
+    while let [one, two, three, four, next @ ..] = rest {
         let both = _mm256_or_si256(all(one), all(two));
         let other = _mm256_or_si256(all(three), all(four));
         if _mm256_movemask_epi8(_mm256_or_si256(both, other)) != 0 {
             break;
         }
-        (rest, at) = (behind, at + 4);
+        (rest, at) = (next, at + 4);
     }
     while is_ascii(blocks.get(at)?) {
         at += 1;
@@ -76,7 +76,7 @@ fn is_ascii(block: &[u8; BLOCK]) -> bool {
     _mm256_movemask_epi8(all(block)) == 0
 }
 
-/// The bits that are set in any of the bytes that are as far from the beginning of a vector.
+/// The bitwise OR of both halves of a block.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn all(block: &[u8; BLOCK]) -> __m256i {
@@ -92,9 +92,9 @@ fn all(block: &[u8; BLOCK]) -> __m256i {
 mod tests {
     use super::*;
 
-    /// Characters and broken pieces of them at every place, alone and over the edges of blocks.
+    /// Characters and parts of them at every offset, alone and over the edges of blocks.
     #[test]
-    fn says_what_the_standard_check_says() {
+    fn agrees_with_standard_check() {
         let pieces: [&[u8]; 9] = [
             "é".as_bytes(),
             "€".as_bytes(),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn stretches_apart_are_each_checked() {
+    fn separate_runs_are_each_validated() {
         for bad in [0, 200, 500, 900, 1_500] {
             let mut bytes = "a€".repeat(40).into_bytes();
             bytes.extend([b'a'; 600]);

@@ -77,7 +77,7 @@ fn errors_name_the_byte_and_the_line() {
     assert_eq!((error.line(), error.offset()), (3, 22 + 1 + 6 + 2 + 1));
     assert_eq!(
         error.to_string(),
-        "expected one of \"\\/bfnrtu behind a backslash at line 3, byte 32"
+        "expected one of \"\\/bfnrtu after a backslash at line 3, byte 32"
     );
 }
 

@@ -1,5 +1,5 @@
-//! All escapes of a block at once: the bytes behind backslashes get what they stand for, and the
-//! backslashes are left out.
+//! All escapes of a block at once: the bytes after backslashes are replaced by their meaning, and the
+//! backslashes are removed.
 
 use std::arch::x86_64::{
     __m512i, _mm512_loadu_si512, _mm512_mask_blend_epi8, _mm512_mask_cmpeq_epi8_mask,
@@ -7,23 +7,24 @@ use std::arch::x86_64::{
     _mm512_set1_epi8, _mm512_storeu_si512,
 };
 
+use crate::escape::SHORT;
 use crate::simd::scan::escaped;
-use crate::text::SHORT;
 
 /// Bytes of a block.
 const BLOCK: usize = 64;
 
-/// Whether the machine has the parts of AVX-512 that load only some bytes of a block, look bytes up
-/// in a table of 128 and close gaps; and what counts bits.
+/// Whether the machine has the parts of AVX-512 for masked loads, lookups in a table of 128 bytes and
+/// compression, and the bit count.
 #[inline]
-pub(super) fn is_there() -> bool {
+pub(super) fn is_supported() -> bool {
     is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("avx512vbmi2")
         && is_x86_feature_detected!("popcnt")
 }
 
-/// Appends what stands before the first `\u`, short escapes decoded; how much of `bytes` that is.
+/// Appends the text before the first `\u`, with short escapes decoded, and returns the number of bytes
+/// that it consumed.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,popcnt")]
 pub(super) fn copy_plain(bytes: &[u8], out: &mut Vec<u8>) -> usize {
@@ -32,12 +33,12 @@ pub(super) fn copy_plain(bytes: &[u8], out: &mut Vec<u8>) -> usize {
     while at < bytes.len() {
         let length = BLOCK.min(bytes.len() - at);
         let inside = u64::MAX >> (BLOCK - length);
-        // SAFETY: the bytes that lie inside are loaded, and nothing else.
+        // SAFETY: only the bytes inside are loaded.
         let block = unsafe { _mm512_maskz_loadu_epi8(inside, bytes.as_ptr().add(at).cast()) };
         let backslashes = are(u64::MAX, block, b'\\');
         let (escaped, next) = escaped(backslashes, carry);
         let unicode = are(escaped, block, b'u');
-        // What stands below the first of them, or everything.
+        // The bits below the first of them, or all.
         let before = (unicode & unicode.wrapping_neg()).wrapping_sub(1);
         let kept = inside & before & (escaped | !backslashes);
         let decoded = _mm512_mask_blend_epi8(escaped, block, short(block));
@@ -66,7 +67,7 @@ fn are(of: u64, block: __m512i, byte: u8) -> u64 {
     _mm512_mask_cmpeq_epi8_mask(of, block, _mm512_set1_epi8(byte.cast_signed()))
 }
 
-/// What each byte of a block stands for behind a backslash.
+/// The meaning of each byte of a block after a backslash.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 fn short(block: __m512i) -> __m512i {

@@ -1,15 +1,18 @@
-//! What escapes stand for (RFC 8259, section 7).
+//! Escapes of strings (RFC 8259, section 7), and decoding without `unsafe`.
+
+#[cfg(any(test, not(all(feature = "simd", target_arch = "x86_64"))))]
+use memchr::memchr;
 
 /// One escape of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Escape {
     /// Length as it is written, in bytes.
     pub(crate) length: usize,
-    /// The UTF-16 code unit that it stands for.
+    /// The UTF-16 code unit that it encodes.
     pub(crate) unit: u16,
 }
 
-/// The escape that begins `bytes`; none when there is no backslash.
+/// The escape at the beginning of `bytes`; none when there is no backslash.
 #[inline(always)]
 pub(crate) fn escape(bytes: &[u8]) -> Option<Escape> {
     let [b'\\', letter, rest @ ..] = bytes else {
@@ -27,7 +30,7 @@ pub(crate) fn escape(bytes: &[u8]) -> Option<Escape> {
     })
 }
 
-/// What a letter behind a backslash stands for; none for a `u`, which needs digits.
+/// The byte that a letter after a backslash encodes; none for `u`, which needs digits.
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 #[inline(always)]
 pub(crate) fn short(letter: Option<&u8>) -> Option<u8> {
@@ -35,7 +38,7 @@ pub(crate) fn short(letter: Option<&u8>) -> Option<u8> {
     Some(SHORT[usize::from(letter & 0x7f)])
 }
 
-/// What a letter behind a backslash stands for: itself, but for five.
+/// The byte that each letter after a backslash encodes: itself but for five.
 pub(crate) const SHORT: [u8; 128] = {
     let mut short = [0; 128];
     let mut i = 0;
@@ -59,19 +62,19 @@ fn hex(digits: &[u8]) -> u16 {
         .unwrap_or(0xfffd)
 }
 
-/// Puts UTF-16 code units together to characters. A half without its other half is U+FFFD.
+/// Joins UTF-16 code units to characters. An unpaired surrogate becomes U+FFFD.
 #[derive(Debug)]
 pub(crate) struct Surrogates {
-    /// A high surrogate whose U+FFFD is the last character of the output.
+    /// A high surrogate, for which a U+FFFD is the last character of the output.
     high: Option<u16>,
 }
 
-/// What a code unit does to the output.
+/// The effect of a code unit on the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// A character is added.
+    /// Append a character.
     Add(char),
-    /// The last character, a U+FFFD, gives way to this one.
+    /// Replace the last character, a U+FFFD.
     Replace(char),
 }
 
@@ -80,18 +83,18 @@ impl Surrogates {
         Self { high }
     }
 
-    /// The half that waits for its other half.
+    /// The high surrogate that has no pair yet.
     pub(crate) const fn high(&self) -> Option<u16> {
         self.high
     }
 
-    /// Other text follows: a half that waits stays alone.
+    /// Other text follows: the pending surrogate stays unpaired.
     #[inline(always)]
     pub(crate) const fn end(&mut self) {
         self.high = None;
     }
 
-    /// The next code unit.
+    /// Takes the next code unit.
     pub(crate) fn push(&mut self, unit: u16) -> Change {
         let or_replacement =
             |code: u32| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
@@ -101,5 +104,32 @@ impl Surrogates {
         }
         self.high = (0xd800..=0xdbff).contains(&unit).then_some(unit);
         Change::Add(or_replacement(u32::from(unit)))
+    }
+}
+
+#[cfg(any(test, not(all(feature = "simd", target_arch = "x86_64"))))]
+/// Appends the decoded `content` of one string, whose escapes are valid, to `out`.
+pub(crate) fn unescape(content: &str, out: &mut String, surrogates: &mut Surrogates) {
+    out.reserve(content.len());
+    let mut rest = content;
+    loop {
+        let plain = memchr(b'\\', rest.as_bytes()).unwrap_or(rest.len());
+        if plain > 0 {
+            surrogates.end();
+        }
+        // A backslash is ASCII, so the text can be cut on both sides of it.
+        let (before, after) = rest.split_at_checked(plain).unwrap_or_default();
+        out.push_str(before);
+        let Some(Escape { length, unit }) = escape(after.as_bytes()) else {
+            return;
+        };
+        match surrogates.push(unit) {
+            Change::Add(char) => out.push(char),
+            Change::Replace(char) => {
+                out.pop();
+                out.push(char);
+            }
+        }
+        rest = after.get(length..).unwrap_or_default();
     }
 }

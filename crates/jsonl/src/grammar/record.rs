@@ -1,0 +1,254 @@
+//! Objects whose members are known: each member is parsed into the field of a struct.
+
+use std::str::FromStr;
+
+use nom::Parser as _;
+use nom::bytes::complete::tag;
+use nom::sequence::preceded;
+
+use crate::grammar::cursor::{Cursor, Parsed, ParsedAt, index};
+use crate::grammar::number::{number, short_integer};
+use crate::grammar::string::string;
+use crate::grammar::value::{Next, first_member, key, next_member, null_or_skip, skip, space};
+use crate::text::Str;
+
+/// A value that can be parsed into its place.
+///
+/// A JSON value of another type resets the place to "nothing" and is skipped: the agent uses one key
+/// for values of several types (`message` is a string on `system/permission_denied`).
+pub(crate) trait Field<'a> {
+    /// Parses the value at index `at` of `text` into `self`.
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt;
+
+    /// Parses the value at `input` into `self`.
+    #[inline(always)]
+    fn parse(&mut self, input: Cursor<'a>) -> Parsed<'a> {
+        input.call(|text, at| self.parse_at(text, at))
+    }
+}
+
+/// An object whose members are parsed into fields, in any order; the last of two equal keys wins.
+pub(crate) trait Record<'a>: Default {
+    /// Parses members for as long as they are spelled and ordered as the agent does. Such a member
+    /// needs no search for the end of its key and no lookup. Returns what follows them.
+    fn common_members(&mut self, input: Cursor<'a>) -> Parsed<'a, Next>;
+
+    /// Parses the value of `key`, or skips it.
+    fn member(&mut self, key: &str, value: Cursor<'a>) -> Parsed<'a>;
+
+    /// Parses the object at `input`.
+    #[inline(always)]
+    fn object(&mut self, input: Cursor<'a>) -> Parsed<'a> {
+        let (mut input, mut next) = first_member(input)?;
+        loop {
+            if next == Next::Item {
+                (input, next) = self.common_members(input)?;
+            }
+            if next == Next::End {
+                return Ok((input, ()));
+            }
+            (input, ()) = any_member(input, |key, value| self.member(key, value))?;
+            (input, next) = next_member(input)?;
+        }
+    }
+}
+
+/// `member = key value`, with the key decoded.
+#[inline(always)]
+pub(crate) fn any_member<'a>(
+    input: Cursor<'a>,
+    parse_value: impl FnOnce(&str, Cursor<'a>) -> Parsed<'a>,
+) -> Parsed<'a> {
+    let (value, name) = key(input)?;
+    if name.has_escapes() {
+        return parse_value(&name.decode(), value);
+    }
+    parse_value(name.raw(), value)
+}
+
+/// `spelling ws`: a key in quotes with its colon, or whole members before it, written exactly so.
+#[inline(always)]
+pub(crate) fn spelled<'a>(input: Cursor<'a>, spelling: &'static str) -> Parsed<'a> {
+    preceded(tag(spelling), space).parse(input)
+}
+
+impl<'a> Field<'a> for Option<Str<'a>> {
+    #[inline(always)]
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        let input = Cursor::at_index(text, at);
+        if input.first() != b'"' {
+            *self = None;
+            return index(null_or_skip(input));
+        }
+        let (end, value) = string(input)?;
+        *self = Some(value);
+        Ok((end.at(), ()))
+    }
+}
+
+impl<'a> Field<'a> for Option<bool> {
+    #[inline]
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        let input = Cursor::at_index(text, at);
+        *self = match input.first() {
+            b't' => Some(true),
+            b'f' => Some(false),
+            _ => None,
+        };
+        index(skip(input))
+    }
+}
+
+impl<'a> Field<'a> for bool {
+    #[inline]
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        let input = Cursor::at_index(text, at);
+        *self = input.first() == b't';
+        index(skip(input))
+    }
+}
+
+macro_rules! integer_fields {
+    ($($type:ty)*) => { $(
+        impl<'a> Field<'a> for Option<$type> {
+            #[inline(always)]
+            fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+                // Nearly every integer has few digits.
+                if let Ok((end, value)) = short_integer(Cursor::at_index(text, at)) {
+                    *self = <$type>::try_from(value).ok();
+                    return Ok((end.at(), ()));
+                }
+                parse_number(self, text, at)
+            }
+        }
+    )* };
+}
+
+integer_fields!(u32 u64 i64);
+
+impl<'a> Field<'a> for Option<f64> {
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        parse_number(self, text, at)
+    }
+}
+
+#[inline(never)]
+fn parse_number<T: FromStr>(place: &mut Option<T>, text: &str, at: usize) -> ParsedAt {
+    *place = None;
+    let input = Cursor::at_index(text, at);
+    if !matches!(input.first(), b'-' | b'0'..=b'9') {
+        return index(null_or_skip(input));
+    }
+    let (end, ()) = number(input)?;
+    *place = input.until(end).parse().ok();
+    Ok((end.at(), ()))
+}
+
+impl<'a, R: Record<'a>> Field<'a> for R {
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        *self = Self::default();
+        let input = Cursor::at_index(text, at);
+        index(if input.first() == b'{' {
+            self.object(input)
+        } else {
+            null_or_skip(input)
+        })
+    }
+}
+
+impl<'a, R: Record<'a>> Field<'a> for Option<Box<R>> {
+    #[inline]
+    fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        *self = None;
+        let input = Cursor::at_index(text, at);
+        if input.first() != b'{' {
+            return index(null_or_skip(input));
+        }
+        self.insert(Box::default()).parse_at(text, at)
+    }
+}
+
+/// Declares a struct whose fields are members of one JSON object, and how each is parsed.
+///
+/// `field: Type = "key"`, in the order in which the agent writes them; `then "key"` names a member
+/// after it that is skipped. Other keys are skipped as well; all of them stay in the raw line.
+/// `common(record, value) { "spelling" => parser, }` after the fields replaces the order of the
+/// fields by spellings of members (or of several at once), and parses the value after each.
+macro_rules! record {
+    ($(#[$meta:meta])* $vis:vis $name:ident $(<$life:lifetime>)? {
+        $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal $(then $skipped:literal)*,)*
+    }) => {
+        $crate::grammar::record! {
+            $(#[$meta])* $vis $name $(<$life>)? {
+                $($(#[$field_meta])* $field: $type = $key,)*
+            }
+            common(record, value) {
+                $(
+                    concat!("\"", $key, "\":") =>
+                        $crate::grammar::Field::parse(&mut record.$field, value),
+                    $(concat!("\"", $skipped, "\":") => $crate::grammar::skip(value),)*
+                )*
+            }
+        }
+    };
+    (
+        $(#[$meta:meta])* $vis:vis $name:ident $(<$life:lifetime>)? {
+            $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal,)*
+        }
+        common($record:ident, $value:ident) {
+            $($spelling:expr => $parsed:expr,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default)]
+        $vis struct $name $(<$life>)? {
+            $($(#[$field_meta])* pub $field: $type,)*
+        }
+
+        impl<'a> $crate::grammar::Record<'a> for $name $(<$life>)? {
+            #[inline(always)]
+            fn common_members(
+                &mut self,
+                input: $crate::grammar::Cursor<'a>,
+            ) -> $crate::grammar::Parsed<'a, $crate::grammar::Next> {
+                let $record = self;
+                $crate::grammar::common_members!(input; $($spelling => |$value| $parsed,)*)
+            }
+
+            #[inline]
+            fn member(
+                &mut self,
+                key: &str,
+                value: $crate::grammar::Cursor<'a>,
+            ) -> $crate::grammar::Parsed<'a> {
+                match key {
+                    $($key => $crate::grammar::Field::parse(&mut self.$field, value),)*
+                    _ => $crate::grammar::skip(value),
+                }
+            }
+        }
+    };
+}
+
+/// `*( [ spelling ws value separator ] )`: tries each spelling once, in order, and parses its value.
+macro_rules! common_members {
+    ($input:ident; $($spelling:expr => |$value:ident| $parsed:expr,)*) => {{
+        let (input, length) = ($input, $input.text().len());
+        // Sliced once for all spellings that are missing.
+        let mut rest = input.rest();
+        $(
+            if rest.starts_with($spelling.as_bytes()) {
+                let start = input.with(length - rest.len() + $spelling.len());
+                let ($value, ()) = $crate::grammar::space(start)?;
+                let (end, ()) = $parsed?;
+                match $crate::grammar::next_member(end)? {
+                    (next, $crate::grammar::Next::Item) => rest = next.rest(),
+                    end => return Ok(end),
+                }
+            }
+        )*
+        Ok((input.with(length - rest.len()), $crate::grammar::Next::Item))
+    }};
+}
+
+pub(crate) use {common_members, record};
