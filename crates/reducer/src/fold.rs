@@ -56,11 +56,7 @@ impl Transcript {
             Body::RateLimit { info } => self.rate_limit(*info, here),
             Body::AuthStatus(status) => self.notice_of("auth_status", status.error, here),
             Body::Unknown { kind } => self.unknown_line(event, *kind, here),
-            Body::KeepAlive
-            | Body::ToolProgress(_)
-            | Body::PromptSuggestion { .. }
-            | Body::ActiveGoal { .. }
-            | Body::TranscriptMirror(_) => {}
+            _ => {}
         }
     }
 

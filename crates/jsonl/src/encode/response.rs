@@ -5,7 +5,6 @@ use crate::raw::RawJson;
 
 /// The decision on a permission request (PROTOCOL.md, Permissions).
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Decision {
     /// The tool may run.
     Allow {

@@ -105,7 +105,8 @@ impl Machine {
             }
             // The protocol leaves dialogs of undeclared kinds without a response.
             RequestBody::Other { subtype } if subtype == "request_user_dialog" => {}
-            RequestBody::Other { subtype } => {
+            _ => {
+                let subtype = line.subtype();
                 let error = format!("unsupported_request: this host does not serve {subtype}");
                 self.reply_to_agent(&id, control_error(&id, &error));
             }

@@ -13,10 +13,10 @@ impl Transcript {
     pub(crate) fn control_request(&mut self, request: &ControlRequest<'_>, here: Here) {
         match request.body() {
             RequestBody::CanUseTool(ask) => self.ask(request, &ask, here),
-            RequestBody::HookCallback(_) | RequestBody::McpMessage(_) => {}
             RequestBody::Other { subtype } => {
                 self.count_unknown(format!("control_request/{subtype}"));
             }
+            _ => {}
         }
     }
 

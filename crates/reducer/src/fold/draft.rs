@@ -43,10 +43,10 @@ impl Transcript {
             ApiEvent::MessageStart(message) => self.start_draft(thread, message, here),
             ApiEvent::MessageStop => self.stop_draft(thread),
             ApiEvent::Error(error) => self.notice_of("stream_event", error.message, here),
-            ApiEvent::MessageDelta(_) | ApiEvent::Ping => {}
             ApiEvent::Unknown { kind } => {
                 self.count_unknown(format!("stream_event/{}", kind.unwrap_or_default()));
             }
+            _ => {}
         }
         if let Some(abandoned) = &stream.abandoned {
             self.abandon(thread, abandoned);
@@ -201,7 +201,7 @@ impl Transcript {
         match delta {
             Delta::Text(text) | Delta::Thinking(text) => self.grow(block, text),
             Delta::InputJson(piece) => piece.decode_into(&mut self.drafts[at].input),
-            Delta::Signature(_) | Delta::Other { .. } => {}
+            _ => {}
         }
     }
 

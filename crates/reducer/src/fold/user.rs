@@ -37,9 +37,9 @@ pub(crate) fn has_results(user: &User<'_>) -> bool {
 /// they were written, when they are more than text.
 pub(crate) fn store_result(arena: &mut Arena, content: ResultContent<'_>) -> (Text, Text) {
     let raw = match content {
-        ResultContent::Absent => return Default::default(),
         ResultContent::Text(text) => return (arena.store_of(text), Text::default()),
         ResultContent::Parts(raw) => raw,
+        _ => return Default::default(),
     };
     match &*content.parts() {
         [
@@ -114,9 +114,9 @@ fn placeholder(kind: &str, source: Option<RawJson<'_>>) -> String {
 /// What a person (or the agent in a person's stead) said.
 fn prompt<'a>(user: &User<'a>) -> Option<Cow<'a, str>> {
     let blocks = match &user.message.content {
-        MessageContent::Absent => return None,
         MessageContent::Text(text) => return Some(text.decode()),
         MessageContent::Blocks(blocks) => blocks,
+        _ => return None,
     };
     let is_said = |block: &&Block<'_>| !matches!(block.body, Said::ToolResult(_));
     let said = || blocks.iter().filter(is_said);
