@@ -296,6 +296,7 @@ fn quoted_string(input: Cursor<'_>) -> Parsed<'_, Str<'_>> {
 }
 
 /// The end of a block or of a message, which have hardly any members.
+#[inline(always)]
 fn stop(input: Cursor<'_>) -> Parsed<'_, ApiEvent<'_>> {
     let block = preceded(
         tag(r#"{"type":"content_block_stop","index":"#),
@@ -309,6 +310,7 @@ fn stop(input: Cursor<'_>) -> Parsed<'_, ApiEvent<'_>> {
     .parse(input)
 }
 
+#[inline(always)]
 fn any_event(input: Cursor<'_>) -> Parsed<'_, ApiEvent<'_>> {
     let mut event = ApiEvent::default();
     let (end, ()) = event.parse(input)?;
@@ -316,6 +318,7 @@ fn any_event(input: Cursor<'_>) -> Parsed<'_, ApiEvent<'_>> {
 }
 
 /// The index of a block: one or two digits, which is as many as messages have.
+#[inline(always)]
 fn block_index(input: Cursor<'_>) -> Parsed<'_, u32> {
     let digit = |at: usize| {
         let byte = input.rest().get(at).copied().unwrap_or_default();
@@ -330,6 +333,7 @@ fn block_index(input: Cursor<'_>) -> Parsed<'_, u32> {
 }
 
 /// The `type` of a delta, up to the value of its text.
+#[inline(always)]
 fn delta_kind(input: Cursor<'_>) -> Parsed<'_, DeltaKind> {
     alt((
         value(DeltaKind::Text, tag(r#"text_delta","text":"#)),

@@ -57,22 +57,23 @@ impl<'a> Record<'a> for Envelope<'a> {
 impl<'a> Envelope<'a> {
     #[inline(never)]
     fn common_members_at(&mut self, text: &'a str, at: usize) -> ParsedAt<Next> {
-        let input = Cursor::at_index(text, at);
-        let next: Parsed<'a, Next> = (|| {
-            common_members!(input;
-                r#""parent_tool_use_id":null,"session_id":"# => |value| {
-                    self.parent_tool_use_id = None;
-                    id(&mut self.session_id, value)
-                },
-                r#""session_id":"# => |value| id(&mut self.session_id, value),
-                r#""parent_tool_use_id":"# => |value| self.parent_tool_use_id.parse(value),
-                r#""session_id":"# => |value| id(&mut self.session_id, value),
-                r#""uuid":"# => |value| id(&mut self.uuid, value),
-                r#""session_id":"# => |value| id(&mut self.session_id, value),
-                r#""type":"# => |value| self.kind.parse(value),
-            )
-        })();
-        index(next)
+        index(self.spelled_members(Cursor::at_index(text, at)))
+    }
+
+    #[inline(always)]
+    fn spelled_members(&mut self, input: Cursor<'a>) -> Parsed<'a, Next> {
+        common_members!(input;
+            r#""parent_tool_use_id":null,"session_id":"# => |value| {
+                self.parent_tool_use_id = None;
+                id(&mut self.session_id, value)
+            },
+            r#""session_id":"# => |value| id(&mut self.session_id, value),
+            r#""parent_tool_use_id":"# => |value| self.parent_tool_use_id.parse(value),
+            r#""session_id":"# => |value| id(&mut self.session_id, value),
+            r#""uuid":"# => |value| id(&mut self.uuid, value),
+            r#""session_id":"# => |value| id(&mut self.session_id, value),
+            r#""type":"# => |value| self.kind.parse(value),
+        )
     }
 }
 
@@ -126,6 +127,7 @@ pub(crate) fn line_members<'a>(
 
 /// A member with a string value that is spelled like `spelling` (a key in quotes, with its colon), up
 /// to the next member; none for every other member.
+#[inline(always)]
 pub(crate) fn string_member<'a>(
     input: Cursor<'a>,
     spelling: &'static str,

@@ -1,9 +1,9 @@
 use bowline_jsonl::{Framer, ParseErrorKind};
 use bytes::Bytes;
 
-use crate::support::{Random, fixtures, for_each, seen, seen_read};
+use crate::support::{Random, fixtures, for_each, observed, observed_read};
 
-/// Recordings up to this size are cut at every byte; larger ones at [`RANDOM_CUTS`] places.
+/// Size in bytes up to which recordings are cut at every byte; larger ones at [`RANDOM_CUTS`] offsets.
 const SMALL: usize = 12 << 10;
 const RANDOM_CUTS: usize = 200;
 
@@ -17,44 +17,43 @@ fn cuts(length: usize) -> Vec<usize> {
 }
 
 #[test]
-fn a_cut_anywhere_changes_nothing() {
+fn chunk_boundary_changes_nothing() {
     for fixture in fixtures() {
-        let whole = seen([fixture.bytes.clone()]);
+        let whole = observed([fixture.bytes.clone()]);
         for cut in cuts(fixture.bytes.len()) {
             let chunks = [fixture.bytes.slice(..cut), fixture.bytes.slice(cut..)];
-            assert!(seen(chunks) == whole, "{} cut at {cut}", fixture.name);
+            assert!(observed(chunks) == whole, "{} cut at {cut}", fixture.name);
         }
     }
 }
 
 #[test]
-fn chunks_of_any_size_change_nothing() {
+fn chunk_size_changes_nothing() {
     for fixture in fixtures().into_iter().filter(|it| it.bytes.len() < 1 << 20) {
-        let whole = seen([fixture.bytes.clone()]);
+        let whole = observed([fixture.bytes.clone()]);
         for size in [1, 3, 64, 4095] {
             let chunks = fixture.bytes.chunks(size).map(Bytes::copy_from_slice);
             assert!(
-                seen(chunks.clone()) == whole,
+                observed(chunks.clone()) == whole,
                 "{} in chunks of {size}",
                 fixture.name
             );
             assert!(
-                seen_read(chunks) == whole,
+                observed_read(chunks) == whole,
                 "{} read in pieces of {size}",
                 fixture.name
             );
         }
         assert!(
-            seen_read([fixture.bytes.clone()]) == whole,
+            observed_read([fixture.bytes.clone()]) == whole,
             "{}",
             fixture.name
         );
     }
 }
 
-/// Limits are kept whichever way the bytes come.
 #[test]
-fn long_lines_are_skipped_alike_in_chunks_of_any_size() {
+fn limit_holds_in_chunks_of_any_size() {
     let mut random = Random(3);
     let mut stream = Vec::new();
     for _ in 0..400 {
@@ -96,9 +95,9 @@ fn long_lines_are_skipped_alike_in_chunks_of_any_size() {
     }
 }
 
-/// A recording that stops anywhere ends in whole lines and at most one line that says so.
+/// A recording that ends anywhere gives whole lines and at most one truncated line.
 #[test]
-fn an_end_anywhere_is_whole_or_truncated() {
+fn cut_line_is_whole_or_truncated() {
     let mut random = Random(7);
     for fixture in fixtures()
         .into_iter()
@@ -106,12 +105,12 @@ fn an_end_anywhere_is_whole_or_truncated() {
     {
         let mut start = 0;
         for line in fixture.bytes.split_inclusive(|&byte| byte == b'\n') {
-            let step = if line.len() < 400 {
+            let stride = if line.len() < 400 {
                 1
             } else {
                 1 + random.below(line.len() / 16)
             };
-            for cut in (1..line.len()).step_by(step) {
+            for cut in (1..line.len()).step_by(stride) {
                 let head = fixture.bytes.slice(start..start + cut);
                 let mut last = None;
                 for_each([head], |item| last = Some(item.event.map(|_| ())));
@@ -132,9 +131,9 @@ fn an_end_anywhere_is_whole_or_truncated() {
 }
 
 #[test]
-fn a_reader_may_start_again_at_the_resume_offset() {
+fn stream_resumes_at_resume_offset() {
     for fixture in fixtures().into_iter().filter(|it| it.bytes.len() < 1 << 16) {
-        let whole = seen([fixture.bytes.clone()]);
+        let whole = observed([fixture.bytes.clone()]);
         let cut = fixture.bytes.len() / 2;
         let mut first = Framer::default();
         first.push(fixture.bytes.slice(..cut));
@@ -143,7 +142,7 @@ fn a_reader_may_start_again_at_the_resume_offset() {
             lines += frame.items().count();
         }
         let resume = first.resume_offset();
-        let line = 1 + bytecount(&fixture.bytes[..resume as usize]);
+        let line = 1 + count_lines(&fixture.bytes[..resume as usize]);
         let mut second = Framer::at(bowline_jsonl::DEFAULT_MAX_LINE, resume, line);
         second.push(fixture.bytes.slice(resume as usize..));
         second.finish();
@@ -161,6 +160,6 @@ fn a_reader_may_start_again_at_the_resume_offset() {
     }
 }
 
-fn bytecount(bytes: &[u8]) -> u64 {
+fn count_lines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
 }

@@ -4,22 +4,22 @@ use bowline_jsonl::{ApiEvent, Body, Delta, ParseErrorKind, SystemBody};
 
 use crate::support::{fixtures, for_each};
 
-/// Lines of the recordings that are noise, and why.
+/// Number of lines of the recordings that are not JSON.
 const NOISE: [(&str, usize); 8] = [
-    // The agent's own complaint in colour, and the sequence that shows the cursor again.
+    // An error message of the agent in colour, and the sequence that shows the cursor.
     ("pty_all_cat_5k.jsonl", 2),
     ("pty_all_raw_cat_5k.jsonl", 2),
     ("pty_all_cat_small.jsonl", 1),
     ("pty_out_default.jsonl", 1),
     ("pty_out_partial.jsonl", 1),
     ("pty_out_raw.jsonl", 1),
-    // The line that the agent died in.
+    // The line that was cut when the agent was killed.
     ("sigkill_in_1mb_line.jsonl", 1),
     ("sigkill_slow_reader.jsonl", 1),
 ];
 
 #[test]
-fn every_line_of_every_recording_is_understood() {
+fn every_recorded_line_is_known() {
     for fixture in fixtures() {
         let mut errors = 0;
         for_each([fixture.bytes.clone()], |item| match item.event {
@@ -45,14 +45,14 @@ fn every_line_of_every_recording_is_understood() {
     }
 }
 
-/// Reads the same members with `serde_json` and compares them, line by line.
+/// Compares members with those that `serde_json` parses, line by line.
 #[test]
-fn typed_members_are_those_of_the_line() {
+fn typed_members_agree_with_serde_json() {
     let mut compared = BTreeMap::<String, usize>::new();
     for fixture in fixtures() {
         for_each([fixture.bytes.clone()], |item| {
             let Ok(event) = item.event else { return };
-            // The real agent writes lone surrogates, which `serde_json` refuses.
+            // The agent writes lone surrogates, which `serde_json` refuses.
             let mut lossy = String::new();
             event.raw.write_lossy(&mut lossy);
             let line: serde_json::Value = serde_json::from_str(&lossy).expect("a JSON line");
@@ -125,12 +125,12 @@ fn compare_body(body: &Body<'_>, line: &serde_json::Value) -> &'static str {
             "stream"
         }
         Body::ControlRequest(request) => {
-            if let bowline_jsonl::RequestBody::CanUseTool(ask) = request.body() {
+            if let bowline_jsonl::RequestBody::CanUseTool(request) = request.body() {
                 assert_eq!(
-                    ask.tool_name.expect("a tool"),
+                    request.tool_name.expect("a tool"),
                     line["request"]["tool_name"].as_str().expect("a tool")
                 );
-                let input = ask.input.expect("an input").text();
+                let input = request.input.expect("an input").text();
                 assert_eq!(
                     serde_json::from_str::<serde_json::Value>(input)
                         .ok()

@@ -3,7 +3,7 @@ use bytes::Bytes;
 
 use crate::support::for_each;
 
-/// The kinds of the lines of `input`: none for an event.
+/// The error of each line of `input`; none for an event.
 fn kinds(input: impl Into<Bytes>) -> Vec<Option<ParseErrorKind>> {
     let mut out = Vec::new();
     for_each([input.into()], |item| {
@@ -15,7 +15,7 @@ fn kinds(input: impl Into<Bytes>) -> Vec<Option<ParseErrorKind>> {
 const GOOD: &str = "{\"type\":\"keep_alive\"}\n";
 
 #[test]
-fn each_bad_line_is_an_error_and_the_next_line_is_read() {
+fn bad_line_is_error_and_next_line_is_event() {
     for (line, kind) in [
         (&b"[1,2]"[..], ParseErrorKind::NotAnObject),
         (b"\"text\"", ParseErrorKind::NotAnObject),
@@ -66,7 +66,7 @@ fn each_bad_line_is_an_error_and_the_next_line_is_read() {
 }
 
 #[test]
-fn errors_name_the_byte_and_the_line() {
+fn errors_have_line_and_offset() {
     let input = format!("{GOOD}\n{{\"a\":\"é\\q\"}}\n");
     let mut errors = Vec::new();
     for_each([input.into()], |item| errors.extend(item.event.err()));
@@ -82,7 +82,7 @@ fn errors_name_the_byte_and_the_line() {
 }
 
 #[test]
-fn nesting_is_bounded_and_costs_no_stack() {
+fn nesting_is_bounded() {
     for (depth, accepted) in [(100, true), (10_000, false), (1_000_000, false)] {
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             let mut value = open.repeat(depth);
@@ -96,7 +96,7 @@ fn nesting_is_bounded_and_costs_no_stack() {
 }
 
 #[test]
-fn a_line_of_64_mib_is_read_and_a_longer_one_is_skipped() {
+fn line_over_64_mib_is_skipped() {
     let limit = bowline_jsonl::DEFAULT_MAX_LINE;
     let line = |length: usize| {
         let frame = "{\"type\":\"keep_alive\",\"x\":\"\"}".len();
@@ -111,7 +111,7 @@ fn a_line_of_64_mib_is_read_and_a_longer_one_is_skipped() {
         limit: limit as u64,
     };
     assert_eq!(kinds(line(limit + 1)), [Some(long), None]);
-    // In chunks the skipped line is never held.
+    // In chunks the skipped line is never stored.
     let mut framer = Framer::default();
     for chunk in line(limit + 1).as_bytes().chunks(65_536) {
         framer.push(Bytes::copy_from_slice(chunk));
@@ -126,7 +126,7 @@ fn a_line_of_64_mib_is_read_and_a_longer_one_is_skipped() {
 }
 
 #[test]
-fn bad_bytes_in_every_line_cost_no_more_than_their_lines() {
+fn every_line_may_be_invalid_utf8() {
     let input = b"{\xff\n".repeat(200_000);
     let mut count = 0;
     for_each([input.into()], |item| {
@@ -138,7 +138,7 @@ fn bad_bytes_in_every_line_cost_no_more_than_their_lines() {
 }
 
 #[test]
-fn the_spelling_of_a_type_does_not_matter() {
+fn escaped_type_is_decoded() {
     let line = r#"{"type":"assistant","message":{"content":[{"type":"te\u0078t","text":"a"}]}}"#;
     for_each([Bytes::copy_from_slice(line.as_bytes())], |item| {
         let event = item.event.expect("an event");
@@ -150,7 +150,7 @@ fn the_spelling_of_a_type_does_not_matter() {
 }
 
 #[test]
-fn a_tail_says_that_more_may_come() {
+fn tail_is_marked() {
     for (input, cut) in [
         ("\u{feff}".as_bytes().split_at(2).0, true),
         (b"{}\n", false),
@@ -169,7 +169,7 @@ fn a_tail_says_that_more_may_come() {
 }
 
 #[test]
-fn a_million_lines_are_a_million_events() {
+fn million_lines_are_million_events() {
     let input = GOOD.repeat(1_000_000);
     let mut count = 0;
     for_each([input.into()], |item| {
@@ -184,13 +184,13 @@ fn a_million_lines_are_a_million_events() {
 }
 
 #[test]
-fn carriage_returns_blank_lines_and_a_byte_order_mark_are_tolerated() {
+fn cr_blank_lines_and_byte_order_mark_are_accepted() {
     let input = "\u{feff}{\"type\":\"keep_alive\"}\r\n\r\n  \n{ \"type\" : \"keep_alive\" } \r\n{}";
     assert_eq!(kinds(input), [None, None, None]);
 }
 
 #[test]
-fn lone_surrogates_are_decoded_to_a_replacement() {
+fn lone_surrogates_become_replacement_character() {
     let line = r#"{"type":"prompt_suggestion","suggestion":"a\ud83d"}"#;
     for_each([Bytes::from_static(line.as_bytes())], |item| {
         let event = item.event.expect("the agent writes such lines");
@@ -205,7 +205,7 @@ fn lone_surrogates_are_decoded_to_a_replacement() {
 }
 
 #[test]
-fn the_order_and_the_spelling_of_keys_do_not_matter() {
+fn key_order_and_escapes_do_not_matter() {
     for line in [
         r#"{"request_id":"r","type":"control_cancel_request"}"#,
         r#"{"type":"user","request_id":"r","type":"control_cancel_request"}"#,
@@ -225,7 +225,7 @@ fn the_order_and_the_spelling_of_keys_do_not_matter() {
 }
 
 #[test]
-fn values_of_another_type_are_stepped_over() {
+fn values_of_other_types_are_skipped() {
     let line =
         r#"{"type":"assistant","message":"text","uuid":7,"error":{"a":[1]},"aborted":"yes"}"#;
     for_each([Bytes::from_static(line.as_bytes())], |item| {

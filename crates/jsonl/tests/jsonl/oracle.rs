@@ -1,4 +1,4 @@
-//! What this parser accepts `serde_json` accepts, and the other way round.
+//! This parser accepts exactly what `serde_json` accepts.
 
 use bowline_jsonl::RawJson;
 use bytes::Bytes;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Random, fixtures, for_each};
 
-/// Whether the line is an event to this parser.
+/// Whether this parser accepts the line as an event.
 fn accepts(line: &[u8]) -> bool {
     let mut items = Vec::new();
     for_each([Bytes::copy_from_slice(line)], |item| {
@@ -16,7 +16,7 @@ fn accepts(line: &[u8]) -> bool {
     items == [true]
 }
 
-/// Whether `serde_json` takes the line for an object, lone surrogates replaced.
+/// Whether `serde_json` accepts the line as an object, with lone surrogates replaced.
 fn oracle(line: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(line) else {
         return false;
@@ -74,20 +74,20 @@ proptest! {
     }
 
     #[test]
-    fn strings_decode_as_serde_json_decodes_them(text in any::<String>()) {
+    fn strings_decode_like_serde_json(text in any::<String>()) {
         let json = serde_json::to_string(&text).expect("a string");
         let ours = RawJson::parse(&json).and_then(RawJson::as_str).expect("a string");
         prop_assert_eq!(&*ours.decode(), text.as_str());
     }
 
     #[test]
-    fn numbers_are_read_as_serde_json_reads_them(text in "-?[0-9]{1,20}(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?") {
+    fn numbers_agree_with_serde_json(text in "-?[0-9]{1,20}(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?") {
         let line = format!("{{\"a\":{text}}}");
         prop_assert_eq!(accepts(line.as_bytes()), oracle(line.as_bytes()), "{}", line);
     }
 }
 
-/// Pieces that break or bend JSON where they are put.
+/// Pieces that make most JSON invalid where they are inserted.
 const PIECES: [&[u8]; 22] = [
     b"\"",
     b"\\",
@@ -113,11 +113,11 @@ const PIECES: [&[u8]; 22] = [
     b"\r",
 ];
 
-/// Flips, cuts, doubles and breaks real lines; both parsers must agree on each of the mutants.
+/// Mutates recorded lines; both parsers must agree on each mutant.
 #[test]
-fn mutants_of_real_lines_are_judged_alike() {
+fn mutated_lines_agree_with_serde_json() {
     let mut random = Random(42);
-    let (mut judged, mut accepted) = (0_u32, 0_u32);
+    let (mut compared, mut accepted) = (0_u32, 0_u32);
     for fixture in fixtures().into_iter().filter(|it| it.bytes.len() < 1 << 20) {
         for line in fixture
             .bytes
@@ -131,14 +131,14 @@ fn mutants_of_real_lines_are_judged_alike() {
                 let mutant = mutate(line, &mut random);
                 let ours = accepts(&mutant);
                 assert_eq!(ours, oracle(&mutant), "{}", mutant.escape_ascii());
-                judged += 1;
+                compared += 1;
                 accepted += u32::from(ours);
             }
         }
     }
     assert!(
-        judged > 20_000 && accepted > judged / 10,
-        "{accepted} of {judged}"
+        compared > 20_000 && accepted > compared / 10,
+        "{accepted} of {compared}"
     );
 }
 
@@ -158,7 +158,7 @@ fn mutate(line: &[u8], random: &mut Random) -> Vec<u8> {
             _ => drop(mutant.splice(at..at, PIECES[random.below(PIECES.len())].iter().copied())),
         }
     }
-    // A line holds no LF, and one CR at its end belongs to the line's end.
+    // A line has no LF, and one CR at its end belongs to the line end.
     mutant.retain(|&byte| byte != b'\n');
     if mutant.is_empty() {
         vec![b'x']

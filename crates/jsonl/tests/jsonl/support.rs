@@ -11,7 +11,7 @@ pub(crate) struct Fixture {
     pub(crate) bytes: Bytes,
 }
 
-/// Every recorded stream, unpacked.
+/// Every recorded stream, decompressed.
 pub(crate) fn fixtures() -> Vec<Fixture> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
     let mut paths: Vec<_> = fs::read_dir(folder)
@@ -25,7 +25,7 @@ pub(crate) fn fixtures() -> Vec<Fixture> {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the crate is pure, its tests read recordings"
+    reason = "the crate does no I/O; its tests read recordings"
 )]
 fn fixture(path: &PathBuf) -> Fixture {
     let name = path
@@ -48,7 +48,7 @@ fn fixture(path: &PathBuf) -> Fixture {
     }
 }
 
-/// Calls `each` for every line of the pushed chunks.
+/// Calls `each` for every line of pushed chunks.
 pub(crate) fn for_each(chunks: impl IntoIterator<Item = Bytes>, mut each: impl FnMut(Item<'_>)) {
     let mut framer = Framer::default();
     for chunk in chunks {
@@ -81,21 +81,21 @@ pub(crate) fn for_each_read(
     drain(&mut framer, &mut each);
 }
 
-/// What a reader would notice of the lines: their places, their text, their events or errors.
-pub(crate) fn seen(chunks: impl IntoIterator<Item = Bytes>) -> Vec<String> {
+/// The observable result of each line: its position, text, and event or error.
+pub(crate) fn observed(chunks: impl IntoIterator<Item = Bytes>) -> Vec<String> {
     let mut out = Vec::new();
-    for_each(chunks, |item| out.push(notice(&item)));
+    for_each(chunks, |item| out.push(observe(&item)));
     out
 }
 
-/// The same, when the chunks are read into the framer.
-pub(crate) fn seen_read(chunks: impl IntoIterator<Item = Bytes>) -> Vec<String> {
+/// [`observed`] for chunks that are read into the framer.
+pub(crate) fn observed_read(chunks: impl IntoIterator<Item = Bytes>) -> Vec<String> {
     let mut out = Vec::new();
-    for_each_read(chunks, |item| out.push(notice(&item)));
+    for_each_read(chunks, |item| out.push(observe(&item)));
     out
 }
 
-fn notice(item: &Item<'_>) -> String {
+fn observe(item: &Item<'_>) -> String {
     let event = match &item.event {
         Ok(event) => format!("{:?}", event.body),
         Err(error) => error.to_string(),
@@ -103,7 +103,7 @@ fn notice(item: &Item<'_>) -> String {
     format!("{:?} {} {event}", item.at, item.raw.len())
 }
 
-/// A seeded stream of numbers (SplitMix64), so that every run cuts at the same places.
+/// Reproducible random numbers (SplitMix64).
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
