@@ -23,7 +23,9 @@ pub(crate) trait Field<'a> {
     /// Parses the value at `input` into `self`.
     #[inline(always)]
     fn parse(&mut self, input: Cursor<'a>) -> Parsed<'a> {
-        input.call(|text, at| self.parse_at(text, at))
+        // Without a closure, which compilers may not inline.
+        let (end, ()) = self.parse_at(input.text(), input.at())?;
+        Ok((input.with(end), ()))
     }
 }
 

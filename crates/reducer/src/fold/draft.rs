@@ -34,11 +34,10 @@ impl Transcript {
             ApiEvent::BlockDelta { index, delta } => {
                 self.delta(thread, stream.api_message_id, *index, *delta, here);
             }
-            ApiEvent::BlockStart { index, block } => {
-                if let Some(block) = block {
-                    self.start_block(thread, stream.api_message_id, *index, block, here);
-                }
-            }
+            ApiEvent::BlockStart {
+                index,
+                block: Some(block),
+            } => self.start_block(thread, stream.api_message_id, *index, block, here),
             ApiEvent::BlockStop { index } => self.stop_block(thread, *index),
             ApiEvent::MessageStart(message) => self.start_draft(thread, message, here),
             ApiEvent::MessageStop => self.stop_draft(thread),
