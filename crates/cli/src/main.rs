@@ -65,10 +65,10 @@ fn main() -> ExitCode {
 ///
 /// The exit code is never 2, which the agent would take as a refusal.
 fn post_hook(args: impl Iterator<Item = OsString>) -> ExitCode {
-    match bowline_hooks::carry_hook(args) {
+    match bowline_hooks::post_hook(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            stdio::eprint(&format!("bowline hook: failed to {error}\n"));
+            stdio::eprint(&format!("bowline hook: {error}\n"));
             ExitCode::FAILURE
         }
     }

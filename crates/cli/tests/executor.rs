@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_hooks::{
-    HookConfiguration, HookEvent, HookGate, HookHelper, HookKind, HookNews, HookReply, HookRoute,
-    HookSubscription,
+    HookConfiguration, HookEvent, HookEventItem, HookGate, HookHelper, HookKind, HookReply,
+    HookRoute, HookSubscription,
 };
 use bowline_lifecycle::{AgentMode, AgentOptions, PrintFormat};
 use bowline_shell::{
@@ -55,7 +55,7 @@ async fn session_events(subscription: &mut HookSubscription) -> Vec<HookEvent> {
         .is_none_or(|it: &HookEvent| it.kind != HookKind::SessionEnd)
     {
         match within("an event", subscription.next()).await {
-            Some(HookNews::Event(event)) => events.push(*event),
+            Some(HookEventItem::Event(event)) => events.push(*event),
             other => panic!("{other:?} instead of an event"),
         }
     }

@@ -106,13 +106,13 @@ async fn failure_is_one_line_and_exit_code_1() {
     let cases: [(Change, &str); 4] = [
         (
             |it| it.env("BOWLINE_HOOK_TOKEN", "guess"),
-            "the server answered 401",
+            "the hook server answered 401",
         ),
         (
             |it| it.env_remove("BOWLINE_HOOK_TOKEN"),
             "set BOWLINE_HOOK_TOKEN or",
         ),
-        (|it| it.arg("more"), "give an address and a variable's name"),
+        (|it| it.arg("more"), "pass a URL and a variable's name"),
         (|it| it.env("BOWLINE_HOOK_TOKEN", ""), "401"),
     ];
     for (change, why) in cases {
@@ -136,7 +136,7 @@ async fn failure_is_one_line_and_exit_code_1() {
     let output = run(late, "{}").await;
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stderr(&output).contains("reach the server for hooks"),
+        stderr(&output).contains("cannot reach the hook server"),
         "{}",
         stderr(&output)
     );
@@ -156,7 +156,7 @@ async fn token_is_sent_to_loopback_only() {
         let output = run(command, "{}").await;
         assert_eq!(output.status.code(), Some(1));
         assert!(
-            stderr(&output).contains("use the address"),
+            stderr(&output).contains("is not a hook URL"),
             "{url}: {}",
             stderr(&output)
         );

@@ -112,8 +112,8 @@ impl EventSource for HookEventSource {
     async fn next(&mut self) -> Option<HookEventItem> {
         loop {
             return Some(match self.0.next().await? {
-                core::HookNews::Missed(missed) => HookEventItem::Lagged { missed },
-                core::HookNews::Event(event) => HookEventItem::Event {
+                core::HookEventItem::Lagged(missed) => HookEventItem::Lagged { missed },
+                core::HookEventItem::Event(event) => HookEventItem::Event {
                     event: (&*event).into(),
                 },
                 // A kind that this version does not know.

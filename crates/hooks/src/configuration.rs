@@ -1,55 +1,58 @@
-//! What a server for hooks is made from.
+//! The configuration of a hook server.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::{HookKind, HookReply};
+use crate::{HookKind, HookReply};
 
-/// What a server for hooks is made from. The default tells of the common events over HTTP, decides
-/// nothing and forwards nothing.
+/// The configuration of a [`HookServer`](crate::HookServer).
+///
+/// The default receives the [common](HookKind::COMMON) events over HTTP, without a gate or a
+/// backend.
 #[derive(Clone, Debug)]
 pub struct HookConfiguration {
-    /// The events that the agent is to tell.
+    /// The events to receive.
     pub kinds: Vec<HookKind>,
-    /// How it tells them.
+    /// How the agent delivers them.
     pub route: HookRoute,
-    /// The program for events that the agent does not post (`SessionStart`, `Setup`). Without one
-    /// these are left out.
+    /// The program for events that the agent does not post over HTTP (`SessionStart`, `Setup`).
+    /// Without one, these events are left out.
     pub helper: Option<HookHelper>,
-    /// The events that wait for the host's decision.
+    /// The events that wait for the host's reply.
     pub gate: Option<HookGate>,
-    /// What the variables are called that the agent and its hooks find.
+    /// The names of the variables for the agent and its hooks.
     pub variables: HookVariables,
     /// Where events are forwarded to.
     pub backend: Option<HookBackend>,
-    /// What a client may take.
+    /// Limits for each connection.
     pub limits: HookLimits,
 }
 
-/// How the agent tells events.
+/// How the agent delivers events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HookRoute {
-    /// It posts them itself: no process for each event.
+    /// The agent posts them over HTTP, without a process for each event.
     #[default]
     Http,
-    /// It runs the helper for each: for agents that know no hooks over HTTP.
+    /// The agent runs the helper for each event; for agents without HTTP hooks.
     Helper,
 }
 
-/// The program that carries an event from the agent to the server: `bowline hook`.
+/// The program that posts an event for the agent, such as `bowline hook`. See
+/// [`post_hook`](crate::post_hook).
 #[derive(Clone, Debug)]
 pub struct HookHelper {
     /// The program's path.
     pub program: PathBuf,
-    /// Its arguments in front of the server's address and the token variable's name.
+    /// Its arguments; the URL and the name of the token variable are appended.
     pub args: Vec<String>,
 }
 
 impl HookHelper {
-    /// The `bowline` command at a path.
+    /// Creates the helper `bowline hook` for the command at this path.
     pub fn bowline(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -58,44 +61,44 @@ impl HookHelper {
     }
 }
 
-/// Events that wait for the host's decision.
+/// The events that wait for the host's reply.
 #[derive(Clone, Debug)]
 pub struct HookGate {
     /// The events.
     pub kinds: Vec<HookKind>,
-    /// How long the host may take; 24 days at most.
+    /// How long the host may take; at most 24 days.
     pub deadline: Duration,
-    /// The answer when it takes longer, or nobody asks for the questions. When it refuses, the
-    /// agent is told to refuse as well if the server cannot be reached: it lets pass otherwise.
+    /// The reply when the host takes longer or does not read the questions. If it is a refusal, the
+    /// agent also refuses when it cannot reach the server; by default it goes on.
     pub default: HookReply,
 }
 
-/// The longest time that the agent's timers count, in seconds: 2³¹ - 1 ms. A longer one is over at
-/// once, and what waited for it passes.
-const LONGEST_TIMER: u64 = 2_147_483;
+/// The longest delay of the agent's timers, in seconds: 2³¹ - 1 ms, the limit of JavaScript's
+/// `setTimeout`. A longer one fires at once.
+const MAX_TIMER: u64 = 2_147_483;
 
 impl HookGate {
-    /// How long the host may take, so that the agent waits for longer.
-    pub(super) fn patience(&self) -> Duration {
-        let longest = Duration::from_secs(LONGEST_TIMER - super::settings::MARGIN);
-        self.deadline.min(longest)
+    /// The host's deadline, so far below the agent's longest timer that the host is always first.
+    pub(crate) fn capped_deadline(&self) -> Duration {
+        let max = Duration::from_secs(MAX_TIMER - crate::settings::MARGIN);
+        self.deadline.min(max)
     }
 }
 
-/// What the variables are called that the agent and its hooks find. A name that is none is not set.
+/// The names of the environment variables for the agent and its hooks. An absent name is not set.
 ///
-/// All that the agent starts inherits them, its tools too.
+/// Everything that the agent starts inherits them, its tools included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookVariables {
-    /// The address that an event is posted to.
+    /// The URL that events are posted to.
     pub url: Option<String>,
-    /// The token that must be shown there.
+    /// The token for that URL.
     pub token: String,
-    /// The backend's address.
+    /// The backend's URL.
     pub api_url: Option<String>,
     /// The backend's token.
     pub api_token: Option<String>,
-    /// The backend's name for the session.
+    /// The backend's id of the session.
     pub session_id: Option<String>,
 }
 
@@ -112,10 +115,11 @@ impl Default for HookVariables {
 }
 
 impl HookVariables {
-    /// The four names of seed 003, for hooks that were written for them. The backend's token is in
-    /// reach of every tool then.
+    /// Returns the names `CODE_MY_SPEC_CALLBACK_URL`, `…_API_URL`, `…_API_TOKEN` and
+    /// `…_SESSION_ID`, for existing hook scripts that read these. They put the backend's token
+    /// within reach of every tool.
     #[must_use]
-    pub fn seed_003() -> Self {
+    pub fn legacy_names() -> Self {
         let name = |name: &str| Some(format!("CODE_MY_SPEC_{name}"));
         Self {
             url: name("CALLBACK_URL"),
@@ -127,35 +131,35 @@ impl HookVariables {
     }
 }
 
-/// Where events are forwarded to: each as `POST {url}/api/sessions/{session_id}/events` with the
-/// body `{session_id, interaction_id, event_type, event_data, timestamp}`, in order of arrival.
+/// A backend that events are forwarded to, each as `POST {url}/api/sessions/{session_id}/events`
+/// with the body `{session_id, interaction_id, event_type, event_data, timestamp}`, in order of
+/// arrival.
 #[derive(Clone, Debug)]
 pub struct HookBackend {
-    /// The address, `https://`, or `http://` where nobody listens on the way.
+    /// The base URL: `https://` (feature `https`), or `http://` on this machine.
     pub url: String,
-    /// A PEM file with certificates that vouch for the backend's own, beside those that the web
-    /// trusts.
+    /// A PEM file of certificate authorities to trust besides those of the web.
     pub authorities: Option<PathBuf>,
-    /// Shown as a bearer token.
+    /// The bearer token.
     pub token: Option<SecretString>,
-    /// The backend's name for the session.
+    /// The backend's id of the session.
     pub session_id: String,
-    /// Send events and token to another machine in clear text.
+    /// Allows `http://` to another machine, which sends events and token in clear text.
     pub allow_clear_text: bool,
-    /// How often an event is offered: the first time and again.
+    /// Number of attempts for each event.
     pub attempts: u32,
-    /// The pause before the second time; it doubles from then on, up to 30 s.
+    /// The pause before the second attempt; doubled before each further one, up to 30 s.
     pub backoff: Duration,
-    /// How long one try may take.
+    /// Time limit of one attempt.
     pub timeout: Duration,
-    /// Events that may wait; one more and it is dropped and counted.
+    /// Number of events that may be queued; more are dropped and counted.
     pub queue: usize,
-    /// How long waiting events are still sent when the server is stopped.
+    /// How long queued events are still sent after the server is stopped.
     pub flush: Duration,
 }
 
 impl HookBackend {
-    /// A backend with five tries, half a second apart at first, of ten seconds each.
+    /// Creates a backend with five attempts of 10 s, half a second apart at first.
     pub fn new(url: impl Into<String>, session_id: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -172,20 +176,20 @@ impl HookBackend {
     }
 }
 
-/// What a client may take. A request has its own connection.
+/// Limits for each connection. A connection carries one request.
 #[derive(Clone, Copy, Debug)]
 pub struct HookLimits {
-    /// Bytes of an event. Real ones reach 3.3 MB: a tool's input and its result.
+    /// Size of an event, in bytes. Recorded ones reach 3.3 MB: a tool's input and its result.
     pub body_bytes: usize,
-    /// Bytes of all headers.
+    /// Size of all headers, in bytes.
     pub header_bytes: usize,
-    /// How long the headers may take.
+    /// Time to receive the headers.
     pub header_time: Duration,
-    /// How long the event may take.
+    /// Time to receive the event.
     pub body_time: Duration,
-    /// How long the answer may take to be read.
+    /// Time for the client to read the reply.
     pub answer_time: Duration,
-    /// Clients at a time; more wait.
+    /// Number of concurrent connections; more wait in the listen queue.
     pub connections: usize,
 }
 

@@ -1,89 +1,88 @@
-//! Why hooks cannot be had, and why a reply is none.
+//! Why a server did not start, and why a reply was refused.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why the server for hooks was not started. Nothing is left behind.
+/// Why a [`HookServer`](crate::HookServer) did not start or could not produce its settings. Nothing
+/// is left running.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HookServerError {
-    /// No port of 127.0.0.1 could be had.
-    #[error("listen for hooks on loopback: {0}, check the system's limits")]
+    /// No port of 127.0.0.1 could be bound.
+    #[error("cannot listen for hooks on 127.0.0.1: {0}; check the limits of open files")]
     Listen(#[source] io::Error),
-    /// The system has no random bytes.
-    #[error("make a token for hooks: {0}, see the system's log")]
+    /// The system returned no random bytes.
+    #[error("cannot create a hook token: {0}")]
     Random(String),
-    /// A name that no variable can have.
-    #[error("name a variable {name:?}: give letters, digits and underscores")]
+    /// A name is not valid for an environment variable.
+    #[error("{name:?} is not a variable name; use letters, digits and underscores")]
     Variable {
         /// The name.
         name: String,
     },
-    /// An interaction's id goes into an address, and is longer or wilder than one may be.
+    /// An interaction id is not valid in a URL path.
     #[error(
-        "name an interaction {id:?}: give up to 128 letters, digits, dashes, dots, underscores"
+        "{id:?} is not an interaction id; use 1 to 128 letters, digits, dashes, dots and underscores"
     )]
     Interaction {
         /// The id.
         id: String,
     },
-    /// The default of a gate is no answer to one of its events.
-    #[error("answer {kind} by default: {source}")]
+    /// The default reply of the gate does not fit one of its events.
+    #[error("the gate's default does not fit {kind}: {source}")]
     Default {
         /// The event.
         kind: String,
-        /// Why.
+        /// Why it does not fit.
         #[source]
         source: HookReplyError,
     },
-    /// The backend's address cannot be used.
-    #[error("forward hooks to {url:?}: {reason}")]
+    /// The URL, the token or the certificates of the backend are not usable.
+    #[error("cannot forward hooks to {url:?}: {reason}")]
     Backend {
-        /// The address.
+        /// The URL.
         url: String,
-        /// What is wrong, and what to do.
+        /// What is wrong, and the remedy.
         reason: String,
     },
-    /// The settings that hooks are to be added to are not what the agent takes.
-    #[error(
-        "add hooks to the settings: {reason}, give a JSON object as the agent's settings have it"
-    )]
+    /// The settings that hooks are merged into do not have the agent's schema.
+    #[error("cannot add hooks to the settings: {reason}; pass a JSON object in the agent's schema")]
     Settings {
         /// What is wrong.
         reason: String,
     },
 }
 
-/// Why an answer is none to the event.
+/// Why a reply was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HookReplyError {
-    /// The event takes no answer of this kind.
-    #[error("answer {kind}: it takes no {reply}, see the agent's page on hooks")]
+    /// The event does not accept this kind of reply.
+    #[error("{kind} does not accept a {reply}; see the agent's hooks reference")]
     Unfit {
         /// The event.
         kind: String,
-        /// The kind of answer.
+        /// The kind of reply.
         reply: &'static str,
     },
-    /// A part of the answer is not a JSON object.
-    #[error("answer {kind}: the {what} is not a JSON object, give one")]
+    /// A part of the reply is not a JSON object.
+    #[error("the {what} in the reply to {kind} is not a JSON object; pass one")]
     NotAnObject {
         /// The event.
         kind: String,
         /// The part.
         what: &'static str,
     },
-    /// A path of the answer is not absolute, or no text.
-    #[error("answer {kind}: the agent cannot use {path:?}, give an absolute path in UTF-8")]
+    /// A path in the reply is not absolute or not UTF-8.
+    #[error("the path {path:?} in the reply to {kind} is not absolute UTF-8; pass one that is")]
     Path {
         /// The event.
         kind: String,
         /// The path.
         path: PathBuf,
     },
-    /// The deadline has passed, or the agent has hung up.
-    #[error("answer {kind}: too late, the default was given or the agent is gone")]
+    /// The deadline has passed, or the agent has closed the connection.
+    #[error("the reply to {kind} is too late; the default was sent or the agent has disconnected")]
     TooLate {
         /// The event.
         kind: String,

@@ -1,52 +1,52 @@
-//! One event, as a hook brought it.
+//! A hook event.
 
 use std::sync::Arc;
 
 use bowline_jsonl::RawJson;
 use serde_json::{Map, Value};
 
-use super::kind::{HookKind, HookPayload};
+use crate::kind::{HookKind, HookPayload};
 
-/// One event, as a hook brought it (protocol, section D.2). What the agent left out is none.
+/// A hook event. A member that the agent left out is `None`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HookEvent {
-    /// The event's place in the order of arrival, from 0.
+    /// The event's number in the order of arrival at the server, from 0.
     pub sequence: u64,
-    /// The interaction whose settings the hook was in.
+    /// The interaction whose URL the event was posted to.
     pub interaction: Arc<str>,
-    /// Which event it is.
+    /// The kind of event.
     pub kind: HookKind,
-    /// What it tells beyond what all events do.
+    /// The members of this kind of event.
     pub payload: HookPayload,
-    /// The agent's session.
+    /// The agent's session id.
     pub session_id: Option<String>,
-    /// The session's main transcript, which lags.
+    /// The file of the session's main transcript; the agent writes it later than it sends events.
     pub transcript_path: Option<String>,
     /// The agent's working directory.
     pub cwd: Option<String>,
-    /// The prompt that is being answered.
+    /// The id of the current prompt.
     pub prompt_id: Option<String>,
     /// The permission mode.
     pub permission_mode: Option<String>,
-    /// The sub-agent that it happened in.
+    /// The id of the sub-agent that sent it.
     pub agent_id: Option<String>,
-    /// The sub-agent's kind.
+    /// The type of that sub-agent.
     pub agent_type: Option<String>,
-    /// How hard the model thinks.
+    /// The model's effort level.
     pub effort: Option<String>,
     raw: Arc<str>,
 }
 
 impl HookEvent {
-    /// The event as the agent wrote it: a JSON object with every member, known or not.
+    /// Returns the JSON object as the agent wrote it, with every member, known or not.
     #[must_use]
     pub fn raw(&self) -> &str {
         &self.raw
     }
 
-    /// Reads what a hook was given; none if it is not a JSON object.
-    pub(super) fn parse(interaction: Arc<str>, body: &[u8]) -> Option<Self> {
+    /// Parses the body of a request; `None` if it is not a JSON object.
+    pub(crate) fn parse(interaction: Arc<str>, body: &[u8]) -> Option<Self> {
         let raw = std::str::from_utf8(body).ok()?.trim();
         let members = members(raw)?;
         let text = |name: &str| members.get(name)?.as_str().map(str::to_owned);
@@ -70,13 +70,13 @@ impl HookEvent {
     }
 }
 
-/// The members of an object. The agent writes half a surrogate pair as it finds it, which is JSON
-/// but no text: only then the event is read by our own grammar, which knows that.
+/// Parses the members of an object. The agent passes on lone surrogates (`\ud83d`), which RFC 8259
+/// allows and serde_json rejects; then jsonl decodes them to U+FFFD first.
 fn members(raw: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(raw).ok().or_else(|| {
-        let mut whole = String::with_capacity(raw.len());
-        RawJson::parse(raw)?.write_lossy(&mut whole);
-        serde_json::from_str(&whole).ok()
+        let mut lossy = String::with_capacity(raw.len());
+        RawJson::parse(raw)?.write_lossy(&mut lossy);
+        serde_json::from_str(&lossy).ok()
     })
 }
 
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_read_with_what_all_events_tell() {
+    fn common_and_specific_members_are_parsed() {
         let event = event(
             r#"{"session_id":"s","transcript_path":"/t","cwd":"/c","prompt_id":"p","effort":{"level":"low"},
                "permission_mode":"plan","agent_id":"a","agent_type":"x","hook_event_name":"PreToolUse",
@@ -112,26 +112,26 @@ mod tests {
         assert_eq!(tool_input["command"], "ls");
         assert!(
             event.raw().contains(r#""new":[1]"#),
-            "what is not known is kept"
+            "unknown members are kept"
         );
     }
 
     #[test]
-    fn what_is_not_known_is_passed_through() {
+    fn unknown_event_is_passed_through() {
         let unknown = event(r#"{"hook_event_name":"Brandnew","x":1}"#).unwrap();
         assert_eq!(unknown.kind, HookKind::Other("Brandnew".to_owned()));
         assert_eq!(unknown.payload, HookPayload::Other);
         let nameless = event("{}").unwrap();
         assert_eq!(nameless.kind, HookKind::Other(String::new()));
-        let odd = event(r#"{"hook_event_name":"SessionEnd","reason":7}"#).unwrap();
+        let mistyped = event(r#"{"hook_event_name":"SessionEnd","reason":7}"#).unwrap();
         assert_eq!(
-            (odd.kind, odd.payload),
+            (mistyped.kind, mistyped.payload),
             (HookKind::SessionEnd, HookPayload::Other)
         );
     }
 
     #[test]
-    fn half_a_surrogate_pair_is_legal() {
+    fn lone_surrogate_is_replaced_in_members_and_kept_raw() {
         let event = event(r#"{"hook_event_name":"UserPromptSubmit","prompt":"a\ud83d"}"#).unwrap();
         let HookPayload::UserPromptSubmit { prompt, .. } = &event.payload else {
             panic!("{event:?}");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_no_event() {
+    fn body_that_is_no_object_is_rejected() {
         for body in ["", "[]", "null", "{", "{}{}", "\u{1}"] {
             assert!(event(body).is_none(), "{body:?}");
         }
@@ -149,12 +149,12 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_has_its_name() {
-        assert_eq!(HookKind::ALL.len(), 33, "protocol, section D.3");
+    fn every_kind_parses_from_its_name() {
+        assert_eq!(HookKind::ALL.len(), 33);
         for kind in HookKind::ALL {
             assert_eq!(&HookKind::of(kind.name()), kind);
             let bare = event(&format!(r#"{{"hook_event_name":"{}"}}"#, kind.name())).unwrap();
-            assert_ne!(bare.payload, HookPayload::Other, "{kind:?} needs no member");
+            assert_ne!(bare.payload, HookPayload::Other, "{kind:?} without members");
         }
     }
 }

@@ -1,168 +1,183 @@
-//! Forwards events to a backend. What goes wrong here is logged, and harms nobody.
+//! Forwards events to a backend. A failure is logged and counted, and affects nothing else.
 
-mod outgoing;
-mod target;
-mod time;
-mod tls;
+mod backend;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
-use tracing::{debug, warn};
+use tracing::{Instrument as _, debug, debug_span, warn};
 
-use super::{HookBackend, HookEvent, HookServerError};
-use outgoing::Outgoing;
-use target::{Failure, Post, Target};
+use crate::{HookBackend, HookEvent, HookServerError};
+use backend::{Deliver, DeliveryError};
 
-/// The longest pause between two tries.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Upper limit of the pause between two attempts.
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-/// What became of the events that were to be forwarded.
+/// What became of the events to forward.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ForwardReport {
-    /// The backend took them.
+    /// Events that the backend accepted.
     pub delivered: u64,
-    /// It did not, however often they were offered.
+    /// Events that it did not accept after all attempts.
     pub failed: u64,
-    /// They were never offered: too many waited, or the server was stopped.
+    /// Events that were never sent: the queue was full, or the server was stopped.
     pub dropped: u64,
 }
 
-/// Where events wait for the backend.
+/// The sending half of the queue to the forwarder's task.
 #[derive(Debug)]
-pub(super) struct Outbox {
-    queue: mpsc::Sender<Outgoing>,
+pub(crate) struct ForwardQueue {
+    queue: mpsc::Sender<BackendEvent>,
     session_id: String,
-    ledger: Arc<Ledger>,
+    counters: Arc<Counters>,
 }
 
-/// The task that sends them.
+/// The task that sends queued events to the backend.
 #[derive(Debug)]
-pub(super) struct Forwarder {
+pub(crate) struct Forwarder {
     task: JoinHandle<()>,
     close: oneshot::Sender<()>,
     flush: Duration,
-    ledger: Arc<Ledger>,
+    counters: Arc<Counters>,
 }
 
 #[derive(Debug, Default)]
-struct Ledger {
-    offered: AtomicU64,
+struct Counters {
+    queued: AtomicU64,
     delivered: AtomicU64,
     failed: AtomicU64,
 }
 
-/// How a backend is approached.
 #[derive(Clone, Copy, Debug)]
-struct Persistence {
+struct RetryPolicy {
     attempts: u32,
     backoff: Duration,
     timeout: Duration,
 }
 
-/// Starts to forward. Must be called inside a runtime.
-pub(super) fn start(backend: &HookBackend) -> Result<(Outbox, Forwarder), HookServerError> {
-    let target = Target::of(backend)?;
-    Ok(start_to(target, backend))
+/// An event in the backend's schema: `{session_id, interaction_id, event_type, event_data,
+/// timestamp}`.
+#[derive(Clone, Debug)]
+struct BackendEvent {
+    kind: String,
+    body: Bytes,
 }
 
-fn start_to(target: impl Post, backend: &HookBackend) -> (Outbox, Forwarder) {
+impl BackendEvent {
+    fn new(session_id: &str, event: &HookEvent, time: jiff::Timestamp) -> Self {
+        let kind = event.kind.name().to_owned();
+        let text = |text: &str| Value::from(text).to_string();
+        // The event is copied byte for byte. The time is RFC 3339 in UTC, in milliseconds.
+        let body = format!(
+            r#"{{"session_id":{},"interaction_id":{},"event_type":{},"event_data":{},"timestamp":"{time:.3}"}}"#,
+            text(session_id),
+            text(&event.interaction),
+            text(&kind),
+            event.raw(),
+        );
+        let body = body.into();
+        Self { kind, body }
+    }
+}
+
+/// Starts the forwarder's task. Must be called inside a runtime.
+pub(crate) fn start(backend: &HookBackend) -> Result<(ForwardQueue, Forwarder), HookServerError> {
+    Ok(start_to(backend::target(backend)?, backend))
+}
+
+fn start_to(target: impl Deliver, backend: &HookBackend) -> (ForwardQueue, Forwarder) {
     let (queue, inbox) = mpsc::channel(backend.queue.max(1));
     let (close, closed) = oneshot::channel();
-    let ledger = Arc::new(Ledger::default());
+    let counters = Arc::new(Counters::default());
     let worker = Worker {
         target,
-        persistence: Persistence {
+        policy: RetryPolicy {
             attempts: backend.attempts.max(1),
             backoff: backend.backoff,
             timeout: backend.timeout,
         },
-        ledger: Arc::clone(&ledger),
+        counters: Arc::clone(&counters),
     };
     let forwarder = Forwarder {
         task: tokio::spawn(worker.run(inbox, closed)),
         close,
         flush: backend.flush,
-        ledger: Arc::clone(&ledger),
+        counters: Arc::clone(&counters),
     };
-    let outbox = Outbox {
+    let queue = ForwardQueue {
         queue,
         session_id: backend.session_id.clone(),
-        ledger,
+        counters,
     };
-    (outbox, forwarder)
+    (queue, forwarder)
 }
 
-impl Outbox {
-    /// Puts an event into the queue, if there is room.
-    pub(super) fn offer(&self, event: &HookEvent) {
-        self.ledger.offered.fetch_add(1, Ordering::Relaxed);
-        let outgoing = Outgoing::new(&self.session_id, event, time::now());
-        if self.queue.try_send(outgoing).is_err() {
-            let kind = event.kind.name();
-            warn!(
-                kind,
-                "a hook is not forwarded: too many wait for the backend"
-            );
+impl ForwardQueue {
+    /// Queues an event; drops it if the queue is full.
+    pub(crate) fn push(&self, event: &HookEvent) {
+        self.counters.queued.fetch_add(1, Ordering::Relaxed);
+        let event = BackendEvent::new(&self.session_id, event, jiff::Timestamp::now());
+        if self.queue.try_send(event).is_err() {
+            warn!("hook not forwarded: the queue to the backend is full");
         }
     }
 }
 
 impl Forwarder {
-    /// Sends what waits, for as long as that may take, and ends.
-    pub(super) async fn stop(mut self) -> ForwardReport {
-        // The task may have ended with the runtime.
+    /// Sends the queued events for at most the flush time, and ends the task.
+    pub(crate) async fn stop(mut self) -> ForwardReport {
+        // The task may have ended with its runtime.
         let _ = self.close.send(());
         if timeout(self.flush, &mut self.task).await.is_err() {
             self.task.abort();
             let _ = (&mut self.task).await;
         }
-        let report = self.ledger.report();
+        let report = self.counters.report();
         if report.failed + report.dropped > 0 {
-            let ForwardReport {
-                failed, dropped, ..
-            } = report;
-            warn!(failed, dropped, "not all hooks were forwarded");
+            let (failed, dropped) = (report.failed, report.dropped);
+            warn!(failed, dropped, "some hooks were not forwarded");
         }
         report
     }
 
-    pub(super) fn report(&self) -> ForwardReport {
-        self.ledger.report()
+    pub(crate) fn report(&self) -> ForwardReport {
+        self.counters.report()
     }
 
-    pub(super) fn abort(&self) {
+    pub(crate) fn abort(&self) {
         self.task.abort();
     }
 }
 
-impl Ledger {
+impl Counters {
     fn report(&self) -> ForwardReport {
         let delivered = self.delivered.load(Ordering::Relaxed);
         let failed = self.failed.load(Ordering::Relaxed);
-        let offered = self.offered.load(Ordering::Relaxed);
+        let queued = self.queued.load(Ordering::Relaxed);
         ForwardReport {
             delivered,
             failed,
-            // While the server runs these are the ones that wait, too.
-            dropped: offered.saturating_sub(delivered + failed),
+            // While the server runs, this counts the events in the queue as well.
+            dropped: queued.saturating_sub(delivered + failed),
         }
     }
 }
 
-struct Worker<P> {
-    target: P,
-    persistence: Persistence,
-    ledger: Arc<Ledger>,
+struct Worker<D> {
+    target: D,
+    policy: RetryPolicy,
+    counters: Arc<Counters>,
 }
 
-impl<P: Post> Worker<P> {
-    async fn run(self, mut inbox: mpsc::Receiver<Outgoing>, mut closed: oneshot::Receiver<()>) {
+impl<D: Deliver> Worker<D> {
+    async fn run(self, mut inbox: mpsc::Receiver<BackendEvent>, mut closed: oneshot::Receiver<()>) {
         loop {
             let next = tokio::select! {
                 next = inbox.recv() => next,
@@ -171,41 +186,41 @@ impl<P: Post> Worker<P> {
                     continue;
                 }
             };
-            let Some(outgoing) = next else {
+            let Some(event) = next else {
                 return;
             };
-            let sum = match self.deliver(&outgoing).await {
-                Ok(()) => &self.ledger.delivered,
-                Err(failure) => {
-                    let kind = &outgoing.kind;
-                    warn!(%kind, %failure, "a hook was not forwarded");
-                    &self.ledger.failed
+            let span = debug_span!("hook.forward", kind = event.kind);
+            let counter = match self.deliver(&event).instrument(span).await {
+                Ok(()) => &self.counters.delivered,
+                Err(error) => {
+                    warn!(kind = event.kind, %error, "hook not forwarded");
+                    &self.counters.failed
                 }
             };
-            sum.fetch_add(1, Ordering::Relaxed);
+            counter.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Offers one event until it is taken, refused for good, or was offered often enough.
-    async fn deliver(&self, outgoing: &Outgoing) -> Result<(), Failure> {
-        let Persistence {
+    /// Sends one event until it is accepted, refused for good, or out of attempts.
+    async fn deliver(&self, event: &BackendEvent) -> Result<(), DeliveryError> {
+        let RetryPolicy {
             attempts,
             mut backoff,
-            timeout: patience,
-        } = self.persistence;
+            timeout: limit,
+        } = self.policy;
         let mut attempt = 1;
         loop {
-            let posted = timeout(patience, self.target.post(outgoing.body.clone())).await;
-            let failure = match posted.unwrap_or(Err(Failure::NoAnswer)) {
+            let delivered = timeout(limit, self.target.deliver(event.body.clone())).await;
+            let error = match delivered.unwrap_or(Err(DeliveryError::Timeout)) {
                 Ok(()) => return Ok(()),
-                Err(failure) => failure,
+                Err(error) => error,
             };
-            if attempt >= attempts || !failure.may_pass() {
-                return Err(failure);
+            if attempt >= attempts || !error.is_transient() {
+                return Err(error);
             }
-            debug!(attempt, %failure, "the backend did not take a hook, it is tried again");
+            debug!(attempt, %error, "retrying");
             sleep(backoff).await;
-            backoff = (backoff * 2).min(LONGEST_PAUSE);
+            backoff = (backoff * 2).min(MAX_BACKOFF);
             attempt += 1;
         }
     }
@@ -213,14 +228,12 @@ impl<P: Post> Worker<P> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
-    use bytes::Bytes;
+    use parking_lot::Mutex;
     use tokio::time::Instant;
 
     use super::*;
 
-    /// A backend that answers by a list, and notes when it was asked.
+    /// A backend with scripted answers, which records the time of each attempt.
     #[derive(Clone)]
     struct Scripted {
         start: Instant,
@@ -228,15 +241,15 @@ mod tests {
     }
 
     struct Script {
-        answers: std::vec::IntoIter<Result<(), Failure>>,
-        asked: Vec<Duration>,
+        answers: std::vec::IntoIter<Result<(), DeliveryError>>,
+        attempts: Vec<Duration>,
     }
 
     impl Scripted {
-        fn new(answers: Vec<Result<(), Failure>>) -> Self {
+        fn new(answers: Vec<Result<(), DeliveryError>>) -> Self {
             let script = Script {
                 answers: answers.into_iter(),
-                asked: Vec::new(),
+                attempts: Vec::new(),
             };
             Self {
                 start: Instant::now(),
@@ -244,22 +257,16 @@ mod tests {
             }
         }
 
-        fn asked(&self) -> Vec<u64> {
+        fn attempts(&self) -> Vec<u64> {
             let millis = |it: &Duration| u64::try_from(it.as_millis()).unwrap();
-            self.script
-                .lock()
-                .unwrap()
-                .asked
-                .iter()
-                .map(millis)
-                .collect()
+            self.script.lock().attempts.iter().map(millis).collect()
         }
     }
 
-    impl Post for Scripted {
-        async fn post(&self, _: Bytes) -> Result<(), Failure> {
-            let mut script = self.script.lock().unwrap();
-            script.asked.push(self.start.elapsed());
+    impl Deliver for Scripted {
+        async fn deliver(&self, _: Bytes) -> Result<(), DeliveryError> {
+            let mut script = self.script.lock();
+            script.attempts.push(self.start.elapsed());
             script.answers.next().unwrap_or(Ok(()))
         }
     }
@@ -270,7 +277,7 @@ mod tests {
     }
 
     async fn forwarded(
-        answers: Vec<Result<(), Failure>>,
+        answers: Vec<Result<(), DeliveryError>>,
         events: usize,
     ) -> (ForwardReport, Vec<u64>) {
         let scripted = Scripted::new(answers);
@@ -279,11 +286,11 @@ mod tests {
             queue: 8,
             ..HookBackend::new("", "s")
         };
-        let (outbox, forwarder) = start_to(scripted.clone(), &backend);
+        let (queue, forwarder) = start_to(scripted.clone(), &backend);
         for _ in 0..events {
-            outbox.offer(&event());
+            queue.push(&event());
         }
-        (forwarder.stop().await, scripted.asked())
+        (forwarder.stop().await, scripted.attempts())
     }
 
     fn report(delivered: u64, failed: u64, dropped: u64) -> ForwardReport {
@@ -295,29 +302,29 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_backend_that_comes_back_is_offered_the_event_again_later_and_later() {
-        let busy = || Err(Failure::Status(503));
-        let (sum, asked) = forwarded(vec![busy(), busy(), busy(), Ok(())], 1).await;
+    async fn failed_delivery_is_retried_with_backoff() {
+        let busy = || Err(DeliveryError::Status(503));
+        let (sum, attempts) = forwarded(vec![busy(), busy(), busy(), Ok(())], 1).await;
         assert_eq!(sum, report(1, 0, 0));
-        assert_eq!(asked, [0, 500, 1500, 3500], "milliseconds");
+        assert_eq!(attempts, [0, 500, 1500, 3500], "milliseconds");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn seed_003_a_forward_that_fails_is_logged_and_ends() {
-        let gone = (0..5).map(|_| Err(Failure::NoAnswer)).collect();
-        let (sum, asked) = forwarded(gone, 2).await;
-        assert_eq!(sum, report(1, 1, 0), "the next one is offered all the same");
-        assert_eq!(asked.len(), 6);
+    async fn failed_forward_ends_after_all_attempts() {
+        let gone = (0..5).map(|_| Err(DeliveryError::Timeout)).collect();
+        let (sum, attempts) = forwarded(gone, 2).await;
+        assert_eq!(sum, report(1, 1, 0), "the next event is sent");
+        assert_eq!(attempts.len(), 6);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_refusal_is_final() {
-        let (sum, asked) = forwarded(vec![Err(Failure::Status(403))], 1).await;
-        assert_eq!((sum, asked.len()), (report(0, 1, 0), 1));
+    async fn permanent_error_is_not_retried() {
+        let (sum, attempts) = forwarded(vec![Err(DeliveryError::Status(403))], 1).await;
+        assert_eq!((sum, attempts.len()), (report(0, 1, 0), 1));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_has_no_room_is_dropped_and_counted() {
+    async fn event_over_queue_limit_is_dropped_and_counted() {
         let (sum, _) = forwarded(Vec::new(), 12).await;
         assert_eq!(sum, report(8, 0, 4));
     }
@@ -325,17 +332,17 @@ mod tests {
     /// A backend that never answers.
     struct Silent;
 
-    impl Post for Silent {
-        async fn post(&self, _: Bytes) -> Result<(), Failure> {
+    impl Deliver for Silent {
+        async fn deliver(&self, _: Bytes) -> Result<(), DeliveryError> {
             std::future::pending().await
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stop_waits_for_the_backend_but_not_for_ever() {
+    async fn stop_ends_after_flush_time() {
         let backend = HookBackend::new("", "s");
-        let (outbox, forwarder) = start_to(Silent, &backend);
-        outbox.offer(&event());
+        let (queue, forwarder) = start_to(Silent, &backend);
+        queue.push(&event());
         let start = Instant::now();
         assert_eq!(forwarder.stop().await, report(0, 0, 1));
         assert_eq!(start.elapsed(), backend.flush);

@@ -1,4 +1,4 @@
-//! The events that the agent has hooks for, and what each tells.
+//! The kinds of hook events and their members (`crates/jsonl/PROTOCOL.md`, Hooks).
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,20 +8,20 @@ macro_rules! hooks {
         $(#[$doc:meta])*
         $name:ident { $( $(#[$member_doc:meta])* $member:ident: $kind:ty, )* }
     )*) => {
-        /// An event that the agent has hooks for (protocol, section D.3).
+        /// A kind of hook event.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum HookKind {
             $( $(#[$doc])* $name, )*
-            /// One that this version does not know, by its name.
+            /// An event that this version does not know, by its name.
             Other(String),
         }
 
         impl HookKind {
-            /// Every event that this version knows.
+            /// All events that this version knows.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The name that the agent uses.
+            /// Returns the name in the agent's JSON.
             #[must_use]
             pub fn name(&self) -> &str {
                 match self {
@@ -30,7 +30,7 @@ macro_rules! hooks {
                 }
             }
 
-            /// The event of a name.
+            /// Returns the kind with this name; [`Other`](Self::Other) if it is unknown.
             #[must_use]
             pub fn of(name: &str) -> Self {
                 match name {
@@ -40,8 +40,8 @@ macro_rules! hooks {
             }
         }
 
-        /// What an event tells beyond what all events do. A member that the agent left out is
-        /// empty; one that this version does not know is in [`HookEvent::raw`](super::HookEvent).
+        /// The members of one kind of event. A member that the agent left out is empty; unknown
+        /// members are in [`HookEvent::raw`](crate::HookEvent::raw).
         #[derive(Clone, Debug, PartialEq, Deserialize)]
         #[serde(tag = "hook_event_name")]
         #[non_exhaustive]
@@ -61,7 +61,7 @@ macro_rules! hooks {
 type Text = Option<String>;
 
 hooks! {
-    /// A tool is about to run; it can be stopped.
+    /// Before a tool runs; can prevent it.
     PreToolUse {
         /// The tool.
         tool_name: String,
@@ -72,18 +72,18 @@ hooks! {
         /// The MCP server that the tool belongs to.
         mcp_server: Value,
     }
-    /// The agent would ask for a permission; the hook may answer.
+    /// Before the user is asked for a permission; can answer in their place.
     PermissionRequest {
         /// The tool.
         tool_name: String,
         /// Its input.
         tool_input: Value,
-        /// Rules that would make the question unnecessary.
+        /// Permission rules that would make the question unnecessary.
         permission_suggestions: Vec<Value>,
         /// The MCP server that the tool belongs to.
         mcp_server: Value,
     }
-    /// A tool was not permitted.
+    /// A tool call was denied.
     PermissionDenied {
         /// The tool.
         tool_name: String,
@@ -91,10 +91,10 @@ hooks! {
         tool_input: Value,
         /// The id of the call.
         tool_use_id: String,
-        /// Why.
+        /// The reason.
         reason: Text,
     }
-    /// A tool has run.
+    /// A tool has succeeded.
     PostToolUse {
         /// The tool.
         tool_name: String,
@@ -102,9 +102,9 @@ hooks! {
         tool_input: Value,
         /// The id of the call.
         tool_use_id: String,
-        /// What it gave.
+        /// Its result.
         tool_response: Value,
-        /// How long it took, in milliseconds.
+        /// Its run time, in milliseconds.
         duration_ms: Option<f64>,
     }
     /// A tool has failed.
@@ -115,30 +115,30 @@ hooks! {
         tool_input: Value,
         /// The id of the call.
         tool_use_id: String,
-        /// What went wrong.
+        /// The error message.
         error: Text,
         /// Whether it was interrupted.
         is_interrupt: Option<bool>,
-        /// How long it took, in milliseconds.
+        /// Its run time, in milliseconds.
         duration_ms: Option<f64>,
     }
-    /// All tools of one message have run; the turn can be stopped.
+    /// All tools of one message have run; can stop the turn.
     PostToolBatch {
-        /// The calls, each with what it gave.
+        /// The calls with their results.
         tool_calls: Vec<Value>,
     }
-    /// A prompt is about to be answered; it can be stopped, and is then erased.
+    /// Before a prompt is processed; can reject it, which erases it.
     UserPromptSubmit {
         /// The prompt.
         prompt: String,
-        /// Where it came from.
+        /// Its origin.
         source: Text,
         /// The session's title.
         session_title: Text,
     }
-    /// A slash command is about to become a prompt; it can be stopped.
+    /// Before a slash command expands to a prompt; can reject it.
     UserPromptExpansion {
-        /// What kind of command it is.
+        /// The kind of command.
         expansion_type: Text,
         /// Its name.
         command_name: Text,
@@ -146,10 +146,10 @@ hooks! {
         command_args: Text,
         /// Where it is defined.
         command_source: Text,
-        /// The prompt that it becomes.
+        /// The expanded prompt.
         prompt: Text,
     }
-    /// A session begins, or goes on under another id.
+    /// A session starts, or continues under another id.
     SessionStart {
         /// `startup`, `resume`, `clear`, `compact` or `fork`.
         source: String,
@@ -158,145 +158,146 @@ hooks! {
         /// The session's title.
         session_title: Text,
     }
-    /// A session ends; a killed agent does not say so.
+    /// A session ends. A killed agent sends none.
     SessionEnd {
         /// `clear`, `resume`, `logout`, `prompt_input_exit` or `other`.
         reason: String,
     }
-    /// The project is set up or maintained.
+    /// Project setup or maintenance runs.
     Setup {
         /// `init` or `maintenance`.
         trigger: Text,
     }
-    /// A turn is about to end; it can be made to go on.
+    /// Before a turn ends; can continue it.
     Stop {
-        /// Whether it goes on because of a hook already.
+        /// Whether a hook has continued it already.
         stop_hook_active: Option<bool>,
         /// The last text of the turn.
         last_assistant_message: Text,
-        /// Work that goes on behind the turn.
+        /// Background tasks that outlive the turn.
         background_tasks: Vec<Value>,
-        /// Work that is planned.
+        /// Scheduled work.
         session_crons: Vec<Value>,
     }
-    /// A turn ends in an error of the API.
+    /// A turn ends with an API error.
     StopFailure {
         /// The kind of error.
         error: Text,
-        /// More about it.
+        /// Its details.
         error_details: Value,
         /// The last text of the turn.
         last_assistant_message: Text,
     }
-    /// A sub-agent begins.
+    /// A sub-agent starts.
     SubagentStart {}
-    /// A sub-agent is about to end; it can be made to go on. The agent's internal ones end too.
+    /// Before a sub-agent ends; can continue it. Includes internal sub-agents, which send no
+    /// `SubagentStart`.
     SubagentStop {
-        /// Whether it goes on because of a hook already.
+        /// Whether a hook has continued it already.
         stop_hook_active: Option<bool>,
         /// The sub-agent's own transcript.
         agent_transcript_path: Text,
         /// Its last text.
         last_assistant_message: Text,
-        /// Work that goes on behind it.
+        /// Background tasks that outlive it.
         background_tasks: Vec<Value>,
-        /// Work that is planned.
+        /// Scheduled work.
         session_crons: Vec<Value>,
     }
-    /// The conversation is about to be summed up; that can be stopped.
+    /// Before compaction; can prevent it.
     PreCompact {
         /// `manual` or `auto`.
         trigger: Text,
-        /// What the summary is to heed.
+        /// Instructions for the summary.
         custom_instructions: Text,
     }
-    /// The conversation was summed up.
+    /// The conversation was compacted.
     PostCompact {
         /// `manual` or `auto`.
         trigger: Text,
         /// The summary.
         compact_summary: Text,
     }
-    /// The model is about to change.
+    /// Before the model changes.
     PreModelSwitch {
-        /// The model so far.
+        /// The previous model.
         from_model: Text,
-        /// The model from now on.
+        /// The new model.
         to_model: Text,
-        /// The model that was asked for.
+        /// The requested model.
         requested_model: Text,
-        /// Who asked.
+        /// The origin of the request.
         source: Text,
-        /// Tokens that the new model must read.
+        /// Tokens of context for the new model.
         context_tokens: Option<u64>,
-        /// What that would cost, in US dollars.
+        /// Estimated cost of caching them, in US dollars.
         estimated_cache_write_usd: Option<f64>,
     }
     /// The model has changed.
     PostModelSwitch {
-        /// The model so far.
+        /// The previous model.
         from_model: Text,
-        /// The model from now on.
+        /// The new model.
         to_model: Text,
-        /// The model that was asked for.
+        /// The requested model.
         requested_model: Text,
-        /// Who asked.
+        /// The origin of the request.
         source: Text,
-        /// Tokens that the new model must read.
+        /// Tokens of context for the new model.
         context_tokens: Option<u64>,
-        /// What that costs, in US dollars.
+        /// Estimated cost of caching them, in US dollars.
         estimated_cache_write_usd: Option<f64>,
     }
-    /// The agent wants the user's attention.
+    /// The agent requests the user's attention.
     Notification {
         /// The text.
         message: String,
         /// Its title.
         title: Text,
-        /// What it is about.
+        /// The type of notification.
         notification_type: Text,
     }
-    /// A piece of a message is shown.
+    /// A part of a message is displayed.
     MessageDisplay {
-        /// The turn.
+        /// The turn's id.
         turn_id: Text,
-        /// The message, by a uuid.
+        /// The message's uuid.
         message_id: Text,
-        /// The piece's place in it.
+        /// The index of the part.
         index: Option<u64>,
-        /// Whether it is the last.
+        /// Whether it is the last part.
         #[serde(rename = "final")]
         is_final: Option<bool>,
-        /// The piece.
+        /// The text of the part.
         delta: Text,
     }
-    /// A memory file was read.
+    /// A memory file was loaded.
     InstructionsLoaded {
         /// The file.
         file_path: Text,
-        /// Whose it is.
+        /// Its scope.
         memory_type: Text,
-        /// Why it was read.
+        /// Why it was loaded.
         load_reason: Text,
-        /// The files that it is for.
+        /// The file patterns that it applies to.
         globs: Value,
-        /// The file that made it be read.
+        /// The file whose use loaded it.
         trigger_file_path: Text,
-        /// The file that names it.
+        /// The file that includes it.
         parent_file_path: Text,
     }
-    /// Settings have changed; the change can be refused.
+    /// Settings have changed; can reject the change.
     ConfigChange {
-        /// Whose settings.
+        /// The settings' scope.
         source: Text,
         /// The file.
         file_path: Text,
     }
     /// The working directory has changed.
     CwdChanged {
-        /// The one before.
+        /// The previous directory.
         old_cwd: Text,
-        /// The one from now on.
+        /// The new directory.
         new_cwd: Text,
     }
     /// A watched file has changed.
@@ -306,47 +307,47 @@ hooks! {
         /// `change`, `add` or `unlink`.
         event: Text,
     }
-    /// The agent may use another folder.
+    /// A directory was added to those that the agent may use.
     DirectoryAdded {
-        /// The folder.
+        /// The directory.
         directory: Text,
-        /// Who added it.
+        /// The origin of the addition.
         source: Text,
     }
-    /// A task is about to be put on the list; it can be refused.
+    /// Before a task is created; can reject it.
     TaskCreated {
-        /// The task.
+        /// The task's id.
         task_id: Text,
-        /// What it is about.
+        /// Its subject.
         task_subject: Text,
-        /// More about it.
+        /// Its description.
         task_description: Text,
-        /// Who has it.
+        /// The assigned teammate.
         teammate_name: Text,
         /// The team.
         team_name: Text,
     }
-    /// A task is about to be done; that can be refused.
+    /// Before a task is completed; can reject that.
     TaskCompleted {
-        /// The task.
+        /// The task's id.
         task_id: Text,
-        /// What it is about.
+        /// Its subject.
         task_subject: Text,
-        /// More about it.
+        /// Its description.
         task_description: Text,
-        /// Who has it.
+        /// The assigned teammate.
         teammate_name: Text,
         /// The team.
         team_name: Text,
     }
-    /// A teammate is about to rest; it can be made to go on.
+    /// Before a teammate becomes idle; can continue it.
     TeammateIdle {
-        /// Who.
+        /// The teammate.
         teammate_name: Text,
         /// The team.
         team_name: Text,
     }
-    /// An MCP server asks the user something.
+    /// An MCP server requests input from the user.
     Elicitation {
         /// The server.
         mcp_server_name: Text,
@@ -354,14 +355,14 @@ hooks! {
         message: Text,
         /// `form` or `url`.
         mode: Text,
-        /// Where the user is sent.
+        /// The URL that the user is sent to.
         url: Text,
-        /// The id of the question.
+        /// The id of the request.
         elicitation_id: Text,
-        /// The shape of the answer.
+        /// The JSON schema of the input.
         requested_schema: Value,
     }
-    /// The user has answered an MCP server.
+    /// The user has answered a request of an MCP server.
     ElicitationResult {
         /// The server.
         mcp_server_name: Text,
@@ -369,26 +370,25 @@ hooks! {
         action: Text,
         /// The answer.
         content: Value,
-        /// The id of the question.
+        /// The id of the request.
         elicitation_id: Text,
     }
-    /// A worktree is to be made; the hook makes it, and the agent's tool fails when its answer
-    /// names no path: ask for this event only to answer it.
+    /// A worktree is requested. The hook creates it and replies with its path; without a path the
+    /// tool fails, so a host that does not reply must not ask for this event.
     WorktreeCreate {
         /// Its name.
         name: Text,
     }
-    /// A worktree is to be removed.
+    /// A worktree is removed.
     WorktreeRemove {
-        /// Where it is.
+        /// Its path.
         worktree_path: Text,
     }
 }
 
 impl HookKind {
-    /// What a host wants to know of a session as a rule: its ends, its turns, its tools. An older
-    /// agent ignores all settings that name an event which it does not know, so that the newest
-    /// ones are left out.
+    /// The events of sessions, turns and tools that most hosts need. The newest events are not among
+    /// them: an older agent ignores settings that name an event which it does not know.
     pub const COMMON: &'static [Self] = &[
         Self::SessionStart,
         Self::UserPromptSubmit,
@@ -405,13 +405,13 @@ impl HookKind {
         Self::SessionEnd,
     ];
 
-    /// Whether the agent posts this event to a hook over HTTP (observed, 45).
-    pub(super) const fn is_posted(&self) -> bool {
+    /// Whether the agent posts this event to HTTP hooks.
+    pub(crate) const fn is_posted(&self) -> bool {
         !matches!(self, Self::SessionStart | Self::Setup)
     }
 
-    /// Whether the event can be refused with a reason (protocol, section D.3).
-    pub(super) const fn can_block(&self) -> bool {
+    /// Whether the event accepts `decision: "block"`.
+    pub(crate) const fn accepts_block(&self) -> bool {
         matches!(
             self,
             Self::PreToolUse
@@ -432,16 +432,16 @@ impl HookKind {
         )
     }
 
-    /// Whether an answer may name files whose changes are to be told.
-    pub(super) const fn has_watch(&self) -> bool {
+    /// Whether the event accepts `watchPaths`.
+    pub(crate) const fn accepts_watch_paths(&self) -> bool {
         matches!(
             self,
             Self::SessionStart | Self::CwdChanged | Self::FileChanged
         )
     }
 
-    /// Whether a hook can tell the model something (protocol, section D.4).
-    pub(super) const fn has_context(&self) -> bool {
+    /// Whether the event accepts `additionalContext`.
+    pub(crate) const fn accepts_context(&self) -> bool {
         matches!(
             self,
             Self::PreToolUse

@@ -1,80 +1,79 @@
-//! What a host may answer to an event.
+//! The replies to an event (`crates/jsonl/PROTOCOL.md`, Hooks).
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::HookReplyError;
-use super::kind::HookKind;
+use crate::{HookKind, HookReplyError};
 
-/// What a host answers to an event (protocol, section D.4).
+/// The reply to an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum HookReply {
-    /// Nothing: all goes on as without a hook.
+    /// No opinion: the agent goes on as without a hook.
     #[default]
     Nothing,
-    /// To `PreToolUse`: what becomes of the tool.
+    /// To `PreToolUse`: a decision about the tool call.
     Tool {
-        /// The verdict.
+        /// The decision.
         verdict: ToolVerdict,
-        /// Why, for the model or the user.
+        /// The reason, for the model or the user.
         reason: Option<String>,
-        /// Another input for the tool, an object.
+        /// A JSON object that replaces the input of the tool.
         updated_input: Option<Value>,
-        /// What the model is told besides.
+        /// Additional context for the model.
         context: Option<String>,
     },
-    /// To `PermissionRequest`: the answer in the user's place.
+    /// To `PermissionRequest`: the answer in place of the user's.
     Permission(PermissionVerdict),
-    /// Refuses what can be refused.
+    /// Refuses the event, where the event can be refused.
     Block {
-        /// Why, for the model.
+        /// The reason, for the model.
         reason: String,
     },
-    /// Tells the model something.
+    /// Additional context for the model.
     Context(String),
-    /// Ends the turn. Tools that have started still run.
+    /// Ends the turn. Tools that are running finish.
     Halt {
-        /// Why, for the user.
+        /// The reason, for the user.
         reason: String,
     },
-    /// To `WorktreeCreate`: the folder that the host has made. Without it the agent's tool fails.
+    /// To `WorktreeCreate`: the directory that the host created. Without it the tool fails.
     Worktree(PathBuf),
-    /// To `SessionStart`, `CwdChanged` and `FileChanged`: the files whose changes the agent is to
-    /// tell as `FileChanged`, from now on and in place of those that were answered before.
+    /// To `SessionStart`, `CwdChanged` and `FileChanged`: the files to report as `FileChanged`; they
+    /// replace those of earlier replies.
     Watch(Vec<PathBuf>),
-    /// To `PermissionDenied`: the model may try again.
+    /// To `PermissionDenied`: allows the model to try again.
     Retry,
-    /// To `Elicitation` and `ElicitationResult`: what an MCP server is answered in the user's place.
+    /// To `Elicitation` and `ElicitationResult`: the input for an MCP server in place of the user's.
     Form(FormAnswer),
-    /// Any other answer, an object as the agent takes it.
+    /// Any other reply: a JSON object in the agent's schema.
     Raw(Value),
 }
 
-/// What an MCP server that asks the user for something is answered.
+/// The answer to an MCP server that requests input from the user.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FormAnswer {
-    /// This, an object.
+    /// Accepts with this JSON object.
     Accept(Value),
-    /// Nothing: the user does not want to say.
+    /// Declines.
     Decline,
-    /// Nothing: the question was put away.
+    /// Cancels the request.
     Cancel,
 }
 
-/// What becomes of a tool.
+/// A decision about a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolVerdict {
-    /// It runs, and nobody is asked.
+    /// Runs the tool without asking the user.
     Allow,
-    /// It does not run.
+    /// Does not run the tool.
     Deny,
-    /// The user is asked. An agent without anybody to ask denies.
+    /// Asks the user; an agent without a user denies.
     Ask,
-    /// The turn stops here, to be resumed: the hook is asked again then.
+    /// Stops the turn; a resumed session sends the event again.
     Defer,
 }
 
@@ -89,40 +88,40 @@ impl ToolVerdict {
     }
 }
 
-/// The answer to a question for permission.
+/// The answer to a permission request.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PermissionVerdict {
-    /// Yes.
+    /// Allows.
     Allow {
-        /// Another input for the tool, an object.
+        /// A JSON object that replaces the input of the tool.
         updated_input: Option<Value>,
-        /// Rules to remember, as the agent suggested them.
+        /// Permission rules to add, as the agent suggested them.
         updated_permissions: Vec<Value>,
     },
-    /// No.
+    /// Denies.
     Deny {
-        /// Why, for the model.
+        /// The reason, for the model.
         message: Option<String>,
-        /// End the turn as well.
+        /// Whether to end the turn as well.
         interrupt: bool,
     },
 }
 
 impl HookReply {
-    /// The tool runs.
+    /// Allows a tool.
     #[must_use]
     pub const fn allow() -> Self {
         Self::tool(ToolVerdict::Allow, None)
     }
 
-    /// The tool does not run.
+    /// Denies a tool.
     #[must_use]
     pub fn deny(reason: impl Into<String>) -> Self {
         Self::tool(ToolVerdict::Deny, Some(reason.into()))
     }
 
-    /// The user is asked.
+    /// Asks the user about a tool.
     #[must_use]
     pub fn ask(reason: impl Into<String>) -> Self {
         Self::tool(ToolVerdict::Ask, Some(reason.into()))
@@ -137,8 +136,8 @@ impl HookReply {
         }
     }
 
-    /// The answer as the agent takes it; none when there is nothing to say.
-    pub(super) fn output(&self, kind: &HookKind) -> Result<Option<Value>, HookReplyError> {
+    /// Returns the reply in the agent's schema, or `None` for an empty body.
+    pub(crate) fn output(&self, kind: &HookKind) -> Result<Option<Value>, HookReplyError> {
         let fits = |fits: bool, reply: &'static str| {
             let kind = kind.name().to_owned();
             if fits {
@@ -150,14 +149,11 @@ impl HookReply {
         match self {
             Self::Nothing => Ok(None),
             Self::Tool { .. } => {
-                fits(*kind == HookKind::PreToolUse, "verdict about a tool")?;
+                fits(*kind == HookKind::PreToolUse, "tool decision")?;
                 self.tool_output(kind).map(Some)
             }
             Self::Permission(verdict) => {
-                fits(
-                    *kind == HookKind::PermissionRequest,
-                    "answer about a permission",
-                )?;
+                fits(*kind == HookKind::PermissionRequest, "permission answer")?;
                 let decision = verdict.decision(kind)?;
                 Ok(Some(specific(kind, json!({ "decision": decision }))))
             }
@@ -165,34 +161,34 @@ impl HookReply {
                 Self::deny(reason.clone()).output(kind)
             }
             Self::Block { reason } => {
-                fits(kind.can_block(), "refusal")?;
+                fits(kind.accepts_block(), "refusal")?;
                 Ok(Some(json!({"decision": "block", "reason": reason})))
             }
             Self::Context(text) => {
-                fits(kind.has_context(), "context")?;
+                fits(kind.accepts_context(), "context")?;
                 Ok(Some(specific(kind, json!({"additionalContext": text}))))
             }
             Self::Halt { reason } => Ok(Some(json!({"continue": false, "stopReason": reason}))),
             Self::Worktree(folder) => {
-                fits(*kind == HookKind::WorktreeCreate, "folder")?;
+                fits(*kind == HookKind::WorktreeCreate, "directory")?;
                 let path = text(kind, folder)?;
                 Ok(Some(specific(kind, json!({ "worktreePath": path }))))
             }
             Self::Watch(files) => {
-                fits(kind.has_watch(), "list of files to watch")?;
+                fits(kind.accepts_watch_paths(), "list of files to watch")?;
                 let paths: Result<Vec<_>, _> = files.iter().map(|it| text(kind, it)).collect();
                 Ok(Some(specific(kind, json!({ "watchPaths": paths? }))))
             }
             Self::Retry => {
-                fits(*kind == HookKind::PermissionDenied, "leave to try again")?;
+                fits(*kind == HookKind::PermissionDenied, "retry")?;
                 Ok(Some(specific(kind, json!({ "retry": true }))))
             }
             Self::Form(answer) => {
                 let is_form = matches!(kind, HookKind::Elicitation | HookKind::ElicitationResult);
-                fits(is_form, "answer to a form")?;
+                fits(is_form, "form answer")?;
                 Ok(Some(specific(kind, answer.members(kind)?)))
             }
-            Self::Raw(value) => object(kind, "answer", Some(value)).map(|()| Some(value.clone())),
+            Self::Raw(value) => object(kind, "reply", Some(value)).map(|()| Some(value.clone())),
         }
     }
 
@@ -269,7 +265,7 @@ fn specific(kind: &HookKind, mut members: Value) -> Value {
     json!({ "hookSpecificOutput": members })
 }
 
-/// A path as the agent takes it: whole, since it may have another working directory, and text.
+/// Checks that a path is absolute, since the agent may have another working directory, and UTF-8.
 fn text<'a>(kind: &HookKind, path: &'a Path) -> Result<&'a str, HookReplyError> {
     let text = path.to_str().filter(|_| path.is_absolute());
     text.ok_or_else(|| HookReplyError::Path {
@@ -299,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_written_as_the_agent_takes_them() {
+    fn replies_have_agents_schema() {
         let pre = &HookKind::PreToolUse;
         let denied = output(&HookReply::deny("no"), pre);
         let expected = json!({"hookSpecificOutput": {
@@ -332,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn permissions_are_answered() {
+    fn permission_answers_have_agents_schema() {
         let allow = HookReply::Permission(PermissionVerdict::Allow {
             updated_input: Some(json!({"a": 1})),
             updated_permissions: vec![json!({"type": "setMode"})],
@@ -352,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_files_and_forms_are_answered() {
+    fn directories_files_and_forms_have_agents_schema() {
         let specific = |reply: &HookReply, kind: &HookKind| {
             let mut output = output(reply, kind)["hookSpecificOutput"].take();
             let members = output.as_object_mut().unwrap();
@@ -394,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_does_not_fit_is_refused() {
+    fn reply_that_does_not_fit_is_refused() {
         let block = HookReply::Block {
             reason: "no".into(),
         };

@@ -1,6 +1,6 @@
-//! The server that the agent's hooks reach.
+//! The server that an agent's hooks reach.
 
-mod client;
+mod connection;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use secrecy::SecretString;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -16,127 +17,129 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-use super::desk::{Desk, QUESTIONS};
-use super::forward::{self, ForwardReport, Forwarder};
-use super::settings;
-use super::token::Token;
-use super::{HookConfiguration, HookGate, HookQuestions, HookServerError, HookSubscription};
-use client::Reception;
-use secrecy::SecretString;
+use crate::dispatcher::{HookDispatcher, QUESTION_BACKLOG};
+use crate::forward::{self, ForwardReport, Forwarder};
+use crate::settings;
+use crate::token::HookToken;
+use crate::{HookConfiguration, HookGate, HookQuestions, HookServerError, HookSubscription};
+use connection::Endpoint;
 
-/// How long clients that are being answered may take when the server is stopped.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long open connections may take to finish when the server is stopped.
+const DRAIN_TIME: Duration = Duration::from_secs(1);
 
-/// The pause after an accept(2) that failed, for want of descriptors as a rule.
+/// Pause after a failed accept(2), which fails as a rule for want of descriptors (EMFILE).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A server on loopback that the agent's hooks reach, for one session.
+/// Receives the hooks of one session on a loopback port of its own.
 ///
-/// It tells events to any number of readers, puts those behind the gate to the host, and forwards
-/// all to a backend. It takes any number of events of any number of interactions. Dropped, it is
-/// gone at once; [`stop`](Self::stop) waits until nothing is left.
+/// The server broadcasts events to any number of [subscribers](Self::subscribe), asks the host about
+/// those of its gate ([`questions`](Self::questions)), and forwards all of them to a backend. Any
+/// number of interactions may use it.
+///
+/// Dropping the server closes everything at once; [`stop`](Self::stop) drains it first.
 #[derive(Debug)]
 pub struct HookServer {
     address: SocketAddr,
-    token: Token,
+    token: HookToken,
     configuration: HookConfiguration,
-    desk: Arc<Desk>,
+    dispatcher: Arc<HookDispatcher>,
     questions: Option<HookQuestions>,
     forwarder: Option<Forwarder>,
-    accepting: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+    acceptor: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
-/// What a server has done.
+/// The counters of a [`HookServer`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HookReport {
-    /// Events, each counted once.
+    /// Events received, repeated deliveries not counted.
     pub events: u64,
-    /// Deliveries of events that had been brought before.
+    /// Repeated deliveries of an event.
     pub duplicates: u64,
-    /// Requests that were turned away.
+    /// Requests that were rejected.
     pub refused: u64,
-    /// Decisions that nobody made in time.
+    /// Replies that were the gate's default.
     pub defaults: u64,
-    /// What became of the events that were to be forwarded.
+    /// What became of the events to forward, with a backend.
     pub forward: Option<ForwardReport>,
 }
 
 impl HookServer {
-    /// Starts to listen on a free port of 127.0.0.1, with a token that nobody else knows.
+    /// Listens on a free port of 127.0.0.1, with a random token.
     ///
     /// # Errors
     ///
-    /// No port can be had, a name or an address cannot be used, or the default of the gate is no
-    /// answer to one of its events.
+    /// No port can be bound, a variable's name or the backend's URL is invalid, or the default of
+    /// the gate does not fit one of its events.
     pub async fn start(configuration: HookConfiguration) -> Result<Self, HookServerError> {
         check(&configuration)?;
-        let token = Token::random()?;
+        let token = HookToken::random()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         let listener = listener.map_err(HookServerError::Listen)?;
         let address = listener.local_addr().map_err(HookServerError::Listen)?;
         let backend = configuration.backend.as_ref();
-        let (outbox, forwarder) = backend.map(forward::start).transpose()?.unzip();
-        let (questions, asked) = mpsc::channel(QUESTIONS);
-        let desk = Desk::new(configuration.gate.clone(), questions, outbox);
-        let desk = Arc::new(desk);
-        let reception = Reception {
+        let (queue, forwarder) = backend.map(forward::start).transpose()?.unzip();
+        let (questions, inbox) = mpsc::channel(QUESTION_BACKLOG);
+        let gate = configuration.gate.clone();
+        let dispatcher = Arc::new(HookDispatcher::new(gate, questions, queue));
+        let endpoint = Endpoint {
             address,
             token: token.clone(),
             limits: configuration.limits,
-            patience: configuration.gate.as_ref().map(HookGate::patience),
-            desk: Arc::clone(&desk),
+            reply_time: configuration.gate.as_ref().map(HookGate::capped_deadline),
+            dispatcher: Arc::clone(&dispatcher),
         };
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(accept(listener, Arc::new(reception), stopped));
+        let task = tokio::spawn(accept(listener, Arc::new(endpoint), stopped));
         debug!(%address, "listening for hooks");
         Ok(Self {
             address,
             token,
             configuration,
-            desk,
-            questions: Some(HookQuestions(asked)),
+            dispatcher,
+            questions: Some(HookQuestions(inbox)),
             forwarder,
-            accepting: Some((stop, task)),
+            acceptor: Some((stop, task)),
         })
     }
 
-    /// Where it listens.
+    /// Returns the address that the server listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address that events of an interaction are posted to. It holds no secret.
+    /// Returns the URL that the events of an interaction are posted to. It holds no secret.
     ///
     /// # Errors
     ///
-    /// The interaction's id cannot stand in an address.
+    /// The interaction's id is not valid in a URL path.
     pub fn url(&self, interaction: &str) -> Result<String, HookServerError> {
         settings::url(self.address, interaction)
     }
 
-    /// The token that must be shown there, as a bearer token.
+    /// Returns the bearer token that a client presents.
     #[must_use]
     pub const fn token(&self) -> &SecretString {
         self.token.secret()
     }
 
-    /// The settings that make the agent tell its events, for `--settings`. They hold no secret.
+    /// Returns the agent settings, for `--settings`, that make it send its events here. They hold
+    /// no secret: the token is referred to by the name of its variable.
     ///
     /// # Errors
     ///
-    /// The interaction's id cannot stand in an address.
+    /// The interaction's id is not valid in a URL path.
     pub fn settings(&self, interaction: &str) -> Result<Value, HookServerError> {
         let url = self.url(interaction)?;
         Ok(settings::settings(&self.configuration, &url))
     }
 
-    /// The variables that the agent and its hooks need, by name.
+    /// Returns the environment variables that the agent and its hooks need, by name.
     ///
     /// # Errors
     ///
-    /// The interaction's id cannot stand in an address.
+    /// The interaction's id is not valid in a URL path.
     pub fn environment(
         &self,
         interaction: &str,
@@ -161,22 +164,22 @@ impl HookServer {
         Ok(variables)
     }
 
-    /// A reader of the events from now on.
+    /// Returns a reader of the events from now on.
     #[must_use]
     pub fn subscribe(&self) -> HookSubscription {
-        self.desk.subscribe()
+        self.dispatcher.subscribe()
     }
 
-    /// The questions of the gate, once: there is one who decides.
+    /// Takes the questions of the gate. Returns `None` after the first call: there is one reader.
     #[must_use]
     pub const fn questions(&mut self) -> Option<HookQuestions> {
         self.questions.take()
     }
 
-    /// What it has done so far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn report(&self) -> HookReport {
-        let counts = self.desk.counts();
+        let counts = self.dispatcher.counts();
         HookReport {
             events: counts.events.load(Ordering::Relaxed),
             duplicates: counts.duplicates.load(Ordering::Relaxed),
@@ -186,12 +189,15 @@ impl HookServer {
         }
     }
 
-    /// Stops to listen, answers those who wait, forwards what is left, each for a bounded time.
+    /// Closes the port, finishes open connections and forwards queued events, each for a bounded
+    /// time.
+    ///
+    /// A cancelled stop closes everything at once, as a drop does.
     pub async fn stop(mut self) -> HookReport {
-        if let Some((stop, task)) = self.accepting.take() {
+        if let Some((stop, task)) = self.acceptor.take() {
             let guard = AbortOnDrop(task);
             let _ = stop.send(());
-            guard.ended().await;
+            guard.join().await;
         }
         let forward = match self.forwarder.take() {
             Some(forwarder) => Some(forwarder.stop().await),
@@ -206,7 +212,7 @@ impl HookServer {
 
 impl Drop for HookServer {
     fn drop(&mut self) {
-        if let Some((_, task)) = &self.accepting {
+        if let Some((_, task)) = &self.acceptor {
             task.abort();
         }
         if let Some(forwarder) = &self.forwarder {
@@ -215,12 +221,12 @@ impl Drop for HookServer {
     }
 }
 
-/// A task that does not outlive whoever waits for it.
+/// Aborts a task when the future that joins it is dropped.
 struct AbortOnDrop(JoinHandle<()>);
 
 impl AbortOnDrop {
-    async fn ended(mut self) {
-        // It ends by itself; a panic in it is its own.
+    async fn join(mut self) {
+        // An error is a panic of the task, which was reported by the panic hook.
         let _ = (&mut self.0).await;
     }
 }
@@ -256,47 +262,47 @@ fn check(configuration: &HookConfiguration) -> Result<(), HookServerError> {
     Ok(())
 }
 
-/// Whether a variable can have this name (POSIX, 3.216).
+/// Whether this is the name of an environment variable (POSIX.1-2017, 3.235 Name).
 fn is_name(name: &str) -> bool {
     let is_plain = |it: u8| it.is_ascii_alphanumeric() || it == b'_';
     name.bytes().all(is_plain) && name.bytes().next().is_some_and(|it| !it.is_ascii_digit())
 }
 
-/// Lets clients in, and serves each in a task of its own, until it is told to stop.
+/// Serves each connection in a task of its own until `stopped` completes, then drains them.
 async fn accept(
     listener: TcpListener,
-    reception: Arc<Reception>,
+    endpoint: Arc<Endpoint>,
     mut stopped: oneshot::Receiver<()>,
 ) {
-    let slots = Arc::new(Semaphore::new(reception.limits.connections.max(1)));
-    let mut clients = JoinSet::new();
+    let slots = Arc::new(Semaphore::new(endpoint.limits.connections.max(1)));
+    let mut connections = JoinSet::new();
     loop {
         let (stream, slot) = tokio::select! {
             _ = &mut stopped => break,
-            Some(_) = clients.join_next() => continue,
-            next = next_client(&listener, &slots) => match next {
+            Some(_) = connections.join_next() => continue,
+            next = next_connection(&listener, &slots) => match next {
                 Ok(next) => next,
                 Err(error) => {
-                    warn!(%error, "a hook could not connect");
+                    warn!(%error, "cannot accept a hook connection");
                     sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             },
         };
-        let reception = Arc::clone(&reception);
-        clients.spawn(async move {
-            client::serve(stream, reception).await;
+        let endpoint = Arc::clone(&endpoint);
+        connections.spawn(async move {
+            connection::serve(stream, endpoint).await;
             drop(slot);
         });
     }
     drop(listener);
-    let all = async { while clients.join_next().await.is_some() {} };
-    if timeout(LAST_WORDS, all).await.is_err() {
-        clients.shutdown().await;
+    let all = async { while connections.join_next().await.is_some() {} };
+    if timeout(DRAIN_TIME, all).await.is_err() {
+        connections.shutdown().await;
     }
 }
 
-async fn next_client(
+async fn next_connection(
     listener: &TcpListener,
     slots: &Arc<Semaphore>,
 ) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {

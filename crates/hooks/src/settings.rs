@@ -1,41 +1,42 @@
-//! The settings that make the agent tell its events.
+//! The agent settings that configure its hooks (`crates/jsonl/PROTOCOL.md`, Hooks).
 
 use std::net::SocketAddr;
 
 use serde_json::{Map, Value, json};
 
-use super::{
+use crate::{
     HookConfiguration, HookGate, HookKind, HookReply, HookRoute, HookServerError,
     PermissionVerdict, ToolVerdict,
 };
 
-/// How long the agent waits for an event that nobody decides, in seconds. Its own default is 600.
+/// How long the agent waits for the reply to an event outside the gate, in seconds; its own default
+/// is 600.
 const TIMEOUT: u64 = 30;
 
-/// What is added to the host's deadline, so that the host's default comes before the agent gives
-/// up, in seconds. The agent lets pass what it gives up on.
-pub(super) const MARGIN: u64 = 10;
+/// Added to the host's deadline, in seconds, so that the default arrives before the agent's timeout:
+/// after a timeout the agent goes on as if the hook had allowed it.
+pub(crate) const MARGIN: u64 = 10;
 
-/// The agent's limit for all hooks of the end together (protocol, section D.1), in seconds.
+/// Timeout of `SessionEnd`, in seconds; it raises the agent's 1.5 s for all hooks of the end.
 const END_TIMEOUT: u64 = 10;
 
-/// The longest id of an interaction.
-const LONGEST_INTERACTION: usize = 128;
+/// Longest interaction id, in bytes.
+const MAX_INTERACTION: usize = 128;
 
-/// The address that events of an interaction are posted to.
-pub(super) fn url(address: SocketAddr, interaction: &str) -> Result<String, HookServerError> {
+/// Returns the URL that the events of an interaction are posted to.
+pub(crate) fn url(address: SocketAddr, interaction: &str) -> Result<String, HookServerError> {
     let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
-    let is_sound =
-        (1..=LONGEST_INTERACTION).contains(&interaction.len()) && interaction.bytes().all(is_plain);
-    if !is_sound {
+    let is_valid =
+        (1..=MAX_INTERACTION).contains(&interaction.len()) && interaction.bytes().all(is_plain);
+    if !is_valid {
         let id = interaction.to_owned();
         return Err(HookServerError::Interaction { id });
     }
     Ok(format!("http://{address}/hooks/{interaction}"))
 }
 
-/// The settings, in the agent's own schema (protocol, section D.1).
-pub(super) fn settings(configuration: &HookConfiguration, url: &str) -> Value {
+/// Returns the settings in the agent's schema.
+pub(crate) fn settings(configuration: &HookConfiguration, url: &str) -> Value {
     let mut hooks = Map::new();
     for kind in &configuration.kinds {
         if let Some(handler) = handler(configuration, kind, url) {
@@ -77,13 +78,13 @@ fn handler(configuration: &HookConfiguration, kind: &HookKind, url: &str) -> Opt
 
 fn timeout(kind: &HookKind, gate: Option<&HookGate>) -> u64 {
     match (gate, kind) {
-        (Some(gate), _) => gate.patience().as_secs() + MARGIN,
+        (Some(gate), _) => gate.capped_deadline().as_secs() + MARGIN,
         (None, HookKind::SessionEnd) => END_TIMEOUT,
         (None, _) => TIMEOUT,
     }
 }
 
-/// Whether a gate stays shut when nobody is there.
+/// Whether the default of a gate is a refusal.
 const fn refuses(gate: &HookGate) -> bool {
     matches!(
         gate.default,
@@ -96,11 +97,12 @@ const fn refuses(gate: &HookGate) -> bool {
     )
 }
 
-/// Adds hooks to settings, behind those that are there: the agent runs all of an event.
+/// Merges hook settings into other settings, after the hooks that these have: the agent runs all of
+/// them.
 ///
 /// # Errors
 ///
-/// One of the two is not an object, or has something else than lists where the hooks belong.
+/// [`HookServerError::Settings`] if `settings` do not have the agent's schema.
 pub fn merge_settings(settings: &Value, hooks: &Value) -> Result<Value, HookServerError> {
     let refuse = |reason: &str| HookServerError::Settings {
         reason: reason.to_owned(),
@@ -108,14 +110,15 @@ pub fn merge_settings(settings: &Value, hooks: &Value) -> Result<Value, HookServ
     let mut merged = settings.clone();
     let all = merged.as_object_mut();
     let all = all.ok_or_else(|| refuse("they are not an object"))?;
-    let known = all.entry("hooks").or_insert_with(|| json!({}));
-    let known = known.as_object_mut();
-    let known = known.ok_or_else(|| refuse("their hooks are not an object"))?;
+    let events = all.entry("hooks").or_insert_with(|| json!({}));
+    let events = events.as_object_mut();
+    let events = events.ok_or_else(|| refuse("their hooks are not an object"))?;
     for (kind, groups) in hooks["hooks"].as_object().into_iter().flatten() {
-        let there = known.entry(kind.clone()).or_insert_with(|| json!([]));
-        let there = there.as_array_mut();
-        let there = there.ok_or_else(|| refuse("the hooks of an event are not a list"))?;
-        there.extend(groups.as_array().into_iter().flatten().cloned());
+        let merged_groups = events.entry(kind.clone()).or_insert_with(|| json!([]));
+        let merged_groups = merged_groups.as_array_mut();
+        let merged_groups =
+            merged_groups.ok_or_else(|| refuse("the hooks of an event are not a list"))?;
+        merged_groups.extend(groups.as_array().into_iter().flatten().cloned());
     }
     Ok(merged)
 }
@@ -130,7 +133,7 @@ mod tests {
     const URL: &str = "http://127.0.0.1:9/hooks/i";
 
     #[test]
-    fn hooks_are_posted_with_the_token_by_reference() {
+    fn http_hook_names_the_token_variable() {
         let configuration = HookConfiguration::default();
         let settings = settings(&configuration, URL);
         assert_eq!(
@@ -149,12 +152,12 @@ mod tests {
         );
         assert!(
             settings["hooks"].get("SessionStart").is_none(),
-            "the agent never posts it"
+            "not posted by the agent"
         );
     }
 
     #[test]
-    fn the_helper_is_quoted_for_a_shell() {
+    fn helper_command_line_is_quoted() {
         let configuration = HookConfiguration {
             kinds: vec![HookKind::SessionStart, HookKind::Stop],
             helper: Some(HookHelper::bowline("/a b/bowline")),
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_is_never_told_to_wait_for_longer_than_its_timers_count() {
+    fn timeout_never_exceeds_agents_timer() {
         for (deadline, wanted) in [
             (Duration::from_secs(20), 30),
             (Duration::from_secs(2_147_473), 2_147_483),
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_that_refuses_stays_shut_when_the_server_is_gone() {
+    fn refusing_gate_blocks_when_server_is_unreachable() {
         let gate = |default| HookGate {
             kinds: vec![HookKind::PreToolUse],
             deadline: Duration::from_secs(20),
@@ -203,38 +206,35 @@ mod tests {
             };
             settings(&configuration, URL)["hooks"]["PreToolUse"][0]["hooks"][0].clone()
         };
-        let (shut, open) = (
-            of(HookReply::deny("nobody is there")),
-            of(HookReply::allow()),
-        );
+        let (refusing, allowing) = (of(HookReply::deny("no host")), of(HookReply::allow()));
         assert_eq!(
-            (&shut["timeout"], &shut["onFailure"]),
+            (&refusing["timeout"], &refusing["onFailure"]),
             (&json!(30), &json!("block"))
         );
-        assert_eq!(open.get("onFailure"), None);
+        assert_eq!(allowing.get("onFailure"), None);
     }
 
     #[test]
-    fn hooks_are_added_behind_those_that_are_there() {
-        let theirs = json!({"model": "opus", "hooks": {"Stop": [{"hooks": [1]}]}});
-        let ours = json!({"hooks": {"Stop": [{"hooks": [2]}], "SessionEnd": [{"hooks": [3]}]}});
+    fn merged_hooks_follow_existing_ones() {
+        let existing = json!({"model": "opus", "hooks": {"Stop": [{"hooks": [1]}]}});
+        let added = json!({"hooks": {"Stop": [{"hooks": [2]}], "SessionEnd": [{"hooks": [3]}]}});
         assert_eq!(
-            merge_settings(&theirs, &ours).unwrap(),
+            merge_settings(&existing, &added).unwrap(),
             json!({"model": "opus", "hooks": {
                 "Stop": [{"hooks": [1]}, {"hooks": [2]}], "SessionEnd": [{"hooks": [3]}],
             }})
         );
-        for odd in [
+        for invalid in [
             json!([]),
             json!({"hooks": []}),
             json!({"hooks": {"Stop": {}}}),
         ] {
-            assert!(merge_settings(&odd, &ours).is_err(), "{odd}");
+            assert!(merge_settings(&invalid, &added).is_err(), "{invalid}");
         }
     }
 
     #[test]
-    fn an_interaction_goes_into_the_address_as_it_is() {
+    fn invalid_interaction_id_is_refused() {
         let address = SocketAddr::from(([127, 0, 0, 1], 9));
         assert_eq!(url(address, "i").unwrap(), URL);
         for id in ["", "a/b", "a b", "ä", &"x".repeat(129)] {

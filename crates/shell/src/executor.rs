@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use tracing::{Instrument as _, debug, info};
 
 use bowline_hooks::{
-    HookConfiguration, HookEvent, HookKind, HookNews, HookPayload, HookQuestions, HookReport,
+    HookConfiguration, HookEvent, HookEventItem, HookKind, HookPayload, HookQuestions, HookReport,
     HookServer, HookSubscription,
 };
 use bowline_lifecycle::TerminalRegistry;
@@ -318,7 +318,7 @@ impl TerminalExecutor {
     /// up to date on the way.
     async fn session_end(&self, mut news: HookSubscription, interaction: &str) -> String {
         while let Some(news) = news.next().await {
-            let HookNews::Event(event) = news else {
+            let HookEventItem::Event(event) = news else {
                 continue;
             };
             if &*event.interaction == interaction

@@ -22,7 +22,7 @@ fn hooks() -> HookConfiguration {
             token: Some("HUSH-api".into()),
             ..HookBackend::new("http://127.0.0.1:9", "s")
         }),
-        variables: HookVariables::seed_003(),
+        variables: HookVariables::legacy_names(),
         ..HookConfiguration::default()
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match bowline_hooks::carry_hook(std::env::args_os().skip(1)) {
+    match bowline_hooks::post_hook(std::env::args_os().skip(1)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr().lock(), "failed to {error}");

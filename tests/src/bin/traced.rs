@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         Some(Words::SHIM) => bowline_runner::run_shim(),
         Some(Words::HOST) => secrets::host(),
         Some(Words::AGENT) => understudy::run(rest),
-        Some(Words::HOOK) => match bowline_hooks::carry_hook(rest) {
+        Some(Words::HOOK) => match bowline_hooks::post_hook(rest) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
         },

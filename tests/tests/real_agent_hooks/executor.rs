@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bowline_hooks::{HookKind, HookNews, HookSubscription};
+use bowline_hooks::{HookEventItem, HookKind, HookSubscription};
 use bowline_lifecycle::{AgentMode, PrintFormat, Signal};
 use bowline_shell::{
     Evidence, ExecutorCommand, ExecutorConfiguration, PtyTerminal, TerminalExecutor,
@@ -67,7 +67,7 @@ async fn heard(news: &mut HookSubscription, kind: HookKind) {
     within("a hook", async {
         loop {
             match news.next().await {
-                Some(HookNews::Event(event)) if event.kind == kind => return,
+                Some(HookEventItem::Event(event)) if event.kind == kind => return,
                 Some(_) => {}
                 None => panic!("the hooks ended before {kind:?}"),
             }

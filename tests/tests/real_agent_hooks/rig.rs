@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_hooks::{
-    ExposeSecret as _, HookConfiguration, HookEvent, HookGate, HookHelper, HookKind, HookNews,
+    ExposeSecret as _, HookConfiguration, HookEvent, HookEventItem, HookGate, HookHelper, HookKind,
     HookReply, HookServer, HookSubscription,
 };
 use bowline_lifecycle::{
@@ -131,7 +131,7 @@ impl Rig {
                 .is_none_or(|event: &HookEvent| event.kind != kind)
             {
                 match self.news.next().await {
-                    Some(HookNews::Event(event)) => events.push(*event),
+                    Some(HookEventItem::Event(event)) => events.push(*event),
                     Some(_) => {}
                     None => panic!("no {kind:?} in {:?}", names(&events)),
                 }
@@ -164,7 +164,7 @@ impl Rig {
 /// Every event up to the end of the session, which a hook tells before the process exits.
 pub(crate) async fn told(news: &mut HookSubscription) -> Vec<HookEvent> {
     let mut events = Vec::new();
-    while let Ok(Some(HookNews::Event(event))) =
+    while let Ok(Some(HookEventItem::Event(event))) =
         tokio::time::timeout(Duration::from_secs(5), news.next()).await
     {
         let is_last = event.kind == HookKind::SessionEnd;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use bowline_hooks::{HookEvent, HookNews, HookPayload, HookSubscription};
+use bowline_hooks::{HookEvent, HookEventItem, HookPayload, HookSubscription};
 use bowline_shell::ExecutorCommand;
 use tempfile::TempDir;
 
@@ -74,7 +74,7 @@ impl Agent {
 pub(crate) async fn hanging(news: &mut HookSubscription) -> u32 {
     let mut pid = None;
     loop {
-        let Some(HookNews::Event(event)) = within("a hook", news.next()).await else {
+        let Some(HookEventItem::Event(event)) = within("a hook", news.next()).await else {
             panic!("the hooks ended");
         };
         pid = pid.or_else(|| process(&event));

@@ -210,7 +210,7 @@ async fn seed_003_the_environment_names_the_callback_and_takes_the_users_variabl
     let terminal = FakeTerminal::new(succeeds);
     let mut configuration = ExecutorConfiguration::new("s");
     configuration.hooks = HookConfiguration {
-        variables: HookVariables::seed_003(),
+        variables: HookVariables::legacy_names(),
         backend: Some(HookBackend {
             token: Some(SecretString::from("api-token")),
             attempts: 1,

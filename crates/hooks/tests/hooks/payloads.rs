@@ -1,4 +1,4 @@
-//! What the real agent told its hooks, recorded, is typed and kept.
+//! Payloads recorded from a real agent.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,27 +10,27 @@ use serde_json::Value;
 use crate::support::{Hook, next};
 
 #[tokio::test]
-async fn every_recorded_event_is_typed_and_kept() {
+async fn recorded_payload_is_parsed_and_kept_raw() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/hooks");
     let server = HookServer::start(HookConfiguration::default())
         .await
         .expect("a server");
-    let (hook, mut news) = (Hook::of(&server, "i"), server.subscribe());
+    let (hook, mut events) = (Hook::of(&server, "i"), server.subscribe());
     let mut kinds = BTreeSet::new();
     for file in fs::read_dir(folder).expect("recorded hooks") {
         let path = file.expect("a file").path();
         let body = fs::read_to_string(&path).expect("a recorded hook");
-        let told: Value = serde_json::from_str(&body).expect("JSON");
+        let payload: Value = serde_json::from_str(&body).expect("JSON");
         assert_eq!(hook.post(&body).await.0, 200);
-        let event = next(&mut news).await;
+        let event = next(&mut events).await;
         assert_eq!(
             event.kind.name(),
-            told["hook_event_name"],
+            payload["hook_event_name"],
             "{}",
             path.display()
         );
         assert_ne!(event.payload, HookPayload::Other, "{}", path.display());
-        assert_eq!(event.session_id.as_deref(), told["session_id"].as_str());
+        assert_eq!(event.session_id.as_deref(), payload["session_id"].as_str());
         assert_eq!(event.raw(), body.trim());
         kinds.insert(event.kind.name().to_owned());
     }
@@ -38,14 +38,14 @@ async fn every_recorded_event_is_typed_and_kept() {
 }
 
 #[tokio::test]
-async fn an_event_that_nobody_knows_yet_is_passed_through() {
+async fn unknown_event_is_passed_through() {
     let server = HookServer::start(HookConfiguration::default())
         .await
         .expect("a server");
-    let (hook, mut news) = (Hook::of(&server, "i"), server.subscribe());
+    let (hook, mut events) = (Hook::of(&server, "i"), server.subscribe());
     hook.post(r#"{"hook_event_name":"MoonRise","phase":"full"}"#)
         .await;
-    let event = next(&mut news).await;
+    let event = next(&mut events).await;
     assert_eq!(event.kind, HookKind::Other("MoonRise".to_owned()));
     assert!(event.raw().contains("full"));
 }

@@ -1,4 +1,4 @@
-//! Clients that are slow, wrong or hostile, under virtual time.
+//! Slow, invalid and hostile clients, under paused time.
 
 use secrecy::ExposeSecret as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
@@ -9,38 +9,38 @@ use super::*;
 
 const EVENT: &str = r#"{"hook_event_name":"Stop"}"#;
 
-struct Door {
-    client: DuplexStream,
+struct Client {
+    stream: DuplexStream,
     serving: tokio::task::JoinHandle<()>,
     token: String,
 }
 
-/// A client at the door of a server at port 9.
-fn door(limits: HookLimits) -> Door {
-    patient_door(limits, None)
+/// Connects to a server at port 9.
+fn connect(limits: HookLimits) -> Client {
+    connect_with(limits, None)
 }
 
-fn patient_door(limits: HookLimits, patience: Option<Duration>) -> Door {
-    let token = Token::random().unwrap();
+fn connect_with(limits: HookLimits, reply_time: Option<Duration>) -> Client {
+    let token = HookToken::random().unwrap();
     let (questions, _) = mpsc::channel(1);
-    let (client, server) = duplex(64 << 10);
+    let (stream, server) = duplex(64 << 10);
     let shown = token.secret().expose_secret().to_owned();
-    let reception = Reception {
+    let endpoint = Endpoint {
         address: SocketAddr::from(([127, 0, 0, 1], 9)),
         token,
         limits,
-        patience,
-        desk: Arc::new(Desk::new(None, questions, None)),
+        reply_time,
+        dispatcher: Arc::new(HookDispatcher::new(None, questions, None)),
     };
-    let serving = tokio::spawn(serve(server, Arc::new(reception)));
-    Door {
-        client,
+    let serving = tokio::spawn(serve(server, Arc::new(endpoint)));
+    Client {
+        stream,
         serving,
         token: shown,
     }
 }
 
-impl Door {
+impl Client {
     fn head(&self, more: &str) -> String {
         let token = &self.token;
         format!(
@@ -48,12 +48,12 @@ impl Door {
         )
     }
 
-    /// Says something and gives the answer's status and body, and how long it took.
-    async fn say(mut self, text: &str) -> (u16, String, Duration) {
+    /// Sends a request and returns the status and body of the response, and the time it took.
+    async fn send(mut self, text: &str) -> (u16, String, Duration) {
         let start = Instant::now();
-        self.client.write_all(text.as_bytes()).await.unwrap();
+        self.stream.write_all(text.as_bytes()).await.unwrap();
         let mut answer = String::new();
-        self.client.read_to_string(&mut answer).await.unwrap();
+        self.stream.read_to_string(&mut answer).await.unwrap();
         self.serving.await.unwrap();
         let status = answer.split(' ').nth(1).and_then(|it| it.parse().ok());
         let body = answer.split_once("\r\n\r\n").map_or("", |it| it.1);
@@ -61,23 +61,23 @@ impl Door {
     }
 }
 
-/// The status that a request gets, with `TOKEN` in it made the token.
+/// Returns the status for a request, in which `TOKEN` stands for the token.
 async fn status(request: &str) -> u16 {
-    let door = door(HookLimits::default());
-    let request = request.replace("TOKEN", &door.token);
-    door.say(&request).await.0
+    let client = connect(HookLimits::default());
+    let request = request.replace("TOKEN", &client.token);
+    client.send(&request).await.0
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_taken() {
-    let door = door(HookLimits::default());
-    let head = door.head(&format!("Content-Length: {}\r\n", EVENT.len()));
-    let (status, body, took) = door.say(&(head + EVENT)).await;
+async fn valid_event_is_accepted() {
+    let client = connect(HookLimits::default());
+    let head = client.head(&format!("Content-Length: {}\r\n", EVENT.len()));
+    let (status, body, took) = client.send(&(head + EVENT)).await;
     assert_eq!((status, body.as_str(), took), (200, "", Duration::ZERO));
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_does_not_know_the_token_is_turned_away() {
+async fn request_without_token_is_rejected() {
     let request = |authorization: &str| {
         format!(
             "POST /hooks/i HTTP/1.1\r\nHost: 127.0.0.1:9\r\n{authorization}Content-Length: 26\r\n\r\n{EVENT}"
@@ -101,7 +101,7 @@ async fn whoever_does_not_know_the_token_is_turned_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_in_a_browser_is_turned_away() {
+async fn browser_page_is_rejected() {
     let request = |host: &str, more: &str| {
         format!(
             "POST /hooks/i HTTP/1.1\r\n{host}Authorization: Bearer TOKEN\r\n{more}Content-Length: 26\r\n\r\n{EVENT}"
@@ -127,7 +127,7 @@ async fn a_page_in_a_browser_is_turned_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_hook_is_turned_away() {
+async fn request_that_is_no_hook_is_rejected() {
     let request = |line: &str, body: &str| {
         let length = body.len();
         format!(
@@ -144,35 +144,41 @@ async fn what_is_no_hook_is_turned_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_without_a_head_is_dropped_in_time() {
+async fn missing_headers_time_out() {
     let limits = HookLimits::default();
-    let (_, _, took) = door(limits).say("POST /hooks/i HTTP/1.1\r\nHost:").await;
+    let (_, _, took) = connect(limits)
+        .send("POST /hooks/i HTTP/1.1\r\nHost:")
+        .await;
     assert_eq!(took, limits.header_time);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_without_a_body_is_told_in_time() {
+async fn missing_body_times_out() {
     let limits = HookLimits::default();
-    let door = door(limits);
-    let head = door.head("Content-Length: 26\r\n");
-    let (status, _, took) = door.say(&(head + r#"{"hook"#)).await;
+    let client = connect(limits);
+    let head = client.head("Content-Length: 26\r\n");
+    let (status, _, took) = client.send(&(head + r#"{"hook"#)).await;
     assert_eq!((status, took), (408, limits.body_time));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_is_too_long_is_not_read() {
+async fn oversized_event_is_rejected() {
     let limits = HookLimits {
         body_bytes: 10,
         ..HookLimits::default()
     };
-    let announced = door(limits);
+    let announced = connect(limits);
     let head = announced.head("Content-Length: 11\r\n");
-    assert_eq!(announced.say(&head).await.0, 413, "no byte of it was sent");
-    let chunked = door(limits);
+    assert_eq!(
+        announced.send(&head).await.0,
+        413,
+        "before any byte of the body"
+    );
+    let chunked = connect(limits);
     let head = chunked.head("Transfer-Encoding: chunked\r\n");
     assert_eq!(
         chunked
-            .say(&(head + "b\r\n{\"a\":\"bcd\"}\r\n0\r\n\r\n"))
+            .send(&(head + "b\r\n{\"a\":\"bcd\"}\r\n0\r\n\r\n"))
             .await
             .0,
         413
@@ -180,25 +186,25 @@ async fn an_event_that_is_too_long_is_not_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn headers_are_bounded() {
-    let many = "X: y\r\n".repeat(MOST_HEADERS);
+async fn header_count_and_size_are_limited() {
+    let many = "X: y\r\n".repeat(MAX_HEADERS);
     let long = format!("X: {}\r\n", "y".repeat(HookLimits::default().header_bytes));
     for more in [many, long] {
-        let door = door(HookLimits::default());
-        let head = door.head(&more);
-        assert_eq!(door.say(&head).await.0, 431);
+        let client = connect(HookLimits::default());
+        let head = client.head(&more);
+        assert_eq!(client.send(&head).await.0, 431);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_may_be_as_patient_as_it_likes() {
+async fn unbounded_times_are_accepted() {
     let limits = HookLimits {
         header_time: Duration::MAX,
         body_time: Duration::MAX,
         answer_time: Duration::MAX,
         ..HookLimits::default()
     };
-    let door = patient_door(limits, Some(Duration::MAX));
-    let head = door.head(&format!("Content-Length: {}\r\n", EVENT.len()));
-    assert_eq!(door.say(&(head + EVENT)).await.0, 200);
+    let client = connect_with(limits, Some(Duration::MAX));
+    let head = client.head(&format!("Content-Length: {}\r\n", EVENT.len()));
+    assert_eq!(client.send(&(head + EVENT)).await.0, 200);
 }

@@ -1,25 +1,25 @@
-//! A client of hooks, and a backend.
+//! A hook client and a backend.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use bowline_hooks::{HookEvent, HookNews, HookServer, HookSubscription};
+use bowline_hooks::{HookEvent, HookEventItem, HookServer, HookSubscription};
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// Longer than anything takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Limit for each step; only a hang takes as long.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
-    let done = tokio::time::timeout(PATIENCE, work).await;
+    let done = tokio::time::timeout(DEADLINE, work).await;
     done.unwrap_or_else(|_| panic!("no {what} in time"))
 }
 
-/// A hook of a server's interaction: what a client needs to post to it.
+/// A client for one interaction of a server.
 #[derive(Clone)]
 pub(crate) struct Hook {
     address: SocketAddr,
@@ -48,10 +48,10 @@ impl Hook {
         self
     }
 
-    /// Sends an event without waiting for the answer.
+    /// Sends an event without reading the response.
     pub(crate) fn send(&self, body: &str) -> std::io::Result<TcpStream> {
         let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(DEADLINE))?;
         let (address, token, interaction) = (self.address, &self.token, &self.interaction);
         let delivery = self
             .delivery
@@ -67,7 +67,7 @@ impl Hook {
         Ok(stream)
     }
 
-    /// Posts an event and gives the answer's status and body.
+    /// Posts an event and returns the status and body of the response.
     pub(crate) async fn post(&self, body: &str) -> (u16, Value) {
         let (hook, body) = (self.clone(), body.to_owned());
         let posted = tokio::task::spawn_blocking(move || {
@@ -86,14 +86,14 @@ impl Hook {
     }
 }
 
-pub(crate) async fn next(news: &mut HookSubscription) -> HookEvent {
-    match within("an event", news.next()).await {
-        Some(HookNews::Event(event)) => *event,
+pub(crate) async fn next(events: &mut HookSubscription) -> HookEvent {
+    match within("an event", events.next()).await {
+        Some(HookEventItem::Event(event)) => *event,
         other => panic!("no event but {other:?}"),
     }
 }
 
-/// A request as a backend sees it.
+/// A request that a backend received.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub(crate) line: String,

@@ -1,4 +1,4 @@
-//! Events on their way to a backend.
+//! Events forwarded to a backend.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use bowline_hooks::{HookBackend, HookConfiguration, HookServer, HookServerError,
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
-use crate::support::{Hook, PATIENCE, backend, secure_backend, within};
+use crate::support::{DEADLINE, Hook, backend, secure_backend, within};
 
 async fn server(backend: HookBackend) -> HookServer {
     let configuration = HookConfiguration {
         backend: Some(backend),
-        variables: HookVariables::seed_003(),
+        variables: HookVariables::legacy_names(),
         ..HookConfiguration::default()
     };
     HookServer::start(configuration).await.expect("a server")
@@ -27,7 +27,7 @@ fn to(url: &str) -> HookBackend {
 }
 
 #[tokio::test]
-async fn seed_003_hooks_are_forwarded_with_their_context() {
+async fn event_is_forwarded_with_its_context() {
     let (url, received) = backend(&[200, 201]);
     let server = server(to(&url)).await;
     let hook = Hook::of(&server, "interaction-7");
@@ -41,7 +41,7 @@ async fn seed_003_hooks_are_forwarded_with_their_context() {
         .expect("a report");
     assert_eq!((report.delivered, report.failed, report.dropped), (2, 0, 0));
     for name in ["SessionStart", "SessionEnd"] {
-        let request = received.recv_timeout(PATIENCE).expect("a request");
+        let request = received.recv_timeout(DEADLINE).expect("a request");
         assert_eq!(request.line, "POST /api/sessions/42/events HTTP/1.1");
         assert_eq!(request.authorization, "Bearer api-token");
         assert_eq!(request.body["session_id"], "42");
@@ -58,7 +58,7 @@ async fn seed_003_hooks_are_forwarded_with_their_context() {
 }
 
 #[tokio::test]
-async fn a_backend_that_fails_at_first_gets_the_event_in_the_end() {
+async fn transient_error_is_retried() {
     let (url, received) = backend(&[500, 429, 200]);
     let server = server(to(&url)).await;
     Hook::of(&server, "i")
@@ -72,8 +72,9 @@ async fn a_backend_that_fails_at_first_gets_the_event_in_the_end() {
     assert_eq!(received.iter().count(), 3);
 }
 
+#[cfg(feature = "https")]
 #[tokio::test]
-async fn a_backend_on_another_machine_is_spoken_to_in_secret() {
+async fn https_backend_with_own_authority_receives_events() {
     let (url, pem, received) = secure_backend(&[503, 200]);
     let mut authorities = tempfile::NamedTempFile::new().expect("a file");
     authorities
@@ -93,14 +94,15 @@ async fn a_backend_on_another_machine_is_spoken_to_in_secret() {
         .expect("a report");
     assert_eq!((report.delivered, report.failed), (1, 0));
     for _ in 0..2 {
-        let request = received.recv_timeout(PATIENCE).expect("a request");
+        let request = received.recv_timeout(DEADLINE).expect("a request");
         assert_eq!(request.authorization, "Bearer api-token");
         assert_eq!(request.body["event_type"], "Stop");
     }
 }
 
+#[cfg(feature = "https")]
 #[tokio::test]
-async fn a_backend_that_nobody_vouches_for_is_told_nothing() {
+async fn untrusted_backend_receives_nothing() {
     let (url, _, received) = secure_backend(&[200, 200, 200]);
     let server = server(HookBackend {
         attempts: 3,
@@ -119,7 +121,7 @@ async fn a_backend_that_nobody_vouches_for_is_told_nothing() {
 }
 
 #[tokio::test]
-async fn seed_003_a_backend_that_is_down_does_not_fail_the_hook() {
+async fn unreachable_backend_does_not_fail_the_hook() {
     let (url, _) = backend(&[]);
     let server = server(to(&url)).await;
     let (status, _) = Hook::of(&server, "i")
@@ -134,7 +136,7 @@ async fn seed_003_a_backend_that_is_down_does_not_fail_the_hook() {
 }
 
 #[tokio::test]
-async fn seed_003_the_four_variables_are_a_preset() {
+async fn legacy_names_set_four_variables() {
     let server = server(to("http://127.0.0.1:9")).await;
     let variables = server.environment("7").expect("variables");
     let value = |name: &str| variables[name].expose_secret();
@@ -151,7 +153,7 @@ async fn seed_003_the_four_variables_are_a_preset() {
 }
 
 #[tokio::test]
-async fn the_backends_token_stays_here_unless_it_is_asked_for() {
+async fn backend_token_is_not_exported_by_default() {
     let configuration = HookConfiguration {
         backend: Some(to("http://127.0.0.1:9")),
         ..HookConfiguration::default()
@@ -163,7 +165,7 @@ async fn the_backends_token_stays_here_unless_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn clear_text_to_another_machine_must_be_allowed() {
+async fn clear_text_to_another_machine_is_refused() {
     let configuration = HookConfiguration {
         backend: Some(to("http://backend.invalid")),
         ..HookConfiguration::default()

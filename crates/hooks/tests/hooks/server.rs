@@ -1,4 +1,4 @@
-//! Events in, answers out, and nothing left behind.
+//! Events and replies over real connections.
 
 use std::time::Duration;
 
@@ -29,9 +29,9 @@ fn gate(default: HookReply) -> HookGate {
 const TOOL: &str = r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_use_id":"t"}"#;
 
 #[tokio::test]
-async fn seed_003_any_number_of_events_of_an_interaction_is_taken() {
+async fn one_server_serves_many_events_and_interactions() {
     let server = server(None).await;
-    let mut news = server.subscribe();
+    let mut events = server.subscribe();
     let (one, other) = (Hook::of(&server, "one"), Hook::of(&server, "other"));
     for (hook, name) in [
         (&one, "SessionStart"),
@@ -45,7 +45,7 @@ async fn seed_003_any_number_of_events_of_an_interaction_is_taken() {
     }
     let mut seen = Vec::new();
     for sequence in 0..5 {
-        let event = next(&mut news).await;
+        let event = next(&mut events).await;
         assert_eq!(event.sequence, sequence);
         seen.push(format!("{} {}", event.interaction, event.kind.name()));
     }
@@ -63,10 +63,10 @@ async fn seed_003_any_number_of_events_of_an_interaction_is_taken() {
 }
 
 #[tokio::test]
-async fn a_tool_is_allowed_denied_or_asked_about_by_the_host() {
-    let mut server = server(Some(gate(HookReply::deny("nobody")))).await;
-    let mut questions = server.questions().expect("the first to ask for them");
-    assert!(server.questions().is_none(), "one decides");
+async fn host_allows_denies_or_asks() {
+    let mut server = server(Some(gate(HookReply::deny("no host")))).await;
+    let mut questions = server.questions().expect("the first call");
+    assert!(server.questions().is_none(), "one reader");
     for (reply, word) in [
         (HookReply::allow(), "allow"),
         (HookReply::deny("no"), "deny"),
@@ -88,9 +88,9 @@ async fn a_tool_is_allowed_denied_or_asked_about_by_the_host() {
 }
 
 #[tokio::test]
-async fn a_question_is_withdrawn_when_the_agent_hangs_up() {
+async fn question_is_withdrawn_on_disconnect() {
     let mut server = server(Some(gate(HookReply::allow()))).await;
-    let mut questions = server.questions().expect("the first to ask for them");
+    let mut questions = server.questions().expect("the first call");
     let stream = Hook::of(&server, "i").send(TOOL).expect("a connection");
     let mut question = within("a question", questions.next())
         .await
@@ -101,7 +101,7 @@ async fn a_question_is_withdrawn_when_the_agent_hangs_up() {
 }
 
 #[tokio::test]
-async fn a_helper_that_brings_an_event_again_is_known() {
+async fn repeated_delivery_id_is_a_duplicate() {
     let server = server(None).await;
     let hook = Hook::of(&server, "i").with_delivery("0b1b1b1b-1111-4111-8111-111111111111");
     for _ in 0..3 {
@@ -113,7 +113,7 @@ async fn a_helper_that_brings_an_event_again_is_known() {
 }
 
 #[tokio::test]
-async fn who_is_turned_away_is_counted() {
+async fn rejected_request_is_counted() {
     let (one, other) = (server(None).await, server(None).await);
     let confused = Hook::of(&one, "i").with_token(other.token().expose_secret());
     assert_eq!(
@@ -126,19 +126,16 @@ async fn who_is_turned_away_is_counted() {
 }
 
 #[tokio::test]
-async fn nothing_listens_after_a_stop_or_a_drop() {
+async fn port_is_closed_after_stop_and_drop() {
     let stopped = server(None).await;
     let hook = Hook::of(&stopped, "i");
-    let mut news = stopped.subscribe();
+    let mut events = stopped.subscribe();
     within("a stop", stopped.stop()).await;
-    assert!(
-        hook.send(TOOL).is_err(),
-        "the port is closed when the stop is done"
-    );
-    assert!(news.next().await.is_none());
+    assert!(hook.send(TOOL).is_err(), "the port is closed");
+    assert!(events.next().await.is_none());
 
     let mut dropped = server(Some(gate(HookReply::allow()))).await;
-    let mut questions = dropped.questions().expect("the first to ask for them");
+    let mut questions = dropped.questions().expect("the first call");
     let pending = Hook::of(&dropped, "i").send(TOOL).expect("a connection");
     let mut question = within("a question", questions.next())
         .await
@@ -150,9 +147,9 @@ async fn nothing_listens_after_a_stop_or_a_drop() {
 }
 
 #[tokio::test]
-async fn a_stop_lets_those_who_are_answered_finish() {
+async fn stop_finishes_open_connections() {
     let mut server = server(Some(gate(HookReply::deny("no")))).await;
-    let mut questions = server.questions().expect("the first to ask for them");
+    let mut questions = server.questions().expect("the first call");
     let hook = Hook::of(&server, "i");
     let posted = tokio::spawn(async move { hook.post(TOOL).await });
     let question = within("a question", questions.next())
@@ -167,7 +164,7 @@ async fn a_stop_lets_those_who_are_answered_finish() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_refused_before_anything_listens() {
+async fn invalid_configuration_is_refused() {
     let unfit = HookConfiguration {
         gate: Some(HookGate {
             kinds: vec![HookKind::SessionEnd],

@@ -1,4 +1,4 @@
-//! The token and what hooks bring are in no log and no error.
+//! Tokens and payloads are in no log and no response.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::support::{Hook, within};
 
 #[tokio::test(flavor = "current_thread")]
-async fn no_secret_is_logged() {
+async fn secrets_are_not_logged() {
     let log = tempfile::NamedTempFile::new().expect("a file for the log");
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
         .with_writer(Mutex::new(log.reopen().expect("the file opens again")))
         .finish();
-    // The only one of this program: what the other tests log comes here, too.
+    // Global: the events of other tests are logged here, too.
     tracing::subscriber::set_global_default(subscriber).expect("the first subscriber");
     let configuration = HookConfiguration {
         gate: Some(HookGate {
             kinds: vec![HookKind::PreToolUse],
             deadline: Duration::from_millis(1),
-            default: HookReply::deny("nobody"),
+            default: HookReply::deny("no host"),
         }),
         backend: Some(HookBackend {
             token: Some(SecretString::from("canary-api")),
@@ -51,15 +51,15 @@ async fn no_secret_is_logged() {
     }
     answers.push(hook.with_token("canary-guess").post("{}").await);
     assert_eq!(answers.last().expect("an answer").0, 401);
-    // What hooks print is what the model and the person see.
+    // The responses are shown to the model and the user.
     let answers = format!("{answers:?}");
     within("a stop", server.stop()).await;
     let text = std::fs::read_to_string(log.path()).expect("a log in UTF-8");
     for event in [
-        "hook kind=\"UserPromptSubmit\"",
-        "turned away",
-        "the default counts",
-        "not forwarded",
+        "hook{kind=\"UserPromptSubmit\"",
+        "hook request rejected",
+        "using the gate's default",
+        "hook not forwarded",
     ] {
         assert!(text.contains(event), "{event} was not logged: {text}");
     }

@@ -1,0 +1,185 @@
+//! The backend's URL, and what a POST to it came to.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::Path;
+
+use bytes::Bytes;
+use hyper::Uri;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use secrecy::ExposeSecret as _;
+
+use crate::http::{PostTarget, Tls};
+use crate::{HookBackend, HookServerError};
+
+/// Delivers a body to a backend.
+pub(super) trait Deliver: Send + Sync + 'static {
+    fn deliver(&self, body: Bytes) -> impl Future<Output = Result<(), DeliveryError>> + Send;
+}
+
+/// Why a backend did not accept an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum DeliveryError {
+    /// The connection failed.
+    Connection(String),
+    /// There was no response in time.
+    Timeout,
+    /// The response has this status.
+    Status(u16),
+}
+
+impl DeliveryError {
+    /// Whether another attempt may succeed (RFC 9110, 15: the statuses that are temporary).
+    pub(super) const fn is_transient(&self) -> bool {
+        match self {
+            Self::Connection(_) | Self::Timeout => true,
+            Self::Status(status) => matches!(status, 408 | 425 | 429 | 500..),
+        }
+    }
+}
+
+impl fmt::Display for DeliveryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connection(reason) => write!(f, "cannot reach the backend: {reason}"),
+            Self::Timeout => f.write_str("no response from the backend in time"),
+            Self::Status(status) => write!(f, "the backend answered {status}"),
+        }
+    }
+}
+
+impl Deliver for PostTarget {
+    async fn deliver(&self, body: Bytes) -> Result<(), DeliveryError> {
+        let posted = self.post(body).await;
+        let posted = posted.map_err(|error| DeliveryError::Connection(error.0))?;
+        let status = posted.response.status();
+        if status.is_success() {
+            Ok(())
+        } else {
+            Err(DeliveryError::Status(status.as_u16()))
+        }
+    }
+}
+
+/// Checks the backend's URL, token and certificates.
+pub(super) fn target(backend: &HookBackend) -> Result<PostTarget, HookServerError> {
+    parse(backend).map_err(|reason| HookServerError::Backend {
+        url: backend.url.clone(),
+        reason,
+    })
+}
+
+fn parse(backend: &HookBackend) -> Result<PostTarget, String> {
+    let uri = backend.url.parse::<Uri>();
+    let uri = uri.map_err(|_| "it is not a URL; pass one such as https://backend.example")?;
+    let authority = uri.authority().filter(|it| !it.as_str().contains('@'));
+    let authority = authority.ok_or("it has no host, or has credentials; leave them out")?;
+    let host = authority.host().trim_matches(['[', ']']);
+    let (tls, port) = match uri.scheme_str() {
+        Some("https") => (Some(tls(host, backend.authorities.as_deref())?), 443),
+        Some("http") if is_loopback(host) || backend.allow_clear_text => (None, 80),
+        Some("http") => {
+            return Err(
+                "it is on another machine and http:// is not encrypted; use https:// or set \
+                 allow_clear_text"
+                    .to_owned(),
+            );
+        }
+        _ => return Err("its scheme is neither https:// nor http://".to_owned()),
+    };
+    let value = |text: &str| HeaderValue::from_str(text);
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(token) = &backend.token {
+        let bearer = value(&format!("Bearer {}", token.expose_secret()));
+        let mut bearer = bearer.map_err(|_| "its token is not a valid header value")?;
+        // Keeps it out of `Debug`.
+        bearer.set_sensitive(true);
+        headers.insert(AUTHORIZATION, bearer);
+    }
+    Ok(PostTarget {
+        host: host.to_owned(),
+        port: authority.port_u16().unwrap_or(port),
+        tls,
+        authority: value(authority.as_str()).map_err(|_| "it is not a URL")?,
+        path: path(uri.path(), &backend.session_id),
+        headers,
+    })
+}
+
+#[cfg(feature = "https")]
+fn tls(host: &str, authorities: Option<&Path>) -> Result<Tls, String> {
+    Tls::new(host, authorities)
+}
+
+#[cfg(not(feature = "https"))]
+fn tls(_: &str, _: Option<&Path>) -> Result<Tls, String> {
+    Err("TLS is not compiled in; enable the feature `https` of bowline-hooks".to_owned())
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
+}
+
+/// The path of a session's events; reserved bytes of the id are percent-encoded (RFC 3986, 2.1).
+fn path(base: &str, session_id: &str) -> String {
+    let mut path = format!("{}/api/sessions/", base.trim_end_matches('/'));
+    for byte in session_id.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            path.push(char::from(byte));
+        } else {
+            path.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    path.push_str("/events");
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(url: &str) -> Result<PostTarget, String> {
+        let mut backend = HookBackend::new(url, "s/1");
+        backend.token = Some("hunter2".into());
+        target(&backend).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn url_and_session_become_a_target_that_shows_no_token() {
+        let target = parsed("http://localhost:4000/base/").unwrap();
+        assert_eq!((target.host.as_str(), target.port), ("localhost", 4000));
+        assert_eq!(target.path, "/base/api/sessions/s%2F1/events");
+        assert!(!format!("{target:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn insecure_or_invalid_url_is_refused() {
+        for (url, reason) in [
+            ("ftp://backend.invalid", "neither https:// nor http://"),
+            ("http://backend.invalid", "another machine"),
+            ("http://10.0.0.1", "another machine"),
+            ("http://user:pass@localhost", "leave them out"),
+            ("localhost", "neither https:// nor http://"),
+            ("http://local host", "not a URL"),
+        ] {
+            let error = parsed(url).unwrap_err();
+            assert!(
+                error.contains(reason) && !error.contains("hunter2"),
+                "{url}: {error}"
+            );
+        }
+        assert!(parsed("http://[::1]:1").is_ok());
+    }
+
+    #[cfg(feature = "https")]
+    #[test]
+    fn https_takes_its_port_and_readable_authorities() {
+        let secure = parsed("https://backend.invalid/x").unwrap();
+        assert_eq!((secure.port, secure.tls.is_some()), (443, true));
+        let mut backend = HookBackend::new("https://backend.invalid", "s");
+        backend.authorities = Some("/no/such/file".into());
+        let error = target(&backend).unwrap_err().to_string();
+        assert!(error.contains("authorities /no/such/file"), "{error}");
+    }
+}

@@ -1,0 +1,15 @@
+//! The hook server over real connections.
+//!
+//! | test | criterion |
+//! |---|---|
+//! | `server::one_server_serves_many_events_and_interactions` | any number of events of any number of interactions |
+//! | `backend::event_is_forwarded_with_its_context` | session, interaction, type, data and time reach the backend |
+//! | `backend::unreachable_backend_does_not_fail_the_hook` | a backend that is down affects no agent |
+//! | `backend::legacy_names_set_four_variables` | existing hook scripts find their variables |
+//! | `forward::tests::failed_forward_ends_after_all_attempts` | a failed forward is counted, later events are sent |
+
+mod backend;
+mod payloads;
+mod secrecy;
+mod server;
+mod support;

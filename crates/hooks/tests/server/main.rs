@@ -1,7 +1,0 @@
-//! The server for hooks, over real connections.
-
-mod backend;
-mod payloads;
-mod secrecy;
-mod server;
-mod support;
