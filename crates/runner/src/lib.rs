@@ -49,7 +49,9 @@ pub use auth::{TokenError, read_or_create_token};
 pub use bowline_transport::wire;
 pub use bowline_transport::{Identity, Piece, Stream, TerminalSession};
 pub use client::{RunnerClient, RunnerError, RunnerProblem};
-pub use screen::{ReplayFilter, SessionScreen, VtEngine};
+pub use screen::{
+    OutputToken, ReplayFilter, SequenceKind, SequenceSplitter, SessionScreen, VtEngine,
+};
 pub use serve::{
     Certificate, Runner, ServeConfiguration, ServeError, StopReport, Tls, TlsError, runtime,
 };

@@ -28,11 +28,11 @@ use unicode_width::UnicodeWidthChar as _;
 use crate::session_machine::ScreenSnapshot;
 
 pub use replay_filter::ReplayFilter;
+pub use splitter::{OutputToken, SequenceKind, SequenceSplitter};
 
 use modes::Modes;
 use query::{Query, ReplyFacts, query, write_reply};
 use sequence::Sequence;
-use splitter::{SequenceKind, SequenceSplitter, Token};
 use tracker::StateTracker;
 use vterm::Vterm;
 
@@ -200,21 +200,21 @@ impl SessionScreen {
         }
     }
 
-    fn token(&mut self, token: Token<'_>) {
+    fn token(&mut self, token: OutputToken<'_>) {
         match token {
-            Token::Text(text) => self.text(text),
-            Token::Sequence(kind, bytes) => {
+            OutputToken::Text(text) => self.text(text),
+            OutputToken::Sequence(kind, bytes) => {
                 self.flush();
                 self.guard(|engine| engine.feed(bytes));
                 if let Some(sequence) = Sequence::read(kind, bytes) {
                     self.sequence(&sequence);
                 }
             }
-            Token::Aborted(bytes) => {
+            OutputToken::Aborted(bytes) => {
                 self.flush();
                 self.guard(|engine| engine.feed(bytes));
             }
-            Token::Skipped => {}
+            OutputToken::Skipped => {}
         }
     }
 

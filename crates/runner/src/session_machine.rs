@@ -17,7 +17,6 @@
 mod attach;
 mod child_events;
 mod client;
-mod configuration;
 mod connections;
 mod deliver;
 mod effect;
@@ -41,7 +40,6 @@ use crate::wire::{
 };
 
 pub use self::client::ClientId;
-pub use self::configuration::{MachineConfiguration, StreamConfiguration};
 pub use self::effect::{Effect, JournalRead, ScreenSnapshot};
 pub use self::stream::OverflowPolicy;
 
@@ -50,6 +48,34 @@ const DEFAULT_EXIT_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Number of refusals of input that are sent again to a writer that reconnects.
 const MAX_REFUSALS: usize = 16;
+
+/// What a session machine is created from.
+#[derive(Clone, Debug)]
+pub struct MachineConfiguration {
+    /// The session's id.
+    pub session: SessionId,
+    /// The incarnation of the child.
+    pub epoch: Epoch,
+    /// Facts that attaching clients receive.
+    pub facts: SessionFacts,
+    /// The session's streams.
+    pub streams: Vec<StreamConfiguration>,
+    /// Whether the owner has a screen model, and can answer [`Effect::Snapshot`].
+    pub has_screen: bool,
+    /// How long an exit is retained for a client to acknowledge it; `None` is 24 hours.
+    pub exit_retention: Option<Duration>,
+}
+
+/// One stream of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamConfiguration {
+    /// The stream's id.
+    pub id: StreamId,
+    /// What happens when the ring is full.
+    pub policy: OverflowPolicy,
+    /// Bytes to keep in memory.
+    pub ring_bytes: usize,
+}
 
 #[derive(Debug)]
 struct Exit {

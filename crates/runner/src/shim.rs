@@ -1,13 +1,13 @@
-//! One small process for each session, which owns it and outlives whoever started it.
+//! The shim: a small process that owns one session and outlives the process that started it.
 //!
 //! [`spawn_shim`] executes a [`ShimProgram`] in a session of its own (setsid(2)) and sends it the
 //! session's specification over its standard input. The program calls [`run_shim`], which returns
 //! once the child has ended and a client has acknowledged the exit, or a day later; and within a
-//! minute of its folder being removed, once no client is connected. A tombstone ([`SessionInfo`])
-//! and the journal stay in the session's folder of the [`StateDir`].
+//! minute of its directory being removed, once no client is connected. The final record
+//! ([`SessionInfo`]) and the journal stay in the session's directory of the [`StateDir`].
 //!
-//! A shim that is killed takes the whole tree of its child along (see
-//! [`run_guard`](bowline_transport::run_guard), which the program must call first of all).
+//! If a shim is killed, its guard kills the process tree of the child (see
+//! [`run_guard`](bowline_transport::run_guard), which the program must call first).
 
 mod handshake;
 mod info;

@@ -6,7 +6,7 @@
 
 use super::query::query;
 use super::sequence::{Csi, Osc, Sequence, is_drawing};
-use super::splitter::{SequenceKind, SequenceSplitter, Token};
+use super::splitter::{OutputToken, SequenceKind, SequenceSplitter};
 
 /// Maximal bytes of a DCS, APC or PM string that is passed on.
 const MAX_STRING_BYTES: usize = 4 << 10;
@@ -41,20 +41,20 @@ impl ReplayFilter {
     }
 }
 
-fn pass(token: Token<'_>, out: &mut Vec<u8>) {
+fn pass(token: OutputToken<'_>, out: &mut Vec<u8>) {
     match token {
         // ENQ requests the answerback message.
-        Token::Text(text) => out.extend(text.iter().filter(|byte| **byte != 0x05)),
-        Token::Sequence(kind, bytes) if is_idempotent(kind, bytes) => {
+        OutputToken::Text(text) => out.extend(text.iter().filter(|byte| **byte != 0x05)),
+        OutputToken::Sequence(kind, bytes) if is_idempotent(kind, bytes) => {
             out.extend(bytes);
             // The terminator may be removed; the string would continue with what follows.
             if kind.is_string() && !matches!(bytes, [.., 0x07 | 0x18 | 0x1a] | [.., 0x1b, b'\\']) {
                 out.extend(b"\x1b\\");
             }
         }
-        Token::Sequence(..) | Token::Skipped => {}
+        OutputToken::Sequence(..) | OutputToken::Skipped => {}
         // Terminals execute the C0 controls of an aborted sequence.
-        Token::Aborted(bytes) => out.extend(bytes.iter().filter(|byte| is_control(**byte))),
+        OutputToken::Aborted(bytes) => out.extend(bytes.iter().filter(|byte| is_control(**byte))),
     }
 }
 

@@ -19,7 +19,8 @@ const BEL: u8 = 0x07;
 
 /// A part of the output, with all of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Token<'a> {
+#[non_exhaustive]
+pub enum OutputToken<'a> {
     /// Characters and C0 controls. May end within a character.
     Text(&'a [u8]),
     /// A complete sequence, from its ESC to its last byte.
@@ -32,7 +33,8 @@ pub(super) enum Token<'a> {
 
 /// The kind of an escape sequence, by its introducer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SequenceKind {
+#[non_exhaustive]
+pub enum SequenceKind {
     /// `ESC x`, `ESC ( x`.
     Escape,
     /// `ESC [`: control sequence.
@@ -51,9 +53,9 @@ impl SequenceKind {
     }
 }
 
-/// Splits output into [`Token`]s.
+/// Splits output into [`OutputToken`]s.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SequenceSplitter {
+pub struct SequenceSplitter {
     /// The incomplete sequence; `None` in text.
     open: Option<OpenSequence>,
     /// Its bytes, unless it exceeds the limit.
@@ -96,7 +98,7 @@ enum ByteEffect {
 
 impl SequenceSplitter {
     /// Splits output, and calls `out` with each token.
-    pub(super) fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(Token<'_>)) {
+    pub fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(OutputToken<'_>)) {
         let mut rest = bytes;
         while !rest.is_empty() {
             rest = match self.open {
@@ -107,7 +109,8 @@ impl SequenceSplitter {
     }
 
     /// Returns the bytes of the incomplete sequence; none if it exceeds the limit.
-    pub(super) fn held(&self) -> &[u8] {
+    #[must_use]
+    pub fn held(&self) -> &[u8] {
         &self.held
     }
 
@@ -120,17 +123,19 @@ impl SequenceSplitter {
 
     /// Returns the string that an ESC has ended, for readers that do not wait for the rest of its
     /// ST.
-    pub(super) fn half_ended(&self) -> Option<Token<'_>> {
+    pub(super) fn half_ended(&self) -> Option<OutputToken<'_>> {
         let open = self.open.filter(|open| open.after_escape)?;
         let string = self.held.strip_suffix(&[ESC]);
-        Some(string.map_or(Token::Skipped, |string| Token::Sequence(open.kind, string)))
+        Some(string.map_or(OutputToken::Skipped, |string| {
+            OutputToken::Sequence(open.kind, string)
+        }))
     }
 
-    fn ground<'a>(&mut self, bytes: &'a [u8], out: &mut impl FnMut(Token<'_>)) -> &'a [u8] {
+    fn ground<'a>(&mut self, bytes: &'a [u8], out: &mut impl FnMut(OutputToken<'_>)) -> &'a [u8] {
         let escape = memchr(ESC, bytes).unwrap_or(bytes.len());
         let (text, rest) = bytes.split_at(escape);
         if !text.is_empty() {
-            out(Token::Text(text));
+            out(OutputToken::Text(text));
         }
         let Some((_, rest)) = rest.split_first() else {
             return rest;
@@ -150,7 +155,7 @@ impl SequenceSplitter {
         &mut self,
         mut open: OpenSequence,
         bytes: &'a [u8],
-        out: &mut impl FnMut(Token<'_>),
+        out: &mut impl FnMut(OutputToken<'_>),
     ) -> &'a [u8] {
         for (at, &byte) in bytes.iter().enumerate() {
             let effect = byte_effect(&mut open, byte);
@@ -194,12 +199,12 @@ impl SequenceSplitter {
         self.held.push(byte);
     }
 
-    fn end(&mut self, open: OpenSequence, is_whole: bool, out: &mut impl FnMut(Token<'_>)) {
+    fn end(&mut self, open: OpenSequence, is_whole: bool, out: &mut impl FnMut(OutputToken<'_>)) {
         self.open = None;
         let token = match is_whole {
-            _ if open.is_too_long => Token::Skipped,
-            true => Token::Sequence(open.kind, &self.held),
-            false => Token::Aborted(&self.held),
+            _ if open.is_too_long => OutputToken::Skipped,
+            true => OutputToken::Sequence(open.kind, &self.held),
+            false => OutputToken::Aborted(&self.held),
         };
         out(token);
         self.held.clear();

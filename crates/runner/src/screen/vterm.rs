@@ -7,7 +7,7 @@ use shpool_vterm::{ContentRegion, Size, Term};
 
 use super::VtEngine;
 use super::sequence::Csi;
-use super::splitter::{SequenceKind, SequenceSplitter, Token};
+use super::splitter::{OutputToken, SequenceKind, SequenceSplitter};
 
 /// Lines that the engine keeps, including those of the screen. Older output is in the journal; a
 /// thousand lines would take 11 MB.
@@ -81,13 +81,13 @@ impl VtEngine for Vterm {
         let contents = self.term.contents(ContentRegion::All);
         let mut out = Vec::with_capacity(contents.len());
         SequenceSplitter::default().feed(&contents, |token| match token {
-            Token::Sequence(SequenceKind::Csi, bytes @ [.., b'm']) => {
+            OutputToken::Sequence(SequenceKind::Csi, bytes @ [.., b'm']) => {
                 rewrite_double_underline(bytes, &mut out)
             }
-            Token::Text(bytes) | Token::Sequence(_, bytes) | Token::Aborted(bytes) => {
-                out.extend(bytes)
-            }
-            Token::Skipped => {}
+            OutputToken::Text(bytes)
+            | OutputToken::Sequence(_, bytes)
+            | OutputToken::Aborted(bytes) => out.extend(bytes),
+            OutputToken::Skipped => {}
         });
         out
     }
@@ -98,7 +98,7 @@ impl VtEngine for Vterm {
         let (mut cursor, mut is_pending) = ((1, 1), false);
         SequenceSplitter::default().feed(&self.term.contents(ContentRegion::Screen), |token| {
             match token {
-                Token::Sequence(SequenceKind::Csi, sequence) => {
+                OutputToken::Sequence(SequenceKind::Csi, sequence) => {
                     if let Some(csi) =
                         Csi::read(sequence).filter(|csi| csi.command() == (0, b"", b'H'))
                     {
@@ -106,7 +106,7 @@ impl VtEngine for Vterm {
                         is_pending = false;
                     }
                 }
-                Token::Text(_) => is_pending = true,
+                OutputToken::Text(_) => is_pending = true,
                 _ => {}
             }
         });

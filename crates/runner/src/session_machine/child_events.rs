@@ -129,15 +129,13 @@ impl SessionMachine {
         let Some(exit) = &self.exit else {
             return false;
         };
-        let told = |client: &Client| client.attachment().is_none_or(|it| it.exit_sent);
-        let everybody = || {
-            self.clients
-                .values()
-                .all(|it| told(it) && it.outbox.is_empty())
+        let is_done = |client: &Client| {
+            client.outbox.is_empty() && client.attachment().is_none_or(|it| it.exit_sent)
         };
+        let all_done = || self.clients.values().all(is_done);
         let acknowledged = exit.acknowledged;
         now >= exit.at + self.exit_retention
-            || acknowledged.is_some_and(|at| now >= at + EXIT_LINGER || everybody())
+            || acknowledged.is_some_and(|at| now >= at + EXIT_LINGER || all_done())
     }
 
     /// Takes the result of the last [`Effect::Write`] or [`Effect::CloseInput`].

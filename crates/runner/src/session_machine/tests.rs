@@ -73,11 +73,11 @@ fn attach(lease: Lease, stream: StreamId) -> Attach {
 }
 
 /// Sends a message without a lease.
-fn say(machine: &mut SessionMachine, client: ClientId, message: Message) {
-    say_as(machine, client, 0, message);
+fn send(machine: &mut SessionMachine, client: ClientId, message: Message) {
+    send_as(machine, client, 0, message);
 }
 
-fn say_as(machine: &mut SessionMachine, client: ClientId, generation: u64, message: Message) {
+fn send_as(machine: &mut SessionMachine, client: ClientId, generation: u64, message: Message) {
     let now = machine.now;
     let frame = Frame::new(generation, message);
     machine.on_frame(client, frame, now);
@@ -90,7 +90,7 @@ fn greeted(machine: &mut SessionMachine) -> ClientId {
         versions: (VERSION, VERSION),
         features: Vec::new(),
     };
-    say(machine, client, Message::Hello(hello));
+    send(machine, client, Message::Hello(hello));
     let welcome = machine.next_frame(client).unwrap().message;
     assert!(matches!(welcome, Message::Welcome(_)));
     client
@@ -99,7 +99,7 @@ fn greeted(machine: &mut SessionMachine) -> ClientId {
 /// Attaches a client and returns what it received.
 fn join(machine: &mut SessionMachine, attach: Attach) -> (ClientId, Attached) {
     let client = greeted(machine);
-    say(machine, client, Message::Attach(attach));
+    send(machine, client, Message::Attach(attach));
     match machine.next_frame(client).unwrap().message {
         Message::Attached(attached) => (client, attached),
         other => panic!("not let in: {other:?}"),

@@ -47,8 +47,8 @@ async fn unattached_session_replies_to_queries() {
     client
         .until(|memory| memory.text(TTY).contains("done"))
         .await;
-    let told = client.memory.text(TTY);
-    assert!(told.contains("033   [   1   ;   3   R"), "{told:?}");
+    let output = client.memory.text(TTY);
+    assert!(output.contains("033   [   1   ;   3   R"), "{output:?}");
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn paste_is_bracketed_or_refused() {
     client
         .until(|memory| memory.text(TTY).contains("done"))
         .await;
-    let told = client.memory.text(TTY);
-    let told: String = told.split_whitespace().collect();
-    assert!(told.contains("033[200~a[201~\\nb033[201~"), "{told:?}");
+    let output = client.memory.text(TTY);
+    let output: String = output.split_whitespace().collect();
+    assert!(output.contains("033[200~a[201~\\nb033[201~"), "{output:?}");
 }

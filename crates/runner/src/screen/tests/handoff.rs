@@ -65,8 +65,8 @@ pub(super) fn compare(direct: &mut Oracle, client: &mut Oracle) -> Result<(), St
     for probe in PROBES {
         direct.feed(probe);
         client.feed(probe);
-        let told = String::from_utf8_lossy(probe);
-        oracle::same(direct, client).map_err(|it| format!("after {told:?}: {it}"))?;
+        let shown = String::from_utf8_lossy(probe);
+        oracle::same(direct, client).map_err(|it| format!("after {shown:?}: {it}"))?;
     }
     Ok(())
 }

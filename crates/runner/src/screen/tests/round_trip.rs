@@ -68,8 +68,8 @@ fn snapshot_of_a_handed_off_screen_is_the_same() {
         // A handoff of an empty screen.
         let wanted = handed_off(&output, 0);
         for cut in 1..=output.len() {
-            let told = handed_off(&output, cut);
-            assert_eq!(text(&told), text(&wanted), "{feature} at {cut}");
+            let snapshot = handed_off(&output, cut);
+            assert_eq!(text(&snapshot), text(&wanted), "{feature} at {cut}");
         }
     }
 }

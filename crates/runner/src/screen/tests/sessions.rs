@@ -47,7 +47,7 @@ impl Program {
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn write(&mut self, text: &str) {
         self.output.push_str(text);
     }
 
@@ -91,16 +91,16 @@ impl Program {
         ];
         for _ in 0..self.random.up_to(4) {
             let word = self.random.one_of(&words);
-            self.say(word);
+            self.write(word);
         }
         if self.random.below(6) == 0 {
             let row = self.row();
             let wide = self.random.one_of(&["漢字", "かな", "한", "🙂"]);
-            self.say(&format!("\x1b[{row};1H\x1b[2K{wide} {wide}\x1b[2K"));
+            self.write(&format!("\x1b[{row};1H\x1b[2K{wide} {wide}\x1b[2K"));
         }
         if self.random.below(8) == 0 {
             let times = self.random.up_to(9);
-            self.say(&format!("r\x1b[{times}b"));
+            self.write(&format!("r\x1b[{times}b"));
         }
     }
 
@@ -123,7 +123,7 @@ impl Program {
                 self.random.one_of(&pens).to_owned()
             }
         };
-        self.say(&format!("\x1b[{pen}m"));
+        self.write(&format!("\x1b[{pen}m"));
     }
 
     fn place(&mut self) {
@@ -137,7 +137,7 @@ impl Program {
             7 => format!("\x1b[r\x1b[{row};{col}H\x1b[{by}B\x1b[{by}D"),
             _ => "\x1b[H".to_owned(),
         };
-        self.say(&place);
+        self.write(&place);
     }
 
     fn erase(&mut self) {
@@ -154,42 +154,42 @@ impl Program {
         };
         // Terminals differ in whether erasing with a pending wrap includes the last column.
         let (row, col) = (self.row(), self.col());
-        self.say(&format!("\x1b[{row};{col}H{erase}"));
+        self.write(&format!("\x1b[{row};{col}H{erase}"));
     }
 
     /// On a line without wide characters, halves of which terminals display differently.
     fn shift(&mut self) {
         let (row, by) = (self.row(), self.random.up_to(4));
         let what = self.random.one_of(&["@", "P"]);
-        self.say(&format!("\x1b[{row};1H\x1b[2Kabcdef\x1b[3G\x1b[{by}{what}"));
+        self.write(&format!("\x1b[{row};1H\x1b[2Kabcdef\x1b[3G\x1b[{by}{what}"));
     }
 
     fn scroll(&mut self) {
         let (top, bottom) = (self.row(), self.row());
         let by = self.random.up_to(3);
         match self.random.below(5) {
-            0 | 1 if top < bottom => self.say(&format!("\x1b[{top};{bottom}r")),
-            2 => self.say("\x1b[r"),
-            3 => self.say(&format!("\x1b[{by}S")),
-            _ => self.say(&format!("\x1b[{by}T")),
+            0 | 1 if top < bottom => self.write(&format!("\x1b[{top};{bottom}r")),
+            2 => self.write("\x1b[r"),
+            3 => self.write(&format!("\x1b[{by}S")),
+            _ => self.write(&format!("\x1b[{by}T")),
         }
     }
 
     fn lines(&mut self) {
         let by = self.random.up_to(3);
         match self.random.below(6) {
-            0 => self.say("\r\x1bM"),
-            1 => self.say("\r\x1bD"),
+            0 => self.write("\r\x1bM"),
+            1 => self.write("\r\x1bD"),
             // Terminals differ in whether the column changes.
-            2 => self.say(&format!("\r\x1b[{by}L")),
-            3 => self.say(&format!("\r\x1b[{by}M")),
-            _ => self.say(&"\r\n".repeat(by)),
+            2 => self.write(&format!("\r\x1b[{by}L")),
+            3 => self.write(&format!("\r\x1b[{by}M")),
+            _ => self.write(&"\r\n".repeat(by)),
         }
     }
 
     fn saved(&mut self) {
         let saved = self.random.one_of(&["\x1b7", "\x1b8", "\x1b[s", "\x1b[u"]);
-        self.say(saved);
+        self.write(saved);
     }
 
     fn mode(&mut self) {
@@ -197,26 +197,26 @@ impl Program {
         let mode = self.random.one_of(&modes);
         let on = self.random.one_of(&["h", "l"]);
         match self.random.below(9) {
-            0 => self.say(&format!("\x1b[4{on}")),
+            0 => self.write(&format!("\x1b[4{on}")),
             1 => {
                 let keypad = self.random.one_of(&["\x1b=", "\x1b>"]);
-                self.say(keypad);
+                self.write(keypad);
             }
             2 => {
                 let flags = self.random.below(16);
                 let keyboard = [format!("\x1b[>{flags}u"), "\x1b[<u".to_owned()];
                 let at = self.random.below(2);
-                self.say(&keyboard[at]);
+                self.write(&keyboard[at]);
             }
             3 => {
                 let style = self.random.below(7);
-                self.say(&format!("\x1b[{style} q"));
+                self.write(&format!("\x1b[{style} q"));
             }
-            5 => self.say("\x1b[?7l\x1b[1;8Hmore than there is room for\x1b[?7h\x1b[3;3H"),
+            5 => self.write("\x1b[?7l\x1b[1;8Hmore than there is room for\x1b[?7h\x1b[3;3H"),
             // Terminals differ in whether the mode is saved with the cursor, and homes it when
             // reset.
-            4 => self.say("\x1b[?6h\x1b[2;2Hin the region\x1b[?6l\x1b[2;2H"),
-            _ => self.say(&format!("\x1b[?{mode}{on}")),
+            4 => self.write("\x1b[?6h\x1b[2;2Hin the region\x1b[?6l\x1b[2;2H"),
+            _ => self.write(&format!("\x1b[?{mode}{on}")),
         }
     }
 
@@ -227,7 +227,7 @@ impl Program {
             return;
         }
         self.is_alternate = !self.is_alternate;
-        self.say(if self.is_alternate {
+        self.write(if self.is_alternate {
             "\x1b[2;2H\x1b[?1049h\x1b7"
         } else {
             "\x1b[2;2H\x1b[?1049l\x1b7"
@@ -237,13 +237,13 @@ impl Program {
     fn tabs_and_charsets(&mut self) {
         let col = self.col();
         match self.random.below(8) {
-            0 => self.say(&format!("\x1b[{col}G\x1bH")),
-            1 => self.say(&format!("\x1b[{col}G\x1b[g")),
-            2 => self.say("\x1b[3g"),
-            3 | 4 => self.say(&format!("\x1b[{col}G\t")),
-            5 => self.say("\x1b(0lqk\x1b(B"),
-            6 => self.say("\x1b)0"),
-            _ => self.say("\x0eq\x0f"),
+            0 => self.write(&format!("\x1b[{col}G\x1bH")),
+            1 => self.write(&format!("\x1b[{col}G\x1b[g")),
+            2 => self.write("\x1b[3g"),
+            3 | 4 => self.write(&format!("\x1b[{col}G\t")),
+            5 => self.write("\x1b(0lqk\x1b(B"),
+            6 => self.write("\x1b)0"),
+            _ => self.write("\x0eq\x0f"),
         }
     }
 
@@ -251,14 +251,14 @@ impl Program {
         let number = self.random.below(1_000);
         let color = self.random.below(16);
         match self.random.below(6) {
-            0 => self.say(&format!("\x1b]0;title {number}\x07")),
-            1 => self.say("\x1b[22;0t"),
-            2 => self.say("\x1b[23;0t"),
-            3 => self.say(&format!("\x1b]4;{color};#0000{color:02x}\x1b\\")),
-            4 => self.say(&format!(
+            0 => self.write(&format!("\x1b]0;title {number}\x07")),
+            1 => self.write("\x1b[22;0t"),
+            2 => self.write("\x1b[23;0t"),
+            3 => self.write(&format!("\x1b]4;{color};#0000{color:02x}\x1b\\")),
+            4 => self.write(&format!(
                 "\x1b]8;;http://x/{number}\x1b\\link\x1b]8;;\x1b\\"
             )),
-            _ => self.say("\x1b[c\x1b[6n"),
+            _ => self.write("\x1b[c\x1b[6n"),
         }
     }
 }

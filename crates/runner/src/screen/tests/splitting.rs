@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::SIZE;
 use crate::screen::SessionScreen;
-use crate::screen::splitter::{SequenceKind, SequenceSplitter, Token};
+use crate::screen::splitter::{OutputToken, SequenceKind, SequenceSplitter};
 use crate::screen::tests::oracle::{Oracle, same};
 
 /// Returns the tokens, with adjacent text joined, and the incomplete sequence.
@@ -13,7 +13,7 @@ fn tokens(output: &[u8], chunk: usize) -> (Vec<String>, Vec<u8>) {
         (SequenceSplitter::default(), Vec::new(), Vec::new());
     for chunk in output.chunks(chunk) {
         splitter.feed(chunk, |token| {
-            if let Token::Text(more) = token {
+            if let OutputToken::Text(more) = token {
                 return text.extend_from_slice(more);
             }
             end_text(&mut text, &mut tokens);
@@ -26,16 +26,16 @@ fn tokens(output: &[u8], chunk: usize) -> (Vec<String>, Vec<u8>) {
 
 fn end_text(text: &mut Vec<u8>, tokens: &mut Vec<String>) {
     if !text.is_empty() {
-        tokens.push(format!("{:?}", Token::Text(text)));
+        tokens.push(format!("{:?}", OutputToken::Text(text)));
         text.clear();
     }
 }
 
 #[test]
 fn sequences_match_the_dec_parser() {
+    use OutputToken::{Aborted, Sequence, Text};
     use SequenceKind::{Csi, Dcs, Escape, Osc, Other};
-    use Token::{Aborted, Sequence, Text};
-    let cases: [&[Token<'_>]; 11] = [
+    let cases: [&[OutputToken<'_>]; 11] = [
         &[Text(b"a"), Sequence(Csi, b"\x1b[1m"), Text(b"b")],
         &[Sequence(Escape, b"\x1b(0"), Sequence(Escape, b"\x1b7")],
         &[Sequence(Osc, b"\x1b]0;t\x07"), Text(b"x")],
@@ -76,8 +76,8 @@ proptest! {
     fn no_byte_is_lost(output in prop::collection::vec(byte(), 0..200)) {
         let (mut splitter, mut seen) = (SequenceSplitter::default(), Vec::<u8>::new());
         splitter.feed(&output, |token| match token {
-            Token::Text(bytes) | Token::Sequence(_, bytes) | Token::Aborted(bytes) => seen.extend(bytes),
-            Token::Skipped => unreachable!("200 bytes are held"),
+            OutputToken::Text(bytes) | OutputToken::Sequence(_, bytes) | OutputToken::Aborted(bytes) => seen.extend(bytes),
+            OutputToken::Skipped => unreachable!("200 bytes are held"),
         });
         seen.extend(splitter.held());
         prop_assert_eq!(seen, output);

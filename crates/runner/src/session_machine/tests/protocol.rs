@@ -37,7 +37,7 @@ fn requests_before_attach_are_rejected() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     machine.on_output(OUT, "secret".into());
     let client = machine.connect(Duration::ZERO);
-    say(
+    send(
         &mut machine,
         client,
         Message::Attach(attach(Lease::Read, OUT)),
@@ -45,7 +45,7 @@ fn requests_before_attach_are_rejected() {
     assert_eq!(code_of(&all(&mut machine, client)), code::PROTOCOL);
     assert!(machine.is_closing(client));
     let client = greeted(&mut machine);
-    say(&mut machine, client, Message::Credit { stream: OUT, n: 1 });
+    send(&mut machine, client, Message::Credit { stream: OUT, n: 1 });
     assert_eq!(code_of(&all(&mut machine, client)), code::PROTOCOL);
 }
 
@@ -57,12 +57,12 @@ fn unsupported_version_and_unknown_session_are_rejected() {
         versions: (VERSION + 1, VERSION + 2),
         features: Vec::new(),
     };
-    say(&mut machine, client, Message::Hello(hello));
+    send(&mut machine, client, Message::Hello(hello));
     assert_eq!(code_of(&all(&mut machine, client)), code::VERSION);
     let client = greeted(&mut machine);
     let mut other = attach(Lease::Read, OUT);
     other.session = "00000000-0000-4000-8000-000000000002".parse().unwrap();
-    say(&mut machine, client, Message::Attach(other));
+    send(&mut machine, client, Message::Attach(other));
     assert_eq!(code_of(&all(&mut machine, client)), code::UNKNOWN_SESSION);
 }
 
@@ -144,7 +144,7 @@ fn credit_limits_replay_and_live_data() {
     wanted.credit = 40;
     let (client, _) = join(&mut machine, wanted);
     assert_eq!(text(&all(&mut machine, client), OUT).len(), 40);
-    say(&mut machine, client, Message::Credit { stream: OUT, n: 7 });
+    send(&mut machine, client, Message::Credit { stream: OUT, n: 7 });
     assert_eq!(text(&all(&mut machine, client), OUT).len(), 7);
     assert!(all(&mut machine, client).is_empty());
 }
@@ -232,10 +232,10 @@ fn stale_close_does_not_affect_a_new_attach() {
         offset: 0,
         bytes: bytes.into(),
     };
-    say_as(&mut machine, old, 1, typed("stale"));
-    say_as(&mut machine, old, 2, typed("forged"));
+    send_as(&mut machine, old, 1, typed("stale"));
+    send_as(&mut machine, old, 2, typed("forged"));
     machine.on_closed(old);
-    say_as(&mut machine, new, 2, typed("fresh"));
+    send_as(&mut machine, new, 2, typed("fresh"));
     machine.on_output(OUT, "alive".into());
     let writes: Vec<_> = effects(&mut machine)
         .into_iter()
@@ -250,14 +250,14 @@ fn resuming_writer_keeps_generation_and_input_offset() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     let (old, _) = join(&mut machine, attach(Lease::Write, OUT));
     let bytes = Bytes::from_static(b"one");
-    say_as(&mut machine, old, 1, Message::Input { offset: 0, bytes });
+    send_as(&mut machine, old, 1, Message::Input { offset: 0, bytes });
     let mut again = attach(Lease::Write, OUT);
     (again.epoch, again.resume_generation) = (Some(Epoch(7)), Some(1));
     let (new, attached) = join(&mut machine, again.clone());
     assert_eq!((attached.generation, attached.input_next), (1, 3));
     machine.on_closed(old);
     let bytes = Bytes::from_static(b"onetwo");
-    say_as(&mut machine, new, 1, Message::Input { offset: 0, bytes });
+    send_as(&mut machine, new, 1, Message::Input { offset: 0, bytes });
     let mut typed = Vec::new();
     while let Some(effect) = machine.next_effect() {
         if let Effect::Write(bytes) = effect {
@@ -273,7 +273,7 @@ fn resuming_writer_keeps_generation_and_input_offset() {
     assert!(all(&mut machine, new).contains(&ack));
     join(&mut machine, attach(Lease::Write, OUT));
     let late = greeted(&mut machine);
-    say(&mut machine, late, Message::Attach(again));
+    send(&mut machine, late, Message::Attach(again));
     assert_eq!(all(&mut machine, late), [Message::Fenced { generation: 2 }]);
     assert!(machine.is_closing(late));
 }
@@ -292,12 +292,12 @@ fn leases_limit_requests() {
             mode: PromptMode::Line,
         })
     };
-    say(&mut machine, reader, prompt("p"));
+    send(&mut machine, reader, prompt("p"));
     assert_eq!(code_of(&all(&mut machine, reader)), code::NO_LEASE);
-    say(&mut machine, appender, Message::Input { offset: 0, bytes });
+    send(&mut machine, appender, Message::Input { offset: 0, bytes });
     assert_eq!(code_of(&all(&mut machine, appender)), code::NO_LEASE);
-    say(&mut machine, appender, prompt("p"));
-    say(&mut machine, appender, prompt("p"));
+    send(&mut machine, appender, prompt("p"));
+    send(&mut machine, appender, prompt("p"));
     let prompts = effects(&mut machine);
     let written = prompts.iter().filter(|it| matches!(it, Effect::Write(_)));
     assert_eq!(written.count(), 1);
@@ -306,14 +306,14 @@ fn leases_limit_requests() {
         id: "p".into(),
         state,
     };
-    let told = [
+    let states = [
         PromptStatus::Queued,
         PromptStatus::Queued,
         PromptStatus::Written,
     ]
     .map(state);
-    assert_eq!(all(&mut machine, appender), told);
-    say(&mut machine, appender, prompt("p"));
+    assert_eq!(all(&mut machine, appender), states);
+    send(&mut machine, appender, prompt("p"));
     let again = Message::PromptState {
         id: "p".into(),
         state: PromptStatus::Written,
@@ -336,7 +336,7 @@ fn repeated_signals_and_kills_are_executed_once() {
         ladder: Ladder::AT_ONCE,
     };
     for message in [signal(), signal(), kill(), kill()] {
-        say(&mut machine, client, message);
+        send(&mut machine, client, message);
     }
     let once = [
         Effect::Signal(Signal::Interrupt),
@@ -355,7 +355,7 @@ fn repeated_signals_and_kills_are_executed_once() {
         report,
     };
     assert_eq!(all(&mut machine, client), std::slice::from_ref(&killed));
-    say(&mut machine, client, kill());
+    send(&mut machine, client, kill());
     assert_eq!(all(&mut machine, client), [killed]);
 }
 
@@ -368,14 +368,14 @@ fn exit_is_last_and_retained_until_acknowledged() {
     let (reader, attached) = join(&mut machine, attach(Lease::Read, OUT));
     assert!(attached.exit.is_some());
     let (writer, _) = join(&mut machine, attach(Lease::Write, OUT));
-    say(&mut machine, writer, Message::ExitAck);
+    send(&mut machine, writer, Message::ExitAck);
     assert!(!machine.exit_acknowledged(), "the exit was not sent yet");
     let messages = all(&mut machine, writer);
     assert_eq!(text(&messages, OUT), "last words");
     assert!(matches!(messages.last(), Some(Message::Exit(_))));
-    say(&mut machine, reader, Message::ExitAck);
+    send(&mut machine, reader, Message::ExitAck);
     assert!(!machine.exit_acknowledged(), "a reader cannot acknowledge");
-    say(&mut machine, writer, Message::ExitAck);
+    send(&mut machine, writer, Message::ExitAck);
     assert!(
         !machine.is_over(machine.now),
         "the exit was not sent to the reader yet"
@@ -444,7 +444,7 @@ fn child_is_paused_for_a_disconnected_writer_only() {
         let mut machine = machine(OUT, OverflowPolicy::Block, 4 * KIB);
         let (client, _) = join(&mut machine, attach(Lease::Write, OUT));
         if detaches {
-            say(&mut machine, client, Message::Detach);
+            send(&mut machine, client, Message::Detach);
         }
         machine.on_closed(client);
         machine.on_output(OUT, Bytes::from(vec![b'x'; 5 * KIB]));
@@ -518,10 +518,10 @@ fn clients_and_pings_are_limited() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     let (client, _) = join(&mut machine, attach(Lease::Read, OUT));
     for nonce in 0..20 {
-        say(&mut machine, client, Message::Ping { nonce });
+        send(&mut machine, client, Message::Ping { nonce });
     }
     assert!(!machine.is_closing(client));
-    say(&mut machine, client, Message::Ping { nonce: 20 });
+    send(&mut machine, client, Message::Ping { nonce: 20 });
     assert!(machine.is_closing(client));
     for _ in 0..MAX_CLIENTS {
         machine.connect(Duration::ZERO);
@@ -557,6 +557,6 @@ fn offsets_of_another_epoch_are_void() {
     old.epoch = Some(Epoch(7));
     old.resume_generation = None;
     let ahead = greeted(&mut machine);
-    say(&mut machine, ahead, Message::Attach(old));
+    send(&mut machine, ahead, Message::Attach(old));
     assert_eq!(code_of(&all(&mut machine, ahead)), code::PROTOCOL);
 }

@@ -196,7 +196,7 @@ impl Simulation {
         wanted.credit = RING as u64;
         host.consumed = host.next;
         let client = greeted(&mut self.machine);
-        say(&mut self.machine, client, Message::Attach(wanted));
+        send(&mut self.machine, client, Message::Attach(wanted));
         host.client = Some(client);
     }
 
@@ -209,7 +209,7 @@ impl Simulation {
 
     fn detach(&mut self, host: usize) {
         if let Some(client) = self.hosts[host].client {
-            say(&mut self.machine, client, Message::Detach);
+            send(&mut self.machine, client, Message::Detach);
             self.cut(host);
         }
     }
@@ -228,9 +228,9 @@ impl Simulation {
         for generation in [generation, self.machine.generation()] {
             let bytes = bytes.clone();
             let message = Message::Input { offset, bytes };
-            say_as(&mut self.machine, client, generation, message);
+            send_as(&mut self.machine, client, generation, message);
         }
-        say_as(
+        send_as(
             &mut self.machine,
             client,
             generation,
@@ -341,7 +341,7 @@ impl Simulation {
         }
         let (offset, bytes) = (host.sent, Bytes::copy_from_slice(rest));
         host.sent += bytes.len() as u64;
-        say_as(
+        send_as(
             &mut self.machine,
             client,
             generation,
@@ -354,7 +354,7 @@ impl Simulation {
         let n = host.next - host.consumed;
         if let Some(client) = host.client.filter(|_| n > 0) {
             host.consumed = host.next;
-            say(
+            send(
                 &mut self.machine,
                 client,
                 Message::Credit { stream: OUT, n },
@@ -369,7 +369,7 @@ impl Simulation {
                 bytes: format!("P{id}").into(),
                 mode: PromptMode::Line,
             };
-            say(&mut self.machine, client, Message::Prompt(prompt));
+            send(&mut self.machine, client, Message::Prompt(prompt));
         }
     }
 
