@@ -20,7 +20,7 @@ impl SessionManager {
     /// # Errors
     ///
     /// [`ManagerError::MaxSessions`], [`ManagerError::ShuttingDown`], or what kept the shell from
-    /// starting; nothing is left behind.
+    /// starting. Nothing is left.
     pub async fn create_shell(
         &self,
         configuration: ShellConfiguration,
@@ -104,7 +104,7 @@ impl SessionManager {
     /// its name. The configuration says the rest; its directory and conversation do not count.
     ///
     /// Before anything is started: the directory must be there, the agent must have the conversation
-    /// on disk and for this directory, and nobody else may hold its lease. Afterwards: an agent that
+    /// on disk and for this directory, and its lease must be free. Afterwards: an agent that
     /// goes on elsewhere is terminated, and the session ends with
     /// [`EndReason::NotResumed`](super::EndReason::NotResumed).
     ///

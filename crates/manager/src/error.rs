@@ -64,7 +64,7 @@ pub enum ManagerError {
     StateInUse {
         /// The state folder.
         folder: PathBuf,
-        /// Who, as far as known.
+        /// The other host, as far as it is known.
         holder: String,
     },
     /// The list, or a lease, could not be read or written.

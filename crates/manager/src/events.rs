@@ -1,4 +1,4 @@
-//! What all sessions of a manager tell, in one stream.
+//! The events of all sessions of a manager in one stream.
 
 use std::sync::{Arc, Weak};
 
@@ -15,7 +15,7 @@ pub struct ManagerEvents {
     bell: Arc<Notify>,
     /// How many of the manager's sessions are known here.
     births: u64,
-    /// Sessions that came and went unseen, to be told.
+    /// Number of sessions that were created and removed unseen, to be reported.
     missed: u64,
     sessions: Vec<SessionEvents>,
     /// Whose turn it is: one that talks much must not drown the others.

@@ -44,8 +44,8 @@ pub(super) struct Dialogue {
     pub(super) entered: Vec<String>,
 }
 
-/// Ends what is told of a session even if its task is gone without a word, which shows in a panic of
-/// whoever asks it: others wait for the end.
+/// Ends the session's log also if its task was dropped, which makes a call on the session panic: others
+/// wait for the end.
 struct EndAnyhow {
     id: ManagedId,
     log: Arc<SessionLog>,
@@ -69,7 +69,7 @@ impl Drop for EndAnyhow {
     }
 }
 
-/// What one look at the transcript tells.
+/// What is read from a transcript at one time.
 struct Look {
     revision: Revision,
     state: SessionState,
@@ -211,7 +211,7 @@ mod tests {
 
     /// The follower's own panic is the only word of it.
     #[test]
-    fn a_feed_ends_although_the_session_went_without_a_word() {
+    fn log_ends_if_session_task_is_dropped() {
         let theirs = Builder::new_multi_thread().enable_all().build().unwrap();
         let dialogue = theirs.block_on(cat());
         let id = ManagedId::random();

@@ -1,4 +1,4 @@
-//! What is known of one session, as it is listed and kept.
+//! A session as the list has it.
 
 use std::path::PathBuf;
 
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// What is known of one session.
+/// A session as the list has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SessionInfo {
-    /// Its name.
+    /// Id of the session.
     pub id: ManagedId,
-    /// What kind it is.
+    /// Its kind.
     pub kind: SessionKind,
-    /// The host's word for it.
+    /// Label, chosen by the host.
     pub label: String,
-    /// Its working directory, without links.
+    /// Its working directory, without symbolic links.
     pub cwd: PathBuf,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// What it is doing.
+    /// Its state.
     pub state: SessionState,
-    /// The process id of its program, while it lives.
+    /// Process id of its program, while it runs.
     pub pid: Option<u32>,
     /// The agent's ids for its conversations, oldest first.
     pub conversations: Vec<String>,
@@ -31,14 +31,14 @@ pub struct SessionInfo {
     pub end: Option<SessionEnd>,
 }
 
-/// What kind a session is.
+/// The kind of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SessionKind {
-    /// A program on a terminal, told as lines.
+    /// A program on a terminal, read as lines.
     Shell,
-    /// An agent that speaks its protocol, told as a transcript.
+    /// An agent with a structured protocol, read as a transcript.
     Dialogue,
 }
 
@@ -46,9 +46,9 @@ pub enum SessionKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SessionEnd {
-    /// When it was seen. For [`EndReason::HostLost`], when the next host started.
+    /// When it was noticed. For [`EndReason::HostLost`], when the next host started.
     pub at: Timestamp,
-    /// What its program left.
+    /// How its program exited.
     pub exit: SessionExit,
     /// Why.
     pub reason: EndReason,
@@ -59,21 +59,21 @@ pub struct SessionEnd {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EndReason {
-    /// Its program ended by itself, well or badly.
+    /// Its program exited by itself.
     Exited,
     /// The host killed it.
     Killed,
     /// The host shut down.
     Shutdown,
-    /// The host died without shutting down; nobody saw the end.
+    /// The host exited without a shutdown, so the end was not seen.
     HostLost,
-    /// The agent went on in another conversation, directory or company than it was asked to, and was
-    /// terminated for it. In words.
+    /// The agent continued in another conversation or directory than requested, or in one that another
+    /// session uses, and was terminated. Holds a description.
     NotResumed(String),
 }
 
 impl SessionInfo {
-    /// Whether the session has ended and has a conversation to go on with.
+    /// Returns whether the session has ended and has a conversation to resume.
     pub fn is_resumable(&self) -> bool {
         self.kind == SessionKind::Dialogue && self.end.is_some() && !self.conversations.is_empty()
     }

@@ -1,5 +1,4 @@
-//! Locks on names, held by a process through a file (flock(2)): gone with the process, whatever
-//! became of it.
+//! Locks that a process holds through a file (flock(2)), and that are released when it exits.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -11,8 +10,8 @@ use bowline_shell::ManagedId;
 
 use super::ManagerError;
 
-/// Rounds of opening a file that its holder is taking away.
-const TRIES: usize = 64;
+/// Attempts to lock a file that its holder is removing.
+const MAX_ATTEMPTS: usize = 64;
 
 /// Holds a name until dropped; the file goes with it.
 #[derive(Debug)]
@@ -21,14 +20,14 @@ pub(super) struct Lease {
     _file: File,
 }
 
-/// Somebody else holds it; who, as the file says.
+/// Another process holds the lock, as described in the file.
 #[derive(Debug)]
 pub(super) struct Held(pub(super) String);
 
 impl Lease {
-    /// Takes the lock of a file, which says who has it.
+    /// Locks a file, and writes the holder to it.
     pub(super) fn take(path: &Path, holder: &str) -> io::Result<Result<Self, Held>> {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let mut file = open(path)?;
             match file.try_lock() {
                 Ok(()) => {}
@@ -82,18 +81,18 @@ fn read(file: &mut File) -> String {
     }
 }
 
-/// The right to one conversation, which nobody else on this machine who asks in the same folder has
-/// at the same time; given back on drop, and gone with the process that holds it, however it dies.
+/// The exclusive right to use a conversation, among all holders on this machine that use the same
+/// folder. Released on drop, or with the process that holds it.
 #[derive(Debug)]
 pub struct ConversationLease(#[expect(dead_code, reason = "held, not read")] Lease);
 
 impl ConversationLease {
-    /// Takes a conversation. The folder is made if it is not there; `holder` is what others are told
-    /// who want it meanwhile.
+    /// Takes the lease of a conversation. Creates the folder if it does not exist. `holder` is named in
+    /// the errors of others meanwhile.
     ///
     /// # Errors
     ///
-    /// [`ResumeError::Leased`] names who has it; else the id is no name or the folder cannot be used.
+    /// [`ResumeError::Leased`] if it is in use; also if the id is invalid or the folder cannot be used.
     pub fn take(folder: &Path, conversation: &str, holder: &str) -> Result<Self, ManagerError> {
         check_conversation_id(conversation)?;
         super::store::make_folder(folder)?;
@@ -136,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_holds_a_conversation_until_it_lets_go() {
+    fn lease_is_exclusive_until_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let leases = Leases::in_folder(folder.path().join("leases"));
         let (one, two) = (ManagedId::random(), ManagedId::random());
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn many_who_try_at_once_never_hold_it_together() {
+    fn concurrent_takers_never_share_a_lease() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.lock");
         let (held, taken) = (

@@ -1,4 +1,5 @@
-//! Many sessions of both kinds: made, listed, typed into, ended, and remembered over restarts.
+//! Manages many sessions of both kinds: creates, lists, prompts and ends them, and keeps the list on
+//! disk.
 
 mod configuration;
 mod create;
@@ -136,7 +137,7 @@ impl SessionManager {
         }
     }
 
-    /// The handle of a dialogue of this run; it tells the transcript after the end too.
+    /// Returns the handle of a dialogue of this run. Its transcript can be read after the end, too.
     ///
     /// # Errors
     ///
@@ -195,7 +196,7 @@ impl SessionManager {
         Ok(Killed { info, report })
     }
 
-    /// What all sessions tell from now on, those to come included.
+    /// Returns the events of all sessions from now on, later sessions included.
     pub fn subscribe(&self) -> ManagerEvents {
         ManagerEvents::new(&self.inner.table)
     }

@@ -63,7 +63,7 @@ pub(super) fn load(folder: &Path) -> Result<(Vec<SessionInfo>, Vec<StateWarning>
         Err(error) => return Err(ManagerError::state("read the list", path)(error)),
     };
     match parse(&bytes) {
-        Ok(sessions) => Ok((sessions.into_iter().map(bury).collect(), Vec::new())),
+        Ok(sessions) => Ok((sessions.into_iter().map(mark_ended).collect(), Vec::new())),
         Err(reason) => Ok((Vec::new(), vec![set_aside(&path, reason)?])),
     }
 }
@@ -77,7 +77,7 @@ fn parse(bytes: &[u8]) -> Result<Vec<SessionInfo>, String> {
     Ok(list.sessions)
 }
 
-fn bury(mut info: SessionInfo) -> SessionInfo {
+fn mark_ended(mut info: SessionInfo) -> SessionInfo {
     info.pid = None;
     info.state = SessionState::Terminated;
     info.end.get_or_insert_with(|| SessionEnd {
@@ -109,7 +109,7 @@ fn write(folder: &Path, sessions: Vec<SessionInfo>) -> io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(&list)?;
     bytes.push(b'\n');
     let new = folder.join(format!("{LIST}.new"));
-    // What a host left behind that died while it wrote.
+    // A host that exited during a write leaves the file.
     let _ = std::fs::remove_file(&new);
     let mut file = OpenOptions::new()
         .write(true)
@@ -122,8 +122,8 @@ fn write(folder: &Path, sessions: Vec<SessionInfo>) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Least time between two writes that nobody waits for: the list is written as a whole, and a
-/// thousand sessions may be made in one go.
+/// Minimum time between two writes without a waiting caller: the list is written as a whole, and a
+/// thousand sessions may be created at once.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// How far the list on disk is.
@@ -138,7 +138,7 @@ struct Written {
 pub(super) struct Store {
     folder: PathBuf,
     written: watch::Receiver<Written>,
-    /// Rings when somebody waits for the list.
+    /// Notified when a caller waits for the list.
     hurry: Arc<Notify>,
     writer: AbortHandle,
 }
@@ -151,12 +151,12 @@ impl Drop for Store {
 
 impl Store {
     pub(super) fn start(folder: &Path, table: &Arc<Table>) -> Self {
-        let (tell, written) = watch::channel(Written::default());
+        let (progress, written) = watch::channel(Written::default());
         let hurry = Arc::new(Notify::new());
         let writer = Writer {
             folder: folder.to_path_buf(),
             table: Arc::downgrade(table),
-            tell,
+            progress,
             hurry: Arc::clone(&hurry),
         };
         Self {
@@ -194,7 +194,7 @@ impl Store {
 struct Writer {
     folder: PathBuf,
     table: Weak<Table>,
-    tell: watch::Sender<Written>,
+    progress: watch::Sender<Written>,
     hurry: Arc<Notify>,
 }
 
@@ -215,7 +215,7 @@ impl Writer {
             if let Some((_, error)) = &failure {
                 tracing::warn!(error, "the list of sessions could not be written");
             }
-            self.tell.send_replace(Written { version, failure });
+            self.progress.send_replace(Written { version, failure });
             let _ = timeout(PAUSE, self.hurry.notified()).await;
         }
     }

@@ -1,4 +1,4 @@
-//! Who is who: every session with its record, its handle and what it holds.
+//! All sessions, with their records, handles and leases.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -119,7 +119,7 @@ pub(super) struct Table {
     max_sessions: usize,
     keep_ended: usize,
     version: watch::Sender<u64>,
-    /// Rings when any session tells something, and when the table is gone.
+    /// Notified when any session has an event, and when the table is dropped.
     bell: Arc<Notify>,
 }
 
@@ -145,14 +145,14 @@ impl Place {
             running: Some(running),
             born: 0,
         };
-        let told = entry.info();
+        let filled = entry.info();
         let mut entries = self.table.lock();
         if entries.is_closing {
             return Err(live);
         }
         entries.births += 1;
         entry.born = entries.births;
-        let before = match entries.find(told.id) {
+        let before = match entries.find(filled.id) {
             // Whoever has its log goes on with it: it has ended.
             Some(before) => Some(std::mem::replace(before, entry)),
             None => {
@@ -163,7 +163,7 @@ impl Place {
         drop(entries);
         drop(before);
         self.table.changed();
-        Ok(told)
+        Ok(filled)
     }
 }
 

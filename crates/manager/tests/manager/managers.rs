@@ -42,7 +42,7 @@ fn is_gone(pid: u32) -> bool {
 }
 
 #[tokio::test]
-async fn seed_004_create_gives_id_state_directory_label_and_time() {
+async fn create_returns_session_info() {
     let folder = tempfile::tempdir().unwrap();
     let manager = open(folder.path());
     let info = manager
@@ -68,7 +68,7 @@ async fn seed_004_create_gives_id_state_directory_label_and_time() {
 }
 
 #[tokio::test]
-async fn seed_004_get_and_list_give_what_is_known_of_a_session() {
+async fn get_and_list_return_session_info() {
     let folder = tempfile::tempdir().unwrap();
     let manager = open(folder.path());
     assert!(manager.list().is_empty());
@@ -91,7 +91,7 @@ async fn seed_004_get_and_list_give_what_is_known_of_a_session() {
 }
 
 #[tokio::test]
-async fn seed_004_a_missing_directory_makes_no_session() {
+async fn missing_directory_creates_no_session() {
     let folder = tempfile::tempdir().unwrap();
     let manager = limited(folder.path(), 1);
     let missing = ShellConfiguration::new(folder.path().join("missing"));
@@ -107,7 +107,7 @@ async fn seed_004_a_missing_directory_makes_no_session() {
 }
 
 #[tokio::test]
-async fn seed_004_max_sessions_rejects_creation() {
+async fn creation_over_session_limit_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let manager = limited(folder.path(), 3);
     let creations = (0..8).map(|_| {
@@ -135,7 +135,7 @@ async fn seed_004_max_sessions_rejects_creation() {
 }
 
 #[tokio::test]
-async fn seed_004_ten_sessions_are_created_at_once() {
+async fn ten_sessions_are_created_concurrently() {
     let folder = tempfile::tempdir().unwrap();
     let manager = open(folder.path());
     let mut events = manager.subscribe();
@@ -167,7 +167,7 @@ async fn seed_004_ten_sessions_are_created_at_once() {
 }
 
 #[tokio::test]
-async fn seed_004_send_prompt_reaches_the_shell() {
+async fn prompt_reaches_the_shell() {
     let folder = tempfile::tempdir().unwrap();
     let manager = open(folder.path());
     let mut events = manager.subscribe();
@@ -198,7 +198,7 @@ async fn seed_004_send_prompt_reaches_the_shell() {
 }
 
 #[tokio::test]
-async fn seed_004_kill_ends_the_process_and_removes_the_session() {
+async fn kill_ends_process_and_removes_session() {
     let folder = tempfile::tempdir().unwrap();
     let manager = open(folder.path());
     let mut events = manager.subscribe();
@@ -219,7 +219,7 @@ async fn seed_004_kill_ends_the_process_and_removes_the_session() {
 }
 
 #[tokio::test]
-async fn seed_004_a_crash_is_told_with_its_code_and_the_session_is_terminated() {
+async fn crash_is_reported_with_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let manager = open(folder.path());
     let mut events = manager.subscribe();
@@ -243,7 +243,7 @@ async fn seed_004_a_crash_is_told_with_its_code_and_the_session_is_terminated() 
 }
 
 #[tokio::test]
-async fn seed_004_cleanup_kills_all_sessions() {
+async fn cleanup_kills_all_sessions() {
     let folder = tempfile::tempdir().unwrap();
     let manager = open(folder.path());
     let mut pids = Vec::new();
@@ -265,7 +265,7 @@ async fn seed_004_cleanup_kills_all_sessions() {
 }
 
 #[tokio::test]
-async fn seed_004_sigterm_and_sigint_kill_all_sessions() {
+async fn signals_kill_all_sessions() {
     for (name, signal) in [
         ("TERM", ShutdownSignal::Terminate),
         ("INT", ShutdownSignal::Interrupt),
