@@ -1,11 +1,11 @@
-//! Runs the agent in a terminal that somebody sees, and tells what came of it.
+//! Runs an agent in a visible terminal and reports how each command ended.
 
 mod error;
+mod evidence;
 mod outcome;
 mod prepare;
 mod pty;
 mod terminal;
-mod waits;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -24,41 +24,41 @@ use bowline_hooks::{
 };
 use bowline_lifecycle::TerminalRegistry;
 use bowline_lifecycle::{AgentMode, AgentOptions};
+use evidence::EvidenceTimeouts;
 use prepare::Prepared;
 use secrecy::{ExposeSecret as _, SecretString};
-use waits::Waits;
 
 pub use error::{ExecutorError, TerminalError};
 pub use outcome::{CommandResult, Evidence};
 pub use pty::PtyTerminal;
 pub use terminal::{TerminalCommand, TerminalFuture, TerminalOutput, TerminalRun, VisibleTerminal};
 
-/// What an executor is made from.
+/// The configuration of a [`TerminalExecutor`].
 #[derive(Clone, Debug)]
 pub struct ExecutorConfiguration {
-    /// The host's name for the session.
+    /// The caller's id of the session.
     pub session: String,
-    /// The agent: commands of any other program are refused.
+    /// The agent; commands of other programs are refused.
     pub agent: OsString,
-    /// The environment that a terminal of our own starts with.
+    /// The environment of a [`PtyTerminal`].
     pub env: Environment,
-    /// The conversation that the session is about, if it has one.
+    /// The conversation to resume, if any.
     pub conversation: Option<String>,
-    /// The hooks. `SessionStart` and `SessionEnd` are always among them.
+    /// The hooks; `SessionStart` and `SessionEnd` are always included.
     pub hooks: HookConfiguration,
-    /// How long a command may run; none for ever, since a person may sit in front of it.
+    /// Time limit of a command; `None` for no limit, as when a user continues the session.
     pub longest_run: Option<Duration>,
-    /// How long the process may take to exit after its session has ended.
+    /// Time for the process to exit after its session has ended.
     pub exit_grace: Duration,
-    /// How long the news of the session's end may take after the process has exited.
+    /// Time for the `SessionEnd` hook to arrive after the process has exited.
     pub hook_grace: Duration,
-    /// How long a terminal may take to end a command that is given up.
+    /// Time for the terminal to end a command that is aborted.
     pub end_grace: Duration,
 }
 
 impl ExecutorConfiguration {
-    /// A session of `claude`, with the environment of this process. A command may run for a day; a
-    /// missing exit is waited for 10 s, and a missing hook 2 s: hooks run before the exit.
+    /// Creates a configuration for `claude` with the environment of this process. A command may run for
+    /// a day, the exit may come 10 s after the hook, the hook 2 s after the exit: hooks run before it.
     pub fn new(session: impl Into<String>) -> Self {
         Self {
             session: session.into(),
@@ -74,25 +74,26 @@ impl ExecutorConfiguration {
     }
 }
 
-/// One command for the agent.
+/// A command for the agent.
 #[derive(Clone, Debug)]
 pub struct ExecutorCommand {
-    /// The host's name for this interaction: up to 128 letters, digits, dashes, dots, underscores.
+    /// The caller's id of this interaction: up to 128 letters, digits, dashes, dots and underscores.
     pub interaction: String,
-    /// The agent, as a name or a path. Empty: there is nothing to do.
+    /// The agent, as a name or a path. With an empty one, the command succeeds at once.
     pub program: OsString,
-    /// What the agent is asked. It travels in a file without a name, never in an argument.
+    /// The prompt. It is passed in an unlinked file, never in an argument.
     pub prompt: Option<SecretString>,
-    /// What the agent is told besides. A new conversation becomes the session's own, resumed.
+    /// The agent's options. [`Conversation::New`](bowline_lifecycle::Conversation::New) resumes the
+    /// session's conversation, once there is one.
     pub options: AgentOptions,
     /// The agent's working directory.
     pub cwd: Option<PathBuf>,
-    /// Variables of the host's own.
+    /// Additional variables.
     pub variables: BTreeMap<String, SecretString>,
 }
 
 impl ExecutorCommand {
-    /// A prompt for an agent that a person may talk to afterwards.
+    /// Creates a command with a prompt for an interactive agent.
     pub fn new(interaction: impl Into<String>, prompt: impl Into<String>) -> Self {
         Self {
             interaction: interaction.into(),
@@ -108,19 +109,18 @@ impl ExecutorCommand {
     }
 }
 
-/// What an executor leaves behind.
+/// The result of [`TerminalExecutor::cleanup`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExecutorReport {
-    /// What the hooks brought.
+    /// The hook server's counters.
     pub hooks: HookReport,
 }
 
-/// Runs the agent in a terminal that somebody sees, for one session.
+/// Runs an agent in a visible terminal, for one session.
 ///
-/// It holds three things: the terminal, the server for hooks, and a prompt in a file. The file has
-/// no name and goes with its command; [`cleanup`](Self::cleanup) ends the other two and waits for
-/// that, and dropping the executor ends them as well.
+/// The executor owns the terminal and a hook server. [`cleanup`](Self::cleanup) ends both and waits for
+/// it; dropping the executor ends them, too. The file of a prompt lives as long as its command.
 #[derive(Debug)]
 pub struct TerminalExecutor {
     configuration: ExecutorConfiguration,
@@ -133,11 +133,11 @@ pub struct TerminalExecutor {
 }
 
 impl TerminalExecutor {
-    /// Starts the server for hooks. A terminal is opened with the first command.
+    /// Starts the hook server. The terminal is opened with the first command.
     ///
     /// # Errors
     ///
-    /// The server cannot be started: without it nobody would know when the session has ended.
+    /// The hook server cannot be started; without it the end of a session is not detected.
     pub async fn start(
         mut configuration: ExecutorConfiguration,
         terminal: Arc<dyn VisibleTerminal>,
@@ -159,33 +159,33 @@ impl TerminalExecutor {
         })
     }
 
-    /// The newest conversation that the session is about.
+    /// Returns the id of the latest conversation.
     #[must_use]
     pub fn conversation(&self) -> Option<String> {
         locked(&self.conversation).clone()
     }
 
-    /// A reader of the hooks from now on; none after the clean-up.
+    /// Returns a reader of the hooks from now on; `None` after the cleanup.
     #[must_use]
     pub fn subscribe(&self) -> Option<HookSubscription> {
         locked(&self.server).as_ref().map(HookServer::subscribe)
     }
 
-    /// The questions of the hooks' gate, once.
+    /// Takes the questions of the hooks' gate; `None` after the first call.
     #[must_use]
     pub fn questions(&self) -> Option<HookQuestions> {
         locked(&self.server).as_mut()?.questions()
     }
 
-    /// Runs a command, and waits until its process has exited *and* its session has ended, each
-    /// for a bounded time: the result names what is missing. An empty command succeeds at once.
+    /// Runs a command and waits until its process has exited *and* its session has ended, each for a
+    /// bounded time; [`CommandResult::evidence`] names what is missing.
     ///
-    /// Commands of one session run one after another. Dropping the future ends the command.
+    /// Commands of one executor run one after another. Dropping the future ends the command.
     ///
     /// # Errors
     ///
-    /// The command is not for the agent or contradicts itself, the terminal has failed, or the
-    /// executor was cleaned up. A command that fails is a result.
+    /// The command is for another program or has conflicting options, the terminal failed, or the
+    /// executor was cleaned up. A command that fails is not an error.
     pub async fn execute(&self, command: ExecutorCommand) -> Result<CommandResult, ExecutorError> {
         if command.program.to_string_lossy().trim().is_empty() {
             return Ok(CommandResult::nothing());
@@ -198,7 +198,7 @@ impl TerminalExecutor {
         }
     }
 
-    /// Ends what is running, the terminal and the server for hooks, and waits until they are gone.
+    /// Ends the running command, the terminal and the hook server, and waits until they have ended.
     /// Later commands are refused.
     pub async fn cleanup(&self) -> ExecutorReport {
         self.closing.send_replace(true);
@@ -216,7 +216,7 @@ impl TerminalExecutor {
     async fn run(&self, command: ExecutorCommand) -> Result<CommandResult, ExecutorError> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let start = Instant::now();
-        let (prepared, news) = self.prepare(&command)?;
+        let (prepared, subscription) = self.prepare(&command)?;
         info!(
             session = self.configuration.session,
             interaction = command.interaction,
@@ -225,9 +225,9 @@ impl TerminalExecutor {
                 .as_ref()
                 .map_or(0, |it| it.expose_secret().len()),
             resumed = self.conversation().as_deref().unwrap_or("none"),
-            "the agent is started in a terminal"
+            "starting the agent in a terminal"
         );
-        // Bound from the last to go to the first.
+        // Drop order: the run first, then its files, then the turn.
         let Started {
             _turn,
             prepared,
@@ -235,28 +235,28 @@ impl TerminalExecutor {
         } = self.start_run(prepared, turn).await?;
         let session = run.session();
         let mut registration = TerminalRegistry::shared().register_command(session.as_ref());
-        let ended = self.session_end(news, &command.interaction);
-        let seen = waits::both(run.ended(), ended, self.waits()).await;
-        let output = match seen.exit {
+        let ended = self.session_end(subscription, &command.interaction);
+        let collected = evidence::collect(run.ended(), ended, self.timeouts()).await;
+        let output = match collected.exit {
             Some(output) => output?,
-            // A terminal that cannot end a command has no output of it either.
+            // A terminal that cannot end a command has no output either.
             None => timeout(self.configuration.end_grace, run.end())
                 .await
                 .unwrap_or_default(),
         };
-        // The files of prompt and settings are gone from here on.
+        // Removes the files of prompt and settings.
         drop(prepared);
         if let Some(status) = exit_status(session.as_ref(), output.exit_code).await {
             registration.exited(status, true);
         }
-        let evidence = Evidence::of(seen.has_exited, seen.end.is_some());
+        let evidence = Evidence::of(collected.has_exited, collected.end.is_some());
         let result = CommandResult {
             stdout: output.stdout,
             stderr: output.stderr,
             exit_code: output.exit_code,
             duration: start.elapsed(),
             evidence,
-            session_end: seen.end,
+            session_end: collected.end,
             conversation: self.conversation(),
         };
         info!(
@@ -264,13 +264,13 @@ impl TerminalExecutor {
             interaction = command.interaction,
             exit_code = result.exit_code,
             %evidence,
-            "the agent has ended"
+            "agent ended"
         );
         Ok(result)
     }
 
-    /// Starts a command in a task of its own. A terminal may be in the middle of it when the command
-    /// is given up: what it needs stays until then, and what it has started is ended behind that.
+    /// Starts a command in a task of its own, so that a cancelled caller does not interrupt the
+    /// terminal: its files stay until the start has finished, and the run is ended after it.
     async fn start_run(
         &self,
         prepared: Prepared,
@@ -289,7 +289,7 @@ impl TerminalExecutor {
             Ok(started) => started,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // The runtime goes, and the executor with it.
+                // The runtime is shutting down.
                 Err(_) => Err(ExecutorError::CleanedUp),
             },
         }
@@ -306,45 +306,41 @@ impl TerminalExecutor {
         Ok((prepared, server.subscribe()))
     }
 
-    fn waits(&self) -> Waits {
-        Waits {
+    fn timeouts(&self) -> EvidenceTimeouts {
+        EvidenceTimeouts {
             run: self.configuration.longest_run,
             exit: self.configuration.exit_grace,
             hook: self.configuration.hook_grace,
         }
     }
 
-    /// Waits for the news that the session has ended, and gives the reason. Keeps the conversation
-    /// up to date on the way.
-    async fn session_end(&self, mut news: HookSubscription, interaction: &str) -> String {
-        while let Some(news) = news.next().await {
-            let HookEventItem::Event(event) = news else {
+    /// Waits for the `SessionEnd` hook and returns its reason. Updates the conversation meanwhile.
+    async fn session_end(&self, mut subscription: HookSubscription, interaction: &str) -> String {
+        while let Some(item) = subscription.next().await {
+            let HookEventItem::Event(event) = item else {
                 continue;
             };
             if &*event.interaction == interaction
-                && let Some(reason) = self.heard(&event)
+                && let Some(reason) = self.on_event(&event)
             {
-                debug!(
-                    interaction,
-                    reason, "the agent has told the end of its session"
-                );
+                debug!(interaction, reason, "session end reported by the agent");
                 return reason;
             }
         }
-        // The server is gone: the process's exit is all that can be waited for.
+        // The hook server has stopped; only the exit can still be observed.
         std::future::pending().await
     }
 
-    fn heard(&self, event: &HookEvent) -> Option<String> {
+    fn on_event(&self, event: &HookEvent) -> Option<String> {
         match &event.payload {
             HookPayload::SessionStart { .. } => {
                 event.session_id.clone_into(&mut locked(&self.conversation));
                 None
             }
-            // The session goes on under another id.
+            // The session continues under another id.
             HookPayload::SessionEnd { reason, .. } if is_change(reason) => None,
             HookPayload::SessionEnd { reason, .. } => {
-                // Where the session's start was not told, its end names the conversation as well.
+                // Without a `SessionStart`, the end names the conversation.
                 if event.session_id.is_some() {
                     event.session_id.clone_into(&mut locked(&self.conversation));
                 }
@@ -355,17 +351,17 @@ impl TerminalExecutor {
     }
 }
 
-/// A command that runs. Dropped, it is ended first, and then its files go.
+/// A running command. Dropping it ends the run, then removes its files.
 struct Started {
     run: Box<dyn TerminalRun>,
     prepared: Prepared,
     _turn: OwnedMutexGuard<()>,
 }
 
-/// How the process ended, as far as the terminal knows.
+/// Returns how the process ended, if the terminal knows.
 async fn exit_status(session: Option<&TerminalSession>, code: Option<i32>) -> Option<ExitStatus> {
     match session {
-        // It has ended by now, unless it cannot be ended.
+        // It has exited by now, unless it could not be killed.
         Some(session) => {
             let exited = timeout(Duration::ZERO, session.exited()).await;
             exited.ok().map(|exit| exit.status)
@@ -374,7 +370,7 @@ async fn exit_status(session: Option<&TerminalSession>, code: Option<i32>) -> Op
     }
 }
 
-/// Whether a session's end is only its change to another conversation (protocol, section D.3).
+/// Whether the session only switches to another conversation (`crates/jsonl/PROTOCOL.md`, Hooks).
 fn is_change(reason: &str) -> bool {
     matches!(reason, "clear" | "resume")
 }

@@ -1,4 +1,4 @@
-//! The name of one session.
+//! Session ids.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,19 +6,19 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Names one session of a host over restarts of the host and resumes of the conversation. A random
-/// UUID; not a secret.
+/// The id of a session: a random UUID that stays the same over restarts of the host and resumes of the
+/// conversation. It is not a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ManagedId(Uuid);
 
-/// The text is no id.
+/// The text is not a [`ManagedId`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("read the session id {0:?}: it is not a UUID, list the sessions for theirs")]
+#[error("{0:?} is not a session id; list the sessions to see theirs")]
 pub struct NotAnId(String);
 
 impl ManagedId {
-    /// A fresh one.
+    /// Creates a random id.
     #[must_use]
     pub fn random() -> Self {
         Self(Uuid::new_v4())

@@ -1,28 +1,28 @@
-//! Bytes of a terminal in, lines of text out.
+//! Splits the output of a terminal into lines of text.
 
-mod pen;
 mod row;
 mod scanner;
+mod sgr;
 
 use std::fmt;
 
 use self::row::Row;
 pub(crate) use self::scanner::{Scanner, Token};
 
-/// Longest line that is handed over, in characters: more than a page of minified code, and few
-/// enough that a thousand hostile sessions fit into memory.
+/// Default limit of a line, in characters: more than real lines have, and small enough that a thousand
+/// hostile sessions fit into memory.
 const MAX_LINE: usize = 64 << 10;
 
-/// Turns what a program writes to a terminal into lines of text with colours.
+/// Splits the output of a terminal into lines of text with colours.
 ///
-/// Colours and styles (SGR) stay where they are; every other escape sequence and control character
-/// but the tab goes. What a program does to the line it is on is done: `\r`, backspace, erasing and
-/// moving sideways, so a progress bar gives its last state. Moving to other lines is not done; for
-/// full-screen programs there is no line to hand over. Invalid UTF-8 becomes U+FFFD. Every character
-/// is one column, and a tab too.
+/// Colours and styles (SGR) are kept; other escape sequences and control characters except the tab are
+/// removed. Edits within a line are applied: `\r`, backspace, erasing and horizontal moves, so that a
+/// progress bar yields its final state. Vertical moves are ignored; the output of full-screen programs
+/// has no meaningful lines. Invalid UTF-8 becomes U+FFFD. Every character counts as one column, also a
+/// tab.
 ///
-/// How the bytes are cut into chunks makes no difference. Time is linear in their number and memory
-/// is bounded by the longest line.
+/// The result does not depend on how the bytes are split into chunks. Time is linear in the number of
+/// bytes; memory is bounded by the longest line.
 ///
 /// ```
 /// use bowline_shell::LineBuffer;
@@ -38,14 +38,14 @@ pub struct LineBuffer {
     row: Row,
 }
 
-/// What a [`LineBuffer`] holds to.
+/// The limits of a [`LineBuffer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineLimits {
-    /// Longest line in characters; 65,536 unless said otherwise. What is over it is cut, and the
-    /// line says how much.
+    /// Longest line, in characters; 65,536 by default. A longer one is truncated and reports by how
+    /// much.
     pub max_line: usize,
-    /// Columns of the terminal, if the program believes it to have so many: `\r` then goes to the
-    /// start of the terminal's row and not of the whole line.
+    /// Columns of the terminal that the program sees. `\r` then moves to the start of the wrapped row;
+    /// without a width, to the start of the line.
     pub columns: Option<u16>,
 }
 
@@ -58,13 +58,13 @@ impl Default for LineLimits {
     }
 }
 
-/// One line without its end.
+/// A line without its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Line {
-    /// The text, with SGR sequences. If it was cut, ` [N characters cut]` stands at its end.
+    /// The text with SGR sequences. A truncated line ends in ` [N characters cut]`.
     pub text: String,
-    /// Characters that were cut off; 0 as a rule.
+    /// Number of characters that were cut off.
     pub cut: u64,
 }
 
@@ -75,7 +75,7 @@ impl Default for LineBuffer {
 }
 
 impl LineBuffer {
-    /// An empty buffer.
+    /// Creates an empty buffer.
     pub fn new(limits: LineLimits) -> Self {
         Self {
             scanner: Scanner::default(),
@@ -83,7 +83,7 @@ impl LineBuffer {
         }
     }
 
-    /// Takes the next bytes and hands over every line that they finish.
+    /// Appends bytes and calls `lines` for each line that they complete.
     pub fn push(&mut self, bytes: &[u8], mut lines: impl FnMut(Line)) {
         let row = &mut self.row;
         self.scanner.push(bytes, |token| match token {
@@ -92,26 +92,26 @@ impl LineBuffer {
         });
     }
 
-    /// The stream ends here, or bytes of it are missing from here on: the unfinished line, if it has
-    /// any text. An escape sequence or character that was cut in two is given up.
+    /// Returns the unfinished line, if it has text; for the end of the stream or a gap in it. An
+    /// incomplete escape sequence or character is dropped.
     pub fn finish(&mut self) -> Option<Line> {
         let row = &mut self.row;
         self.scanner.finish(|token| row.apply(token));
         (!row.is_empty()).then(|| row.finish())
     }
 
-    /// The unfinished line as it stands: a prompt, or a program that has not said all yet.
+    /// Returns the unfinished line so far, such as a prompt.
     pub fn partial(&self) -> String {
         self.row.clone().finish().text
     }
 
-    /// The terminal has another width from now on.
+    /// Sets the width of the terminal.
     pub fn set_columns(&mut self, columns: Option<u16>) {
         self.row.set_columns(columns);
     }
 }
 
-/// Contents may be secrets.
+/// Shows no contents: they may hold secrets.
 impl fmt::Debug for LineBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LineBuffer").finish_non_exhaustive()

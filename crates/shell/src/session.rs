@@ -1,9 +1,9 @@
-//! Shell sessions: a login shell, or any program for people, on a terminal, told as lines.
+//! Shell sessions: a login shell or another interactive program on a PTY, reported as lines.
 
 mod configuration;
 mod log;
-mod place;
 mod reader;
+mod remote;
 mod state;
 
 use std::fmt;
@@ -17,17 +17,17 @@ use bytes::Bytes;
 use tokio::sync::{Mutex, Notify, oneshot, watch};
 
 use crate::ManagedId;
-use crate::submit::{Activity, Submission, SubmitOptions, Typing, Typist};
+use crate::submit::{Activity, PasteWriter, Submission, SubmitOptions, TypingState};
 
 pub use self::configuration::{ShellConfiguration, ShellProgram};
 pub use self::log::{SessionEvent, SessionEvents, SessionExit, SessionLog};
-use self::reader::{Desk, Reader};
+use self::reader::{Reader, Shared};
 pub use self::state::SessionState;
 
-/// A shell session: a login shell, or any program for people, on a terminal.
+/// A shell session: a login shell or another interactive program on a PTY.
 ///
-/// A cheap handle; clones are handles of the same session. Dropping the last one kills the program
-/// with all that it started; a program at a runner is let go of, and lives on.
+/// This is a cheap handle; clones refer to the same session. Dropping the last one kills the program
+/// and its descendants; a program at a runner is detached and keeps running.
 #[derive(Clone)]
 pub struct ShellSession {
     inner: Arc<Inner>,
@@ -37,27 +37,26 @@ struct Inner {
     id: ManagedId,
     terminal: TerminalSession,
     log: Arc<SessionLog>,
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
     activity: watch::Receiver<Activity>,
-    typing: Mutex<Typing>,
+    typing: Mutex<TypingState>,
     ladder: Ladder,
-    /// Dropped with the last handle, which the reader is told by.
+    /// Closes with the last handle, which ends the reader.
     _alive: oneshot::Sender<()>,
 }
 
 impl ShellSession {
-    /// Starts the program in the configured directory. When an error comes back, nothing was
-    /// started.
+    /// Starts the program in the configured directory. On an error nothing is left running.
     ///
     /// # Errors
     ///
-    /// The working directory or the program is not there or cannot be used; no other is taken in
-    /// its place.
+    /// The working directory or the program does not exist or cannot be used. There is no fallback.
     pub fn start(configuration: ShellConfiguration) -> Result<Self, SpawnError> {
         Self::start_as(ManagedId::random(), configuration, Arc::default())
     }
 
-    /// As [`start`](Self::start), with a name from elsewhere and a bell that rings with the log.
+    /// As [`start`](Self::start), with an id chosen by the caller and a `bell` that is notified with
+    /// every event.
     pub fn start_as(
         id: ManagedId,
         configuration: ShellConfiguration,
@@ -67,7 +66,7 @@ impl ShellSession {
         Ok(Self::begin(id, terminal, &configuration, bell))
     }
 
-    /// Gives a terminal a reader, and both a handle.
+    /// Spawns the reader of a terminal and returns a handle.
     fn begin(
         id: ManagedId,
         terminal: TerminalSession,
@@ -81,14 +80,14 @@ impl ShellSession {
             bell,
         );
         let (alive, dropped) = oneshot::channel();
-        let desk = Arc::new(Desk::new(configuration.line_limits()));
-        let (reader, activity) = Reader::new(&terminal, configuration, &log, &desk);
+        let shared = Arc::new(Shared::new(configuration.line_limits()));
+        let (reader, activity) = Reader::new(&terminal, configuration, &log, &shared);
         tokio::spawn(reader.run(dropped));
         let inner = Inner {
             id,
             terminal,
             log,
-            desk,
+            shared,
             activity,
             typing: Mutex::default(),
             ladder: configuration.ladder,
@@ -99,43 +98,43 @@ impl ShellSession {
         }
     }
 
-    /// This session's name.
+    /// Returns the session's id.
     pub fn id(&self) -> ManagedId {
         self.inner.id
     }
 
-    /// The program's process id.
+    /// Returns the program's process id.
     pub fn pid(&self) -> Option<u32> {
         self.inner.terminal.pid()
     }
 
-    /// What the session is doing, derived from what is seen of it; see [`SessionState`].
+    /// Returns the state, which is derived from the output and the foreground process.
     pub fn state(&self) -> SessionState {
         self.inner.log.state()
     }
 
-    /// What the session tells from now on.
+    /// Returns a reader of the events from now on.
     pub fn subscribe(&self) -> SessionEvents {
         self.inner.log.subscribe()
     }
 
-    /// What the session tells, from the oldest line kept.
+    /// Returns a reader that begins with the oldest line kept.
     pub fn subscribe_from_start(&self) -> SessionEvents {
         self.inner.log.subscribe_from_start()
     }
 
-    /// The line that the program has begun and not ended: a prompt, as a rule.
+    /// Returns the unfinished line, such as the prompt of the shell.
     pub fn partial_line(&self) -> String {
-        self.inner.desk.lines().partial()
+        self.inner.shared.lines().partial()
     }
 
-    /// Types bytes as they are: keys, or `prompt + "\n"`. Waits for its turn behind a prompt that is
-    /// being submitted, and until the kernel has taken every byte.
+    /// Writes raw bytes to the terminal: keys, or a line with `\n`. Waits while a prompt is being
+    /// submitted, and until the kernel has accepted every byte.
     ///
     /// # Errors
     ///
-    /// [`WriteError::LineTooLong`] if the terminal collects lines and would cut one, together with
-    /// what was typed before; [`WriteError::Ended`] after the end.
+    /// [`WriteError::LineTooLong`] if the terminal is in canonical mode and would truncate a line
+    /// (termios(3)); [`WriteError::Ended`] after the end.
     pub async fn write(&self, bytes: impl Into<Bytes>) -> Result<(), WriteError> {
         let bytes = bytes.into();
         let mut typing = self.inner.typing.lock().await;
@@ -147,35 +146,35 @@ impl ShellSession {
             }
         }
         typing.typed(&bytes, limit.is_some());
-        self.inner.desk.typed();
+        self.inner.shared.notify_typed();
         self.inner.terminal.write(bytes).await
     }
 
-    /// Types a prompt into whatever is in the foreground and presses Enter. See [`SubmitOptions`]
-    /// and [`Submission`]; nothing is ever cut without a word.
+    /// Types a prompt into the program in the foreground and presses Enter. The outcome is in the
+    /// [`Submission`]; a prompt is never truncated silently.
     pub async fn submit(
         &self,
         prompt: impl AsRef<[u8]> + Send,
         options: SubmitOptions,
     ) -> Submission {
-        let typist = Typist {
+        let writer = PasteWriter {
             terminal: &self.inner.terminal,
             activity: self.inner.activity.clone(),
             options,
             typed: 0,
         };
-        self.inner.desk.typed();
-        typist.submit(prompt.as_ref(), &self.inner.typing).await
+        self.inner.shared.notify_typed();
+        writer.submit(prompt.as_ref(), &self.inner.typing).await
     }
 
-    /// Changes the terminal's size.
+    /// Resizes the terminal.
     ///
     /// # Errors
     ///
     /// [`ResizeError::Ended`] after the end.
     pub fn resize(&self, size: WindowSize) -> Result<(), ResizeError> {
         self.inner.terminal.resize(size)?;
-        self.inner.desk.lines().set_columns(Some(size.cols));
+        self.inner.shared.lines().set_columns(Some(size.cols));
         Ok(())
     }
 
@@ -188,28 +187,28 @@ impl ShellSession {
         self.inner.terminal.signal(signal)
     }
 
-    /// Ends the program and all that it started, at once.
+    /// Kills the program and its descendants at once.
     pub async fn kill(&self) -> TerminationReport {
         self.inner.terminal.terminate(Ladder::AT_ONCE).await
     }
 
-    /// Ends the program and all that it started, step by step: hang-up, SIGTERM, SIGKILL.
+    /// Ends the program and its descendants by the configured policy: hang-up, SIGTERM, SIGKILL.
     pub async fn terminate(&self) -> TerminationReport {
-        self.inner.desk.ending();
+        self.inner.shared.expect_end();
         self.inner.terminal.terminate(self.inner.ladder).await
     }
 
-    /// Waits for the program's end.
+    /// Waits until the program has exited. Cancel safe.
     pub async fn exited(&self) -> Exit {
         self.inner.terminal.exited().await
     }
 
-    /// Output so far, in bytes.
+    /// Returns the number of bytes of output so far.
     pub fn output_bytes(&self) -> u64 {
         self.inner.terminal.end(Stream::Output)
     }
 
-    /// What the session tells, as the session itself has it.
+    /// Returns the session's event log.
     pub fn log(&self) -> &Arc<SessionLog> {
         &self.inner.log
     }

@@ -1,30 +1,30 @@
-//! A prompt typed into a program on a terminal, and an honest word on what became of it.
+//! Submits a prompt to a program on a terminal, and reports the outcome.
 
 mod clean;
 mod paste_mode;
-mod typist;
+mod paste_writer;
 
 use std::time::Duration;
 
 use serde::Serialize;
 
 pub(crate) use self::paste_mode::PasteMode;
-pub(crate) use self::typist::{Activity, Typing, Typist};
+pub(crate) use self::paste_writer::{Activity, PasteWriter, TypingState};
 
-/// How a prompt is submitted.
+/// Options for submitting a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubmitOptions {
-    /// Refuse a prompt with control characters instead of leaving them out.
+    /// Whether to refuse a prompt with control characters; by default they are removed.
     pub refuse_controls: bool,
-    /// How long the program may take to ask for bracketed paste before the prompt is typed as keys
-    /// or lines. A program that did not ask once is not waited for again.
+    /// Time to wait for the program to enable bracketed paste before the prompt is typed as keys or
+    /// lines. A program that once did not enable it is not waited for again.
     pub ready_within: Duration,
-    /// How long the output must be quiet between the text and the Enter. Programs take an Enter
-    /// that comes within 100 to 120 ms of a burst of keys as part of a paste.
+    /// Time without output between the text and Enter. Programs take an Enter within 100 to 120 ms of
+    /// a burst of keys as part of a paste.
     pub settle: Duration,
-    /// How long the program may go without reading before it is given up.
+    /// Time limit for the program to read more of the input.
     pub read_within: Duration,
-    /// How long to look for evidence that the Enter was read.
+    /// Time to look for evidence that Enter was read.
     pub verify_within: Duration,
 }
 
@@ -40,31 +40,31 @@ impl Default for SubmitOptions {
     }
 }
 
-/// What became of a prompt.
+/// The result of submitting a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Submission {
-    /// What became of it.
+    /// The outcome.
     pub outcome: SubmitOutcome,
-    /// What was left out of the text or changed in it.
+    /// What was removed from the text or changed in it.
     pub stripped: Stripped,
-    /// Bytes that were typed, with the marks around a paste and the Enter. A refused prompt of
-    /// which some were typed stands unfinished in the program.
+    /// Number of bytes written, including paste marks and Enter. After a refusal, these may be in the
+    /// input line of the program.
     pub typed: u64,
 }
 
-/// What became of a prompt that was submitted.
+/// The outcome of submitting a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SubmitOutcome {
-    /// All of it and the Enter were read by the program (on Linux the kernel says so), and
-    /// output came after the Enter. Whether the program took the Enter as one is told by its
-    /// transcript or its hooks alone.
+    /// The program has read the prompt and Enter (known on Linux, by FIONREAD of ioctl_tty(2)), and
+    /// wrote output after Enter. Whether it started a turn is known from its transcript or its hooks
+    /// only.
     Submitted,
-    /// All of it and the Enter were typed, and there is no sign that the program has read them.
+    /// The prompt and Enter were written; there is no evidence that the program has read them.
     TypedUnverified,
-    /// It was not submitted, or not to its end; [`Submission::typed`] says how far.
+    /// The prompt was not submitted completely; see [`Submission::typed`].
     Refused(Refusal),
 }
 
@@ -73,54 +73,54 @@ pub enum SubmitOutcome {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Refusal {
-    /// There is no text, or none is left without its control characters.
-    #[error("submit: the prompt is empty, give it a text")]
+    /// The prompt is empty, or consists of control characters.
+    #[error("the prompt is empty; give it text")]
     Empty,
-    /// The text has control characters, and the host said to refuse them.
-    #[error("submit: the prompt has control characters, take them out or let them be left out")]
+    /// The prompt has control characters, and the options refuse them.
+    #[error("the prompt has control characters; remove them or allow removing them")]
     Controls,
-    /// The terminal collects lines and would cut this one.
+    /// The terminal is in canonical mode and would truncate this line (termios(3)).
     #[error(
-        "submit: a line of {length} bytes, the terminal cuts it at {limit}, break it up or wait \
-             until the program has its own input line"
+        "the terminal truncates a line of {length} bytes at {limit}; break it up, or wait until the \
+         program edits its own input line"
     )]
     LineTooLong {
-        /// Bytes of the longest line, with what was typed before it.
+        /// Bytes of the longest line, including input before the prompt.
         length: usize,
-        /// Most bytes that the terminal hands over.
+        /// Limit of the terminal, in bytes.
         limit: usize,
     },
-    /// The program reads keys and knows no bracketed paste: each line would be a prompt of its
-    /// own, and a tab a key.
-    #[error("submit: the program takes keys and no paste, send one line without tabs")]
+    /// The program reads keys without bracketed paste: each line would be a prompt of its own, and a
+    /// tab a key.
+    #[error("the program does not support bracketed paste; send one line without tabs")]
     NeedsPaste,
-    /// Somebody else was typing for too long.
-    #[error("submit: another prompt is being typed, wait for it")]
+    /// Another prompt was being typed for too long.
+    #[error("another prompt is being typed; wait for it")]
     Busy,
-    /// The program did not read what was typed.
-    #[error("submit: the program does not read, look at it or interrupt it")]
+    /// The program did not read its input.
+    #[error("the program does not read its input; check or interrupt it")]
     NotRead,
-    /// The program left the mode that the prompt was being typed in.
-    #[error("submit: the program stopped taking the paste, look at it before you try again")]
+    /// The program left the input mode in which the prompt was being typed.
+    #[error("the program changed its input mode; check it before trying again")]
     ModeChanged,
-    /// The session is over.
-    #[error("submit: the session has ended, create another one")]
+    /// The session has ended.
+    #[error("the session has ended; create another one")]
     Ended,
 }
 
-/// What was left out of a prompt or changed in it, in numbers of each.
+/// Counts of what was removed from a prompt or changed in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stripped {
     /// Marks of bracketed paste (`ESC [200~`, `ESC [201~`), which would have ended the paste.
     pub paste_marks: u64,
     /// Control characters other than newline and tab.
     pub controls: u64,
-    /// Carriage returns that were made newlines, alone or together with the newline behind.
+    /// Carriage returns converted to newlines, alone or with the newline after them.
     pub carriage_returns: u64,
 }
 
 impl Stripped {
-    /// Whether any character was left out; other line ends do not count.
+    /// Whether any character was removed; converted line ends do not count.
     pub fn is_any(&self) -> bool {
         self.paste_marks + self.controls > 0
     }

@@ -8,43 +8,43 @@ use bowline_hooks::HookServerError;
 use bowline_lifecycle::CommandError;
 use bowline_transport::SpawnError;
 
-/// Why a command was not executed. Nothing of it is left behind.
+/// Why a command was not executed. Nothing is left running.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecutorError {
     /// The command is for another program.
-    #[error("execute {program:?}: it is not the agent, run it in a shell session")]
+    #[error("{program:?} is not the configured agent; run it in a shell session")]
     NotTheAgent {
         /// The program.
         program: OsString,
     },
-    /// An agent that takes one prompt was given none.
-    #[error("execute: there is no prompt, say what to ask or choose the interactive mode")]
+    /// The agent is not interactive, and the command has no prompt.
+    #[error("the command has no prompt; add one, or choose the interactive mode")]
     NoPrompt,
     /// The executor was cleaned up.
-    #[error("execute: the session was cleaned up, start another executor")]
+    #[error("the executor was cleaned up; start another one")]
     CleanedUp,
-    /// The options contradict each other.
+    /// The options conflict.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// Hooks cannot be had.
+    /// The hook server failed.
     #[error(transparent)]
     Hooks(#[from] HookServerError),
-    /// The prompt or the settings could not be put into a file.
-    #[error("write the {what} to a file: {source}, check the folder for temporary files")]
+    /// The prompt or the settings could not be written to a file.
+    #[error("cannot write the {what} to a temporary file: {source}; check the temporary directory")]
     File {
         /// `prompt` or `settings`.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// The settings that hooks are to be added to cannot be read.
-    #[error("read the settings {}: {reason}, check the file", path.display())]
+    /// The settings to merge hooks into cannot be read.
+    #[error("cannot read the settings {}: {reason}", path.display())]
     Settings {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The terminal failed.
@@ -59,7 +59,7 @@ pub enum TerminalError {
     /// The process could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// A terminal of the host's failed, in its own words.
-    #[error("use the terminal: {0}, open another one")]
+    /// The terminal of the host failed, with this message.
+    #[error("the terminal failed: {0}; open another one")]
     Host(String),
 }

@@ -1,42 +1,41 @@
-//! What came of a command.
+//! The result of a command.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommandResult {
-    /// What the terminal showed, as lines; for a full-screen program there is little sense in it.
+    /// The output in the terminal, as lines; not meaningful for a full-screen program.
     pub stdout: String,
-    /// What was written apart from it; nothing on a terminal of our own.
+    /// Standard error, where it is separate; empty on a PTY.
     pub stderr: String,
-    /// The exit code, for a process that a signal ended 128 and its number; none where the terminal
-    /// does not know.
+    /// The exit code, or 128 + signal; `None` if the terminal does not know it.
     pub exit_code: Option<i32>,
-    /// From the start to the last piece of evidence.
+    /// Time from the start to the last evidence.
     pub duration: Duration,
-    /// What shows that it has ended, and what is missing.
+    /// The evidence of the end.
     pub evidence: Evidence,
-    /// The reason that the agent gave for the session's end.
+    /// The reason in the `SessionEnd` hook.
     pub session_end: Option<String>,
-    /// The conversation to resume.
+    /// The id of the conversation, to resume it.
     pub conversation: Option<String>,
 }
 
-/// What shows that a command has ended, and what is missing.
+/// The evidence that a command has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// There was nothing to do.
+    /// The command was empty.
     Nothing,
     /// The process has exited and its session has ended.
     Complete,
-    /// The process has exited; the end of its session was not told. So it is with an agent that was
-    /// killed or does not run hooks.
+    /// The process has exited without a `SessionEnd` hook, as an agent does that was killed or runs no
+    /// hooks.
     NoSessionEnd,
-    /// The session has ended; the process did not exit in time, and was ended.
+    /// The session has ended; the process did not exit in time and was killed.
     NoExit,
-    /// The longest time has passed with neither, and the process was ended.
+    /// Neither arrived within the time limit; the process was killed.
     Neither,
 }
 
@@ -50,7 +49,7 @@ impl Evidence {
         }
     }
 
-    /// What was waited for in vain.
+    /// Returns the missing evidence, in words.
     #[must_use]
     pub const fn missing(self) -> &'static [&'static str] {
         match self {
@@ -72,7 +71,7 @@ impl fmt::Display for Evidence {
 }
 
 impl CommandResult {
-    /// Of a command that is empty.
+    /// Returns the result of an empty command.
     pub(super) const fn nothing() -> Self {
         Self {
             stdout: String::new(),

@@ -1,4 +1,4 @@
-//! A terminal of our own.
+//! A visible terminal on a PTY.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,23 +15,23 @@ use super::terminal::{
 use super::{TerminalError, locked};
 use crate::line_buffer::LineBuffer;
 
-/// The shell gives the file to the agent and becomes it, so that the process's end is its own.
+/// Redirects the file to the agent's standard input; `exec` keeps the process id and its exit status.
 const FILE_AS_INPUT: &str = r#"exec "$@" <"$0""#;
 
-/// A terminal of our own: each command gets a PTY, which goes with it.
+/// Runs each command on a PTY of its own, which ends with the command.
 ///
-/// Who wants to see it, or to type into it, asks for [`running`](Self::running).
+/// [`running`](Self::running) returns the PTY for display and input.
 #[derive(Debug, Default)]
 pub struct PtyTerminal {
     size: WindowSize,
     running: Running,
 }
 
-/// The PTYs of each session that have not ended.
+/// The running PTYs by session.
 type Running = Arc<Mutex<Vec<(String, TerminalSession)>>>;
 
 impl PtyTerminal {
-    /// A terminal of this size.
+    /// Creates a terminal of this size.
     #[must_use]
     pub fn new(size: WindowSize) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl PtyTerminal {
         }
     }
 
-    /// The PTY of the session's command, while one runs.
+    /// Returns the PTY of the session's command while it runs.
     #[must_use]
     pub fn running(&self, session: &str) -> Option<TerminalSession> {
         let running = locked(&self.running);
@@ -94,8 +94,8 @@ impl VisibleTerminal for PtyTerminal {
     fn cleanup<'a>(&'a self, session: &'a str) -> TerminalFuture<'a, ()> {
         Box::pin(async move {
             let of_session = |(of, _): &mut (String, TerminalSession)| of == session;
-            let left: Vec<_> = locked(&self.running).extract_if(.., of_session).collect();
-            for (_, terminal) in left {
+            let remaining: Vec<_> = locked(&self.running).extract_if(.., of_session).collect();
+            for (_, terminal) in remaining {
                 terminal.terminate(Ladder::AT_ONCE).await;
             }
         })
@@ -112,7 +112,7 @@ impl TerminalRun for PtyRun {
     fn ended(&mut self) -> TerminalFuture<'_, Result<TerminalOutput, TerminalError>> {
         Box::pin(async {
             let exit = self.terminal.exited().await;
-            // What the agent left running is not part of the command.
+            // Background processes of the agent do not outlive the command.
             self.terminal.terminate(Ladder::AT_ONCE).await;
             Ok(self.output(exit.status))
         })
@@ -131,7 +131,7 @@ impl TerminalRun for PtyRun {
 }
 
 impl PtyRun {
-    /// The newest megabyte of what was shown, as lines.
+    /// Returns the latest megabyte of output, as lines.
     fn output(&self, status: ExitStatus) -> TerminalOutput {
         let mut reader = self.terminal.reader(Stream::Output);
         let (mut lines, mut stdout) = (LineBuffer::default(), String::new());
@@ -161,8 +161,8 @@ impl Drop for PtyRun {
         let id = self.terminal.id();
         let terminal = self.terminal.clone();
         let running = Arc::clone(&self.running);
-        // It is held until it is gone, so that a clean-up can wait for it. Without a runtime the
-        // session is gone already.
+        // Listed until it has ended, so that a cleanup can wait for it. Without a runtime the session has
+        // ended already.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 terminal.terminate(Ladder::AT_ONCE).await;
@@ -172,7 +172,7 @@ impl Drop for PtyRun {
     }
 }
 
-/// As a shell counts.
+/// Returns the exit code by the shell's convention: 128 + signal.
 const fn exit_code(status: ExitStatus) -> Option<i32> {
     match status {
         ExitStatus::Code(code) => Some(code),

@@ -1,4 +1,4 @@
-//! The terminal that a command runs in.
+//! The interface of a visible terminal.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,11 +11,11 @@ use secrecy::SecretString;
 
 use super::TerminalError;
 
-/// What a terminal answers, later.
+/// The future of a terminal operation.
 pub type TerminalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A terminal that somebody sees, supplied by the host: a tab of an editor, a pane, a window.
-/// [`PtyTerminal`](super::PtyTerminal) is one of our own.
+/// A terminal that the user sees, such as a tab, pane or window of the host.
+/// [`PtyTerminal`](super::PtyTerminal) implements it with a PTY.
 pub trait VisibleTerminal: fmt::Debug + Send + Sync {
     /// Starts a command in the session's terminal.
     fn start(
@@ -23,46 +23,46 @@ pub trait VisibleTerminal: fmt::Debug + Send + Sync {
         command: TerminalCommand,
     ) -> TerminalFuture<'_, Result<Box<dyn TerminalRun>, TerminalError>>;
 
-    /// Ends what is left of a session, and waits until it is gone.
+    /// Ends all commands of a session and waits until they have ended.
     fn cleanup<'a>(&'a self, session: &'a str) -> TerminalFuture<'a, ()>;
 }
 
-/// A command that runs in a terminal. Dropped, it is ended.
+/// A command running in a terminal. Dropping it ends the command.
 pub trait TerminalRun: Send {
-    /// Waits until the process has exited, and gives what it wrote. May be dropped and asked again.
+    /// Waits until the process has exited, and returns its output. Must be cancel safe.
     fn ended(&mut self) -> TerminalFuture<'_, Result<TerminalOutput, TerminalError>>;
 
-    /// Ends the process now, and gives what it wrote.
+    /// Ends the process now, and returns its output.
     fn end(self: Box<Self>) -> TerminalFuture<'static, TerminalOutput>;
 
-    /// The session that it is, for a terminal of our own. The registry lists what a host supplies
+    /// Returns the underlying session, if there is one. Without it the registry lists the command
     /// without its process.
     fn session(&self) -> Option<TerminalSession> {
         None
     }
 }
 
-/// What a terminal runs.
+/// A command for a [`VisibleTerminal`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TerminalCommand {
-    /// The host's name for the session: commands of one session may share a terminal.
+    /// The caller's id of the session; commands of one session may share a terminal.
     pub session: String,
-    /// The host's name for the interaction.
+    /// The caller's id of the interaction.
     pub interaction: String,
-    /// The agent, its arguments, and the environment that a terminal of our own starts with.
+    /// The agent, its arguments, and the environment of a [`PtyTerminal`](super::PtyTerminal).
     pub agent: AgentCommand,
-    /// The variables to set besides. They hold secrets: set them, do not write them into a line.
+    /// Additional variables. They hold secrets and must not be written into a command line.
     pub variables: BTreeMap<String, SecretString>,
     /// The working directory.
     pub cwd: Option<PathBuf>,
-    /// The file that is the agent's standard input. It can be read until the run has ended.
+    /// The file for the agent's standard input, readable until the run has ended.
     pub input: Option<PathBuf>,
 }
 
 impl TerminalCommand {
-    /// The line to type into a terminal: `cat FILE | claude …`. None if a word is not Unicode, or
-    /// holds a control character, which a terminal would take for a key.
+    /// Returns the command line to type into a shell: `cat FILE | claude …`. `None` if a word is not
+    /// Unicode or has a control character, which a terminal would execute.
     #[must_use]
     pub fn line(&self, shell: Shell) -> Option<String> {
         let line = match &self.input {
@@ -73,12 +73,12 @@ impl TerminalCommand {
     }
 }
 
-/// What a command wrote, and how its process ended.
+/// The output and the exit code of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TerminalOutput {
-    /// What the terminal showed.
+    /// The output in the terminal.
     pub stdout: String,
-    /// What was written apart from it.
+    /// Standard error, where it is separate.
     pub stderr: String,
     /// The exit code, if the terminal knows it.
     pub exit_code: Option<i32>,

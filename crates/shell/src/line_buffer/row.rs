@@ -1,15 +1,15 @@
 //! The line that a program is writing.
 //!
-//! As long as it only adds to the end, the line is its bytes. The first time it writes elsewhere,
-//! the line becomes cells with a pen each, and is written out anew when it is finished.
+//! While the program only appends, the line is a string. With the first edit elsewhere it becomes
+//! cells, each with its SGR state, which are serialized when the line is finished.
 
-use super::pen::Pen;
 use super::scanner::Token;
+use super::sgr::SgrState;
 use super::{Line, LineLimits};
 
-/// Cells that one sequence may touch or skip. Wider than any terminal; it keeps a sequence of a few
-/// bytes from costing more than a few.
-const REACH: usize = 512;
+/// Number of cells that one sequence may change or skip. Wider than any terminal; it bounds the work
+/// for a sequence of a few bytes.
+const MAX_CELLS_PER_SEQUENCE: usize = 512;
 
 /// Bytes of text and SGR sequences kept for each character of the longest line.
 const BYTES_PER_CHARACTER: usize = 8;
@@ -17,38 +17,38 @@ const BYTES_PER_CHARACTER: usize = 8;
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     character: char,
-    pen: Pen,
+    sgr: SgrState,
 }
 
 impl Cell {
-    const fn blank(pen: Pen) -> Self {
+    const fn blank(sgr: SgrState) -> Self {
         Self {
             character: ' ',
-            pen,
+            sgr,
         }
     }
 
     fn is_nothing(&self) -> bool {
-        self.character == ' ' && self.pen == Pen::default()
+        self.character == ' ' && self.sgr == SgrState::default()
     }
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     limits: LineLimits,
-    /// The line while it only grows.
+    /// The line while the program only appends.
     text: String,
-    /// The pen that `text` leaves behind.
-    text_pen: Pen,
-    /// The line once it was edited.
+    /// The SGR state at the end of `text`.
+    text_sgr: SgrState,
+    /// The line after an edit.
     cells: Option<Vec<Cell>>,
-    /// Columns that the line has, with those over the limit.
+    /// Length in columns, including those over the limit.
     length: usize,
     cursor: usize,
-    /// Where the terminal's row begins that the cursor is on.
+    /// The column at which the wrapped row of the cursor starts.
     start: usize,
-    pen_at_start: Pen,
-    pen: Pen,
+    sgr_at_start: SgrState,
+    sgr: SgrState,
 }
 
 impl Row {
@@ -56,13 +56,13 @@ impl Row {
         Self {
             limits,
             text: String::new(),
-            text_pen: Pen::default(),
+            text_sgr: SgrState::default(),
             cells: None,
             length: 0,
             cursor: 0,
             start: 0,
-            pen_at_start: Pen::default(),
-            pen: Pen::default(),
+            sgr_at_start: SgrState::default(),
+            sgr: SgrState::default(),
         }
     }
 
@@ -70,7 +70,7 @@ impl Row {
         self.limits.columns = columns;
     }
 
-    /// Gives up the short cut for lines that only grow.
+    /// Uses cells from the start.
     #[cfg(test)]
     pub(super) fn edit_always(&mut self) {
         self.cells();
@@ -86,9 +86,9 @@ impl Row {
             Token::Control(b'\t') => self.write("\t"),
             Token::Control(b'\r') => self.cursor = self.start,
             Token::Control(b'\x08') => self.left(1),
-            Token::Csi { body, last } if Pen::is_sgr(body, last) => self.sgr(body),
+            Token::Csi { body, last } if SgrState::is_sgr(body, last) => self.sgr(body),
             Token::Csi { body, last } => self.csi(body, last),
-            Token::Reset => self.pen = Pen::default(),
+            Token::Reset => self.sgr = SgrState::default(),
             Token::Control(_) => {}
         }
     }
@@ -100,14 +100,14 @@ impl Row {
             None => std::mem::take(&mut self.text),
         };
         let cut = self.length.saturating_sub(self.limits.max_line) as u64;
-        self.text_pen.write_change(self.pen, &mut text);
+        self.text_sgr.write_change(self.sgr, &mut text);
         if cut > 0 {
             text.push_str(&format!(" [{cut} characters cut]"));
         }
         *self = Self {
-            pen_at_start: self.pen,
-            pen: self.pen,
-            text_pen: self.pen,
+            sgr_at_start: self.sgr,
+            sgr: self.sgr,
+            text_sgr: self.sgr,
             ..Self::new(self.limits)
         };
         Line { text, cut }
@@ -120,26 +120,26 @@ impl Row {
             |(at, cell): &(usize, &Cell)| is_whole && *at >= self.cursor && cell.is_nothing();
         let wiped = cells.iter().enumerate().rev().take_while(wiped).count();
         let mut text = String::with_capacity(cells.len());
-        let mut pen = self.pen_at_start;
+        let mut sgr = self.sgr_at_start;
         for cell in cells.iter().take(cells.len() - wiped) {
-            pen.write_change(cell.pen, &mut text);
+            sgr.write_change(cell.sgr, &mut text);
             text.push(cell.character);
-            pen = cell.pen;
+            sgr = cell.sgr;
         }
-        self.text_pen = pen;
+        self.text_sgr = sgr;
         text
     }
 
     fn sgr(&mut self, body: &[u8]) {
         let is_adding =
-            self.cells.is_none() && self.cursor == self.length && self.text_pen == self.pen;
-        self.pen.apply(body);
+            self.cells.is_none() && self.cursor == self.length && self.text_sgr == self.sgr;
+        self.sgr.apply(body);
         let has_room = self.text.len() + body.len() < self.limits.max_line * BYTES_PER_CHARACTER;
         if is_adding && has_room && self.length <= self.limits.max_line {
             self.text.push_str("\x1b[");
             self.text.extend(body.iter().copied().map(char::from));
             self.text.push('m');
-            self.text_pen = self.pen;
+            self.text_sgr = self.sgr;
         }
     }
 
@@ -152,10 +152,10 @@ impl Row {
     }
 
     fn add(&mut self, text: &str) {
-        // What did not fit as it came, or came while the cursor was elsewhere.
-        if self.text_pen != self.pen && self.length < self.limits.max_line {
-            self.text_pen.write_change(self.pen, &mut self.text);
-            self.text_pen = self.pen;
+        // SGR that was not appended: over the limit, or while the cursor was elsewhere.
+        if self.text_sgr != self.sgr && self.length < self.limits.max_line {
+            self.text_sgr.write_change(self.sgr, &mut self.text);
+            self.text_sgr = self.sgr;
         }
         let room = self.limits.max_line.saturating_sub(self.length);
         if text.len() <= room {
@@ -173,23 +173,23 @@ impl Row {
         self.wrap();
     }
 
-    /// A full row is left when the next character comes, not before.
+    /// Wraps a full row with the next character, not before it.
     fn wrap(&mut self) {
         if let Some(columns) = self.columns() {
-            let behind = self.cursor.saturating_sub(self.start + 1);
-            self.start += behind / columns * columns;
+            let offset = self.cursor.saturating_sub(self.start + 1);
+            self.start += offset / columns * columns;
         }
     }
 
     fn put(&mut self, character: char) {
-        let (at, pen) = (self.cursor, self.pen);
+        let (at, sgr) = (self.cursor, self.sgr);
         if at < self.limits.max_line {
             let cells = self.cells();
             if at >= cells.len() {
-                cells.resize(at + 1, Cell::blank(Pen::default()));
+                cells.resize(at + 1, Cell::blank(SgrState::default()));
             }
             if let Some(cell) = cells.get_mut(at) {
-                *cell = Cell { character, pen };
+                *cell = Cell { character, sgr };
             }
         }
         self.cursor += 1;
@@ -197,11 +197,11 @@ impl Row {
         self.wrap();
     }
 
-    /// The line as cells.
+    /// Converts the line to cells.
     fn cells(&mut self) -> &mut Vec<Cell> {
-        let (text, pen) = (&mut self.text, self.pen_at_start);
+        let (text, sgr) = (&mut self.text, self.sgr_at_start);
         self.cells
-            .get_or_insert_with(|| parse(&std::mem::take(text), pen))
+            .get_or_insert_with(|| parse(&std::mem::take(text), sgr))
     }
 
     fn columns(&self) -> Option<usize> {
@@ -229,7 +229,7 @@ impl Row {
         }
     }
 
-    /// Rows of this line only: what is above is handed over already.
+    /// Moves within the wrapped rows of this line; earlier lines are complete.
     fn up(&mut self, count: usize) {
         if let Some(columns) = self.columns() {
             let up = count.saturating_mul(columns).min(self.start);
@@ -244,7 +244,7 @@ impl Row {
     }
 
     fn right(&mut self, to: usize) {
-        let reach = self.length.saturating_add(REACH);
+        let reach = self.length.saturating_add(MAX_CELLS_PER_SEQUENCE);
         self.cursor = to.min(self.last_column()).min(reach);
     }
 
@@ -262,12 +262,14 @@ impl Row {
     }
 
     fn erase_left(&mut self) {
-        let from = self.start.max(self.cursor.saturating_sub(REACH));
-        let (to, pen) = (self.cursor, self.pen);
+        let from = self
+            .start
+            .max(self.cursor.saturating_sub(MAX_CELLS_PER_SEQUENCE));
+        let (to, sgr) = (self.cursor, self.sgr);
         let cells = self.cells();
         let to = (to + 1).min(cells.len());
         if let Some(erased) = cells.get_mut(from..to) {
-            erased.fill(Cell::blank(pen));
+            erased.fill(Cell::blank(sgr));
         }
     }
 
@@ -275,43 +277,45 @@ impl Row {
         let cursor = self.cursor;
         self.cursor = self.start;
         self.erase_right();
-        self.cursor = cursor.min(self.length + REACH);
+        self.cursor = cursor.min(self.length + MAX_CELLS_PER_SEQUENCE);
     }
 
-    /// Takes characters out at the cursor; the rest of the terminal's row moves up to it.
+    /// Deletes characters at the cursor; the rest of the wrapped row moves left (DCH).
     fn delete(&mut self, count: usize) {
-        let pen = self.pen;
+        let sgr = self.sgr;
         let rest = self.rest_of_row();
         let count = count.min(rest.len());
         rest.rotate_left(count);
         let kept = rest.len() - count;
         rest.iter_mut()
             .skip(kept)
-            .for_each(|cell| *cell = Cell::blank(pen));
+            .for_each(|cell| *cell = Cell::blank(sgr));
     }
 
-    /// Puts blanks in at the cursor; what leaves the terminal's row is gone.
+    /// Inserts blanks at the cursor; characters pushed over the end of the row are lost (ICH).
     fn insert(&mut self, count: usize) {
-        let pen = self.pen;
+        let sgr = self.sgr;
         let rest = self.rest_of_row();
         let count = count.min(rest.len());
         rest.rotate_right(count);
         rest.iter_mut()
             .take(count)
-            .for_each(|cell| *cell = Cell::blank(pen));
+            .for_each(|cell| *cell = Cell::blank(sgr));
     }
 
     fn rest_of_row(&mut self) -> &mut [Cell] {
         let from = self.cursor;
         let columns = self.columns().map(|columns| self.start + columns);
-        let end = columns.unwrap_or(usize::MAX).min(from + REACH);
+        let end = columns
+            .unwrap_or(usize::MAX)
+            .min(from + MAX_CELLS_PER_SEQUENCE);
         let cells = self.cells();
         let end = end.min(cells.len());
         cells.get_mut(from..end).unwrap_or_default()
     }
 }
 
-/// The first number of a sequence without private marks; 0 if there is none.
+/// Returns the first parameter of a sequence without a private marker; 0 if it is absent.
 fn parameter(body: &[u8]) -> Option<usize> {
     let digits = body.split(|byte| *byte == b';').next().unwrap_or_default();
     let is_plain = body.iter().all(|byte| matches!(byte, b'0'..=b'9' | b';'));
@@ -324,19 +328,19 @@ fn parameter(body: &[u8]) -> Option<usize> {
     })
 }
 
-/// Text with SGR sequences, as [`Row::add`] and [`Row::sgr`] wrote it, as cells.
-fn parse(text: &str, mut pen: Pen) -> Vec<Cell> {
+/// Parses text with SGR sequences into cells.
+fn parse(text: &str, mut sgr: SgrState) -> Vec<Cell> {
     let mut cells = Vec::with_capacity(text.len());
     let mut scanner = super::Scanner::default();
     scanner.push(text.as_bytes(), |token| match token {
         Token::Text(text) => {
-            cells.extend(text.chars().map(|character| Cell { character, pen }));
+            cells.extend(text.chars().map(|character| Cell { character, sgr }));
         }
         Token::Control(_) => cells.push(Cell {
             character: '\t',
-            pen,
+            sgr,
         }),
-        Token::Csi { body, .. } => pen.apply(body),
+        Token::Csi { body, .. } => sgr.apply(body),
         Token::Reset => {}
     });
     cells

@@ -1,12 +1,14 @@
-//! Finds text, controls and escape sequences in a stream of bytes (ECMA-48, and the state machine
-//! that the terminals of today follow). Pure; how the bytes are cut makes no difference.
+//! Splits a stream of bytes into text, controls and escape sequences (ECMA-48). The result does not
+//! depend on how the bytes are split into chunks.
+//!
+//! The crate vte does not serve here: it executes C1 controls in UTF-8 one by one, so that the body of
+//! such a sequence becomes text, and has no bound for a string that is never terminated.
 
-/// Longest body of a CSI sequence that is understood, in bytes. A longer one is skipped whole.
+/// Longest body of a CSI sequence, in bytes. A longer sequence is skipped.
 const MAX_CSI: usize = 256;
 
-/// Bytes after which a string without an end is given up. A picture (DCS) has many; the others are
-/// given up at the end of their line already, so that one stray introducer does not hide all that
-/// follows.
+/// Longest control string, in bytes; after it, text resumes. A DCS may hold an image; the other strings
+/// also end with their line, so that a stray introducer does not hide the rest of the output.
 const MAX_STRING: usize = 4 << 20;
 
 const ESC: u8 = 0x1b;
@@ -14,7 +16,7 @@ const BEL: u8 = 0x07;
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
 
-/// A piece of the stream that means something.
+/// One element of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token<'a> {
     /// Printable text, never empty.
@@ -23,7 +25,7 @@ pub(crate) enum Token<'a> {
     Control(u8),
     /// `CSI body last`.
     Csi { body: &'a [u8], last: u8 },
-    /// `ESC c`: everything as after power-up.
+    /// `ESC c` (RIS): resets the terminal.
     Reset,
 }
 
@@ -32,7 +34,7 @@ enum State {
     #[default]
     Ground,
     Escape,
-    /// Behind the intermediate byte of an escape: one more makes it whole.
+    /// After the intermediate byte of an escape sequence; its final byte follows.
     Intermediate,
     Csi,
     String {
@@ -51,15 +53,15 @@ pub(crate) struct Scanner {
 }
 
 impl Scanner {
-    /// Whether nothing is open, so that bytes without ESC and C2 would be text and controls alone.
-    pub(crate) fn is_at_rest(&self) -> bool {
+    /// Whether no sequence or character is incomplete: bytes without ESC and C2 are text and controls.
+    pub(crate) fn is_ground(&self) -> bool {
         self.state == State::Ground && self.utf8.needed == 0
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8], mut tokens: impl FnMut(Token<'_>)) {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
-            let run = if self.is_at_rest() {
+            let run = if self.is_ground() {
                 ascii_run(rest)
             } else {
                 ""
@@ -74,7 +76,7 @@ impl Scanner {
         }
     }
 
-    /// Gives up what is open.
+    /// Drops an incomplete sequence or character.
     pub(crate) fn finish(&mut self, mut tokens: impl FnMut(Token<'_>)) {
         if self.utf8.needed > 0 {
             tokens(Token::Text("\u{fffd}"));
@@ -95,7 +97,7 @@ impl Scanner {
             match byte {
                 ESC => return self.state = State::Escape,
                 CAN | SUB => return self.state = State::Ground,
-                // Inside a sequence they act at once, and the sequence goes on.
+                // Executed inside a sequence, which continues.
                 0x00..=0x1f => return tokens(Token::Control(byte)),
                 _ => {}
             }
@@ -106,22 +108,22 @@ impl Scanner {
             State::Csi => self.csi(byte, tokens),
             State::Intermediate if (0x20..0x30).contains(&byte) => {}
             State::Intermediate if byte < 0x7f => self.state = State::Ground,
-            State::Intermediate | State::String { .. } => self.again(byte, tokens),
+            State::Intermediate | State::String { .. } => self.abort_sequence(byte, tokens),
         }
     }
 
-    /// A byte that does not belong to the sequence ends it.
-    fn again(&mut self, byte: u8, tokens: &mut impl FnMut(Token<'_>)) {
+    /// Ends a sequence at a byte that does not belong to it, and handles the byte as text.
+    fn abort_sequence(&mut self, byte: u8, tokens: &mut impl FnMut(Token<'_>)) {
         self.state = State::Ground;
         self.ground(byte, tokens);
     }
 
     fn ground(&mut self, byte: u8, tokens: &mut impl FnMut(Token<'_>)) {
         match self.utf8.push(byte) {
-            Step::More => {}
-            Step::Char(character) => self.character(character, tokens),
-            Step::Bad => tokens(Token::Text("\u{fffd}")),
-            Step::BadAndAgain => {
+            Decoded::More => {}
+            Decoded::Char(character) => self.character(character, tokens),
+            Decoded::Bad => tokens(Token::Text("\u{fffd}")),
+            Decoded::BadBefore => {
                 tokens(Token::Text("\u{fffd}"));
                 self.byte(byte, tokens);
             }
@@ -179,7 +181,7 @@ impl Scanner {
                 }
             }
             0x7f => {}
-            _ => self.again(byte, tokens),
+            _ => self.abort_sequence(byte, tokens),
         }
     }
 
@@ -218,13 +220,13 @@ fn ascii_run(bytes: &[u8]) -> &str {
     std::str::from_utf8(run).unwrap_or_default()
 }
 
-enum Step {
+enum Decoded {
     More,
     Char(char),
     /// The byte ends a malformed character.
     Bad,
     /// A malformed character ended before this byte.
-    BadAndAgain,
+    BadBefore,
 }
 
 /// A decoder that replaces each maximal malformed part, as the standard library's lossy one does
@@ -238,26 +240,26 @@ struct Utf8 {
 }
 
 impl Utf8 {
-    fn push(&mut self, byte: u8) -> Step {
+    fn push(&mut self, byte: u8) -> Decoded {
         if self.needed == 0 {
             return self.first(byte);
         }
         if !(self.bounds.0..=self.bounds.1).contains(&byte) {
             self.needed = 0;
-            return Step::BadAndAgain;
+            return Decoded::BadBefore;
         }
         self.bounds = (0x80, 0xbf);
         self.code = self.code << 6 | u32::from(byte & 0x3f);
         self.needed -= 1;
         match char::from_u32(self.code) {
-            Some(character) if self.needed == 0 => Step::Char(character),
-            _ => Step::More,
+            Some(character) if self.needed == 0 => Decoded::Char(character),
+            _ => Decoded::More,
         }
     }
 
-    fn first(&mut self, byte: u8) -> Step {
+    fn first(&mut self, byte: u8) -> Decoded {
         let (needed, bits, bounds) = match byte {
-            0x00..=0x7f => return Step::Char(char::from(byte)),
+            0x00..=0x7f => return Decoded::Char(char::from(byte)),
             0xc2..=0xdf => (1, 0x1f, (0x80, 0xbf)),
             0xe0 => (2, 0x0f, (0xa0, 0xbf)),
             0xed => (2, 0x0f, (0x80, 0x9f)),
@@ -265,13 +267,13 @@ impl Utf8 {
             0xf0 => (3, 0x07, (0x90, 0xbf)),
             0xf4 => (3, 0x07, (0x80, 0x8f)),
             0xf1..=0xf3 => (3, 0x07, (0x80, 0xbf)),
-            _ => return Step::Bad,
+            _ => return Decoded::Bad,
         };
         *self = Self {
             code: u32::from(byte & bits),
             needed,
             bounds,
         };
-        Step::More
+        Decoded::More
     }
 }

@@ -1,4 +1,4 @@
-use super::pen::Pen;
+use super::sgr::SgrState;
 use super::*;
 
 fn lines_of(bytes: &[u8], limits: LineLimits) -> Vec<Line> {
@@ -21,7 +21,7 @@ fn wide(columns: u16) -> LineLimits {
 }
 
 #[test]
-fn seed_004_partial_lines_wait_for_their_end() {
+fn partial_lines_wait_for_their_end() {
     let mut buffer = LineBuffer::default();
     buffer.push(b"hel", |line| panic!("{line:?} is not finished"));
     assert_eq!(buffer.partial(), "hel");
@@ -36,12 +36,12 @@ fn seed_004_partial_lines_wait_for_their_end() {
 }
 
 #[test]
-fn seed_004_a_chunk_of_many_lines_is_split_at_each_newline() {
+fn a_chunk_of_many_lines_is_split_at_each_newline() {
     assert_eq!(texts("a\nb\r\n\n\r\nc\r\r\n"), ["a", "b", "", "", "c"]);
 }
 
 #[test]
-fn seed_004_colours_stay_as_they_came() {
+fn colours_stay_as_they_came() {
     for line in [
         "\x1b[31mred\x1b[0m",
         "\x1b[1;4:3;38;2;1;2;3mx\x1b[m",
@@ -53,7 +53,7 @@ fn seed_004_colours_stay_as_they_came() {
 }
 
 #[test]
-fn seed_004_every_escape_but_sgr_is_stripped() {
+fn every_escape_but_sgr_is_stripped() {
     let sequences = [
         "\x1b[2J",
         "\x1b[H",
@@ -217,22 +217,22 @@ mod any_input {
             .prop_map(|(max_line, columns)| LineLimits { max_line, columns })
     }
 
-    /// The text with the pen of each character, without what nobody sees.
-    fn seen(lines: &[Line]) -> Vec<(Vec<(char, Pen)>, u64)> {
-        let mut pen = Pen::default();
+    /// The text with the sgr of each character, without what nobody sees.
+    fn seen(lines: &[Line]) -> Vec<(Vec<(char, SgrState)>, u64)> {
+        let mut sgr = SgrState::default();
         lines
             .iter()
             .map(|line| {
                 let mut cells = Vec::new();
                 Scanner::default().push(line.text.as_bytes(), |token| match token {
                     Token::Text(text) => {
-                        cells.extend(text.chars().map(|character| (character, pen)))
+                        cells.extend(text.chars().map(|character| (character, sgr)))
                     }
-                    Token::Control(control) => cells.push((char::from(control), pen)),
-                    Token::Csi { body, .. } => pen.apply(body),
+                    Token::Control(control) => cells.push((char::from(control), sgr)),
+                    Token::Csi { body, .. } => sgr.apply(body),
                     Token::Reset => unreachable!(),
                 });
-                let blank = (' ', Pen::default());
+                let blank = (' ', SgrState::default());
                 let end = cells
                     .iter()
                     .rposition(|cell| *cell != blank)

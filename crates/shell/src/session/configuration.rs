@@ -1,4 +1,4 @@
-//! What a shell session is made from.
+//! The configuration of a shell session.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,60 +10,60 @@ use bowline_transport::{
 
 use crate::line_buffer::LineLimits;
 
-/// The terminal that shell sessions say they are (seed 004).
+/// The value of `TERM`.
 const TERM: &str = "xterm-256color";
 
-/// Where a shell is looked for when the user's own is not there: the shells of macOS, of most Linux
-/// systems, and of all.
+/// Fallbacks when the user's login shell does not exist: the default of macOS, of most Linux systems,
+/// and POSIX.
 const SHELLS: [&str; 3] = ["/bin/zsh", "/bin/bash", "/bin/sh"];
 
-/// Becomes the user's login shell.
+/// Executes the login shell of a runner's user.
 const LOGIN_THERE: &str = "exec \"${SHELL:-/bin/sh}\" -l";
 
-/// What a shell session is made from.
+/// The configuration of a [`ShellSession`](crate::ShellSession).
 #[derive(Clone, Debug)]
 pub struct ShellConfiguration {
-    /// What is run.
+    /// The program.
     pub program: ShellProgram,
-    /// The program's environment. `TERM` is set to `xterm-256color` over it.
+    /// Its environment; `TERM` is overridden with `xterm-256color`.
     pub env: Environment,
-    /// The program's working directory; it must exist.
+    /// Its working directory, which must exist.
     pub cwd: PathBuf,
-    /// The terminal's size: 24 rows of 80 columns unless said otherwise.
+    /// The terminal's size; 24 rows of 80 columns by default.
     pub size: WindowSize,
-    /// How long the output must be quiet for the session to be idle.
+    /// Time without output and input after which the session is idle.
     pub idle_after: Duration,
-    /// Longest line that is handed over, in characters.
+    /// Longest line, in characters; longer ones are truncated.
     pub max_line: usize,
-    /// Lines that are kept for subscribers.
+    /// Number of lines kept for subscribers.
     pub history_lines: usize,
-    /// Bytes of lines that are kept for subscribers. One line is kept whatever its length.
+    /// Size of the kept lines, in bytes. The latest line is always kept.
     pub history_bytes: usize,
-    /// How hard the session is ended.
+    /// The policy for ending the session.
     pub ladder: Ladder,
-    /// The tightest hold to be used on the session's processes; `None` is the tightest that there
-    /// is.
+    /// The strongest containment to use; `None` for the strongest available.
     pub containment: Option<Containment>,
-    /// A program that ends the session's processes if the host is killed, as
-    /// [`Configuration::guard`] has it.
+    /// A program that ends the session's processes if this process is killed; see
+    /// [`Configuration::guard`].
     pub guard: Option<PathBuf>,
 }
 
-/// What a shell session runs.
+/// The program of a shell session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ShellProgram {
-    /// The login shell of the user (`SHELL` of the host, else of the user database), with `-l`. On a terminal it is interactive
-    /// too, so that it reads every file that a terminal window would.
+    /// The login shell of the user (`SHELL`, else passwd(5)), with `-l`. On a terminal it is also
+    /// interactive, so that it reads the same files as in a terminal window.
     #[default]
     Login,
-    /// A shell of the host's choice, with `-l`.
+    /// This shell, with `-l`.
     LoginWith(PathBuf),
     /// A program and its arguments.
     Command(OsString, Vec<OsString>),
 }
 
 impl ShellConfiguration {
-    /// The user's login shell in a directory.
+    /// Creates a configuration for the user's login shell in a directory.
     pub fn new(cwd: impl Into<PathBuf>) -> Self {
         Self {
             program: ShellProgram::Login,
@@ -80,10 +80,9 @@ impl ShellConfiguration {
         }
     }
 
-    /// Takes the environment that a login shell makes, in place of this process's own: for programs
-    /// of a host that was not started from a shell. A login shell reads its files by itself. The
-    /// shell is asked once for all sessions, as [`LoginShell::environment`] has it; one that gives
-    /// no answer leaves this process's own.
+    /// Replaces the environment by that of a login shell, for a host that was not started from one.
+    /// It is captured once for all sessions; see [`LoginShell::environment`]. If that fails, this
+    /// process's own is used. A login shell itself does not need it.
     pub async fn with_login_environment(mut self, shell: &LoginShell) -> Self {
         self.env = shell.environment().await.environment();
         self
@@ -93,7 +92,7 @@ impl ShellConfiguration {
         self.terminal_with(|| (login_shell(), vec!["-l".into()]))
     }
 
-    /// The same for a machine whose login shell is not known here: a shell there asks for it.
+    /// As `terminal`, for a machine whose login shell is determined there.
     pub(super) fn remote_terminal(&self) -> Configuration {
         self.terminal_with(|| ("/bin/sh".into(), vec!["-c".into(), LOGIN_THERE.into()]))
     }

@@ -1,8 +1,7 @@
-//! What a session tells: its newest lines, its state, its end.
+//! The event log of a session.
 //!
-//! Subscribers are places in one history and not queues: the session never waits for them, and
-//! each costs a few words. One that is too slow is told how many lines it has missed; the newest
-//! state and the end are never missed.
+//! Subscribers are positions in one log, not queues: the session never waits for them, and each costs a
+//! few words. A slow one learns how many lines it missed; it never misses the latest state and the end.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +14,7 @@ use super::SessionState;
 use crate::ManagedId;
 use crate::line_buffer::Line;
 
-/// Something that a session tells.
+/// An event of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -29,48 +28,48 @@ pub enum SessionEvent {
         /// The line without its end, with its colours.
         line: String,
     },
-    /// Output was overwritten before lines were made of it.
+    /// Output was overwritten before it was read.
     Gap {
         /// The session.
         session: ManagedId,
-        /// How many bytes are missing here.
+        /// Number of missing bytes.
         bytes: u64,
     },
-    /// This subscriber was too slow.
+    /// This subscriber fell behind.
     Lagged {
         /// The session.
         session: ManagedId,
-        /// How many lines (and gaps) it has missed here.
+        /// Number of missed lines and gaps.
         lines: u64,
     },
-    /// Sessions came and went before this subscriber looked. Of a manager's subscribers alone.
+    /// Sessions started and ended before this subscriber of a manager could follow them.
     Missed {
-        /// How many.
+        /// Number of sessions.
         sessions: u64,
     },
-    /// The session is in another state. Of several changes at once the last is told.
+    /// The state has changed. Only the latest of several changes is reported.
     State {
         /// The session.
         session: ManagedId,
-        /// The state now.
+        /// The new state.
         state: SessionState,
     },
     /// The session has ended. The last event.
     Exit {
         /// The session.
         session: ManagedId,
-        /// How.
+        /// The exit.
         #[serde(flatten)]
         exit: SessionExit,
     },
 }
 
-/// How a session's program ended. Both are absent if nobody knows.
+/// How a session's program ended. Both are `None` if it is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct SessionExit {
-    /// Its exit code, if it ended by itself.
+    /// The exit code, unless a signal ended it.
     pub code: Option<i32>,
-    /// The signal that ended it, as the platform counts them.
+    /// The signal that ended it, by the platform's number.
     pub signal: Option<i32>,
 }
 
@@ -110,7 +109,7 @@ struct History {
     bytes: usize,
     /// Number of the first entry that is kept.
     first: u64,
-    /// Bytes of all gaps so far, and of those that are not kept any more.
+    /// Bytes of all gaps so far, and of those no longer kept.
     lost: u64,
     forgotten: u64,
     state: SessionState,
@@ -237,7 +236,7 @@ impl SessionLog {
         SessionEvents {
             next: history.end(),
             lost: history.lost,
-            told: Some(history.state),
+            reported: Some(history.state),
             is_over: false,
             log: Arc::clone(self),
         }
@@ -248,7 +247,7 @@ impl SessionLog {
         SessionEvents {
             next: 0,
             lost: 0,
-            told: None,
+            reported: None,
             is_over: false,
             log: Arc::clone(self),
         }
@@ -259,23 +258,23 @@ impl SessionLog {
     }
 }
 
-/// A place in what one session tells. Keeps nothing alive and holds nothing back.
+/// A reader of one session's events. It neither keeps the session alive nor delays it.
 #[derive(Debug)]
 pub struct SessionEvents {
     log: Arc<SessionLog>,
     next: u64,
-    /// Bytes of the gaps that it was told of.
+    /// Bytes of the gaps reported so far.
     lost: u64,
-    told: Option<SessionState>,
+    reported: Option<SessionState>,
     is_over: bool,
 }
 
 impl SessionEvents {
-    /// The next event; `None` after the end. Cancel safe.
+    /// Returns the next event, or `None` after the end. Cancel safe.
     pub async fn next(&mut self) -> Option<SessionEvent> {
         let log = Arc::clone(&self.log);
         loop {
-            // Made before the look, so that a ring in between is not lost.
+            // Created before the check, so that a notification in between is not lost.
             let grown = log.grown.notified();
             if let Some(event) = self.try_next() {
                 return Some(event);
@@ -287,7 +286,7 @@ impl SessionEvents {
         }
     }
 
-    /// The next event if there is one now.
+    /// Returns the next event if there is one now.
     pub fn try_next(&mut self) -> Option<SessionEvent> {
         let history = self
             .log
@@ -295,7 +294,7 @@ impl SessionEvents {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let session = self.log.session;
-        // A gap among the entries that it has missed is no less a gap.
+        // Gaps among the missed entries are reported as gaps.
         if self.lost < history.forgotten {
             let bytes = history.forgotten - self.lost;
             self.lost = history.forgotten;
@@ -324,8 +323,8 @@ impl SessionEvents {
                 }
             });
         }
-        if self.told != Some(history.state) {
-            self.told = Some(history.state);
+        if self.reported != Some(history.state) {
+            self.reported = Some(history.state);
             return Some(SessionEvent::State {
                 session,
                 state: history.state,
@@ -336,7 +335,7 @@ impl SessionEvents {
         Some(SessionEvent::Exit { session, exit })
     }
 
-    /// Whether the end was told.
+    /// Whether the end was returned.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
@@ -350,7 +349,7 @@ mod tests {
         SessionLog::new(ManagedId::random(), max_entries, max_bytes, Arc::default())
     }
 
-    fn say(log: &SessionLog, text: &str) {
+    fn append(log: &SessionLog, text: &str) {
         let mut buffer = crate::LineBuffer::default();
         buffer.push(format!("{text}\n").as_bytes(), |line| log.push_line(line));
         log.notify();
@@ -364,11 +363,11 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_subscriber_is_told_what_it_missed_and_never_misses_the_end() {
+    fn slow_subscriber_learns_what_it_missed_and_sees_the_end() {
         let log = log(2, 1 << 20);
         let mut slow = log.subscribe();
         for text in ["a", "b", "c", "d"] {
-            say(&log, text);
+            append(&log, text);
         }
         log.end(SessionExit {
             code: Some(3),
@@ -397,10 +396,10 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_by_bytes_too() {
+    fn log_is_bounded_by_bytes() {
         let log = log(1_000, 10);
         for _ in 0..100 {
-            say(&log, "12345678");
+            append(&log, "12345678");
         }
         let history = log.lock();
         assert_eq!(
@@ -410,16 +409,16 @@ mod tests {
     }
 
     #[test]
-    fn events_are_readable_json() {
+    fn events_serialize_to_json() {
         let log = log(9, 999);
         let mut events = log.subscribe_from_start();
-        say(&log, "hi");
+        append(&log, "hi");
         log.end(SessionExit {
             code: Some(0),
             signal: None,
         });
-        let mut told = std::iter::from_fn(|| events.try_next());
-        let mut json = || serde_json::to_value(told.next().unwrap()).unwrap();
+        let mut returned = std::iter::from_fn(|| events.try_next());
+        let mut json = || serde_json::to_value(returned.next().unwrap()).unwrap();
         let session = log.session.to_string();
         assert_eq!(
             json(),

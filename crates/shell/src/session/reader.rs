@@ -1,4 +1,4 @@
-//! The one task that reads a shell session's output: makes lines of it, and derives the state.
+//! The task that reads a session's output, splits it into lines and derives the state.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,19 +15,19 @@ use super::{SessionState, ShellConfiguration};
 use crate::line_buffer::{LineBuffer, LineLimits};
 use crate::submit::{Activity, PasteMode};
 
-/// Pieces that are taken before subscribers are woken. A program that floods is told in bursts.
-const BURST: usize = 32;
+/// Number of pieces processed before subscribers are woken.
+const BATCH: usize = 32;
 
-/// What the reader shares with the handles.
+/// State shared by the reader and the handles.
 #[derive(Debug, Default)]
-pub(super) struct Desk {
+pub(super) struct Shared {
     typed: Notify,
     lines: Mutex<LineBuffer>,
-    /// Whether the host has asked for the end.
+    /// Whether the caller has requested the end.
     is_ending: AtomicBool,
 }
 
-impl Desk {
+impl Shared {
     pub(super) fn new(limits: LineLimits) -> Self {
         Self {
             typed: Notify::new(),
@@ -36,13 +36,13 @@ impl Desk {
         }
     }
 
-    /// The host asks for the end: what comes is expected from now on.
-    pub(super) fn ending(&self) {
+    /// Records that the caller has requested the end, which makes it expected.
+    pub(super) fn expect_end(&self) {
         self.is_ending.store(true, Ordering::Release);
     }
 
-    /// Something was typed.
-    pub(super) fn typed(&self) {
+    /// Reports input to the reader.
+    pub(super) fn notify_typed(&self) {
         self.typed.notify_one();
     }
 
@@ -53,15 +53,15 @@ impl Desk {
 
 pub(super) struct Reader {
     output: LogReader,
-    /// Let go of when the last handle is dropped.
+    /// `None` after the last handle was dropped.
     terminal: Option<TerminalSession>,
     log: Arc<SessionLog>,
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
     registration: Registration,
     paste: PasteMode,
     activity: watch::Sender<Activity>,
-    /// When something was last said or typed.
-    stirred: Instant,
+    /// The time of the last output or input.
+    last_activity: Instant,
     has_begun: bool,
     idle_after: Duration,
 }
@@ -71,18 +71,18 @@ impl Reader {
         terminal: &TerminalSession,
         configuration: &ShellConfiguration,
         log: &Arc<SessionLog>,
-        desk: &Arc<Desk>,
+        shared: &Arc<Shared>,
     ) -> (Self, watch::Receiver<Activity>) {
         let (activity, watched) = watch::channel(Activity::default());
         let reader = Self {
             output: terminal.reader(Stream::Output),
             terminal: Some(terminal.clone()),
             log: Arc::clone(log),
-            desk: Arc::clone(desk),
+            shared: Arc::clone(shared),
             registration: TerminalRegistry::shared().register(terminal, TerminalTag::Shell),
             paste: PasteMode::default(),
             activity,
-            stirred: Instant::now(),
+            last_activity: Instant::now(),
             has_begun: false,
             idle_after: configuration.idle_after,
         };
@@ -90,37 +90,37 @@ impl Reader {
     }
 
     pub(super) async fn run(mut self, mut dropped: oneshot::Receiver<()>) {
-        let desk = Arc::clone(&self.desk);
+        let shared = Arc::clone(&self.shared);
         loop {
-            let look_after = self.look();
+            let update_after = self.update_state();
             tokio::select! {
                 piece = self.output.next() => match piece {
-                    Some(piece) => self.take(piece),
+                    Some(piece) => self.process(piece),
                     None => break,
                 },
-                () = desk.typed.notified() => self.stir(),
-                () = due(look_after) => {}
+                () = shared.typed.notified() => self.note_activity(),
+                () = due(update_after) => {}
                 _ = &mut dropped, if self.terminal.is_some() => self.terminal = None,
             }
         }
         self.finish(dropped).await;
     }
 
-    fn stir(&mut self) {
+    fn note_activity(&mut self) {
         self.has_begun = true;
-        self.stirred = Instant::now();
+        self.last_activity = Instant::now();
     }
 
-    /// Takes a piece and those that are there already, then tells once.
-    fn take(&mut self, first: Piece) {
+    /// Processes a piece and those that are ready, then wakes subscribers once.
+    fn process(&mut self, first: Piece) {
         self.piece(first);
-        for _ in 1..BURST {
+        for _ in 1..BATCH {
             let Some(piece) = self.output.try_next() else {
                 break;
             };
             self.piece(piece);
         }
-        self.stir();
+        self.note_activity();
         self.log.notify();
         let wants_paste = self.paste.is_on();
         self.activity.send_replace(Activity { wants_paste });
@@ -131,7 +131,7 @@ impl Reader {
             Piece::Bytes { bytes, .. } => {
                 self.registration.output(bytes.len());
                 self.paste.push(&bytes);
-                self.desk
+                self.shared
                     .lines()
                     .push(&bytes, |line| self.log.push_line(line));
             }
@@ -144,18 +144,18 @@ impl Reader {
     }
 
     fn finish_line(&self) {
-        if let Some(line) = self.desk.lines().finish() {
+        if let Some(line) = self.shared.lines().finish() {
             self.log.push_line(line);
         }
     }
 
-    /// Derives the state; answers when it may change without a word.
-    fn look(&mut self) -> Option<Duration> {
-        let quiet = self.stirred.elapsed();
-        let is_quiet = quiet >= self.idle_after;
+    /// Derives the state. Returns the time after which it may change without output.
+    fn update_state(&mut self) -> Option<Duration> {
+        let silence = self.last_activity.elapsed();
+        let is_silent = silence >= self.idle_after;
         let has_begun = self.has_begun;
-        // The kernel is asked only when its answer counts.
-        let foreground = if is_quiet && has_begun {
+        // Queried only when it matters: it is a system call.
+        let foreground = if is_silent && has_begun {
             self.foreground()
         } else {
             Foreground::Unknown
@@ -163,15 +163,15 @@ impl Reader {
         let wants_paste = self.paste.is_on();
         let evidence = Evidence {
             has_begun,
-            quiet,
+            silence,
             foreground,
             wants_paste,
         };
         let state = evidence.state(self.idle_after);
         self.log.set_state(state);
         match state {
-            SessionState::Active if is_quiet => Some(self.idle_after),
-            SessionState::Active => Some(self.idle_after.saturating_sub(quiet)),
+            SessionState::Active if is_silent => Some(self.idle_after),
+            SessionState::Active => Some(self.idle_after.saturating_sub(silence)),
             _ => None,
         }
     }
@@ -189,17 +189,18 @@ impl Reader {
     async fn finish(mut self, mut dropped: oneshot::Receiver<()>) {
         self.finish_line();
         let status = match self.terminal.take() {
-            // A program may close its terminal and go on.
+            // A program may close its terminal and keep running.
             Some(terminal) => tokio::select! {
                 exit = terminal.exited() => exit.status,
                 _ = &mut dropped => ExitStatus::Unknown,
             },
             None => ExitStatus::Unknown,
         };
-        // Whoever lets go of the last handle wants the end as well.
-        let expected = status == ExitStatus::Unknown || self.desk.is_ending.load(Ordering::Acquire);
+        // Dropping the last handle requests the end, too.
+        let expected =
+            status == ExitStatus::Unknown || self.shared.is_ending.load(Ordering::Acquire);
         self.registration.exited(status, expected);
-        // The list is told before those who wait for the end.
+        // The registry is up to date before waiters learn of the end.
         drop(self.registration);
         self.log.end(status.into());
     }

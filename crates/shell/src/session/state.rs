@@ -1,47 +1,46 @@
-//! What a session is doing, from what is seen of it. Pure.
+//! The state of a session, derived from evidence by a pure function.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What a session is doing. Nobody sets it: it follows from what is seen.
+/// The state of a session, derived from its output and its processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SessionState {
-    /// Its program runs, and neither has said a word nor been sent one.
+    /// The program runs; there was no output and no input yet.
     #[default]
     Creating,
-    /// It works. A shell: output came lately, or something was typed lately, or a program is in
-    /// the terminal's foreground that does not ask for a paste. A dialogue: a turn is open, or it
-    /// waits for a permission.
+    /// The session works. A shell: there was recent output or input, or a program without bracketed
+    /// paste is in the foreground. A dialogue: a turn is open, or it waits for a permission.
     Active,
-    /// It waits for somebody to type. A shell: its output has been quiet for a while, and the
-    /// foreground is the shell itself, or a program that asks for a paste, or unknown. A dialogue:
-    /// no turn is open.
+    /// The session waits for input. A shell: there was no output for a while, and the shell itself, a
+    /// program with bracketed paste or an unknown program is in the foreground. A dialogue: no turn
+    /// is open.
     Idle,
-    /// Its program has ended.
+    /// The program has ended.
     Terminated,
 }
 
-/// Who may read what is typed.
+/// The process group in the foreground (tcgetpgrp(3)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Foreground {
     /// The session's own program.
     Own,
     /// A program that it started.
     Other,
-    /// The system does not tell.
+    /// Not known on this system.
     Unknown,
 }
 
-/// What is seen of a living shell session.
+/// What the state of a running shell session is derived from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence {
-    /// Whether anything was said or typed.
+    /// Whether there was output or input.
     pub(super) has_begun: bool,
-    /// Since the last output or the last bytes typed.
-    pub(super) quiet: Duration,
+    /// Time since the last output or input.
+    pub(super) silence: Duration,
     pub(super) foreground: Foreground,
     pub(super) wants_paste: bool,
 }
@@ -51,7 +50,7 @@ impl Evidence {
         let works = self.foreground == Foreground::Other && !self.wants_paste;
         if !self.has_begun {
             SessionState::Creating
-        } else if self.quiet < idle_after || works {
+        } else if self.silence < idle_after || works {
             SessionState::Active
         } else {
             SessionState::Idle
@@ -67,13 +66,13 @@ mod tests {
 
     const PROMPT: Evidence = Evidence {
         has_begun: true,
-        quiet: Duration::from_secs(2),
+        silence: Duration::from_secs(2),
         foreground: Foreground::Own,
         wants_paste: false,
     };
 
     #[test]
-    fn seed_004_session_state_follows_the_evidence() {
+    fn state_follows_from_evidence() {
         let states = [
             (
                 Evidence {
@@ -85,14 +84,14 @@ mod tests {
             (PROMPT, SessionState::Idle),
             (
                 Evidence {
-                    quiet: Duration::from_millis(999),
+                    silence: Duration::from_millis(999),
                     ..PROMPT
                 },
                 SessionState::Active,
             ),
             (
                 Evidence {
-                    quiet: IDLE_AFTER,
+                    silence: IDLE_AFTER,
                     ..PROMPT
                 },
                 SessionState::Idle,

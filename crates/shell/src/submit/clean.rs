@@ -1,12 +1,12 @@
-//! Takes out of a prompt what a terminal program would act on instead of reading it.
+//! Removes characters from a prompt that a terminal or a program would execute.
 
 use super::Stripped;
 
-/// Both marks of bracketed paste, in the two spellings of CSI.
+/// The marks of bracketed paste, with CSI as `ESC [` and as C1.
 const MARKS: [&str; 4] = ["\x1b[200~", "\x1b[201~", "\u{9b}200~", "\u{9b}201~"];
 
-/// The prompt without paste marks and without C0 and C1 controls but newline and tab; a carriage
-/// return is a newline. Bytes that are no UTF-8 stay, but those of the 8-bit C1 controls.
+/// Returns the prompt without paste marks and without C0 and C1 controls except newline and tab; a
+/// carriage return becomes a newline. Invalid UTF-8 is kept, except for 8-bit C1 controls.
 pub(super) fn clean(prompt: &[u8]) -> (Vec<u8>, Stripped) {
     let (mut text, mut stripped) = (Vec::with_capacity(prompt.len()), Stripped::default());
     for chunk in prompt.utf8_chunks() {
@@ -53,7 +53,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_would_break_out_of_a_paste_goes_and_is_counted() {
+    fn paste_marks_and_controls_are_removed_and_counted() {
         let (text, stripped) =
             clean(b"a\x1b[201~b\x1b\xc2\x9b201~\x00c\r\nd\re\n\tf\x7f\xc2\x85\x9bg\xff");
         assert_eq!(text, b"abc\nd\ne\n\tfg\xff");
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn text_stays_as_it_is() {
+    fn plain_text_is_unchanged() {
         let text = "one\ntwo\tthr\u{e9}e \u{1f600} [201~ \u{a0}";
         assert_eq!(
             clean(text.as_bytes()),
@@ -78,7 +78,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_acts_is_left_and_nothing_else_is_lost(pieces in prop::collection::vec(
+        fn only_controls_and_marks_are_removed(pieces in prop::collection::vec(
             prop_oneof![
                 prop::collection::vec(any::<u8>(), 0..5),
                 prop::sample::select(vec!["\x1b[201~", "\x1b", "\x1b[20", "\u{9b}201~", "1~", "\r\n"])
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    /// The C1 spelling has one graphic byte less.
+    /// A mark with C1 has one graphic byte less.
     fn count_c1_marks(prompt: &[u8]) -> u64 {
         let text = String::from_utf8_lossy(prompt);
         ["\u{9b}200~", "\u{9b}201~"]

@@ -1,11 +1,11 @@
-//! Whether the program has asked for bracketed paste.
+//! Tracks whether the program has enabled bracketed paste.
 
 use crate::line_buffer::{Scanner, Token};
 
 /// The private mode of bracketed paste (xterm's control sequences, DECSET 2004).
 const BRACKETED_PASTE: &[u8] = b"2004";
 
-/// Follows `ESC [?2004h` and `ESC [?2004l` in a program's output, however it is cut.
+/// Tracks `ESC [?2004h` and `ESC [?2004l` in a program's output, over any chunks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PasteMode {
     scanner: Scanner,
@@ -18,8 +18,8 @@ impl PasteMode {
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        // Most output is text; only ESC and the first byte of a C1 control open a sequence.
-        if self.scanner.is_at_rest() && !bytes.iter().any(|byte| matches!(byte, 0x1b | 0xc2..)) {
+        // Fast path: only ESC and the first byte of a C1 control start a sequence.
+        if self.scanner.is_ground() && !bytes.iter().any(|byte| matches!(byte, 0x1b | 0xc2..)) {
             return;
         }
         let is_on = &mut self.is_on;
@@ -34,7 +34,7 @@ impl PasteMode {
         });
     }
 
-    /// Bytes are missing: what was open stays unknown, what was known stays.
+    /// Notes missing bytes: an incomplete sequence is dropped, the mode is kept.
     pub(crate) fn gap(&mut self) {
         self.scanner.finish(|_| ());
     }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mode_is_seen_however_it_is_cut_and_wherever_it_stands() {
+    fn mode_is_tracked_over_any_split() {
         for (output, is_on) in [
             ("x\x1b[?2004hy", true),
             ("\x1b[?25;2004h", true),

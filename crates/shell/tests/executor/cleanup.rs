@@ -54,7 +54,7 @@ fn input(pid: u32) -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn seed_003_a_cleanup_ends_terminal_server_and_file() {
+async fn a_cleanup_ends_terminal_server_and_file() {
     let hanging = Hanging::start().await;
     let input = input(hanging.pid);
     assert!(

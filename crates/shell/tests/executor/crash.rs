@@ -42,7 +42,7 @@ async fn the_host_that_is_killed() {
 }
 
 #[test]
-fn seed_003_a_host_that_is_killed_leaves_no_prompt_and_no_agent() {
+fn a_host_that_is_killed_leaves_no_prompt_and_no_agent() {
     for round in 0..ROUNDS {
         let folder = tempfile::tempdir().expect("a folder");
         let temporary = folder.path().join("tmp");

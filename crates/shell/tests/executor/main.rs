@@ -1,12 +1,12 @@
-//! The agent in a terminal that somebody sees: the acceptance criteria of seed 003.
+//! Runs agents in visible terminals.
 
 mod agent;
 mod cleanup;
 mod crash;
+mod criteria;
 mod fake;
 mod pty;
 mod secrecy;
-mod seed;
 
 use std::time::Duration;
 

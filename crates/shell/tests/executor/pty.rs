@@ -32,7 +32,7 @@ fn line<'a>(result: &'a CommandResult, start: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn seed_003_the_agent_runs_in_a_terminal_and_both_ends_are_seen() {
+async fn the_agent_runs_in_a_terminal_and_both_ends_are_seen() {
     let (agent, executor) = (Agent::new(), executor(|_| {}).await);
     let prompt = format!(
         "say `hello` to 'all' of \"you\"{}",
@@ -74,7 +74,7 @@ async fn a_failing_agent_gives_its_exit_code() {
 }
 
 #[tokio::test]
-async fn seed_003_an_agent_that_is_killed_never_tells_its_end_and_hangs_nobody() {
+async fn an_agent_that_is_killed_never_tells_its_end_and_hangs_nobody() {
     let executor = executor(|it| it.hook_grace = Duration::from_millis(1)).await;
     let result = executed(&executor, Agent::new().command("hello", "killed")).await;
     assert_eq!(result.evidence, Evidence::NoSessionEnd);

@@ -28,7 +28,7 @@ fn variable(pid: u32, name: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn seed_003_what_is_executed_is_logged_and_no_secret_with_it() {
+async fn what_is_executed_is_logged_and_no_secret_with_it() {
     let log = tempfile::NamedTempFile::new().expect("a file for the log");
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(LevelFilter::TRACE)
@@ -66,7 +66,7 @@ async fn seed_003_what_is_executed_is_logged_and_no_secret_with_it() {
         .expect_err("cleaned up");
     let text = std::fs::read_to_string(log.path()).expect("a log in UTF-8");
     for told in [
-        "the agent is started in a terminal",
+        "starting the agent in a terminal",
         "session=\"s\"",
         "prompt_bytes=13",
         "resumed=\"none\"",

@@ -13,7 +13,7 @@ use bowline_transport::{WindowSize, WriteError};
 use crate::support::{command, line_that, login, quick, within};
 
 #[tokio::test]
-async fn seed_004_a_login_shell_streams_its_output_as_lines() {
+async fn a_login_shell_streams_its_output_as_lines() {
     let home = tempfile::tempdir().unwrap();
     let profile = "greeting=from-the-profile; case $- in *i*) kind=interactive;; esac";
     let session = ShellSession::start(login(home.path(), profile)).unwrap();
@@ -27,7 +27,7 @@ async fn seed_004_a_login_shell_streams_its_output_as_lines() {
 }
 
 #[tokio::test]
-async fn seed_004_the_login_shell_is_the_users_own() {
+async fn the_login_shell_is_the_users_own() {
     let home = tempfile::tempdir().unwrap();
     let session = ShellSession::start(ShellConfiguration::new(home.path())).unwrap();
     let mut events = session.subscribe_from_start();
@@ -43,7 +43,7 @@ async fn seed_004_the_login_shell_is_the_users_own() {
 }
 
 #[tokio::test]
-async fn seed_004_the_environment_of_the_host_is_inherited() {
+async fn the_environment_of_the_host_is_inherited() {
     let home = tempfile::tempdir().unwrap();
     let path = std::env::var("PATH").unwrap();
     let mut configuration = command(
@@ -61,7 +61,7 @@ async fn seed_004_the_environment_of_the_host_is_inherited() {
 }
 
 #[tokio::test]
-async fn seed_004_the_terminal_is_xterm_256color_of_80_by_24_in_the_working_directory() {
+async fn the_terminal_is_xterm_256color_of_80_by_24_in_the_working_directory() {
     let home = tempfile::tempdir().unwrap();
     let cwd = home.path().canonicalize().unwrap();
     let session = ShellSession::start(login(&cwd, "")).unwrap();
@@ -83,7 +83,7 @@ async fn seed_004_the_terminal_is_xterm_256color_of_80_by_24_in_the_working_dire
 }
 
 #[tokio::test]
-async fn seed_004_a_missing_working_directory_is_an_error_before_anything_is_spawned() {
+async fn a_missing_working_directory_is_an_error_before_anything_is_spawned() {
     let home = tempfile::tempdir().unwrap();
     let missing = home.path().join("missing");
     let refused = ShellSession::start(ShellConfiguration::new(&missing));
@@ -94,7 +94,7 @@ async fn seed_004_a_missing_working_directory_is_an_error_before_anything_is_spa
 }
 
 #[tokio::test]
-async fn seed_004_a_prompt_and_a_newline_are_written_as_they_are() {
+async fn a_prompt_and_a_newline_are_written_as_they_are() {
     let home = tempfile::tempdir().unwrap();
     let script = "stty -echo; echo ready; head -n 2 | od -An -tx1";
     let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script])).unwrap();
@@ -108,7 +108,7 @@ async fn seed_004_a_prompt_and_a_newline_are_written_as_they_are() {
 }
 
 #[tokio::test]
-async fn seed_004_the_end_is_told_with_its_code_after_the_last_line() {
+async fn the_end_is_told_with_its_code_after_the_last_line() {
     let home = tempfile::tempdir().unwrap();
     for (script, exit) in [
         (
@@ -149,7 +149,7 @@ async fn seed_004_the_end_is_told_with_its_code_after_the_last_line() {
 }
 
 #[tokio::test]
-async fn seed_004_session_states_go_from_creating_over_active_and_idle_to_terminated() {
+async fn session_states_go_from_creating_over_active_and_idle_to_terminated() {
     let home = tempfile::tempdir().unwrap();
     let mut configuration = login(home.path(), "");
     configuration.idle_after = Duration::from_millis(50);

@@ -1,4 +1,5 @@
-//! What seed 003 asks for, with a terminal that the host supplies.
+//! The criteria of the executor, with a terminal supplied by the host: prompts are passed in files, hooks are
+//! injected, exit and session end are both awaited, and a cleanup leaves nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -43,7 +44,7 @@ async fn refused(executor: &TerminalExecutor, command: ExecutorCommand) -> Execu
 }
 
 #[tokio::test]
-async fn seed_003_a_command_runs_in_the_hosts_terminal_and_its_result_has_every_part() {
+async fn a_command_runs_in_the_hosts_terminal_and_its_result_has_every_part() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     let result = executed(
@@ -107,7 +108,7 @@ async fn a_command_in_the_hosts_terminal_is_listed_while_it_runs() {
 }
 
 #[tokio::test]
-async fn seed_003_the_prompt_is_piped_into_the_agent_by_a_line_that_a_shell_takes() {
+async fn the_prompt_is_piped_into_the_agent_by_a_line_that_a_shell_takes() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     let mut command = ExecutorCommand::new("i1", "hello");
@@ -129,7 +130,7 @@ async fn seed_003_the_prompt_is_piped_into_the_agent_by_a_line_that_a_shell_take
 }
 
 #[tokio::test]
-async fn seed_003_a_prompt_of_any_size_arrives() {
+async fn a_prompt_of_any_size_arrives() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     let prompt = "0123456789abcdef\n".repeat(200_000);
@@ -142,7 +143,7 @@ async fn seed_003_a_prompt_of_any_size_arrives() {
 }
 
 #[tokio::test]
-async fn seed_003_the_prompt_is_nowhere_when_the_command_has_ended() {
+async fn the_prompt_is_nowhere_when_the_command_has_ended() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     executed(&executor, ExecutorCommand::new("i1", "hello")).await;
@@ -155,7 +156,7 @@ async fn seed_003_the_prompt_is_nowhere_when_the_command_has_ended() {
 }
 
 #[tokio::test]
-async fn seed_003_resume_is_added_when_a_conversation_exists() {
+async fn resume_is_added_when_a_conversation_exists() {
     let terminal = FakeTerminal::new(succeeds);
     let mut configuration = ExecutorConfiguration::new("s");
     configuration.conversation = Some("conv_abc123xyz".to_owned());
@@ -177,7 +178,7 @@ async fn seed_003_resume_is_added_when_a_conversation_exists() {
 }
 
 #[tokio::test]
-async fn seed_003_session_start_updates_the_conversation() {
+async fn session_start_updates_the_conversation() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     assert_eq!(executor.conversation(), None);
@@ -189,7 +190,7 @@ async fn seed_003_session_start_updates_the_conversation() {
 }
 
 #[tokio::test]
-async fn seed_003_flags_are_built_from_options() {
+async fn flags_are_built_from_options() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     let mut command = ExecutorCommand::new("i1", "hello");
@@ -206,7 +207,7 @@ async fn seed_003_flags_are_built_from_options() {
 }
 
 #[tokio::test]
-async fn seed_003_the_environment_names_the_callback_and_takes_the_users_variables() {
+async fn the_environment_names_the_callback_and_takes_the_users_variables() {
     let terminal = FakeTerminal::new(succeeds);
     let mut configuration = ExecutorConfiguration::new("s");
     configuration.hooks = HookConfiguration {
@@ -242,7 +243,7 @@ async fn seed_003_the_environment_names_the_callback_and_takes_the_users_variabl
 }
 
 #[tokio::test]
-async fn seed_003_hooks_are_set_up_by_settings_beside_the_hosts_own() {
+async fn hooks_are_set_up_by_settings_beside_the_hosts_own() {
     let terminal = FakeTerminal::new(|command| {
         let args = command
             .agent
@@ -269,7 +270,7 @@ async fn seed_003_hooks_are_set_up_by_settings_beside_the_hosts_own() {
 }
 
 #[tokio::test]
-async fn seed_003_an_empty_command_succeeds_at_once() {
+async fn an_empty_command_succeeds_at_once() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     for program in ["", "  "] {
@@ -287,7 +288,7 @@ async fn seed_003_an_empty_command_succeeds_at_once() {
 }
 
 #[tokio::test]
-async fn seed_003_a_command_that_is_not_the_agent_is_refused() {
+async fn a_command_that_is_not_the_agent_is_refused() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     for program in ["ls", "/bin/sh", "claude-not", "notclaude"] {
@@ -304,7 +305,7 @@ async fn seed_003_a_command_that_is_not_the_agent_is_refused() {
 }
 
 #[tokio::test]
-async fn seed_003_a_command_that_fails_is_a_result_with_its_exit_code() {
+async fn a_command_that_fails_is_a_result_with_its_exit_code() {
     let terminal = FakeTerminal::new(|command| {
         succeeds(command).map(|output| TerminalOutput {
             exit_code: Some(7),
@@ -320,7 +321,7 @@ async fn seed_003_a_command_that_fails_is_a_result_with_its_exit_code() {
 }
 
 #[tokio::test]
-async fn seed_003_an_error_of_the_terminal_is_passed_on() {
+async fn an_error_of_the_terminal_is_passed_on() {
     let terminal = FakeTerminal::new(|_| Err(TerminalError::Host("the tab is gone".to_owned())));
     let executor = executor(&terminal).await;
     let error = refused(&executor, ExecutorCommand::new("i1", "hello")).await;
@@ -331,7 +332,7 @@ async fn seed_003_an_error_of_the_terminal_is_passed_on() {
 }
 
 #[tokio::test]
-async fn seed_003_a_server_for_hooks_that_cannot_start_is_an_error() {
+async fn a_server_for_hooks_that_cannot_start_is_an_error() {
     let mut configuration = ExecutorConfiguration::new("s");
     configuration.hooks.variables.token = "not a name".to_owned();
     let started = TerminalExecutor::start(configuration, FakeTerminal::new(succeeds)).await;
@@ -361,7 +362,7 @@ async fn what_could_never_end_well_is_refused() {
         (|it| it.prompt = Some(" ".to_owned().into()), "no prompt"),
         (
             |it| it.interaction = "a/b".to_owned(),
-            "name an interaction",
+            "is not an interaction id",
         ),
         (
             |it| it.options.settings = Some(AgentDocument::File("/no/such/file".into())),

@@ -1,4 +1,4 @@
-//! Types a prompt: waits for the program, keeps below the terminal's queue, presses Enter apart.
+//! Writes a prompt to a terminal: as a bracketed paste, as keys, or as lines.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::clean::clean;
 use super::{Refusal, Stripped, Submission, SubmitOptions, SubmitOutcome};
 
-/// Most bytes that are typed at once, and only when all before them were read. The terminal's queue
+/// Bytes written at once, and only after all earlier ones were read. The terminal's queue
 /// has 4,096 (Linux, `N_TTY_BUF_SIZE`; `MAX_CANON` of macOS is 1,024) and keeps one less of a line:
 /// so nothing is lost even if the program begins to collect lines halfway.
 const QUEUE: usize = if cfg!(target_os = "linux") {
@@ -19,44 +19,44 @@ const QUEUE: usize = if cfg!(target_os = "linux") {
     1023
 };
 
-/// How often the terminal is looked at while its mode or its queue must change: it rings no bell.
-const LOOK: Duration = Duration::from_millis(1);
-const LOOK_READY: Duration = Duration::from_millis(20);
+/// Interval for polling the terminal: changes of its mode and its queue are not signalled.
+const POLL: Duration = Duration::from_millis(1);
+const POLL_READY: Duration = Duration::from_millis(20);
 
-/// Looks that only let other tasks run, before the first pause.
-const QUICK_LOOKS: u32 = 20;
+/// Number of polls that only yield, before the first pause.
+const BUSY_POLLS: u32 = 20;
 
-/// Longest wait for a quiet output, in times the quiet itself: some programs never stop drawing.
+/// Limit of the wait for silence, as a multiple of the silence: some programs never stop drawing.
 const SETTLE_ROUNDS: u32 = 4;
 
 const PASTE_BEGIN: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// What is known of a program's output, told anew whenever some came.
+/// What is known of a program's output; updated with each output.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Activity {
-    /// The program has asked for bracketed paste.
+    /// The program has enabled bracketed paste.
     pub(crate) wants_paste: bool,
 }
 
-/// What is known of the input of one terminal. Whoever holds it is the one who types.
+/// What is known of the input of one terminal. Held locked while typing.
 #[derive(Debug, Default)]
-pub(crate) struct Typing {
-    /// Bytes of a line that was begun while the terminal collects lines.
+pub(crate) struct TypingState {
+    /// Bytes of an unfinished line in canonical mode.
     pub(crate) open_line: usize,
-    /// The foreground that did not ask for a paste in time.
+    /// The foreground process that did not enable bracketed paste in time.
     plain: Option<u32>,
 }
 
-impl Typing {
-    /// The longest line that these bytes make; the first goes on where the last ones ended.
+impl TypingState {
+    /// Returns the longest line of these bytes; the first continues the open line.
     pub(crate) fn longest_line(&self, bytes: &[u8]) -> usize {
         let mut lines = bytes.split(ends_line).map(<[u8]>::len);
         let first = lines.next().unwrap_or(0) + self.open_line;
         lines.fold(first, usize::max)
     }
 
-    /// These bytes were typed, while lines were collected or not.
+    /// Records input, in canonical mode or not.
     pub(crate) fn typed(&mut self, bytes: &[u8], collects_lines: bool) {
         self.open_line = match bytes.iter().rposition(ends_line) {
             _ if !collects_lines => 0,
@@ -66,8 +66,7 @@ impl Typing {
     }
 }
 
-/// Line ends, and the keys that hand over or throw away what was typed (termios(3): INTR, EOF,
-/// KILL, QUIT).
+/// Whether a byte ends a line in canonical mode: line ends and INTR, EOF, KILL, QUIT (termios(3)).
 fn ends_line(byte: &u8) -> bool {
     matches!(byte, b'\n' | b'\r' | 0x03 | 0x04 | 0x15 | 0x1c)
 }
@@ -78,19 +77,19 @@ enum Ready {
     Lines(usize),
 }
 
-/// Types one prompt into one terminal.
-pub(crate) struct Typist<'a> {
+/// Writes one prompt to one terminal.
+pub(crate) struct PasteWriter<'a> {
     pub(crate) terminal: &'a TerminalSession,
     pub(crate) activity: watch::Receiver<Activity>,
     pub(crate) options: SubmitOptions,
     pub(crate) typed: u64,
 }
 
-impl Typist<'_> {
+impl PasteWriter<'_> {
     pub(crate) async fn submit(
         mut self,
         prompt: &[u8],
-        typing: &tokio::sync::Mutex<Typing>,
+        typing: &tokio::sync::Mutex<TypingState>,
     ) -> Submission {
         let (text, stripped) = clean(prompt);
         let outcome = match self.deliver(text, stripped, typing).await {
@@ -108,7 +107,7 @@ impl Typist<'_> {
         &mut self,
         text: Vec<u8>,
         stripped: Stripped,
-        typing: &tokio::sync::Mutex<Typing>,
+        typing: &tokio::sync::Mutex<TypingState>,
     ) -> Result<SubmitOutcome, Refusal> {
         if self.options.refuse_controls && stripped.is_any() {
             return Err(Refusal::Controls);
@@ -125,8 +124,8 @@ impl Typist<'_> {
         }
     }
 
-    /// Waits until the program takes a paste, as long as it may take.
-    async fn ready(&mut self, typing: &mut Typing) -> Result<Ready, Refusal> {
+    /// Waits for bracketed paste, for the configured time, and returns the input mode.
+    async fn ready(&mut self, typing: &mut TypingState) -> Result<Ready, Refusal> {
         let start = Instant::now();
         loop {
             let tty = self.tty()?;
@@ -140,8 +139,8 @@ impl Typist<'_> {
                 typing.plain = tty.foreground;
                 return Ok(tty.line_limit.map_or(Ready::Keys, Ready::Lines));
             }
-            // The mode of the terminal changes without a word.
-            if let Ok(Err(_)) = timeout(LOOK_READY, self.activity.changed()).await {
+            // A change of the terminal mode is not signalled.
+            if let Ok(Err(_)) = timeout(POLL_READY, self.activity.changed()).await {
                 return Err(Refusal::Ended);
             }
         }
@@ -161,12 +160,12 @@ impl Typist<'_> {
         self.enter(false).await
     }
 
-    /// The terminal collects lines and takes each whole, or it is not typed.
+    /// Types lines in canonical mode, if none would be truncated.
     async fn lines(
         &mut self,
         mut text: Vec<u8>,
         limit: usize,
-        typing: &mut Typing,
+        typing: &mut TypingState,
     ) -> Result<SubmitOutcome, Refusal> {
         let length = typing.longest_line(&text);
         if length > limit {
@@ -184,7 +183,7 @@ impl Typist<'_> {
         self.verify(before).await
     }
 
-    /// Types no more than the queue holds, waits until it was read, and goes on.
+    /// Types at most as much as the terminal's queue holds, until it was read; then the rest.
     async fn type_raw(&mut self, mut bytes: Bytes, as_paste: bool) -> Result<(), Refusal> {
         while !bytes.is_empty() {
             self.raw_tty(as_paste)?;
@@ -194,7 +193,7 @@ impl Typist<'_> {
         Ok(())
     }
 
-    /// Presses Enter, when the program has had the time to see that the burst is over.
+    /// Presses Enter after a silence, so that it does not count as part of the paste.
     async fn enter(&mut self, as_paste: bool) -> Result<SubmitOutcome, Refusal> {
         self.settle().await;
         self.raw_tty(as_paste)?;
@@ -215,11 +214,10 @@ impl Typist<'_> {
         }
     }
 
-    /// Waits until the program has read all that was typed, or for nothing where the system does not
-    /// tell.
+    /// Waits until the program has read all input, where the system reports that.
     async fn read_out(&mut self, as_paste: bool) -> Result<(), Refusal> {
         let (mut since, mut before) = (Instant::now(), usize::MAX);
-        for looks in 0.. {
+        for polls in 0.. {
             let unread = self.raw_tty(as_paste)?.unread.unwrap_or(0);
             if unread == 0 {
                 return Ok(());
@@ -230,12 +228,12 @@ impl Typist<'_> {
             if since.elapsed() >= self.options.read_within {
                 break;
             }
-            pause(looks).await;
+            pause(polls).await;
         }
         Err(Refusal::NotRead)
     }
 
-    /// Looks for evidence: nothing of what was typed is unread, and output came since.
+    /// Waits for evidence: no input is unread, and there is new output.
     async fn verify(&mut self, before: u64) -> Result<SubmitOutcome, Refusal> {
         let started = Instant::now();
         loop {
@@ -249,11 +247,11 @@ impl Typist<'_> {
             if started.elapsed() >= self.options.verify_within {
                 return Ok(SubmitOutcome::TypedUnverified);
             }
-            sleep(LOOK).await;
+            sleep(POLL).await;
         }
     }
 
-    /// Hands bytes to the kernel. What could not be handed over in time may still be read later.
+    /// Writes to the terminal. Bytes that were not accepted in time may still be read later.
     async fn write(&mut self, bytes: Bytes) -> Result<(), Refusal> {
         self.typed += bytes.len() as u64;
         match timeout(self.options.read_within, self.terminal.write(bytes)).await {
@@ -266,7 +264,7 @@ impl Typist<'_> {
         }
     }
 
-    /// The terminal, as long as it takes what is being typed.
+    /// Returns the terminal, unless it has left the input mode.
     fn raw_tty(&mut self, as_paste: bool) -> Result<Tty, Refusal> {
         let tty = self.tty()?;
         let takes_paste = !as_paste || self.activity.borrow().wants_paste;
@@ -285,15 +283,15 @@ impl Typist<'_> {
     }
 }
 
-async fn pause(looks: u32) {
-    if looks < QUICK_LOOKS {
+async fn pause(polls: u32) {
+    if polls < BUSY_POLLS {
         tokio::task::yield_now().await;
     } else {
-        sleep(LOOK).await;
+        sleep(POLL).await;
     }
 }
 
-/// Whole lines, together no longer than one may be.
+/// Splits text into groups of whole lines that fit the terminal's queue.
 fn split_lines(mut text: Bytes) -> impl Iterator<Item = Bytes> {
     std::iter::from_fn(move || {
         let first = text.iter().position(|byte| *byte == b'\n')? + 1;

@@ -1,4 +1,4 @@
-//! Shells at a runner: what they have beside those of this machine.
+//! Shell sessions at a runner.
 
 use std::sync::Arc;
 
@@ -13,13 +13,12 @@ use super::{ShellConfiguration, ShellSession};
 use crate::ManagedId;
 
 impl ShellSession {
-    /// Starts the program at a runner, where it outlives this host. What the configuration says is
-    /// about the runner's machine: its directories, its environment, its user's login shell; the
-    /// guard and the containment are the runner's own business.
+    /// Starts the program at a runner, where it outlives this process. Directories, environment and
+    /// login shell are those of the runner's machine; guard and containment are the runner's.
     ///
     /// # Errors
     ///
-    /// The runner cannot be reached, does not let this host in or does not start the program.
+    /// The runner cannot be reached, refuses the token or cannot start the program.
     pub async fn start_at(
         remote: &Remote,
         configuration: ShellConfiguration,
@@ -27,8 +26,8 @@ impl ShellSession {
         Self::start_at_as(ManagedId::random(), remote, configuration, Arc::default()).await
     }
 
-    /// As [`start_at`](Self::start_at), with a name from elsewhere and a bell that rings with the
-    /// log.
+    /// As [`start_at`](Self::start_at), with an id chosen by the caller and a `bell` that is notified
+    /// with every event.
     pub async fn start_at_as(
         id: ManagedId,
         remote: &Remote,
@@ -40,15 +39,14 @@ impl ShellSession {
         Ok(Self::begin(id, terminal, &configuration, bell))
     }
 
-    /// Goes on with a shell that a runner has kept, as after the end of the host that started it:
-    /// by the name that [`terminal`](Self::terminal) gave. Lines begin with the oldest output that
-    /// the runner has. Whoever typed until now is fenced.
+    /// Attaches to a session at a runner by the id of its [`terminal`](Self::terminal). Lines begin
+    /// with the oldest output that the runner has. The previous client can no longer write.
     ///
-    /// What the configuration says of the start is not looked at: the program runs.
+    /// The configuration of the start is ignored: the program is running.
     ///
     /// # Errors
     ///
-    /// The runner cannot be reached, does not let this host in or does not have the session.
+    /// The runner cannot be reached, refuses the token or has no such session.
     pub async fn attach(
         remote: &Remote,
         session: SessionId,
@@ -64,36 +62,36 @@ impl ShellSession {
         Ok(Self::begin(id, terminal, &configuration, Arc::default()))
     }
 
-    /// The name of the session's terminal, as the registry and a runner have it.
+    /// Returns the id of the terminal, as the registry and the runner list it.
     pub fn terminal(&self) -> SessionId {
         self.inner.terminal.id()
     }
 
-    /// Whether the runner is reached. A terminal of this machine always is.
+    /// Returns the state of the connection to the runner; a local terminal is always connected.
     pub fn connection(&self) -> watch::Receiver<ConnectionState> {
         self.inner.terminal.connection()
     }
 
-    /// Tries again to reach a runner that was given up.
+    /// Reconnects after the connection was given up.
     ///
     /// # Errors
     ///
-    /// Nothing was given up, or it is gone for good.
+    /// The connection was not given up, or the session is gone.
     pub fn retry(&self) -> Result<(), RetryError> {
         self.inner.terminal.retry()
     }
 
-    /// Lets go of a shell that a runner keeps: the program goes on, and this session ends for all of
+    /// Detaches from a session at a runner: the program keeps running, and this session ends for all of
     /// its handles.
     ///
     /// # Errors
     ///
-    /// The program is a child of this process and has no other keeper.
+    /// The program is a child of this process.
     pub async fn detach(&self) -> Result<(), DialogueError> {
         if !self.inner.terminal.is_remote() {
             return Err(DialogueError::NotDetachable);
         }
-        self.inner.desk.ending();
+        self.inner.shared.expect_end();
         self.inner.terminal.detach();
         self.inner.log.ended().await;
         Ok(())

@@ -1,4 +1,4 @@
-//! How the next character looks: what SGR sequences add up to.
+//! The state of SGR sequences: colours and styles of the next character (ECMA-48, 8.3.117).
 
 use std::fmt::Write as _;
 
@@ -24,10 +24,10 @@ const STYLES: [(u16, u16); 9] = [
     (53, 55),
 ];
 
-/// What SGR sequences add up to. Codes that no terminal of today follows (fonts, frames) are not
-/// kept.
+/// The colours and styles that a series of SGR sequences sets. Codes that current terminals ignore
+/// (fonts, frames) are dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pen {
+pub(super) struct SgrState {
     /// One bit for each of [`STYLES`].
     styles: u16,
     /// 0 for none, else the style of `4:n`.
@@ -37,14 +37,14 @@ pub(super) struct Pen {
     underline_color: Color,
 }
 
-impl Pen {
-    /// Whether a CSI sequence is SGR: `m` behind numbers alone. With a private mark or an
-    /// intermediate byte it is something else.
+impl SgrState {
+    /// Whether a CSI sequence is SGR: numbers and `m`, without a private marker or an intermediate
+    /// byte.
     pub(super) fn is_sgr(body: &[u8], last: u8) -> bool {
         last == b'm' && body.iter().all(|byte| matches!(byte, b'0'..=b';'))
     }
 
-    /// Takes the body of an SGR sequence.
+    /// Applies the body of an SGR sequence.
     pub(super) fn apply(&mut self, body: &[u8]) {
         let mut params = body.split(|byte| *byte == b';');
         while let Some(param) = params.next() {
@@ -109,7 +109,7 @@ impl Pen {
         text.push('m');
     }
 
-    /// Writes the codes that make up this pen from nothing, a semicolon behind each.
+    /// Writes the codes that set this state from the default, each followed by a semicolon.
     fn write_codes(self, text: &mut String) {
         let set = |bit: usize| self.styles & (1 << bit) != 0;
         for (_, (on, _)) in STYLES.into_iter().enumerate().filter(|(bit, _)| set(*bit)) {
