@@ -13,7 +13,7 @@ use crate::event::stream::StreamLine;
 use crate::event::system::{System, SystemBody};
 use crate::grammar::{
     self, Cursor, Envelope, LINE_DEPTH, Next, Parsed, ParsedAt, Record, first_member, line_members,
-    string_member,
+    space, string_member,
 };
 use crate::raw::{RawJson, raw_value};
 use crate::text::Str;
@@ -207,7 +207,8 @@ fn subtype<'a>(input: Cursor<'a>, next: Next) -> Parsed<'a, (Str<'a>, Next)> {
     {
         return Ok((input, (subtype, next)));
     }
-    let (_, line) = raw_value(Cursor::new(input.text()), LINE_DEPTH)?;
+    let (object, ()) = space(Cursor::new(input.text()))?;
+    let (_, line) = raw_value(object, LINE_DEPTH)?;
     let subtype = line.get("subtype").and_then(RawJson::as_str);
     Ok((input, (subtype.unwrap_or_default(), next)))
 }

@@ -237,3 +237,11 @@ fn values_of_other_types_are_skipped() {
         assert!(event.uuid.is_none() && !assistant.aborted);
     });
 }
+
+#[test]
+fn subtype_is_found_after_leading_space() {
+    let line = r#" {"type":"system","task_id":"t","subtype":"task_started"}"#;
+    for_each([Bytes::from_static(line.as_bytes())], |item| {
+        assert_eq!(item.event.expect("an event").name(), "system/task_started");
+    });
+}
