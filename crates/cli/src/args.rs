@@ -144,8 +144,8 @@ pub(crate) struct Run {
     /// writes a journal: output, errors and input, with checksums.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Run the agent at a runner: unix:/path, http://host:port or https://host:port. The agent runs
-    /// on the runner's machine and survives network failures.
+    /// Run the agent at a runner: unix:/path, or http, https, grpc or grpcs://host:port. The agent
+    /// runs on the runner's machine and survives network failures.
     #[arg(long, value_name = "URL")]
     pub(crate) runner: Option<String>,
     #[command(flatten)]

@@ -1,6 +1,9 @@
 //! Why a command failed, and its exit code.
 
+use std::error::Error;
 use std::fmt::Display;
+
+use bowline_lifecycle::error_chain;
 
 use crate::text::sanitize;
 
@@ -24,6 +27,11 @@ impl Failure {
     /// The agent or the session failed.
     pub(crate) fn failed(text: impl Display) -> Self {
         Self::new(FAILED, text)
+    }
+
+    /// An operation failed. The message is `prefix`, the error and its causes.
+    pub(crate) fn caused(prefix: &str, error: &dyn Error) -> Self {
+        Self::failed(format!("{prefix} {}", error_chain(error)))
     }
 
     /// The command line is wrong. An empty text prints nothing.

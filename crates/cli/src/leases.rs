@@ -46,7 +46,7 @@ impl ConversationLeases {
         };
         leases
             .lease(id)
-            .map_err(|error| Failure::failed(format!("failed to {error}")))?;
+            .map_err(|error| Failure::caused("failed to", &error))?;
         Ok(leases)
     }
 

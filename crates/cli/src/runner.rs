@@ -1,6 +1,8 @@
 //! The runner that a command talks to: its client, its sessions, and its errors as messages.
 
-use bowline_lifecycle::{ConnectionState, ReconnectFailed, ReconnectFailure, SessionId};
+use bowline_lifecycle::{
+    ConnectionState, ReconnectFailed, ReconnectFailure, SessionId, error_chain,
+};
 use bowline_runner::{Identity, RunnerClient, RunnerError, SessionSummary, StateDir};
 use tokio::sync::watch::Receiver;
 
@@ -20,7 +22,11 @@ pub(crate) fn client(runner: &RunnerArgs) -> Result<RunnerClient, Failure> {
 pub(crate) fn client_of(url: &str, credentials: &Credentials) -> Result<RunnerClient, Failure> {
     let fingerprint = credentials.fingerprint.as_deref();
     let client = RunnerClient::at(url, credentials.token_file.clone(), fingerprint);
-    let client = client.map_err(|error| Failure::usage(format!("cannot {error}")))?;
+    let client = client.map_err(|error| match error {
+        // Its message is complete.
+        RunnerError::Url(error) => Failure::usage(error),
+        error => Failure::usage(format!("cannot {}", error_chain(&error))),
+    })?;
     let certificate = credentials.client_cert.clone();
     let files = certificate.zip(credentials.client_key.clone());
     Ok(client.with_identity(files.map(|(certificate, key)| Identity { certificate, key })))
@@ -28,7 +34,7 @@ pub(crate) fn client_of(url: &str, credentials: &Credentials) -> Result<RunnerCl
 
 /// Returns this user's state folder.
 pub(crate) fn state_dir() -> Result<StateDir, Failure> {
-    StateDir::from_environment().map_err(|error| Failure::failed(format!("cannot {error}")))
+    StateDir::from_environment().map_err(|error| Failure::caused("cannot", &error))
 }
 
 /// Describes a failed request to the runner.
@@ -37,10 +43,11 @@ pub(crate) fn request_failed(runner: &RunnerArgs, error: RunnerError) -> Failure
         RunnerError::Refused(problem) => {
             Failure::failed(format!("{}; {}", problem.detail, problem.next))
         }
-        error if runner.runner.is_none() => {
-            Failure::failed(format!("cannot {error}; start one with `bowline serve`"))
-        }
-        error => Failure::failed(format!("cannot {error}")),
+        error if runner.runner.is_none() => Failure::failed(format!(
+            "cannot {}; start one with `bowline serve`",
+            error_chain(&error)
+        )),
+        error => Failure::caused("cannot", &error),
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) async fn serve(options: args::Serve) -> Result<ExitCode, Failure> {
         "http"
     };
     let runner = Runner::start(configuration).await;
-    let runner = runner.map_err(|error| Failure::failed(format!("cannot {error}")))?;
+    let runner = runner.map_err(|error| Failure::caused("cannot", &error))?;
     print(&started(&runner, scheme, &token_file))?;
     tokio::select! {
         _ = interrupt.recv() => {}
@@ -66,9 +66,7 @@ fn stopped(running: usize) -> String {
 
 fn configuration(options: args::Serve) -> Result<ServeConfiguration, Failure> {
     let state = match &options.state_dir {
-        Some(path) => {
-            StateDir::at(path).map_err(|error| Failure::failed(format!("cannot {error}")))?
-        }
+        Some(path) => StateDir::at(path).map_err(|error| Failure::caused("cannot", &error))?,
         None => state_dir()?,
     };
     let program = std::env::current_exe();

@@ -95,8 +95,7 @@ impl<'a> SessionView<'a> {
             _ => None,
         };
         let started = DialogueSession::start_with_events(configuration, limits).await;
-        let (session, events) = started
-            .map_err(|error| Failure::failed(format!("failed to {}", error_chain(&error))))?;
+        let (session, events) = started.map_err(|error| Failure::caused("failed to", &error))?;
         signals.set_session(&session);
         let mut status_timer = interval(STATUS_INTERVAL);
         status_timer.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -372,7 +371,7 @@ impl<'a> SessionView<'a> {
             }
             // The end of the session is reported by itself.
             None | Some(Err(DialogueError::Ended)) => Ok(()),
-            Some(Err(error)) => self.notify(&format!("failed to {error}")),
+            Some(Err(error)) => self.notify(&format!("failed to {}", error_chain(&error))),
         }
     }
 

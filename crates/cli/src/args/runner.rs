@@ -8,8 +8,8 @@ use clap::Args;
 /// Selects a runner.
 #[derive(Debug, Args)]
 pub(crate) struct RunnerArgs {
-    /// The runner: unix:/path, http://host:port or https://host:port; by default this user's own
-    /// socket.
+    /// The runner: unix:/path, or http, https, grpc or grpcs://host:port; by default this user's
+    /// own socket.
     #[arg(long, value_name = "URL")]
     pub(crate) runner: Option<String>,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bowline_lifecycle::{
     Decision, DialogueError, DialogueSession, PermissionAnswer, PermissionRecord, Permissions,
-    RequestState,
+    RequestState, error_chain,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::Instant;
@@ -243,7 +243,7 @@ async fn send_answer(
     let sent = session.answer_permission(&*record.request_id, answer).await;
     match sent {
         Ok(()) | Err(DialogueError::TooLate { .. } | DialogueError::Ended) => None,
-        Err(error) => Some(format!("bowline: failed to {error}\n")),
+        Err(error) => Some(format!("bowline: failed to {}\n", error_chain(&error))),
     }
 }
 

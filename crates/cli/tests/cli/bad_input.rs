@@ -95,7 +95,7 @@ fn wrong_command_lines_are_refused() {
         (&["run", "-"], "the prompt is empty; give one"),
         (
             &["run", "--runner", "ftp://x", "hi"],
-            "give unix:/path, http://host:port or https://host:port",
+            "bowline: invalid runner URL: the scheme is unknown; use unix:/path",
         ),
         (&["replay"], "<FILE>"),
         (&["inspect"], "<FILE>"),

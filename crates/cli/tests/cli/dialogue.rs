@@ -200,12 +200,9 @@ fn missing_conversation_is_refused_before_start() {
     let done = run_as_claude(&scripted, id);
     assert_eq!(done.stdout, "", "nothing was started");
     let line = done.failed(1);
-    let wanted = format!("bowline: failed to resume {id}: it is not under ");
+    let wanted = format!("bowline: failed to resume {id}: not found under ");
     assert!(line.starts_with(&wanted), "{line}");
-    assert!(
-        line.ends_with("/projects, begin a new conversation\n"),
-        "{line}"
-    );
+    assert!(line.ends_with("/projects; begin a new one\n"), "{line}");
 
     let project = scripted.folder.path().join("home/projects/-srv-other");
     std::fs::create_dir_all(&project).unwrap();
@@ -215,10 +212,7 @@ fn missing_conversation_is_refused_before_start() {
     };
     write("/srv/other");
     let line = run_as_claude(&scripted, id).failed(1);
-    assert!(
-        line.contains("it belongs to /srv/other and not to "),
-        "{line}"
-    );
+    assert!(line.contains("it belongs to /srv/other, not to "), "{line}");
 
     write(
         &scripted

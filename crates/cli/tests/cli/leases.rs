@@ -34,7 +34,7 @@ fn held_conversation_is_refused_until_released() {
     let first = start(&scripted);
     let line = scripted.run(&["--resume", ID, "Go on."]).failed(1);
     let wanted = format!(
-        "bowline: failed to resume {ID}: it is in use by `bowline run` in process {}, ",
+        "bowline: failed to resume {ID}: it is in use by `bowline run` in process {}; ",
         first.pid()
     );
     assert!(line.starts_with(&wanted), "{line}");

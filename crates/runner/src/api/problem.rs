@@ -8,6 +8,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bowline_transport::wire::code as wire;
 use serde::Serialize;
+use tracing::warn;
 use utoipa::ToSchema;
 
 use crate::auth::AuthError;
@@ -136,6 +137,9 @@ impl From<ShimLinkError> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).expect("the status is a StatusCode's");
+        if status.is_server_error() {
+            warn!(code = self.code, detail = self.detail, "a request failed");
+        }
         let seconds = self.after_ms.map(|it| it.div_ceil(1000).max(1));
         let mut response = (status, Json(self)).into_response();
         if let Some(seconds) = seconds {
