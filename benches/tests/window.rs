@@ -93,7 +93,7 @@ fn said_in(thread: Thread<'_>, all: &mut Said) {
 }
 
 fn page_back(page: &mut Page, stream: &Bytes) {
-    while let Some((run, wanted)) = page.wants() {
+    while let Some((run, wanted)) = page.next_range() {
         assert_eq!(run, 0);
         lines(stream, wanted.start, wanted.end, |item| {
             page.apply(
@@ -103,7 +103,7 @@ fn page_back(page: &mut Page, stream: &Bytes) {
                 },
             );
         });
-        assert!(page.wants() != Some((run, wanted)), "{page:?}");
+        assert!(page.next_range() != Some((run, wanted)), "{page:?}");
     }
 }
 

@@ -72,7 +72,7 @@ impl Outcome {
             } => {
                 self.messages += 1;
                 for (at, block) in blocks.iter().enumerate() {
-                    self.block(transcript, &message_id, at, block);
+                    self.block(transcript, message_id, at, block);
                 }
             }
             EntryKind::Result { subtype, text, .. } => {
@@ -89,7 +89,7 @@ impl Outcome {
                 self.text(message, at, &text.to_cow());
             }
             BlockKind::ToolCall { id } => {
-                if let Some(call) = transcript.tool_call(&id) {
+                if let Some(call) = transcript.tool_call(id) {
                     self.tool_call(call);
                 }
             }
@@ -101,7 +101,7 @@ impl Outcome {
         let input = call.input().map(|input| input.text()).unwrap_or_default();
         let result = (call.result()).map(|result| (result.text().to_cow(), result.is_error()));
         let result = result.as_ref().map(|(text, is_error)| (&**text, *is_error));
-        self.call([&call.id(), call.name(), &input], result);
+        self.call([call.id(), call.name(), &input], result);
     }
 }
 

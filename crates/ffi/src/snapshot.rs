@@ -124,7 +124,7 @@ fn changes<'a>(entry: Entry<'a>, call: impl Fn(&str) -> Option<ToolCall<'a>>) ->
         for block in blocks.iter() {
             changes.push(change::block(block));
             if let BlockKind::ToolCall { id } = block.kind() {
-                changes.extend(call(&id).map(change::call));
+                changes.extend(call(id).map(change::call));
             }
         }
     }

@@ -1,9 +1,9 @@
-//! Text in chunks: appended, never moved, never freed one by one.
+//! Text storage: append-only chunks that copies of a transcript share.
 //!
-//! A transcript holds millions of small pieces of text that live as long as it does. They lie in
-//! chunks, and records hold spans. A text that grows is extended in place while it is the last of
-//! its chunk; when something else came in between, a further span is linked to it. A chunk that is
-//! full is shared by every copy of the arena.
+//! A transcript holds millions of small texts that live as long as it does. One allocation for each
+//! would cost more than the text; instead texts lie in chunks, and records hold spans. A text that
+//! grows is extended in place while it is the last of its chunk; otherwise a further span is linked to
+//! it. Full chunks are behind `Arc`.
 
 mod text;
 
@@ -15,34 +15,33 @@ use bowline_jsonl::{RawJson, Str};
 
 use crate::store::Store;
 
-/// Most bytes of a chunk: what it costs beside its text is small beside it.
-const CHUNK: usize = 96 << 10;
+/// Largest chunk in bytes; the fixed cost of a chunk is small beside it.
+const CHUNK_SIZE: usize = 96 << 10;
 
-/// Bytes that a chunk begins with in a short session, and as many as are there already are added until
-/// it is full: by and by, so that there is little room that nothing is written into.
-const FIRST: usize = 4 << 10;
+/// Size of the first chunk of a session in bytes. A chunk doubles until it is full, so that a short
+/// session reserves little.
+const INITIAL_CHUNK_SIZE: usize = 4 << 10;
 
-/// Most bytes that are added at once.
-const STEP: usize = 48 << 10;
+/// Most bytes by which a chunk grows at once.
+const MAX_GROWTH: usize = 48 << 10;
 
-/// From this size on, in bytes, a text that does not fit has a chunk of its own: what a chunk costs
-/// beside its text is next to nothing, and a copy is spared.
-const OWN: usize = 16 << 10;
+/// From this size on, in bytes, a text that does not fit gets a chunk of its own, which saves a copy.
+const LARGE_TEXT: usize = 16 << 10;
 
-/// Largest buffer that is kept from text to text, in bytes: more than a delta takes.
-const SCRATCH: usize = 4 << 10;
+/// Largest buffer that is kept for reuse, in bytes; a delta needs less.
+const MAX_SCRATCH: usize = 4 << 10;
 
-/// Room that decoding wants beyond the text, in bytes: it writes blocks of 64.
-const SPARE: usize = 128;
+/// Spare capacity that decoding needs beyond the text, in bytes: it writes blocks of 64.
+const DECODE_SPARE: usize = 128;
 
-/// Text in the chunk that is being filled is copied with the arena up to this size, in bytes; a
-/// longer one is shared, and the next text begins a new chunk.
-const COPIED: usize = 4 << 10;
+/// Up to this length in bytes, an unfilled chunk is copied with the arena; a longer one is shared,
+/// and the next text begins a new chunk.
+const MAX_COPIED_CHUNK: usize = 4 << 10;
 
 /// No chain, no link, no chunk.
 const NONE: u32 = u32::MAX;
 
-/// The replacement character that stands for half of a surrogate pair, in bytes.
+/// Length of U+FFFD, which stands for half of a surrogate pair, in bytes.
 const REPLACEMENT: usize = char::REPLACEMENT_CHARACTER.len_utf8();
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,45 +52,19 @@ struct Span {
 }
 
 impl Span {
-    /// Whether `next` stands right behind it.
+    /// Whether `next` begins where this span ends.
     const fn is_before(self, next: Self) -> bool {
         self.chunk == next.chunk && self.start + self.len == next.start
     }
-
-    /// Where it lies when all chunks are as long as they are usually, what is to be added to that, and
-    /// its length.
-    const fn numbers(self) -> [u64; 3] {
-        let (chunk, start) = (self.chunk as u64, self.start as u64);
-        let (beyond, start) = (start / CHUNK as u64, start % CHUNK as u64);
-        [chunk * CHUNK as u64 + start, beyond, self.len as u64]
-    }
-
-    const fn of([place, beyond, len]: [u64; 3]) -> Self {
-        let (chunk, start) = (place / CHUNK as u64, place % CHUNK as u64);
-        Self {
-            chunk: chunk as u32,
-            start: (beyond * CHUNK as u64 + start) as u32,
-            len: len as u32,
-        }
-    }
 }
 
-/// A short text that never grows and lies in one piece: an id, a name.
+/// A short text that lies in one piece and never grows, such as an id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Atom(Span);
+pub(crate) struct ShortText(Span);
 
-impl Atom {
+impl ShortText {
     pub(crate) const fn is_empty(self) -> bool {
         self.0.len == 0
-    }
-
-    /// Where it lies, in two numbers, and its length.
-    pub(crate) const fn numbers(self) -> [u64; 3] {
-        self.0.numbers()
-    }
-
-    pub(crate) const fn of(numbers: [u64; 3]) -> Self {
-        Self(Span::of(numbers))
     }
 }
 
@@ -116,22 +89,9 @@ impl Text {
     pub(crate) const fn is_empty(self) -> bool {
         self.head.len == 0
     }
-
-    /// Where its first span lies, in two numbers, its length, and the chain of the others, or 0.
-    pub(crate) const fn numbers(self) -> [u64; 4] {
-        let [place, beyond, len] = self.head.numbers();
-        [place, beyond, len, self.chain.wrapping_add(1) as u64]
-    }
-
-    pub(crate) const fn of([place, beyond, len, chain]: [u64; 4]) -> Self {
-        Self {
-            head: Span::of([place, beyond, len]),
-            chain: (chain as u32).wrapping_sub(1),
-        }
-    }
 }
 
-/// The spans of a text behind its first.
+/// The spans of a text after its first.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
     first: u32,
@@ -146,7 +106,7 @@ struct Link {
     next: u32,
 }
 
-/// A place in the order in which text comes.
+/// A position in the order in which texts are appended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArenaMark {
     chunk: u32,
@@ -156,16 +116,15 @@ pub(crate) struct ArenaMark {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Arena {
-    /// None stands for the chunk that is being filled.
+    /// `None` for the chunk that is being filled, and for evicted ones.
     chunks: Store<Option<Arc<String>>>,
     chains: Store<Chain>,
     links: Store<Link>,
-    /// The chunk that is being filled, and its number; large texts have chunks of their own behind
-    /// or before it.
+    /// The chunk that is being filled, and its number. Chunks of large texts may have higher numbers.
     current: String,
     at: u32,
-    /// Bytes of all chunks, the one that is being filled left out.
-    full: u64,
+    /// Bytes of all chunks except the one that is being filled.
+    closed_bytes: u64,
     scratch: String,
 }
 
@@ -177,26 +136,26 @@ impl Default for Arena {
             links: Store::default(),
             current: String::new(),
             at: NONE,
-            full: 0,
+            closed_bytes: 0,
             scratch: String::new(),
         }
     }
 }
 
 impl Arena {
-    pub(crate) fn atom(&mut self, text: &str) -> Atom {
+    pub(crate) fn store_short(&mut self, text: &str) -> ShortText {
         if self.room() < text.len() && !self.grow(text.len()) {
-            self.turn(text.len());
+            self.begin_chunk_for(text.len());
         }
-        Atom(self.write(text))
+        ShortText(self.write(text))
     }
 
-    pub(crate) fn atom_of(&mut self, text: Str<'_>) -> Atom {
-        self.atom(&text.decode())
+    pub(crate) fn store_short_of(&mut self, text: Str<'_>) -> ShortText {
+        self.store_short(&text.decode())
     }
 
-    pub(crate) fn str(&self, atom: Atom) -> &str {
-        self.slice(atom.0)
+    pub(crate) fn str(&self, text: ShortText) -> &str {
+        self.slice(text.0)
     }
 
     pub(crate) fn text(&self, text: Text) -> TextRef<'_> {
@@ -223,7 +182,7 @@ impl Arena {
         out
     }
 
-    /// Keeps a JSON value so that any reader of JSON accepts it.
+    /// Stores a JSON value; lone surrogates, which many JSON parsers refuse, are replaced.
     pub(crate) fn store_raw(&mut self, raw: RawJson<'_>) -> Text {
         if !raw.text().contains('\\') {
             return self.store(raw.text());
@@ -233,9 +192,9 @@ impl Arena {
         out
     }
 
-    /// Appends the decoded `more`; returns the length that was kept of what was there before, which
-    /// is shorter by one replacement character when a cut surrogate pair was joined. `high` is the
-    /// first half of a pair at the end of the text, or 0.
+    /// Appends the decoded `more` and returns how many bytes of the previous text are unchanged: one
+    /// replacement character less when a split surrogate pair was joined. `high` is the pending first
+    /// half of a pair at the end of the text, or 0.
     #[inline]
     pub(crate) fn append_of(&mut self, text: &mut Text, more: Str<'_>, high: &mut u16) -> u32 {
         let from = self.len(*text);
@@ -266,10 +225,9 @@ impl Arena {
         kept
     }
 
-    /// Appends what `write` writes, `bound` bytes at most: straight into its place where that is
-    /// possible.
+    /// Appends what `write` writes, at most `bound` bytes, without an intermediate copy if it fits.
     fn append_with(&mut self, text: &mut Text, bound: usize, write: impl FnOnce(&mut String)) {
-        if bound + SPARE <= self.room() || self.grow(bound + SPARE) {
+        if bound + DECODE_SPARE <= self.room() || self.grow(bound + DECODE_SPARE) {
             let start = self.current.len();
             write(&mut self.current);
             let len = (self.current.len() - start) as u32;
@@ -277,9 +235,9 @@ impl Arena {
             return self.extend(text, Span { chunk, start, len });
         }
         let mut out = self.take_scratch();
-        out.reserve_exact(bound + SPARE);
+        out.reserve_exact(bound + DECODE_SPARE);
         write(&mut out);
-        if out.len() < OWN {
+        if out.len() < LARGE_TEXT {
             self.append(text, &out);
             return self.give_back(out);
         }
@@ -297,14 +255,14 @@ impl Arena {
         self.append_slowly(text, more);
     }
 
-    /// Appends what does not fit into the chunk that is being filled.
+    /// Appends a text that does not fit into the current chunk.
     #[cold]
     fn append_slowly(&mut self, text: &mut Text, more: &str) {
         if self.grow(more.len()) {
             let span = self.write(more);
             return self.extend(text, span);
         }
-        if more.len() >= OWN {
+        if more.len() >= LARGE_TEXT {
             let span = self.own_chunk(more.to_owned());
             return self.extend(text, span);
         }
@@ -312,13 +270,13 @@ impl Arena {
         let (now, later) = more.split_at_checked(cut).unwrap_or((more, ""));
         let span = self.write(now);
         self.extend(text, span);
-        self.turn(later.len());
+        self.begin_chunk_for(later.len());
         let span = self.write(later);
         self.extend(text, span);
     }
 
-    /// Makes `text` say `wanted`, and returns how much of the beginning stayed. What is cut off
-    /// stays in its chunk, unused: texts are replaced only when an agent corrects itself.
+    /// Replaces a text by `wanted` and returns the length of the common prefix. Bytes that are cut off
+    /// stay in their chunk, unused: replacement happens only when the agent corrects itself.
     pub(crate) fn replace(&mut self, text: &mut Text, wanted: Str<'_>) -> u32 {
         let mut scratch = self.take_scratch();
         let wanted = if wanted.has_escapes() {
@@ -334,7 +292,7 @@ impl Arena {
         kept as u32
     }
 
-    /// Keeps the first `len` bytes of a text.
+    /// Truncates a text to `len` bytes.
     pub(crate) fn truncate(&mut self, text: &mut Text, len: u32) {
         let Some(&chain) = self.chains.get(text.chain as usize) else {
             text.head.len = text.head.len.min(len);
@@ -373,7 +331,7 @@ impl Arena {
         }
     }
 
-    /// Puts a span behind a text that is not the last of its chunk, or was not once.
+    /// Links a further span to a text that is not contiguous.
     fn link(&mut self, text: &mut Text, span: Span) {
         if text.chain == NONE {
             let first = self.links.push(Link { span, next: NONE }) as u32;
@@ -407,36 +365,39 @@ impl Arena {
         chain.map_or(NONE, |chain| chain.first)
     }
 
-    /// Bytes left in the chunk that is being filled.
+    /// Bytes left in the current chunk.
     #[inline]
     fn room(&self) -> usize {
         self.current.capacity() - self.current.len()
     }
 
-    /// Makes room for `len` bytes in the chunk that is being filled; says whether there is.
+    /// Grows the current chunk to hold `len` more bytes; returns whether it may grow that far.
     #[cold]
     fn grow(&mut self, len: usize) -> bool {
         let size = self.current.capacity();
         let needed = self.current.len() + len;
-        if self.at == NONE || needed > CHUNK {
+        if self.at == NONE || needed > CHUNK_SIZE {
             return false;
         }
-        let size = (size + size.clamp(FIRST, STEP)).clamp(needed, CHUNK);
+        let size = (size + size.clamp(INITIAL_CHUNK_SIZE, MAX_GROWTH)).clamp(needed, CHUNK_SIZE);
         self.current.reserve_exact(size - self.current.len());
         true
     }
 
-    /// Begins a new chunk with room for `len` bytes at least.
-    fn turn(&mut self, len: usize) {
-        let size = self.current.capacity().clamp(FIRST, STEP);
+    /// Begins a new chunk with a capacity of at least `len` bytes.
+    fn begin_chunk_for(&mut self, len: usize) {
+        let size = self
+            .current
+            .capacity()
+            .clamp(INITIAL_CHUNK_SIZE, MAX_GROWTH);
         let full = std::mem::replace(&mut self.current, String::with_capacity(size.max(len)));
         self.close(full);
         self.at = self.chunks.push(None) as u32;
     }
 
-    /// A copy that shares the text.
+    /// Returns a copy that shares the text.
     pub(crate) fn share(&mut self) -> Self {
-        if self.current.len() > COPIED {
+        if self.current.len() > MAX_COPIED_CHUNK {
             let mut full = std::mem::take(&mut self.current);
             full.shrink_to_fit();
             self.close(full);
@@ -448,12 +409,12 @@ impl Arena {
             links: self.links.clone(),
             current: self.current.clone(),
             at: self.at,
-            full: self.full,
+            closed_bytes: self.closed_bytes,
             scratch: String::new(),
         }
     }
 
-    /// Where text stands that comes from now on.
+    /// Returns the position of the next text.
     pub(crate) fn mark(&self) -> ArenaMark {
         let next = self.chunks.len() as u32;
         ArenaMark {
@@ -463,10 +424,14 @@ impl Arena {
         }
     }
 
-    /// Gives up the text before a mark, but for what was saved from it.
+    /// Evicts the text before a mark; what is still needed must have been relocated.
     pub(crate) fn evict(&mut self, to: ArenaMark) {
-        // A page of chunks is large: its text is given up before the page is.
-        for at in self.chunks.before(to.chunk as usize).collect::<Vec<_>>() {
+        // The store frees whole pages of chunks; the text is freed here at once.
+        for at in self
+            .chunks
+            .numbers_before(to.chunk as usize)
+            .collect::<Vec<_>>()
+        {
             self.chunks[at] = None;
         }
         self.chunks.evict(to.chunk as usize, |_| false);
@@ -474,38 +439,38 @@ impl Arena {
         self.links.evict(to.link, |_| false);
     }
 
-    /// Copies a text that stands before a mark behind it.
-    pub(crate) fn save(&mut self, text: &mut Text, from: ArenaMark) {
+    /// Copies a text to the end of the arena if it lies before a mark.
+    pub(crate) fn relocate(&mut self, text: &mut Text, from: ArenaMark) {
         if !text.is_empty() && (text.head.chunk < from.chunk || (text.chain as usize) < from.chain)
         {
-            let said = self.text(*text).to_cow().into_owned();
-            *text = self.store(&said);
+            let copy = self.text(*text).to_cow().into_owned();
+            *text = self.store(&copy);
         }
     }
 
-    /// Copies a short text that stands before a mark behind it.
-    pub(crate) fn save_atom(&mut self, atom: &mut Atom, from: ArenaMark) {
-        if !atom.is_empty() && atom.0.chunk < from.chunk {
-            let said = self.str(*atom).to_owned();
-            *atom = self.atom(&said);
+    /// Copies a short text to the end of the arena if it lies before a mark.
+    pub(crate) fn relocate_short(&mut self, text: &mut ShortText, from: ArenaMark) {
+        if !text.is_empty() && text.0.chunk < from.chunk {
+            let copy = self.str(*text).to_owned();
+            *text = self.store_short(&copy);
         }
     }
 
-    /// Leaves the chunk that is being filled as it is.
+    /// Closes the current chunk; the next text begins a new one.
     pub(crate) fn begin_chunk(&mut self) {
         let full = std::mem::take(&mut self.current);
         self.close(full);
         self.at = NONE;
     }
 
-    /// Bytes of text that were kept so far.
+    /// Bytes of text stored so far, including those evicted.
     pub(crate) const fn written(&self) -> u64 {
-        self.full + self.current.len() as u64
+        self.closed_bytes + self.current.len() as u64
     }
 
-    /// The chunk that was being filled is full.
+    /// Moves the content of the current chunk into the shared chunks.
     fn close(&mut self, full: String) {
-        self.full += full.len() as u64;
+        self.closed_bytes += full.len() as u64;
         if let Some(chunk) = self.chunks.get_mut(self.at as usize) {
             *chunk = Some(Arc::new(full));
         }
@@ -513,7 +478,7 @@ impl Arena {
 
     fn own_chunk(&mut self, text: String) -> Span {
         let len = text.len() as u32;
-        self.full += u64::from(len);
+        self.closed_bytes += u64::from(len);
         Span {
             chunk: self.chunks.push(Some(Arc::new(text))) as u32,
             start: 0,
@@ -521,7 +486,7 @@ impl Arena {
         }
     }
 
-    /// Writes into the current chunk, which has room.
+    /// Writes into the current chunk, which must have the capacity.
     #[inline]
     fn write(&mut self, text: &str) -> Span {
         let start = self.current.len() as u32;
@@ -554,7 +519,7 @@ impl Arena {
     }
 
     fn give_back(&mut self, scratch: String) {
-        if scratch.capacity() <= SCRATCH {
+        if scratch.capacity() <= MAX_SCRATCH {
             self.scratch = scratch;
         }
     }
@@ -565,7 +530,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_grows_alone_stays_in_one_piece() {
+    fn text_that_grows_alone_is_contiguous() {
         let mut arena = Arena::default();
         let mut text = Text::default();
         for word in ["set", "ting ", "sail"] {
@@ -578,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_grow_in_turn_are_linked() {
+    fn interleaved_texts_are_linked() {
         let mut arena = Arena::default();
         let (mut one, mut two) = (Text::default(), Text::default());
         for piece in ["a", "b", "c"] {
@@ -590,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_cut_between_characters() {
+    fn chunks_are_split_between_characters() {
         let mut arena = Arena::default();
         let mut text = Text::default();
         let piece = "é€😀".repeat(5000);
@@ -602,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn replacing_keeps_what_is_the_same() {
+    fn replace_keeps_common_prefix() {
         let mut arena = Arena::default();
         let mut text = arena.store("a draft");
         let other = arena.store("between");
@@ -623,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_cut_between_two_deltas_is_joined() {
+    fn surrogate_pair_split_over_deltas_is_joined() {
         let mut arena = Arena::default();
         let (mut text, mut high) = (Text::default(), 0);
         let delta = |json: &'static str| RawJson::parse(json).and_then(RawJson::as_str).unwrap();
@@ -631,7 +596,7 @@ mod tests {
             arena.append_of(&mut text, delta(r#""a\ud83d""#), &mut high),
             0
         );
-        arena.atom("something else");
+        arena.store_short("something else");
         assert_eq!(
             arena.append_of(&mut text, delta(r#""\ude00b""#), &mut high),
             1

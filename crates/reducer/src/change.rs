@@ -1,4 +1,4 @@
-//! What changed since a reader read last, coalesced.
+//! Coalesced changes for readers.
 
 use std::collections::HashMap;
 
@@ -7,139 +7,144 @@ use serde::Serialize;
 
 use crate::arena::TextRef;
 use crate::fold::Status;
-use crate::ident::ApiId;
-use crate::log::{Cursor, Record, Slot};
-use crate::record::{BlockId, CallId, EntryId, PermissionId, Standing, TaskId};
+use crate::log::{ChangedItem, Cursor, LogRecord};
+use crate::record::{BlockId, CallId, CallPresence, EntryId, PermissionId, TaskId};
 use crate::transcript::Transcript;
 use crate::view::{
-    Block, BlockKind, CallHead, Entry, EntryKind, Permission, Session, Stats, Task, ToolCall, Usage,
+    Block, BlockKind, CallSummary, Entry, EntryKind, Permission, Session, Stats, Task, ToolCall,
+    Usage,
 };
 
-/// Changes between a cursor and now. Each tells what holds now, and not how it came about, so that
-/// a thousand deltas of one block are one change.
+/// The changes between a cursor and the current state.
+///
+/// Each change has the current value and not its history, so that a thousand deltas of one block
+/// are one change. The crate documentation has an example.
 #[derive(Debug)]
 pub struct Changes<'a> {
     transcript: &'a Transcript,
     cursor: Cursor,
     is_reset: bool,
-    records: Vec<Record>,
+    records: Vec<LogRecord>,
 }
 
-/// One change. Its JSON is one object with the name of the variant under `change`.
+/// One change. Its JSON is an object with the name of the variant under `change`.
+///
+/// See [`Changes::iter`] and [`Mirror`](crate::Mirror).
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Change<'a> {
-    /// Forget everything: what follows is the whole transcript.
+    /// Discard everything: the whole transcript follows.
     Reset,
-    /// The session's conversation, model or mode.
+    /// The session's conversation, model or mode changed.
     Session {
-        /// What holds now.
+        /// Current value.
         session: Session<'a>,
     },
-    /// What the session is doing.
+    /// The session's activity changed.
     Status {
-        /// What holds now.
+        /// Current value.
         status: Status<'a>,
     },
-    /// An entry is new or changed. Its blocks come as changes of their own.
+    /// An entry is new or changed. Its blocks are separate changes.
     Entry {
-        /// Names the entry; entries stand in the order of their numbers.
+        /// Id of the entry; entries are ordered by id.
         entry: EntryId,
-        /// The call that holds its thread; none on the main thread.
-        thread: Option<ApiId<'a>>,
-        /// What it says, without blocks.
+        /// `tool_use` id of the call that holds its thread; `None` on the main thread.
+        thread: Option<&'a str>,
+        /// Its content without blocks.
         value: EntryKind<'a>,
     },
-    /// An entry was taken back.
+    /// An entry was retracted.
     EntryRemoved {
-        /// The entry.
+        /// Id of the entry.
         entry: EntryId,
     },
     /// A block is new, or changed as a whole.
     Block {
-        /// Names the block; the blocks of an entry stand in the order of their numbers.
+        /// Id of the block; the blocks of an entry are ordered by id.
         block: BlockId,
         /// Its entry.
         entry: EntryId,
-        /// What it holds.
+        /// Its content.
         value: BlockKind<'a>,
     },
-    /// The text of a block grew: keep its first `from` bytes and append `text`.
+    /// The text of a block changed: keep its first `from` bytes and append `text`.
     Append {
-        /// The block.
+        /// Id of the block.
         block: BlockId,
-        /// Bytes that stay; all of them, unless the agent corrected itself.
+        /// Bytes to keep; all of them unless the agent corrected itself.
         from: u32,
-        /// What stands behind them.
+        /// The text after those bytes.
         text: TextRef<'a>,
     },
-    /// A block was taken back.
+    /// A block was retracted.
     BlockRemoved {
-        /// The block.
+        /// Id of the block.
         block: BlockId,
     },
-    /// A tool call is new or changed. Its sub-agent's entries come as changes of their own.
+    /// A tool call is new or changed. The entries of its sub-agent are separate changes.
     ToolCall {
-        /// Names the call; the calls of a thread stand in the order of their numbers.
+        /// Id of the call; the calls of a thread are ordered by id.
         call: CallId,
-        /// The call that holds its thread; none on the main thread. It may change, when a
-        /// sub-agent was seen before the call that started it.
-        thread: Option<ApiId<'a>>,
-        /// What holds now.
+        /// `tool_use` id of the call that holds its thread; `None` on the main thread. It changes
+        /// if a sub-agent was seen before the call that started it.
+        thread: Option<&'a str>,
+        /// Current value.
         #[serde(serialize_with = "call_head")]
         value: ToolCall<'a>,
     },
-    /// A tool call was taken back.
+    /// A tool call was retracted.
     ToolCallRemoved {
-        /// The call.
+        /// Id of the call.
         call: CallId,
     },
     /// A task is new or changed.
     Task {
         /// Its `task_id`.
         task: &'a str,
-        /// What holds now.
+        /// Current value.
         value: Task<'a>,
     },
     /// A permission request is new or changed.
     Permission {
-        /// Its place in the list.
+        /// Its position in the list.
         permission: PermissionId,
-        /// What holds now.
+        /// Current value.
         value: Permission<'a>,
     },
-    /// What was used.
+    /// The usage changed.
     Usage {
-        /// What holds now.
+        /// Current value.
         usage: Usage<'a>,
     },
-    /// What was counted.
+    /// The statistics changed.
     Stats {
-        /// What holds now.
+        /// Current value.
         stats: Stats<'a>,
     },
 }
 
 fn call_head<S: serde::Serializer>(call: &ToolCall<'_>, out: S) -> Result<S::Ok, S::Error> {
-    CallHead(*call).serialize(out)
+    CallSummary(*call).serialize(out)
 }
 
 impl Transcript {
-    /// What changed behind `cursor`, in the order of the first change of each record. The cost is
-    /// that of what changed, whatever the length of the transcript.
+    /// Returns what changed since `cursor`, ordered by the first change of each record.
     ///
-    /// A cursor that is too far behind, or not of this transcript, gets a reset and everything.
+    /// Costs as much as what changed, whatever the length of the transcript. A cursor that is too
+    /// old, or not of this transcript, gets a reset and the whole transcript.
     pub fn changes_since(&mut self, cursor: Cursor) -> Changes<'_> {
         self.changes_up_to(cursor, usize::MAX)
     }
 
-    /// As [`changes_since`](Self::changes_since), for readers that take a bounded number at a time:
-    /// at most `most` of the changes that were logged, one at least. A reset comes whole.
-    pub fn changes_up_to(&mut self, cursor: Cursor, most: usize) -> Changes<'_> {
-        let records: Option<Vec<Record>> = self
+    /// Like [`changes_since`](Self::changes_since), but reads at most `max_count` logged changes
+    /// (at least one). A reset is not split.
+    pub fn changes_up_to(&mut self, cursor: Cursor, max_count: usize) -> Changes<'_> {
+        let records: Option<Vec<LogRecord>> = self
             .log
             .read(cursor)
-            .map(|records| first(records, most.max(1)));
+            .map(|records| first(records, max_count.max(1)));
         let is_reset = records.is_none();
         let end = match &records {
             Some(records) => Cursor::from_number(cursor.revision().number() + records.len() as u64),
@@ -154,73 +159,73 @@ impl Transcript {
         }
     }
 
-    /// A record for everything that stands.
-    fn everything(&self) -> Vec<Record> {
-        let mut slots = vec![Slot::Session, Slot::Status];
+    /// A change for each record that is present.
+    fn everything(&self) -> Vec<LogRecord> {
+        let mut slots = vec![ChangedItem::Session, ChangedItem::Status];
         let entries = self.entries.numbers();
         for id in entries.map(|at| EntryId::new(at as u32)) {
-            if !self.entries.at(id.at()).is_removed {
-                slots.push(Slot::Entry(id.number()));
+            if !self.entries[id].is_removed {
+                slots.push(ChangedItem::Entry(id.number()));
                 slots.extend(
                     self.live_blocks(id)
-                        .map(|block| Slot::Block(block.number())),
+                        .map(|block| ChangedItem::Block(block.number())),
                 );
             }
         }
         let calls = self.calls.numbers();
-        let calls = calls.filter(|&at| self.calls.at(at).standing != Standing::Removed);
-        slots.extend(calls.map(|at| Slot::Call(at as u32)));
+        let calls = calls.filter(|&at| self.calls[at].presence != CallPresence::Removed);
+        slots.extend(calls.map(|at| ChangedItem::Call(at as u32)));
         let tasks = self.tasks.numbers();
-        slots.extend(tasks.map(|at| Slot::Task(at as u32)));
+        slots.extend(tasks.map(|at| ChangedItem::Task(at as u32)));
         let permissions = self.permissions.numbers();
-        slots.extend(permissions.map(|at| Slot::Permission(at as u32)));
-        slots.extend([Slot::Usage, Slot::Stats]);
+        slots.extend(permissions.map(|at| ChangedItem::Permission(at as u32)));
+        slots.extend([ChangedItem::Usage, ChangedItem::Stats]);
         slots
             .into_iter()
-            .map(|slot| Record { slot, from: 0 })
+            .map(|item| LogRecord { item, from: 0 })
             .collect()
     }
 }
 
-/// The first records. What is sent of a text is as it is now, so that it has to begin before every
-/// byte that changed, those too of which only a later record tells: a reader would put the end of one
-/// text behind the beginning of another.
-fn first(mut records: impl Iterator<Item = Record>, most: usize) -> Vec<Record> {
-    let mut first: Vec<Record> = records.by_ref().take(most).collect();
-    let mut places: HashMap<Slot, usize, FixedState> = HashMap::default();
+/// The first records. The current text is sent from its first changed byte, so changes of the same
+/// text that are logged later must be included: otherwise a reader would append the new end to an
+/// old beginning.
+fn first(mut records: impl Iterator<Item = LogRecord>, max_count: usize) -> Vec<LogRecord> {
+    let mut first: Vec<LogRecord> = records.by_ref().take(max_count).collect();
+    let mut places: HashMap<ChangedItem, usize, FixedState> = HashMap::default();
     for (place, record) in first.iter().enumerate() {
-        if matches!(record.slot, Slot::Text(_)) {
-            places.insert(record.slot, place);
+        if matches!(record.item, ChangedItem::Text(_)) {
+            places.insert(record.item, place);
         }
     }
     if places.is_empty() {
         return first;
     }
     for later in records {
-        if let Some(&place) = places.get(&later.slot) {
+        if let Some(&place) = places.get(&later.item) {
             first[place].from = first[place].from.min(later.from);
         }
     }
     first
 }
 
-/// Each record once, at its first place. A text that changed several times begins at the lowest
-/// byte; a block that changed as a whole needs no text beside it.
-fn coalesce(records: Vec<Record>) -> Vec<Record> {
-    let mut places: HashMap<Slot, usize, FixedState> = HashMap::default();
-    let mut out: Vec<Record> = Vec::with_capacity(records.len());
+/// Keeps each item once, at its first position. A text starts at its lowest changed byte; it is
+/// left out if the whole block changed.
+fn coalesce(records: Vec<LogRecord>) -> Vec<LogRecord> {
+    let mut places: HashMap<ChangedItem, usize, FixedState> = HashMap::default();
+    let mut out: Vec<LogRecord> = Vec::with_capacity(records.len());
     for record in records {
-        let whole = match record.slot {
-            Slot::Text(block) => places.get(&Slot::Block(block)),
+        let whole = match record.item {
+            ChangedItem::Text(block) => places.get(&ChangedItem::Block(block)),
             _ => None,
         };
         if whole.is_some() {
             continue;
         }
-        match places.get(&record.slot) {
+        match places.get(&record.item) {
             Some(&place) => out[place].from = out[place].from.min(record.from),
             None => {
-                places.insert(record.slot, out.len());
+                places.insert(record.item, out.len());
                 out.push(record);
             }
         }
@@ -229,58 +234,58 @@ fn coalesce(records: Vec<Record>) -> Vec<Record> {
 }
 
 impl<'a> Changes<'a> {
-    /// The cursor to ask with the next time.
+    /// Returns the cursor for the next read.
     #[must_use]
     pub const fn cursor(&self) -> Cursor {
         self.cursor
     }
 
-    /// Whether the reader must forget what it has; [`Change::Reset`] says so as well.
+    /// Returns whether the reader must discard its state; [`Change::Reset`] says the same.
     #[must_use]
     pub const fn is_reset(&self) -> bool {
         self.is_reset
     }
 
-    /// Whether nothing changed.
+    /// Returns whether nothing changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && !self.is_reset
     }
 
-    /// The transcript that the changes lead to.
+    /// Returns the transcript that results from the changes.
     #[must_use]
     pub const fn transcript(&self) -> &'a Transcript {
         self.transcript
     }
 
-    /// The changes, to be applied in this order.
+    /// Returns the changes, to be applied in this order.
     pub fn iter(&self) -> impl Iterator<Item = Change<'a>> + use<'a, '_> {
         let reset = self.is_reset.then_some(Change::Reset);
         let changes = self.records.iter().map(|record| self.change(*record));
         reset.into_iter().chain(changes)
     }
 
-    fn change(&self, record: Record) -> Change<'a> {
+    fn change(&self, record: LogRecord) -> Change<'a> {
         let it = self.transcript;
-        match record.slot {
-            Slot::Session => Change::Session {
+        match record.item {
+            ChangedItem::Session => Change::Session {
                 session: it.session(),
             },
-            Slot::Status => Change::Status {
+            ChangedItem::Status => Change::Status {
                 status: it.status(),
             },
-            Slot::Usage => Change::Usage { usage: it.usage() },
-            Slot::Stats => Change::Stats { stats: it.stats() },
-            Slot::Entry(entry) => self.entry(EntryId::new(entry)),
-            Slot::Block(block) => self.block(BlockId::new(block)),
-            Slot::Text(block) => self.text(BlockId::new(block), record.from),
-            Slot::Call(call) => self.call(CallId::new(call)),
-            Slot::Task(task) => {
+            ChangedItem::Usage => Change::Usage { usage: it.usage() },
+            ChangedItem::Stats => Change::Stats { stats: it.stats() },
+            ChangedItem::Entry(entry) => self.entry(EntryId::new(entry)),
+            ChangedItem::Block(block) => self.block(BlockId::new(block)),
+            ChangedItem::Text(block) => self.text(BlockId::new(block), record.from),
+            ChangedItem::Call(call) => self.call(CallId::new(call)),
+            ChangedItem::Task(task) => {
                 let value = Task::new(it, TaskId::new(task));
                 let task = value.id();
                 Change::Task { task, value }
             }
-            Slot::Permission(permission) => Change::Permission {
+            ChangedItem::Permission(permission) => Change::Permission {
                 permission: PermissionId::new(permission),
                 value: Permission::new(it, PermissionId::new(permission)),
             },
@@ -289,7 +294,7 @@ impl<'a> Changes<'a> {
 
     fn entry(&self, id: EntryId) -> Change<'a> {
         let it = self.transcript;
-        if it.entries.at(id.at()).is_removed {
+        if it.entries[id].is_removed {
             return Change::EntryRemoved { entry: id };
         }
         let view = Entry::new(it, id);
@@ -301,7 +306,7 @@ impl<'a> Changes<'a> {
     }
 
     fn block(&self, id: BlockId) -> Change<'a> {
-        let record = self.transcript.blocks.at(id.at());
+        let record = &self.transcript.blocks[id];
         if record.is_removed {
             return Change::BlockRemoved { block: id };
         }
@@ -315,7 +320,7 @@ impl<'a> Changes<'a> {
     fn text(&self, id: BlockId, from: u32) -> Change<'a> {
         let block = Block::new(self.transcript, id);
         match block.text() {
-            Some(text) if !self.transcript.blocks.at(id.at()).is_removed => Change::Append {
+            Some(text) if !self.transcript.blocks[id].is_removed => Change::Append {
                 block: id,
                 from,
                 text: text.starting_at(from),

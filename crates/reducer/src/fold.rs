@@ -1,4 +1,4 @@
-//! What each kind of line does to the transcript.
+//! The effect of each kind of line on the transcript.
 
 mod assistant;
 mod call;
@@ -21,41 +21,41 @@ pub(crate) use draft::Draft;
 pub(crate) use evidence::{Ended, Evidence};
 pub use evidence::{OpenWork, Status};
 pub(crate) use result::UsageRecord;
-pub(crate) use session::{SessionRecord, Tally};
+pub(crate) use session::{Counters, SessionRecord};
 
 use bowline_jsonl::{Body, Event, Str};
 
-use crate::transcript::{Here, Transcript};
+use crate::transcript::{LineContext, Transcript};
 use crate::uuids::Uuid;
 
 impl Transcript {
-    pub(crate) fn dispatch(&mut self, event: &Event<'_>, here: Here) {
-        if is_typed_back(event) {
+    pub(crate) fn dispatch(&mut self, event: &Event<'_>, context: LineContext) {
+        if is_terminal_echo(event) {
             return;
         }
         if self.is_duplicate(event) {
-            self.note_dropped(here);
-            self.tally.duplicates += 1;
+            self.note_duplicate(context);
+            self.counters.duplicates += 1;
             return;
         }
         self.note_session(event);
         match &event.body {
-            Body::Stream(stream) => self.stream(event, stream, here),
-            Body::Assistant(assistant) => self.assistant(event, assistant, here),
-            Body::User(user) => self.user(event, user, here),
-            Body::System(system) => self.system(event, system, here),
-            Body::Result(result) => self.result(event, result, here),
-            Body::ControlRequest(request) => self.control_request(request, here),
+            Body::Stream(stream) => self.stream(event, stream, context),
+            Body::Assistant(assistant) => self.assistant(event, assistant, context),
+            Body::User(user) => self.user(event, user, context),
+            Body::System(system) => self.system(event, system, context),
+            Body::Result(result) => self.result(event, result, context),
+            Body::ControlRequest(request) => self.control_request(request, context),
             Body::ControlResponse(response) => self.control_response(response),
             Body::ControlCancelRequest { request_id } => self.control_cancel(*request_id),
-            Body::ConversationReset(reset) => self.conversation_reset(reset, here),
+            Body::ConversationReset(reset) => self.conversation_reset(reset, context),
             Body::CommandLifecycle(command) => self.command(command),
             Body::ToolUseSummary(summary) => {
-                self.notice_of("tool_use_summary", summary.summary, here)
+                self.notice_of("tool_use_summary", summary.summary, context)
             }
-            Body::RateLimit { info } => self.rate_limit(*info, here),
-            Body::AuthStatus(status) => self.notice_of("auth_status", status.error, here),
-            Body::Unknown { kind } => self.unknown_line(event, *kind, here),
+            Body::RateLimit { info } => self.rate_limit(*info, context),
+            Body::AuthStatus(status) => self.notice_of("auth_status", status.error, context),
+            Body::Unknown { kind } => self.unknown_line(event, *kind, context),
             _ => {}
         }
     }
@@ -67,19 +67,19 @@ impl Transcript {
         };
         let uuid = Uuid::new(&uuid.decode());
         match &event.body {
-            // What an echo means depends on what it says.
+            // An echo is compared with the prompt that it repeats.
             Body::User(user) if user.is_replay => false,
-            Body::Assistant(_) => self.uuids.is_known(uuid, true) && !self.is_page,
-            Body::User(_) | Body::Result(_) => self.uuids.is_known(uuid, false) && !self.is_page,
-            _ => self.uuids.is_repeated(uuid) && !self.is_page,
+            Body::Assistant(_) => self.uuids.effect(uuid).is_some() && !self.is_page,
+            Body::User(_) | Body::Result(_) => self.uuids.check_and_record(uuid) && !self.is_page,
+            _ => self.uuids.check_recent(uuid) && !self.is_page,
         }
     }
 }
 
-/// Whether the line is the host's own, typed back by a terminal: it belongs to no session.
+/// Whether the line is the host's own input, echoed by a terminal.
 ///
-/// The agent's own lines always carry their session, and only the agent gives tool results.
-fn is_typed_back(event: &Event<'_>) -> bool {
+/// The agent's lines always have a session, and only the agent sends tool results.
+fn is_terminal_echo(event: &Event<'_>) -> bool {
     let Body::User(user) = &event.body else {
         return false;
     };

@@ -1,88 +1,90 @@
-//! What the host knows and the stream does not say.
+//! Events that the host reports because the stream does not contain them.
 
-/// The host's clock at the moment that something came in.
+/// Arrival time of a line or host event, by the host's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
-    /// Milliseconds since an epoch of the host's choice; kept up to 2⁴⁸, some 8,900 years.
+    /// Milliseconds since an epoch of the host's choice.
     pub at_ms: u64,
 }
 
-/// What the host knows and the stream does not say.
+/// An event that the stream does not contain. See
+/// [`Transcript::apply_host`](crate::Transcript::apply_host).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HostEvent<'a> {
-    /// A process runs. Offsets count from 0 again when it is not the first one, as after a resume.
+    /// A process started. After an earlier process ended, as for a resume, offsets restart at 0.
     ProcessStarted,
     /// A prompt was written to the agent.
     PromptSent {
-        /// The uuid it carries, by which its echo is known.
+        /// Its uuid, by which the echo is matched.
         uuid: Option<&'a str>,
-        /// What the user said.
+        /// Its text.
         text: &'a str,
     },
-    /// No result will come of a prompt: the agent knows it from before.
+    /// A prompt will get no result, since the agent knows it from before.
     PromptDropped {
-        /// The uuid it carries.
+        /// Its uuid.
         uuid: &'a str,
     },
-    /// A permission request was answered. The first answer counts.
+    /// A permission request was answered. The first answer wins.
     PermissionAnswered {
         /// The request.
         request_id: &'a str,
         /// The answer.
         decision: HostDecision<'a>,
     },
-    /// An interrupt was asked for.
+    /// An interrupt was requested.
     InterruptRequested,
-    /// A part of the stream was lost, in bytes: `from` is the first that is missing, `to` the first
-    /// that is there again.
+    /// Part of the stream was lost.
     Gap {
-        /// First missing byte.
+        /// Offset of the first missing byte.
         from: u64,
-        /// First byte behind the gap.
+        /// Offset of the first byte after the gap.
         to: u64,
     },
-    /// A lost connection could not be restored.
+    /// A lost connection was not restored.
     ReconnectFailed {
-        /// Why, and what to do next.
+        /// The cause and the remedy.
         reason: &'a str,
     },
-    /// The agent was silent for too long.
+    /// The agent produced no output for too long.
     SessionTimeout {
-        /// How long, and in which phase.
+        /// For how long, and in which phase.
         reason: &'a str,
     },
-    /// The process is gone; the same as [`Transcript::end`](crate::Transcript::end).
+    /// The process exited; same as [`Transcript::end`](crate::Transcript::end).
     ProcessEnded {
-        /// How, such as `exit code 0` or `signal 9`.
+        /// Its exit status, such as `exit code 0` or `signal 9`.
         exit: &'a str,
-        /// Whether the host asked for it.
+        /// Whether the host requested it.
         expected: bool,
     },
 }
 
-/// The host's answer to a permission request.
+/// The host's answer to a permission request. See [`HostEvent::PermissionAnswered`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HostDecision<'a> {
     /// The tool may run.
     Allow {
-        /// What runs instead of the model's input: a JSON object.
+        /// Replaces the model's input: a JSON object.
         updated_input: Option<&'a str>,
     },
     /// The tool may not run.
     Deny,
 }
 
-/// Why no more of the stream will come.
+/// Why the stream ended. See [`Transcript::end`](crate::Transcript::end).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum End<'a> {
     /// A recording is over.
     Recording,
-    /// The process is gone.
+    /// The process exited.
     Process {
-        /// How, such as `exit code 0` or `signal 9`.
+        /// Its exit status, such as `exit code 0` or `signal 9`.
         exit: &'a str,
-        /// Whether the host asked for it. When it did not, an `unexpected_exit` entry says so.
+        /// Whether the host requested it. If not, an `unexpected_exit` entry is added.
         expected: bool,
     },
 }

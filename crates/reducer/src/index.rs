@@ -1,81 +1,59 @@
-//! From names to records, in constant time at any length of the transcript.
+//! Hash index from external ids to record numbers.
 
 use std::hash::BuildHasher as _;
 
 use foldhash::fast::FixedState;
+use hashbrown::HashTable;
 
-use crate::buckets::Buckets;
-use crate::ident::Named;
-use crate::mix::mixed;
-
-/// What a name stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+/// The kind of id that is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexKind {
     /// `message.id`, scoped by its thread.
     Message,
     /// `tool_use.id`
     Call,
     /// `task_id`
     Task,
-    /// The `tool_use_id` of a task: the first task of the call.
+    /// The `tool_use_id` of a task; finds the first task of the call.
     TaskOfCall,
     /// `request_id` of a permission request.
     Permission,
 }
 
-/// A name, hashed. The record that it may stand for knows whether it does, so that the index holds
-/// no names: seven bytes for each.
+/// A hashed id. The index stores no ids: the record that an entry points to knows its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    kind: Kind,
-    hash: [u8; 3],
+pub(crate) struct IndexKey {
+    kind: IndexKind,
+    hash: u32,
 }
 
-impl Key {
-    // The seeds are fixed: the same stream gives the same transcript, byte for byte.
-    pub(crate) fn new(kind: Kind, scope: u32, name: &str) -> Self {
-        let hash = FixedState::with_seed(u64::from(scope)).hash_one(name);
-        Self::hashed(kind, hash)
-    }
-
-    /// That of an id of the API.
-    pub(crate) fn of_id(kind: Kind, scope: u32, id: Named<'_>) -> Self {
-        match id {
-            Named::Spelled(id) => {
-                let (form, [a, b, c, d]) = id.numbers();
-                let form = form << 32 | u64::from(scope);
-                Self::hashed(kind, mixed([a, b, c, d, form]))
-            }
-            Named::Said(id) => Self::new(kind, scope, id),
-        }
-    }
-
-    const fn hashed(kind: Kind, hash: u64) -> Self {
-        let [.., a, b, c] = hash.to_le_bytes();
-        let hash = [a, b, c];
+impl IndexKey {
+    // The hash has a fixed seed, so that the same stream gives the same transcript, byte for byte.
+    #[inline]
+    pub(crate) fn new(kind: IndexKind, scope: u32, id: &str) -> Self {
+        let hash = FixedState::default().hash_one(id);
+        let hash = (hash >> 32) as u32 ^ hash as u32 ^ scope.wrapping_mul(0x9e37_79b1);
         Self { kind, hash }
     }
-
-    /// Its hash, and an id.
-    const fn with(self, id: u32) -> [u8; 7] {
-        let ([a, b, c], [d, e, f, g]) = (self.hash, id.to_le_bytes());
-        [a, b, c, d, e, f, g]
-    }
 }
 
-fn id_of([.., d, e, f, g]: [u8; 7]) -> u32 {
-    u32::from_le_bytes([d, e, f, g])
+/// Spreads 32 bits over the 64 that the table takes its slot and its tag from.
+const fn spread(hash: u32) -> u64 {
+    (hash as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Ids by name.
+/// An id's hash, and the number of its record.
+type IndexEntry = (u32, u32);
+
+/// Record numbers by id.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
-    names: [Buckets<3, 7>; 5],
+    tables: [HashTable<IndexEntry>; 5],
     is_absent: bool,
 }
 
 impl Index {
-    /// That of a copy that nothing is added to: names are searched for.
+    /// An index for a copy that is only read; its records are searched one by one.
     pub(crate) fn absent() -> Self {
         Self {
             is_absent: true,
@@ -87,23 +65,26 @@ impl Index {
         self.is_absent
     }
 
-    /// The id with this key that `is_it`: keys of two names may be the same.
+    /// Returns the record with this key for which `is_match` holds; two ids may have the same key.
     #[inline]
-    pub(crate) fn find(&self, key: Key, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        let names = &self.names[key.kind as usize];
-        let found = names.find(&key.hash, |named| is_it(id_of(*named)));
-        found.map(id_of)
+    pub(crate) fn find(&self, key: IndexKey, is_match: impl Fn(u32) -> bool) -> Option<u32> {
+        let is_match = |&(hash, number): &IndexEntry| hash == key.hash && is_match(number);
+        let found = self.tables[key.kind as usize].find(spread(key.hash), is_match);
+        found.map(|&(_, number)| number)
     }
 
-    /// Adds an id whose name is not there yet.
-    pub(crate) fn insert(&mut self, key: Key, id: u32) {
-        self.names[key.kind as usize].insert(&key.with(id));
+    /// Adds a record whose id is not in the index yet.
+    pub(crate) fn insert(&mut self, key: IndexKey, number: u32) {
+        let table = &mut self.tables[key.kind as usize];
+        table.insert_unique(spread(key.hash), (key.hash, number), |it| spread(it.0));
     }
 
-    /// Forgets a name.
-    pub(crate) fn remove(&mut self, key: Key, id: u32) {
-        let named = key.with(id);
-        self.names[key.kind as usize].remove(&key.hash, |it| *it == named);
+    /// Removes a record.
+    pub(crate) fn remove(&mut self, key: IndexKey, number: u32) {
+        let table = &mut self.tables[key.kind as usize];
+        if let Ok(entry) = table.find_entry(spread(key.hash), |it| *it == (key.hash, number)) {
+            entry.remove();
+        }
     }
 }
 
@@ -112,16 +93,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_apart_by_kind_and_scope() {
+    fn ids_differ_by_kind_and_scope() {
         let mut index = Index::default();
-        let key = Key::new(Kind::Message, 0, "msg_1");
+        let key = IndexKey::new(IndexKind::Message, 0, "msg_1");
         index.insert(key, 7);
         assert_eq!(index.find(key, |_| true), Some(7));
-        assert_eq!(index.find(key, |id| id != 7), None);
-        assert_eq!(
-            index.find(Key::new(Kind::Message, 1, "msg_1"), |_| true),
-            None
-        );
-        assert_eq!(index.find(Key::new(Kind::Call, 0, "msg_1"), |_| true), None);
+        assert_eq!(index.find(key, |number| number != 7), None);
+        for other in [
+            IndexKey::new(IndexKind::Message, 1, "msg_1"),
+            IndexKey::new(IndexKind::Call, 0, "msg_1"),
+        ] {
+            assert_eq!(index.find(other, |_| true), None);
+        }
+        index.remove(key, 7);
+        assert_eq!(index.find(key, |_| true), None);
     }
 }

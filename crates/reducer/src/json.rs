@@ -7,11 +7,11 @@ use crate::fold::Status;
 use crate::transcript::Transcript;
 use crate::view::Entries;
 
-/// Version of the JSON's shape.
+/// Version of the JSON schema.
 pub const SCHEMA: u32 = 1;
 
 impl Transcript {
-    /// The transcript as one line of JSON, schema 1.
+    /// Returns the transcript as one line of JSON, schema 1.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("a transcript holds strings, numbers and valid JSON")

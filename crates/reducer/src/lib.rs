@@ -1,19 +1,19 @@
-//! Folds the events of a coding agent's stream into a typed transcript: events in, transcript and
-//! changes out.
+//! Folds the events of a coding agent's stream into a typed transcript; pure.
 //!
-//! The crate never reads a clock, a file or a socket, starts no thread and is not `async`. Lines,
-//! what the host knows, and the time they came in are arguments.
+//! Events go in; a [`Transcript`] and coalesced [`Changes`] come out. The crate reads no clock, file
+//! or socket, starts no thread and is not `async`: lines, host events and their arrival times are
+//! arguments.
 //!
-//! # Words
+//! # Terms
 //!
-//! | word | for |
+//! | term | meaning |
 //! |---|---|
 //! | transcript, entry | the reduced record; one row of it |
 //! | block | one part of a message: text, thinking, tool use |
-//! | tool call | a tool use and what became of it; it holds its sub-agent's thread |
+//! | tool call | a tool use and its result; it holds the thread of its sub-agent |
 //! | thread | a sequence of entries: the main one, or that of a sub-agent |
-//! | task | background work the agent announces; may outlive its tool call |
-//! | change | what holds now about one record that a reader has not seen |
+//! | task | background work that the agent announces; may outlive its tool call |
+//! | change | the current value of one record, for a reader that has not seen it |
 //! | offset | byte position in the stream |
 //!
 //! # Example
@@ -34,7 +34,7 @@
 //! while let Some(frame) = framer.next_frame() {
 //!     for item in frame.items() {
 //!         transcript.apply(&item, Meta { at_ms: 0 });
-//!         // A reader may ask at any time; what changed in between comes as one change.
+//!         // A reader may read at any time; what changed in between is one change.
 //!         let changes = transcript.changes_since(cursor);
 //!         for change in changes.iter() {
 //!             mirror.apply(&serde_json::to_value(&change).unwrap());
@@ -49,21 +49,21 @@
 //! assert_eq!(transcript.status().phase, Phase::Ended);
 //! ```
 //!
-//! # What counts as the same line
+//! # Duplicates
 //!
-//! First the offset: a line that begins before [`Transcript::applied`] is known and changes
-//! nothing, so that a replay may begin anywhere. Then the `uuid`: a line that comes again at another
-//! offset is counted in `duplicates` and dropped; an echo is compared with the prompt that it
-//! repeats. Last the `message.id`: the lines of one message make one entry.
+//! First the offset: a line that begins before [`Transcript::applied`] is ignored, so that a replay
+//! may begin anywhere. Then the `uuid`: a line that is repeated at another offset is counted in
+//! `duplicates` and dropped; an echo is compared with the prompt that it repeats. Last the
+//! `message.id`: the lines of one message form one entry.
 //!
 //! # Notices
 //!
-//! Lines that say something to a reader beside the conversation become `notice` entries:
+//! Lines with information outside of the conversation become `notice` entries:
 //!
 //! | line | text |
 //! |---|---|
 //! | `system/informational`, `notification`, `local_command_output` | its own |
-//! | `system/compact_boundary` | trigger and tokens before and behind |
+//! | `system/compact_boundary` | trigger, and tokens before and after |
 //! | `system/status` with `compact_error` | the error |
 //! | `system/api_retry` | attempt, delay, error |
 //! | `system/permission_denied` | tool and reason |
@@ -73,44 +73,45 @@
 //! | `tool_use_summary` | the summary |
 //! | `rate_limit_event` with status `rejected` | the limit |
 //! | `auth_status` with an error, a `stream_event` of type `error` | the error |
-//! | a type or `system` subtype that is not known, with a string in `content`, `text`, `message` or `summary` | that string |
+//! | an unknown type or `system` subtype with a string in `content`, `text`, `message` or `summary` | that string |
 //!
-//! Everything else is no entry: it is in the status, the tasks, the permissions or the session
-//! (`init`, `status`, `task_*`, `background_tasks_changed`, `control_*`), or says nothing to a
-//! reader (`hook_*`, `thinking_tokens`, `command_lifecycle`, `tool_progress`, `keep_alive`,
+//! Other lines are no entries. They change the status, tasks, permissions or session (`init`,
+//! `status`, `task_*`, `background_tasks_changed`, `control_*`), or are not relevant to a reader
+//! (`hook_*`, `thinking_tokens`, `command_lifecycle`, `tool_progress`, `keep_alive`,
 //! `commands_changed`, `memory_recall`, `files_persisted`, `prompt_suggestion`, `active_goal`,
 //! `session_state_changed`, `session_title_changed`, `transcript_mirror`). A `user` line without a
-//! session is the host's own, typed back by a terminal, and is none either.
+//! session is the host's own input, echoed by a terminal, and is ignored.
 //!
 //! # Changes as JSON
 //!
 //! Each [`Change`] is one object with its kind under `change`: `reset`, `session`, `status`,
 //! `entry`, `entry_removed`, `block`, `append`, `block_removed`, `tool_call`, `tool_call_removed`,
-//! `task`, `permission`, `usage`, `stats`. Values have the shape of the transcript's JSON, with
-//! blocks and sub-agents left out of what holds them: they come as changes of their own, and name
-//! where they belong. [`Mirror`] puts them together again.
+//! `task`, `permission`, `usage`, `stats`. Values have the shape of the transcript's JSON, except
+//! that blocks and the content of sub-agents are changes of their own, which name their parent.
+//! [`Mirror`] reconstructs the transcript from them.
+//!
+//! # Storage
+//!
+//! Records are in vectors of 64 behind `Arc`, and texts in shared chunks. A [`Snapshot`] shares both,
+//! and a record that changes afterwards copies its page. On the benchmark corpora a transcript takes
+//! 1.01 to 1.29 bytes of heap for each byte of content.
 
 mod arena;
-mod buckets;
 mod change;
-#[cfg(test)]
-mod feed;
 mod fold;
 mod host;
-mod ident;
 mod index;
 mod json;
 mod list;
 mod log;
 mod mirror;
-mod mix;
 mod names;
-mod number;
 mod record;
-mod shelf;
 mod snapshot;
 mod state;
 mod store;
+#[cfg(test)]
+mod test_util;
 mod transcript;
 mod uuids;
 mod view;
@@ -120,7 +121,6 @@ pub use arena::{Pieces, TextRef};
 pub use change::{Change, Changes};
 pub use fold::{OpenWork, Status};
 pub use host::{End, HostDecision, HostEvent, Meta};
-pub use ident::ApiId;
 pub use json::SCHEMA;
 pub use log::{Cursor, Revision};
 pub use mirror::Mirror;
@@ -132,4 +132,4 @@ pub use view::{
     Block, BlockKind, Blocks, Entry, EntryKind, ModelUsage, Permission, Raw, Session, Stats,
     Subagent, Task, Thread, ToolCall, ToolCalls, ToolResult, Usage,
 };
-pub use window::{Evicted, Page, Place, Window};
+pub use window::{Evicted, LogPosition, Page, Window};

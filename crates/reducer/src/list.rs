@@ -1,17 +1,18 @@
-//! Lists whose records point at each other, in the order of their ids.
+//! Doubly linked lists of records, in the order of their ids.
+//!
+//! Each thread has a list of its entries and one of its calls. The links are in the records, so that
+//! a snapshot shares them with the pages of the store.
 
-use crate::record::{Beside, CallId, CallRecord, Ends, EntryId, EntryRecord};
-use crate::shelf::{Packed, Shelf};
+use crate::record::{CallId, CallRecord, EntryId, EntryRecord, ListEnds, ListLinks};
+use crate::store::{RecordKey, Store};
 
-/// A record that stands in a list.
-pub(crate) trait Listed: Packed {
-    type Id: Copy + Ord;
+/// A record that is part of a list.
+pub(crate) trait Listed: Clone {
+    type Id: RecordKey + Ord;
 
-    fn at(id: Self::Id) -> usize;
+    fn links(&self) -> &ListLinks<Self::Id>;
 
-    fn beside(&self) -> &Beside<Self::Id>;
-
-    fn beside_mut(&mut self) -> &mut Beside<Self::Id>;
+    fn links_mut(&mut self) -> &mut ListLinks<Self::Id>;
 }
 
 macro_rules! listed {
@@ -19,16 +20,12 @@ macro_rules! listed {
         impl Listed for $record {
             type Id = $id;
 
-            fn at(id: $id) -> usize {
-                id.at()
+            fn links(&self) -> &ListLinks<$id> {
+                &self.links
             }
 
-            fn beside(&self) -> &Beside<$id> {
-                &self.beside
-            }
-
-            fn beside_mut(&mut self) -> &mut Beside<$id> {
-                &mut self.beside
+            fn links_mut(&mut self) -> &mut ListLinks<$id> {
+                &mut self.links
             }
         }
     };
@@ -37,80 +34,80 @@ macro_rules! listed {
 listed!(EntryRecord, EntryId);
 listed!(CallRecord, CallId);
 
-/// Puts a record into its place in a list, which is the end nearly always.
-pub(crate) fn insert<R: Listed>(store: &mut Shelf<R>, ends: &mut Ends<R::Id>, id: R::Id) {
-    let (mut before, mut next) = (ends.last, None);
-    while let Some(last) = before.filter(|&last| last > id) {
-        next = before;
-        before = store.at(R::at(last)).beside().before;
+/// Inserts a record in its place, which is nearly always the end.
+pub(crate) fn insert<R: Listed>(store: &mut Store<R>, ends: &mut ListEnds<R::Id>, id: R::Id) {
+    let (mut previous, mut next) = (ends.last, None);
+    while let Some(last) = previous.filter(|&last| last > id) {
+        next = previous;
+        previous = store[last].links().previous;
     }
-    *store.at_mut(R::at(id)).beside_mut() = Beside { before, next };
-    join(store, ends, before, Some(id));
-    join(store, ends, Some(id), next);
+    *store[id].links_mut() = ListLinks { previous, next };
+    connect(store, ends, previous, Some(id));
+    connect(store, ends, Some(id), next);
 }
 
-/// Takes a record out of its list.
-pub(crate) fn remove<R: Listed>(store: &mut Shelf<R>, ends: &mut Ends<R::Id>, id: R::Id) {
-    let Beside { before, next } = *store.at(R::at(id)).beside();
-    join(store, ends, before, next);
+/// Removes a record from its list.
+pub(crate) fn remove<R: Listed>(store: &mut Store<R>, ends: &mut ListEnds<R::Id>, id: R::Id) {
+    let ListLinks { previous, next } = *store[id].links();
+    connect(store, ends, previous, next);
 }
 
-/// Makes two neighbours; none stands for what is beyond an end.
-fn join<R: Listed>(
-    store: &mut Shelf<R>,
-    ends: &mut Ends<R::Id>,
-    before: Option<R::Id>,
+/// Makes two records neighbours; `None` stands for an end of the list.
+fn connect<R: Listed>(
+    store: &mut Store<R>,
+    ends: &mut ListEnds<R::Id>,
+    previous: Option<R::Id>,
     next: Option<R::Id>,
 ) {
-    match before {
-        Some(before) => store.at_mut(R::at(before)).beside_mut().next = next,
+    match previous {
+        Some(previous) => store[previous].links_mut().next = next,
         None => ends.first = next,
     }
     match next {
-        Some(next) => store.at_mut(R::at(next)).beside_mut().before = before,
-        None => ends.last = before,
+        Some(next) => store[next].links_mut().previous = previous,
+        None => ends.last = previous,
     }
 }
 
-/// The ids of a list.
+/// Iterator over the ids of a list.
 #[derive(Debug)]
-pub(crate) struct Walk<'a, R: Listed> {
-    store: &'a Shelf<R>,
-    ends: Ends<R::Id>,
+pub(crate) struct ListIter<'a, R: Listed> {
+    store: &'a Store<R>,
+    ends: ListEnds<R::Id>,
 }
 
-impl<'a, R: Listed> Walk<'a, R> {
-    pub(crate) const fn new(store: &'a Shelf<R>, ends: Ends<R::Id>) -> Self {
+impl<'a, R: Listed> ListIter<'a, R> {
+    pub(crate) const fn new(store: &'a Store<R>, ends: ListEnds<R::Id>) -> Self {
         Self { store, ends }
     }
 
-    /// Both ends have met in `id`.
+    /// Whether `id` is the only one left.
     fn is_last(&self, id: R::Id) -> bool {
         self.ends.first == self.ends.last && self.ends.first == Some(id)
     }
 }
 
-impl<R: Listed> Iterator for Walk<'_, R> {
+impl<R: Listed> Iterator for ListIter<'_, R> {
     type Item = R::Id;
 
     fn next(&mut self) -> Option<R::Id> {
         let id = self.ends.first?;
         if self.is_last(id) {
-            self.ends = Ends::default();
+            self.ends = ListEnds::default();
         } else {
-            self.ends.first = self.store.at(R::at(id)).beside().next;
+            self.ends.first = self.store[id].links().next;
         }
         Some(id)
     }
 }
 
-impl<R: Listed> DoubleEndedIterator for Walk<'_, R> {
+impl<R: Listed> DoubleEndedIterator for ListIter<'_, R> {
     fn next_back(&mut self) -> Option<R::Id> {
         let id = self.ends.last?;
         if self.is_last(id) {
-            self.ends = Ends::default();
+            self.ends = ListEnds::default();
         } else {
-            self.ends.last = self.store.at(R::at(id)).beside().before;
+            self.ends.last = self.store[id].links().previous;
         }
         Some(id)
     }

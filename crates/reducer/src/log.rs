@@ -1,45 +1,45 @@
-//! Which records changed, in order, each at most once between two readings, unless it was packed in
-//! between.
-
-mod page;
+//! The change log: which records changed, in order.
+//!
+//! A record is logged at most once between two reads, so that the log grows with what readers see and
+//! not with the stream.
 
 use std::collections::VecDeque;
 
-use page::{PAGE, Page};
-
-use crate::number::U48;
-
-/// A place in the history of changes. It grows, and two equal revisions mean an equal transcript
-/// for every reader that has read in between.
+/// A position in the history of changes.
+///
+/// It grows with every logged change. Two equal revisions mean an equal transcript for each reader
+/// that has read in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(u64);
 
 impl Revision {
-    /// Changes logged so far.
+    /// Returns the number of changes logged so far.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.0
     }
 }
 
-/// Up to which revision a reader has read; the default stands before the first change.
+/// The revision up to which a reader has read. The default is before the first change.
+///
+/// See [`Transcript::changes_since`](crate::Transcript::changes_since).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cursor(Revision);
 
 impl Cursor {
-    /// A cursor that has read everything up to `revision`.
+    /// Returns a cursor that has read everything up to `revision`.
     #[must_use]
     pub const fn at(revision: Revision) -> Self {
         Self(revision)
     }
 
-    /// A cursor from its number, as [`Revision::number`] gives it.
+    /// Restores a cursor from [`Revision::number`].
     #[must_use]
     pub const fn from_number(number: u64) -> Self {
         Self(Revision(number))
     }
 
-    /// The revision up to which it has read.
+    /// Returns the revision up to which it has read.
     #[must_use]
     pub const fn revision(self) -> Revision {
         self.0
@@ -52,13 +52,13 @@ impl From<Revision> for Cursor {
     }
 }
 
-/// Longest history that is kept, in changes of a byte or two. A reader that is further behind gets a
-/// reset, which by then is cheaper than the changes.
-const HISTORY: usize = 1 << 16;
+/// Most changes that are kept, of 12 bytes each. A reader further behind gets a reset, which by then
+/// is cheaper than the changes.
+const MAX_HISTORY: usize = 1 << 15;
 
 /// What changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Slot {
+pub(crate) enum ChangedItem {
     Session,
     Status,
     Usage,
@@ -72,212 +72,106 @@ pub(crate) enum Slot {
     Permission(u32),
 }
 
+/// One logged change.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Record {
-    pub(crate) slot: Slot,
+pub(crate) struct LogRecord {
+    pub(crate) item: ChangedItem,
+    /// The first byte of a text that changed; 0 for other items.
     pub(crate) from: u32,
 }
 
-/// A record as it is kept at first: its id, and either where a text changed or what else it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Kept {
-    id: u32,
-    rest: u32,
-}
-
-/// Marks in the second half what is no text; the kind is below it.
-const OTHER: u32 = 1 << 31;
-
-/// The kind of a text.
-const TEXT: usize = 9;
-
-impl Kept {
-    const fn new(record: Record) -> Self {
-        let (kind, id) = match record.slot {
-            Slot::Text(id) => {
-                let rest = beginning(record.from);
-                return Self { id, rest };
-            }
-            Slot::Session => (0, 0),
-            Slot::Status => (1, 0),
-            Slot::Usage => (2, 0),
-            Slot::Stats => (3, 0),
-            Slot::Entry(id) => (4, id),
-            Slot::Block(id) => (5, id),
-            Slot::Call(id) => (6, id),
-            Slot::Task(id) => (7, id),
-            Slot::Permission(id) => (8, id),
-        };
-        let rest = OTHER | kind;
-        Self { id, rest }
-    }
-
-    const fn record(self) -> Record {
-        let Self { id, rest } = self;
-        if rest < OTHER {
-            let slot = Slot::Text(id);
-            return Record { slot, from: rest };
-        }
-        let slot = match rest - OTHER {
-            0 => Slot::Session,
-            1 => Slot::Status,
-            2 => Slot::Usage,
-            3 => Slot::Stats,
-            4 => Slot::Entry(id),
-            5 => Slot::Block(id),
-            6 => Slot::Call(id),
-            7 => Slot::Task(id),
-            _ => Slot::Permission(id),
-        };
-        Record { slot, from: 0 }
-    }
-
-    /// Its kind, and of a text from which byte on it changed.
-    const fn kind(self) -> (usize, Option<u32>) {
-        match self.rest {
-            OTHER.. => ((self.rest - OTHER) as usize, None),
-            from => (TEXT, Some(from)),
-        }
-    }
-
-    fn of_kind(kind: usize, id: u32, from: impl FnOnce() -> u32) -> Self {
-        let rest = match kind {
-            TEXT => beginning(from()),
-            _ => OTHER | kind as u32,
-        };
-        Self { id, rest }
-    }
-
-    /// The text changed from an earlier byte on.
-    fn lower(&mut self, from: u32) {
-        if self.rest < OTHER {
-            self.rest = self.rest.min(beginning(from));
-        }
-    }
-}
-
-/// From which byte on a text is told anew: from the first one that changed, but of one beyond
-/// 2 GiB all of it.
-const fn beginning(from: u32) -> u32 {
-    if from < OTHER { from } else { 0 }
-}
-
-/// When a record was logged last.
+/// The revision at which a record was last logged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stamp(U48);
+pub(crate) struct LogStamp(u64);
 
 #[derive(Debug, Default)]
-pub(crate) struct Log {
-    /// Older records, and how many of the first page were given up.
-    pages: VecDeque<Page>,
-    pruned: usize,
-    /// The newest records.
-    newest: Vec<Kept>,
-    /// Revision of what stood before the first record.
+pub(crate) struct ChangeLog {
+    records: VecDeque<LogRecord>,
+    /// Revision before the first record.
     start: u64,
-    /// Revision of the last reading: what was logged behind it need not be logged again.
+    /// Revision of the last read: a record logged after it need not be logged again.
     sealed: u64,
 }
 
-impl Log {
-    /// A log that begins at `revision`.
+impl ChangeLog {
+    /// Returns an empty log that begins at `revision`.
     pub(crate) fn at(revision: Revision) -> Self {
         Self {
+            records: VecDeque::new(),
             start: revision.0,
             sealed: revision.0,
-            ..Self::default()
         }
-    }
-
-    fn len(&self) -> usize {
-        self.pages.len() * PAGE - self.pruned + self.newest.len()
     }
 
     pub(crate) fn revision(&self) -> Revision {
-        Revision(self.start + self.len() as u64)
+        Revision(self.start + self.records.len() as u64)
     }
 
-    pub(crate) fn note(&mut self, stamp: &mut Stamp, slot: Slot) {
-        if !self.is_fresh(*stamp) {
-            self.push(stamp, Record { slot, from: 0 });
+    pub(crate) fn record(&mut self, stamp: &mut LogStamp, item: ChangedItem) {
+        if !self.is_logged(*stamp) {
+            self.push(stamp, LogRecord { item, from: 0 });
         }
     }
 
-    /// Whether something was logged since the last reading.
-    pub(crate) const fn is_fresh(&self, stamp: Stamp) -> bool {
-        stamp.0.get() > self.sealed
+    /// Returns whether a record was logged since the last read.
+    pub(crate) const fn is_logged(&self, stamp: LogStamp) -> bool {
+        stamp.0 > self.sealed
     }
 
-    /// Notes that a text of `before` bytes changed from byte `from` on.
-    pub(crate) fn note_text(&mut self, stamp: &mut Stamp, block: u32, from: u32, before: u32) {
-        if !self.is_fresh(*stamp) {
-            let slot = Slot::Text(block);
-            return self.push(stamp, Record { slot, from });
+    /// Logs that the text of `block`, `old_len` bytes long, changed from byte `from` on.
+    pub(crate) fn record_text(
+        &mut self,
+        stamp: &mut LogStamp,
+        block: u32,
+        from: u32,
+        old_len: u32,
+    ) {
+        if !self.is_logged(*stamp) {
+            let item = ChangedItem::Text(block);
+            return self.push(stamp, LogRecord { item, from });
         }
-        // What was logged lies within the text: one that only grew changed behind it.
-        if from < before {
+        // A text that only grew changed after the byte that is logged already.
+        if from < old_len {
             self.lower(*stamp, from);
         }
     }
 
     #[cold]
-    fn lower(&mut self, stamp: Stamp, from: u32) {
-        // A record that was pruned is behind every cursor that could ask for it.
-        let Some(place) = (stamp.0.get() - 1).checked_sub(self.start) else {
+    fn lower(&mut self, stamp: LogStamp, from: u32) {
+        // A pruned record is older than each cursor that can still be served.
+        let Some(place) = (stamp.0 - 1).checked_sub(self.start) else {
             return;
         };
-        let place = place as usize + self.pruned;
-        if let Some(page) = self.pages.get_mut(place / PAGE) {
-            let mut records: Vec<Kept> = page.records().collect();
-            if let Some(record) = records.get_mut(place % PAGE) {
-                record.lower(from);
-            }
-            *page = Page::of(records.into_iter());
-        } else if let Some(record) = self.newest.get_mut(place - self.pages.len() * PAGE) {
-            record.lower(from);
+        if let Some(record) = self.records.get_mut(place as usize) {
+            record.from = record.from.min(from);
         }
     }
 
-    fn push(&mut self, stamp: &mut Stamp, record: Record) {
-        if self.len() == HISTORY {
+    fn push(&mut self, stamp: &mut LogStamp, record: LogRecord) {
+        if self.records.len() == MAX_HISTORY {
+            self.records.pop_front();
             self.start += 1;
-            self.pruned += 1;
-            if self.pruned == PAGE {
-                self.pages.pop_front();
-                self.pruned = 0;
-            }
         }
-        if self.newest.len() == 2 * PAGE {
-            let page = Page::of(self.newest.drain(..PAGE));
-            self.pages.push_back(page);
-        }
-        self.newest.push(Kept::new(record));
-        stamp.0 = U48::new(self.revision().0);
+        self.records.push_back(record);
+        stamp.0 = self.revision().0;
     }
 
-    /// Every reader that has read before now has to begin again.
+    /// Drops the history: each reader gets a reset.
     pub(crate) fn reset(&mut self) {
         *self = Self::at(Revision(self.revision().0 + 1));
     }
 
-    /// What is logged from now on gets a revision of its own.
+    /// Gives the next change a revision of its own.
     pub(crate) fn seal(&mut self) {
         self.sealed = self.revision().0;
     }
 
-    /// Seals the log and gives what was logged behind `cursor`; none when that is not kept.
-    pub(crate) fn read(&mut self, cursor: Cursor) -> Option<impl Iterator<Item = Record>> {
+    /// Seals the log and returns the records after `cursor`; `None` if they are no longer kept.
+    pub(crate) fn read(&mut self, cursor: Cursor) -> Option<impl Iterator<Item = LogRecord>> {
         let revision = self.revision();
         self.sealed = revision.0;
-        let from = (cursor.0.0).checked_sub(self.start)?;
-        if cursor.0 > revision {
-            return None;
-        }
-        let place = from as usize + self.pruned;
-        let page = self.pages.len().min(place / PAGE);
-        let pages = self.pages.range(page..).flat_map(Page::records);
-        let records = pages.chain(self.newest.iter().copied());
-        Some(records.skip(place - page * PAGE).map(Kept::record))
+        let from = cursor.0.0.checked_sub(self.start)? as usize;
+        (cursor.0 <= revision).then(|| self.records.range(from..).copied())
     }
 }
 
@@ -285,123 +179,60 @@ impl Log {
 mod tests {
     use super::*;
 
-    fn read(log: &mut Log, cursor: u64) -> Option<Vec<(Slot, u32)>> {
+    fn read(log: &mut ChangeLog, cursor: u64) -> Option<Vec<(ChangedItem, u32)>> {
         let records = log.read(Cursor::from_number(cursor))?;
-        Some(records.map(|it| (it.slot, it.from)).collect())
+        Some(records.map(|it| (it.item, it.from)).collect())
     }
 
     #[test]
-    fn a_slot_is_logged_once_between_two_readings() {
-        let (mut log, mut stamp) = (Log::default(), Stamp::default());
+    fn item_is_logged_once_between_reads() {
+        let (mut log, mut stamp) = (ChangeLog::default(), LogStamp::default());
+        let item = ChangedItem::Entry(1);
         for _ in 0..3 {
-            log.note(&mut stamp, Slot::Entry(1));
+            log.record(&mut stamp, item);
         }
-        assert_eq!(read(&mut log, 0), Some(vec![(Slot::Entry(1), 0)]));
-        log.note(&mut stamp, Slot::Entry(1));
-        log.note(&mut stamp, Slot::Entry(1));
+        assert_eq!(read(&mut log, 0), Some(vec![(item, 0)]));
+        log.record(&mut stamp, item);
+        log.record(&mut stamp, item);
         assert_eq!(log.revision(), Revision(2));
-        assert_eq!(read(&mut log, 1), Some(vec![(Slot::Entry(1), 0)]));
+        assert_eq!(read(&mut log, 1), Some(vec![(item, 0)]));
         assert_eq!(read(&mut log, 2), Some(vec![]));
     }
 
     #[test]
-    fn what_is_logged_behind_a_seal_has_a_revision_of_its_own() {
-        let (mut log, mut stamp) = (Log::default(), Stamp::default());
+    fn change_after_seal_has_its_own_revision() {
+        let (mut log, mut stamp) = (ChangeLog::default(), LogStamp::default());
         for expected in 1..4 {
-            log.note(&mut stamp, Slot::Stats);
-            log.note(&mut stamp, Slot::Stats);
+            log.record(&mut stamp, ChangedItem::Stats);
+            log.record(&mut stamp, ChangedItem::Stats);
             assert_eq!(log.revision(), Revision(expected));
             log.seal();
         }
     }
 
     #[test]
-    fn a_text_remembers_the_first_byte_that_changed() {
-        let (mut log, mut stamp) = (Log::default(), Stamp::default());
-        log.note_text(&mut stamp, 4, 10, 10);
-        log.note_text(&mut stamp, 4, 20, 20);
-        log.note_text(&mut stamp, 4, 7, 30);
-        assert_eq!(read(&mut log, 0), Some(vec![(Slot::Text(4), 7)]));
-    }
-
-    #[test]
-    fn a_text_that_was_logged_long_ago_remembers_it_too() {
-        let (mut log, mut stamp) = (Log::default(), Stamp::default());
-        log.note_text(&mut stamp, 4, 1000, 1000);
+    fn text_keeps_its_first_changed_byte() {
+        let (mut log, mut stamp) = (ChangeLog::default(), LogStamp::default());
+        log.record_text(&mut stamp, 4, 1000, 1000);
         for n in 0..10_000 {
-            log.note(&mut Stamp::default(), Slot::Call(n));
+            log.record(&mut LogStamp::default(), ChangedItem::Call(n));
         }
-        log.note_text(&mut stamp, 4, 300, 2000);
+        for (from, old_len) in [(2000, 2000), (300, 3000), (400, 3000)] {
+            log.record_text(&mut stamp, 4, from, old_len);
+        }
         let records = read(&mut log, 0).expect("a short history");
-        assert_eq!((records[0], records.len()), ((Slot::Text(4), 300), 10_001));
+        let expected = ((ChangedItem::Text(4), 300), 10_001);
+        assert_eq!((records[0], records.len()), expected);
     }
 
     #[test]
-    fn what_was_logged_long_ago_comes_back_from_any_place() {
-        let mut log = Log::default();
-        let mut seed: u32 = 1;
-        let mut slots = Vec::new();
-        for n in 0..10 * PAGE as u32 {
-            seed = seed.wrapping_mul(0x9e37_79b1).wrapping_add(n);
-            let id = if seed >> 30 == 0 { seed >> 2 } else { n };
-            let from = seed >> (seed % 32);
-            let slot = match seed >> 8 & 7 {
-                0 => Slot::Stats,
-                1 | 2 => Slot::Text(id),
-                3 => Slot::Entry(id),
-                4 => Slot::Call(id),
-                5 => Slot::Permission(id),
-                _ => Slot::Block(id),
-            };
-            let is_text = matches!(slot, Slot::Text(_));
-            slots.push((slot, if is_text { beginning(from) } else { 0 }));
-            if is_text {
-                log.note_text(&mut Stamp::default(), id, from, from);
-            } else {
-                log.note(&mut Stamp::default(), slot);
-            }
-        }
-        for cursor in (0..=slots.len()).step_by(37) {
-            let records = read(&mut log, cursor as u64);
-            assert_eq!(records.as_deref(), slots.get(cursor..), "{cursor}");
-        }
-    }
-
-    #[test]
-    fn every_change_comes_back_as_it_was_logged() {
-        let id = u32::MAX - 1;
-        let slots = [
-            Slot::Session,
-            Slot::Status,
-            Slot::Usage,
-            Slot::Stats,
-            Slot::Entry(id),
-            Slot::Block(id),
-            Slot::Text(id),
-            Slot::Call(id),
-            Slot::Task(id),
-            Slot::Permission(id),
-        ];
-        for slot in slots {
-            let record = Kept::new(Record { slot, from: 0 }).record();
-            assert_eq!((record.slot, record.from), (slot, 0));
-        }
-        for (from, kept) in [(7, 7), (OTHER - 1, OTHER - 1), (OTHER, 0), (u32::MAX, 0)] {
-            let slot = Slot::Text(id);
-            let record = Kept::new(Record { slot, from }).record();
-            assert_eq!((record.slot, record.from), (slot, kept));
-        }
-        assert_eq!(size_of::<Kept>(), 8);
-    }
-
-    #[test]
-    fn a_reader_too_far_behind_or_from_elsewhere_gets_nothing() {
-        let mut log = Log::default();
-        for n in 0..=HISTORY as u32 {
-            log.note(&mut Stamp::default(), Slot::Entry(n));
+    fn cursor_outside_of_history_is_refused() {
+        let mut log = ChangeLog::default();
+        for n in 0..=MAX_HISTORY as u32 {
+            log.record(&mut LogStamp::default(), ChangedItem::Entry(n));
         }
         assert_eq!(read(&mut log, 0), None);
-        assert_eq!(read(&mut log, 1).map(|it| it.len()), Some(HISTORY));
-        assert_eq!(read(&mut log, HISTORY as u64 + 2), None);
+        assert_eq!(read(&mut log, 1).map(|it| it.len()), Some(MAX_HISTORY));
+        assert_eq!(read(&mut log, MAX_HISTORY as u64 + 2), None);
     }
 }

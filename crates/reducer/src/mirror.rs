@@ -1,4 +1,4 @@
-//! The other end of the changes: folds their JSON back into the transcript's JSON.
+//! Reconstructs the transcript's JSON from the JSON of changes.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::json::SCHEMA;
 
-/// A transcript that is kept up to date by changes, as a host in another process does it.
+/// A copy of a transcript that is kept up to date by changes, as in another process.
 ///
-/// It is fed with the JSON of each [`Change`](crate::Change) in order, and gives the transcript as
-/// JSON, schema 1. It is also the shortest description of what changes mean.
+/// It takes the JSON of each [`Change`](crate::Change) in order and returns the transcript as JSON,
+/// schema 1. It is also the reference for what changes mean. The crate documentation has an
+/// example.
 #[derive(Clone, Debug, Default)]
 pub struct Mirror {
     session: Value,
@@ -17,7 +18,7 @@ pub struct Mirror {
     usage: Value,
     stats: Value,
     entries: BTreeMap<u64, Entry>,
-    /// The entry that a block belongs to.
+    /// The entry of each block.
     owners: BTreeMap<u64, u64>,
     calls: BTreeMap<u64, Call>,
     tasks: Map<String, Value>,
@@ -38,14 +39,13 @@ struct Call {
 }
 
 impl Mirror {
-    /// A mirror of an empty transcript.
+    /// Returns a mirror of an empty transcript.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next change. One that is not known changes nothing, so that a newer writer does
-    /// no harm.
+    /// Applies the next change. Unknown changes are ignored, for compatibility with newer writers.
     pub fn apply(&mut self, change: &Value) {
         let value = || change.get("value").cloned().unwrap_or_default();
         match change.get("change").and_then(Value::as_str) {
@@ -113,7 +113,7 @@ impl Mirror {
         }
     }
 
-    /// The transcript as JSON, schema 1.
+    /// Returns the transcript as JSON, schema 1.
     #[must_use]
     pub fn transcript(&self) -> Value {
         let mut out = Map::new();

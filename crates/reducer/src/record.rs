@@ -1,18 +1,15 @@
-//! The records that a transcript is made of. They hold ids and spans, never text.
-
-mod row;
+//! The records of a transcript. They hold ids and spans; their text is in the arena.
 
 use std::fmt;
 use std::num::NonZeroU32;
 
 use serde::{Serialize, Serializer};
 
-use crate::arena::{Atom, Text};
-use crate::ident::Ident;
-use crate::log::Stamp;
+use crate::arena::{ShortText, Text};
+use crate::log::LogStamp;
 use crate::names::Name;
-use crate::number::U48;
 use crate::state::{CallState, ErrorKind, MessageState, Outcome, PermissionState, TaskState};
+use crate::store::RecordKey;
 
 macro_rules! id {
     ($(#[$doc:meta])* $vis:vis $name:ident) => {
@@ -21,18 +18,26 @@ macro_rules! id {
         $vis struct $name(NonZeroU32);
 
         impl $name {
-            // One more than the number, so that an id that may be missing is no larger.
+            // Stores the number plus one, so that an `Option` of an id takes no more space.
             pub(crate) const fn new(number: u32) -> Self {
                 Self(NonZeroU32::MIN.saturating_add(number))
             }
 
-            /// The number; it is never used again for anything else in the transcript.
+            /// Returns the number. It is not reused for any other record of the transcript.
             #[must_use]
             $vis const fn number(self) -> u32 {
                 self.0.get() - 1
             }
 
-            pub(crate) const fn at(self) -> usize {
+            pub(crate) const fn index(self) -> usize {
+                self.number() as usize
+            }
+
+        }
+
+        impl RecordKey for $name {
+            #[inline]
+            fn index(self) -> usize {
                 self.number() as usize
             }
         }
@@ -52,32 +57,37 @@ macro_rules! id {
 }
 
 id! {
-    /// Names an entry. Ids grow in the order in which entries stand.
+    /// Identifies an entry. Ids grow in the order of the entries. See
+    /// [`Entry::id`](crate::Entry::id).
     pub EntryId
 }
 id! {
-    /// Names a block. Ids grow in the order in which the blocks of an entry stand.
+    /// Identifies a block. Ids grow in the order of the blocks of an entry. See
+    /// [`Block::id`](crate::Block::id).
     pub BlockId
 }
 id! {
-    /// Names a tool call. Ids grow in the order of announcement.
+    /// Identifies a tool call. Ids grow in the order of announcement. See
+    /// [`ToolCall::call_id`](crate::ToolCall::call_id).
     pub CallId
 }
 id! {
-    /// Names a thread: the main one, or that of a sub-agent.
+    /// Identifies a thread: the main one, or that of a sub-agent. See
+    /// [`Thread::id`](crate::Thread::id).
     pub ThreadId
 }
 id! {
-    /// Names a task.
+    /// Identifies a task. See [`Task::task_id`](crate::Task::task_id).
     pub TaskId
 }
 id! {
-    /// Names a permission request.
+    /// Identifies a permission request. See
+    /// [`Permission::permission_id`](crate::Permission::permission_id).
     pub PermissionId
 }
 
 id! {
-    /// Names what a tool gave back.
+    /// Identifies a tool result.
     pub(crate) ResultId
 }
 
@@ -85,31 +95,31 @@ impl ThreadId {
     pub(crate) const MAIN: Self = Self::new(0);
 }
 
-/// A sequence of entries: the main one, or that of a sub-agent.
+/// A sequence of entries: the main thread, or that of a sub-agent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadRecord {
-    /// The call that holds it; none for the main thread.
+    /// The call that started the sub-agent; `None` for the main thread.
     pub(crate) call: Option<CallId>,
-    pub(crate) agent_id: Atom,
+    pub(crate) agent_id: ShortText,
     pub(crate) agent_type: Name,
-    pub(crate) entries: Ends<EntryId>,
-    pub(crate) calls: Ends<CallId>,
+    pub(crate) entries: ListEnds<EntryId>,
+    pub(crate) calls: ListEnds<CallId>,
     /// Calls without a result.
     pub(crate) open: Vec<CallId>,
-    /// How many sub-agents nest in it at most.
+    /// Deepest nesting of sub-agents below this thread.
     pub(crate) height: u32,
-    /// Calls that were turned down and may turn out to be interrupted.
+    /// Rejected calls; a following interrupt marker turns them into interrupted ones.
     pub(crate) rejected: Vec<CallId>,
 }
 
-/// The ends of a list whose records point at each other.
+/// First and last element of a linked list.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ends<I> {
+pub(crate) struct ListEnds<I> {
     pub(crate) first: Option<I>,
     pub(crate) last: Option<I>,
 }
 
-impl<I> Default for Ends<I> {
+impl<I> Default for ListEnds<I> {
     fn default() -> Self {
         Self {
             first: None,
@@ -118,30 +128,30 @@ impl<I> Default for Ends<I> {
     }
 }
 
-impl<I> Default for Beside<I> {
+impl<I> Default for ListLinks<I> {
     fn default() -> Self {
         Self {
-            before: None,
+            previous: None,
             next: None,
         }
     }
 }
 
-/// The neighbours of a record in its list.
+/// Neighbours of a record in its linked list.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Beside<I> {
-    pub(crate) before: Option<I>,
+pub(crate) struct ListLinks<I> {
+    pub(crate) previous: Option<I>,
     pub(crate) next: Option<I>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct EntryRecord {
     pub(crate) thread: ThreadId,
-    pub(crate) beside: Beside<EntryId>,
+    pub(crate) links: ListLinks<EntryId>,
     pub(crate) is_removed: bool,
-    pub(crate) at_ms: U48,
-    pub(crate) offset: U48,
-    pub(crate) stamp: Stamp,
+    pub(crate) at_ms: u64,
+    pub(crate) offset: u64,
+    pub(crate) stamp: LogStamp,
     pub(crate) body: EntryBody,
 }
 
@@ -156,30 +166,30 @@ pub(crate) enum EntryBody {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct UserRecord {
-    pub(crate) uuid: Atom,
+    pub(crate) uuid: ShortText,
     pub(crate) text: Text,
     pub(crate) is_replay: bool,
     pub(crate) is_synthetic: bool,
-    /// The host said it: its uuid names nothing else.
+    /// Written by the host, so that its uuid belongs to no other line.
     pub(crate) is_sent: bool,
-    /// The host said it; the agent has not echoed it yet.
+    /// Written by the host and not yet echoed by the agent.
     pub(crate) is_unconfirmed: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MessageRecord {
-    pub(crate) message_id: Ident,
+    pub(crate) message_id: ShortText,
     pub(crate) model: Name,
     pub(crate) state: MessageState,
-    /// Its blocks are a list: the first, the last, and each points to the next.
+    /// The blocks are a linked list: first, last, and each points to the next.
     pub(crate) first: Option<BlockId>,
     pub(crate) last: Option<BlockId>,
-    /// How many blocks stand.
-    pub(crate) live: u32,
-    /// How many of them are drafts, and where the first of those is found at the earliest: a line
-    /// is not to pass every block that came before it.
-    pub(crate) drafted: u32,
-    pub(crate) first_drafted: Option<BlockId>,
+    /// Number of blocks that are not removed.
+    pub(crate) live_blocks: u32,
+    /// Number of those that are drafts, and the first of them, so that a line need not scan all
+    /// finished blocks.
+    pub(crate) draft_blocks: u32,
+    pub(crate) first_draft_block: Option<BlockId>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -200,34 +210,34 @@ pub(crate) struct BlockRecord {
     pub(crate) next: Option<BlockId>,
     /// `index` in the API's stream.
     pub(crate) index: u32,
-    /// The first block of the line that brought it, for `supersedes`; none before its line.
+    /// First block of the line that added this one, for `supersedes`; `None` before its line.
     pub(crate) line: Option<BlockId>,
     pub(crate) body: BlockBody,
-    pub(crate) stage: Stage,
+    pub(crate) stage: BlockStage,
     pub(crate) is_removed: bool,
-    /// Half of a surrogate pair at the end of the text, or 0.
-    pub(crate) high: u16,
-    /// When the block or its text was logged last.
-    pub(crate) stamp: Stamp,
-    /// Whether it was its text alone that was logged last.
+    /// Pending first half of a surrogate pair at the end of the text, or 0.
+    pub(crate) high_surrogate: u16,
+    /// When the block or its text was last logged.
+    pub(crate) stamp: LogStamp,
+    /// Whether only its text was logged then.
     pub(crate) was_text: bool,
 }
 
 impl BlockRecord {
-    /// Whether it stands and its line has not come.
+    /// Whether it is not removed and its line has not come.
     pub(crate) fn is_drafted(&self) -> bool {
-        !self.is_removed && self.stage != Stage::Final
+        !self.is_removed && self.stage != BlockStage::Final
     }
 }
 
-/// How far a block has come.
+/// Progress of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum BlockStage {
     /// A draft that grows.
     Open,
-    /// A draft that was stopped; its line has not come.
+    /// A draft after its `content_block_stop`, before its line.
     Stopped,
-    /// Its line has come.
+    /// Complete: its line has come.
     Final,
 }
 
@@ -242,7 +252,7 @@ pub(crate) enum BlockBody {
 }
 
 impl BlockBody {
-    /// The text that deltas add to.
+    /// The text that deltas extend.
     pub(crate) const fn text_mut(&mut self) -> Option<&mut Text> {
         match self {
             Self::Text(text) | Self::Thinking(text) => Some(text),
@@ -250,7 +260,7 @@ impl BlockBody {
         }
     }
 
-    /// Whether both are of the same type; calls, when they are the same call.
+    /// Whether both are of the same type; for calls, whether they are the same call.
     pub(crate) fn is_like(self, other: Self) -> bool {
         match (self, other) {
             (Self::Call(one), Self::Call(two)) => one == two,
@@ -259,91 +269,91 @@ impl BlockBody {
     }
 }
 
-/// Whether a call stands in the transcript.
+/// How a call came into the transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// A message holds it.
+pub(crate) enum CallPresence {
+    /// A message contains it.
     Announced,
-    /// Its sub-agent was seen; the call itself was not.
+    /// Only its sub-agent or its result was seen.
     Placeholder,
-    /// It was taken back.
+    /// It was retracted.
     Removed,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct CallRecord {
-    pub(crate) id: Ident,
+    pub(crate) id: ShortText,
     pub(crate) name: Name,
     pub(crate) thread: ThreadId,
-    pub(crate) beside: Beside<CallId>,
-    /// The newest message that holds it.
+    pub(crate) links: ListLinks<CallId>,
+    /// The newest message that contains it.
     pub(crate) entry: Option<EntryId>,
-    /// Raw JSON; empty while it is being written.
+    /// Raw JSON; empty while it streams.
     pub(crate) input: Text,
-    /// Raw JSON of what the host let run instead.
+    /// Raw JSON of the input that the host substituted.
     pub(crate) updated_input: Option<Box<Text>>,
     pub(crate) state: CallState,
-    pub(crate) standing: Standing,
+    pub(crate) presence: CallPresence,
     pub(crate) result: Option<ResultId>,
     pub(crate) subagent: Option<ThreadId>,
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: LogStamp,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ToolResultRecord {
     pub(crate) is_error: bool,
-    /// The call closed, and its work goes on as a task.
+    /// Whether the call ended while its work continues as a task.
     pub(crate) is_async: bool,
     pub(crate) text: Text,
-    /// Raw JSON of the content, when it holds more than text; otherwise empty.
+    /// Raw JSON of the content if it holds more than text; otherwise empty.
     pub(crate) raw: Text,
-    /// Where the line stands in the log; it holds the tool's structured output.
-    pub(crate) offset: U48,
-    pub(crate) end: U48,
+    /// Byte range of its line in the stream, which also holds the tool's structured output.
+    pub(crate) offset: u64,
+    pub(crate) end: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TaskRecord {
-    pub(crate) id: Atom,
-    pub(crate) run: Atom,
+    pub(crate) id: ShortText,
+    pub(crate) run: ShortText,
     pub(crate) kind: Name,
     pub(crate) state: TaskState,
     pub(crate) description: Text,
     pub(crate) activity: Text,
     pub(crate) summary: Text,
-    pub(crate) tool_use_id: Option<Atom>,
+    pub(crate) tool_use_id: Option<ShortText>,
     /// The next task of the same call.
     pub(crate) next_of_call: Option<TaskId>,
     pub(crate) is_backgrounded: bool,
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: LogStamp,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PermissionRecord {
-    pub(crate) request_id: Atom,
-    pub(crate) tool_use_id: Option<Atom>,
+    pub(crate) request_id: ShortText,
+    pub(crate) tool_use_id: Option<ShortText>,
     pub(crate) tool_name: Name,
-    pub(crate) agent_id: Option<Atom>,
+    pub(crate) agent_id: Option<ShortText>,
     pub(crate) state: PermissionState,
     /// Raw JSON of the whole request.
     pub(crate) request: Text,
     pub(crate) at_ms: u64,
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: LogStamp,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What a transcript of short texts weighs is mostly these.
+    /// These dominate the heap of a transcript of short texts.
     #[test]
-    fn records_are_as_small_as_they_were_made() {
+    fn record_sizes_are_as_designed() {
         let sizes = [
             size_of::<EntryRecord>(),
             size_of::<BlockRecord>(),
             size_of::<CallRecord>(),
             size_of::<ToolResultRecord>(),
         ];
-        assert_eq!(sizes, [88, 48, 88, 48]);
+        assert_eq!(sizes, [80, 56, 80, 56]);
     }
 }

@@ -1,4 +1,4 @@
-//! A transcript as it stood at one moment, for other threads.
+//! Immutable copies of a transcript.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,33 +7,41 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use crate::index::Index;
-use crate::log::Log;
+use crate::log::ChangeLog;
 use crate::transcript::Transcript;
-use crate::uuids::Uuids;
+use crate::uuids::UuidSet;
 
-/// A transcript as it stood at one moment. It never changes, may be read by any thread while the
-/// fold goes on, and is copied for nothing.
+/// An immutable copy of a transcript that other threads can read while the fold continues.
 ///
-/// It shares text and records with the transcript: taking one costs what was added last, some
-/// kilobytes at most, whatever the length of the transcript; and a record that changes behind it
-/// costs a copy of its page of 64. It answers every question that a [`Transcript`] answers, but
-/// finds a tool call or a permission request by its name in a search from the newest back.
+/// It shares text and records with the transcript. Taking one copies what was appended last, some
+/// kilobytes at most, whatever the length of the transcript; a record that changes afterwards
+/// copies its page of 64 records. Cloning a snapshot is free. It has all views of a [`Transcript`],
+/// but looks up a tool call or permission request by a linear search from the newest.
+///
+/// ```
+/// use bowline_reducer::Transcript;
+///
+/// let mut transcript = Transcript::new();
+/// let snapshot = transcript.snapshot();
+/// let json = std::thread::spawn(move || snapshot.to_json()).join().unwrap();
+/// assert_eq!(json, transcript.to_json());
+/// ```
 #[derive(Clone)]
 pub struct Snapshot(Arc<Transcript>);
 
 impl Transcript {
-    /// The transcript as it stands now.
+    /// Returns a snapshot of the current state.
     pub fn snapshot(&mut self) -> Snapshot {
         Snapshot(Arc::new(self.share()))
     }
 
-    /// Everything that a reader may ask for, and nothing that only the fold needs.
+    /// Copies what views need, without the state of the fold.
     pub(crate) fn share(&mut self) -> Self {
         Self {
             arena: self.arena.share(),
             index: Index::absent(),
-            uuids: Uuids::default(),
-            log: Log::at(self.log.revision()),
+            uuids: UuidSet::default(),
+            log: ChangeLog::at(self.log.revision()),
             names: self.names.clone(),
             threads: self.threads.clone(),
             entries: self.entries.clone(),
@@ -44,7 +52,7 @@ impl Transcript {
             permissions: self.permissions.clone(),
             session: self.session.clone(),
             usage: self.usage.clone(),
-            tally: self.tally.clone(),
+            counters: self.counters.clone(),
             evidence: self.evidence.clone(),
             applied: self.applied,
             ..Self::bare()

@@ -1,75 +1,82 @@
-//! The words for states, as they stand in the transcript's JSON.
+//! States, with the names that they have in the transcript's JSON.
 
 use serde::Serialize;
 
-/// What a session is doing. It is derived from evidence and never set.
+/// Activity of a session, derived from what is open.
+///
+/// See [`Transcript::status`](crate::Transcript::status).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Phase {
-    /// The agent has given no sign of life yet.
+    /// No output from the agent yet.
     #[default]
     Starting,
     /// No turn, tool, task or permission request is open.
     Idle,
     /// A turn, a tool or a task is open.
     Running,
-    /// The agent waits for an answer to a permission request.
+    /// A permission request is unanswered.
     AwaitingPermission,
-    /// The process is gone, or the recording is over.
+    /// The process has exited, or the recording is over.
     Ended,
 }
 
-/// Where an API message stands.
+/// Progress of an API message. See [`EntryKind::Assistant`](crate::EntryKind::Assistant).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum MessageState {
-    /// It grows.
+    /// More of it is expected.
     Streaming,
-    /// It is whole.
+    /// It is complete.
     #[default]
     Complete,
-    /// It was cut, by an interrupt or by the end of the stream.
+    /// It was cut short by an interrupt or the end of the stream.
     Aborted,
 }
 
-/// How a turn ended (protocol, section A.7).
+/// How a turn ended (`crates/jsonl/PROTOCOL.md`, Results). See
+/// [`EntryKind::Result`](crate::EntryKind::Result).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Outcome {
     /// The agent finished.
     #[default]
     Completed,
     /// It was interrupted.
     Cancelled,
-    /// It failed; API failures come as `subtype: "success"` with `is_error: true`.
+    /// It failed. API failures arrive as `subtype: "success"` with `is_error: true`.
     Failed,
-    /// A hook put a tool call off.
+    /// A hook deferred a tool call.
     Suspended,
 }
 
-/// What became of a tool call.
+/// State of a tool call. See [`ToolCall::state`](crate::ToolCall::state).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CallState {
-    /// Its input is still being written.
+    /// Its input still streams.
     #[default]
     Pending,
-    /// The agent asks whether it may run.
+    /// A permission request for it is open.
     AwaitingPermission,
     /// It runs.
     Running,
-    /// It gave a result.
+    /// It returned a result.
     Succeeded,
-    /// It gave an error.
+    /// It returned an error.
     Failed,
     /// An interrupt ended it.
     Interrupted,
-    /// Its result will not come: the turn or the process ended without it.
+    /// The turn or the process ended without its result.
     Lost,
 }
 
 impl CallState {
-    /// Whether a result may still come.
+    /// Returns whether a result may still come.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(
@@ -79,32 +86,35 @@ impl CallState {
     }
 }
 
-/// What became of a permission request.
+/// State of a permission request. See [`Permission::state`](crate::Permission::state).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum PermissionState {
-    /// Nobody has answered yet.
+    /// It is unanswered.
     #[default]
     Open,
-    /// The host allowed it, or the stream holds the host's own answer.
+    /// The host allowed it, or its answer was found in the stream.
     Allowed,
     /// The host denied it.
     Denied,
-    /// Its tool call ended, so somebody answered; the answer is not in the stream.
+    /// Its tool call ended, so it was answered; the answer is not in the stream.
     Answered,
-    /// The agent took it back.
+    /// The agent cancelled it.
     Withdrawn,
-    /// The stream ended, or the turn was interrupted, before an answer.
+    /// The stream ended or the turn was interrupted before an answer.
     Expired,
-    /// The stream ended before an answer, and the call it asks for was never announced.
+    /// The stream ended before an answer, and the tool call was never announced.
     Orphaned,
 }
 
-/// What became of a task. The agent's `stopped` and `killed` are one state.
+/// State of a task. The agent's `stopped` and `killed` are one state. See
+/// [`Task::state`](crate::Task::state).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum TaskState {
-    /// It waits to run.
+    /// It has not started.
     Pending,
     /// It runs.
     #[default]
@@ -113,22 +123,22 @@ pub enum TaskState {
     Completed,
     /// It failed.
     Failed,
-    /// Somebody stopped it.
+    /// It was stopped.
     Killed,
-    /// It rests, and may run on.
+    /// It is paused and may continue.
     Paused,
-    /// Its end was not told: the process ended, or it left the list of background tasks.
+    /// Its end was not reported: the process ended, or it left the list of background tasks.
     Lost,
 }
 
 impl TaskState {
-    /// Whether it may still do something.
+    /// Returns whether it may still make progress.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Pending | Self::Running | Self::Paused)
     }
 
-    /// The agent's words (protocol, section A.12), `stopped` among them.
+    /// Parses the agent's name of a state (`crates/jsonl/PROTOCOL.md`, Tasks).
     pub(crate) fn of(word: &str) -> Option<Self> {
         Some(match word {
             "pending" => Self::Pending,
@@ -142,20 +152,21 @@ impl TaskState {
     }
 }
 
-/// What an error entry is about.
+/// Cause of an error entry. See [`EntryKind::Error`](crate::EntryKind::Error).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// A line is not an event.
     Parse,
-    /// The input ended inside a line.
+    /// The input ended within a line.
     Truncated,
     /// The process ended without being asked to.
     UnexpectedExit,
-    /// A lost connection could not be restored.
+    /// A lost connection was not restored.
     ReconnectFailed,
-    /// The agent was silent for too long.
+    /// The agent produced no output for too long.
     SessionTimeout,
-    /// A part of the stream is missing.
+    /// Part of the stream is missing.
     Gap,
 }

@@ -1,4 +1,4 @@
-//! The fold itself: lines and host events in, a transcript that can be read at any time.
+//! The transcript: the state of the fold, and how a line enters it.
 
 mod records;
 
@@ -8,79 +8,78 @@ use std::fmt;
 use bowline_jsonl::{Event, Item, ParseError, ParseErrorKind, Position};
 
 use crate::arena::{Arena, Text};
-use crate::fold::{Draft, Evidence, SessionRecord, Tally, UsageRecord};
+use crate::fold::{Counters, Draft, Evidence, SessionRecord, UsageRecord};
 use crate::host::Meta;
-use crate::ident::Named;
-use crate::index::{Index, Key, Kind};
-use crate::list::Walk;
-use crate::log::{Log, Revision, Slot};
-use crate::names::Names;
+use crate::index::{Index, IndexKey, IndexKind};
+use crate::list::ListIter;
+use crate::log::{ChangeLog, ChangedItem, Revision};
+use crate::names::NameTable;
 use crate::record::{
     BlockRecord, CallId, CallRecord, EntryBody, EntryId, EntryRecord, PermissionRecord, TaskRecord,
     ThreadId, ThreadRecord, ToolResultRecord,
 };
-use crate::shelf::Shelf;
 use crate::state::ErrorKind;
 use crate::store::Store;
-use crate::uuids::Uuids;
-use crate::window::{Ids, Keeper, What};
+use crate::uuids::UuidSet;
+use crate::window::{LoggedHostEvent, NextIds, WindowState};
 
-/// A conversation, folded from its stream.
+/// A conversation, folded from its stream of lines.
 ///
-/// It knows no clock, file or thread: lines, host events and the time they came in are arguments.
-/// Every line costs its own size, whatever the length of the transcript.
+/// Lines, host events and their arrival times are arguments of its methods. A line costs as much as
+/// its own length, whatever the length of the transcript. The crate documentation has an example.
 pub struct Transcript {
     pub(crate) arena: Arena,
     pub(crate) index: Index,
-    pub(crate) uuids: Uuids,
-    pub(crate) log: Log,
-    pub(crate) names: Names,
+    pub(crate) uuids: UuidSet,
+    pub(crate) log: ChangeLog,
+    pub(crate) names: NameTable,
     pub(crate) threads: Store<ThreadRecord>,
-    pub(crate) entries: Shelf<EntryRecord>,
-    pub(crate) blocks: Shelf<BlockRecord>,
-    pub(crate) calls: Shelf<CallRecord>,
-    pub(crate) results: Shelf<ToolResultRecord>,
+    pub(crate) entries: Store<EntryRecord>,
+    pub(crate) blocks: Store<BlockRecord>,
+    pub(crate) calls: Store<CallRecord>,
+    pub(crate) results: Store<ToolResultRecord>,
     pub(crate) tasks: Store<TaskRecord>,
     pub(crate) permissions: Store<PermissionRecord>,
     pub(crate) drafts: Vec<Draft>,
-    /// Prompts of the host without a uuid that the agent has not echoed yet, nor any later one.
+    /// Prompts that the host sent without a uuid, not echoed yet, in order.
     pub(crate) unconfirmed: VecDeque<EntryId>,
     pub(crate) session: SessionRecord,
     pub(crate) usage: UsageRecord,
-    pub(crate) tally: Tally,
+    pub(crate) counters: Counters,
     pub(crate) evidence: Evidence,
-    /// Offset behind the last line that was applied: what lies before it is known.
+    /// Offset after the last applied line; lines that begin before it are ignored.
     pub(crate) applied: u64,
-    /// How often the process was started again.
+    /// Number of restarts of the process.
     pub(crate) run: u32,
-    /// Whether it folds lines once more, of which those that came twice are known.
+    /// Whether this is the fold of a [`Page`](crate::Page), for which duplicates are known in
+    /// advance.
     pub(crate) is_page: bool,
-    /// What is given up of it, when it keeps no more than a window.
-    pub(crate) keeper: Option<Box<Keeper>>,
-    /// The first records behind the last cut of the window.
-    pub(crate) marked: Ids,
-    /// The bad line at the end of the input, until it comes whole.
-    pub(crate) cut: Option<Cut>,
+    /// Window and evicted segments; `None` if everything is kept.
+    pub(crate) window: Option<Box<WindowState>>,
+    /// Numbers of the first records after the last segment boundary of the window.
+    pub(crate) segment_start: NextIds,
+    /// The incomplete line at the end of the input, until it arrives complete.
+    pub(crate) partial_line: Option<PartialLine>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cut {
+pub(crate) struct PartialLine {
     pub(crate) entry: EntryId,
     kind: ErrorKind,
     offset: u64,
     bytes: u64,
 }
 
-/// Where and when a line came in.
+/// Position and arrival time of a line.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Here {
+pub(crate) struct LineContext {
     pub(crate) offset: u64,
     pub(crate) end: u64,
     pub(crate) at_ms: u64,
 }
 
-/// Longest sample of a bad line in an error entry, in bytes of the line.
-const SAMPLE: usize = 80;
+/// Longest excerpt of a bad line in an error entry, in bytes of the line.
+const MAX_EXCERPT: usize = 80;
 
 impl Default for Transcript {
     fn default() -> Self {
@@ -89,7 +88,7 @@ impl Default for Transcript {
 }
 
 impl Transcript {
-    /// An empty transcript.
+    /// Returns an empty transcript.
     #[must_use]
     pub fn new() -> Self {
         let mut transcript = Self::bare();
@@ -98,258 +97,265 @@ impl Transcript {
         transcript
     }
 
-    /// Nothing at all, not even a main thread.
+    /// A transcript without even a main thread.
     pub(crate) fn bare() -> Self {
         Self {
             arena: Arena::default(),
             index: Index::default(),
-            uuids: Uuids::default(),
-            log: Log::default(),
-            names: Names::default(),
+            uuids: UuidSet::default(),
+            log: ChangeLog::default(),
+            names: NameTable::default(),
             threads: Store::default(),
-            entries: Shelf::default(),
-            blocks: Shelf::default(),
-            calls: Shelf::default(),
-            results: Shelf::default(),
+            entries: Store::default(),
+            blocks: Store::default(),
+            calls: Store::default(),
+            results: Store::default(),
             tasks: Store::default(),
             permissions: Store::default(),
             drafts: Vec::new(),
             unconfirmed: VecDeque::new(),
             session: SessionRecord::default(),
             usage: UsageRecord::default(),
-            tally: Tally::default(),
+            counters: Counters::default(),
             evidence: Evidence::default(),
             applied: 0,
             run: 0,
             is_page: false,
-            keeper: None,
-            marked: Ids::default(),
-            cut: None,
+            window: None,
+            segment_start: NextIds::default(),
+            partial_line: None,
         }
     }
 
-    /// A reader that begins at the beginning is told what an empty transcript says.
+    /// Logs the initial values, for readers that start at the default cursor.
     fn touch_header(&mut self) {
         self.touch_session();
         self.touch_status();
         self.touch_usage();
-        self.touch_tally();
+        self.touch_stats();
     }
 
-    /// Takes the next line of the stream, good or bad.
+    /// Applies the next line of the stream, whether it is an event or not.
     ///
-    /// A line that begins before [`Transcript::applied`] is known already and changes nothing, so
-    /// that a replay may begin anywhere.
+    /// A line that begins before [`Transcript::applied`] is ignored, so that a replay may begin
+    /// anywhere.
     pub fn apply(&mut self, item: &Item<'_>, at: Meta) {
         if item.at.offset < self.applied {
             return self.extend(item.at.end);
         }
-        self.mend(item.at.offset);
-        if self.keeper.is_some() {
-            self.slide();
+        self.discard_partial_line(item.at.offset);
+        if self.window.is_some() {
+            self.maintain_window();
         }
-        let here = Here {
+        let context = LineContext {
             offset: item.at.offset,
             end: item.at.end,
             at_ms: at.at_ms,
         };
-        self.applied = here.end;
+        self.applied = context.end;
         self.count(item.at);
         match &item.event {
-            Ok(event) => self.event(event, here),
-            Err(error) => self.bad_line(error, item, here),
+            Ok(event) => self.event(event, context),
+            Err(error) => self.bad_line(error, item, context),
         }
     }
 
-    /// A last line without an LF that comes again with one is longer by it.
+    /// Handles a last line without LF that arrives again with one.
     fn extend(&mut self, end: u64) {
         if end > self.applied {
-            self.tally.bytes += end - self.applied;
+            self.counters.bytes += end - self.applied;
             self.applied = end;
-            self.touch_tally();
+            self.touch_stats();
         }
     }
 
-    /// Offset behind the last line that was applied, in bytes: where to read on.
+    /// Returns the offset after the last applied line, in bytes: where to continue reading.
     #[must_use]
     pub const fn applied(&self) -> u64 {
         self.applied
     }
 
-    /// The revision that the transcript is at; it grows with every change that a reader may not
-    /// have seen.
+    /// Returns the current revision. It grows with each change that a reader may not have seen.
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.log.revision()
     }
 
-    /// Counts what stands now as read: the next change gets a revision of its own.
+    /// Gives the next change a revision of its own, as if a reader had read now.
     ///
-    /// [`Transcript::changes_since`] does so by itself. A reader that looks at the views instead and
-    /// then waits for a newer revision needs it, because changes that nobody has read in between
-    /// are logged as one.
+    /// [`Transcript::changes_since`] does so itself. It is needed by a reader that uses the views
+    /// and waits for a newer revision, because changes without a read in between are logged once.
     pub fn seal(&mut self) {
         self.log.seal();
     }
 
     fn count(&mut self, at: Position) {
-        self.tally.bytes += at.end - at.offset;
-        self.tally.lines += 1;
-        self.touch_tally();
+        self.counters.bytes += at.end - at.offset;
+        self.counters.lines += 1;
+        self.touch_stats();
     }
 
-    fn event(&mut self, event: &Event<'_>, here: Here) {
-        self.tally.events += 1;
-        self.hear();
-        self.dispatch(event, here);
+    fn event(&mut self, event: &Event<'_>, context: LineContext) {
+        self.counters.events += 1;
+        self.note_output();
+        self.dispatch(event, context);
     }
 
-    fn bad_line(&mut self, error: &ParseError, item: &Item<'_>, here: Here) {
+    fn bad_line(&mut self, error: &ParseError, item: &Item<'_>, context: LineContext) {
         let raw = item.raw;
         let (kind, text) = match error.kind() {
             ParseErrorKind::Truncated => {
-                let text = format!("the input ended {} bytes into {}", raw.len(), sample(raw));
+                let text = format!("the input ended {} bytes into {}", raw.len(), excerpt(raw));
                 (ErrorKind::Truncated, text)
             }
-            kind => (ErrorKind::Parse, format!("{kind}, got {}", sample(raw))),
+            kind => (ErrorKind::Parse, format!("{kind}, got {}", excerpt(raw))),
         };
-        let entry = self.error(kind, &text, here);
+        let entry = self.error(kind, &text, context);
         match kind {
-            ErrorKind::Parse => self.tally.parse_errors += 1,
-            _ => self.tally.is_truncated = true,
+            ErrorKind::Parse => self.counters.parse_errors += 1,
+            _ => self.counters.is_truncated = true,
         }
-        // Without an LF it is the end of the input, and may come whole from a reader that begins
-        // again at its first byte.
+        // Without an LF it is the end of the input. A reader that continues at its first byte may
+        // deliver the complete line.
         if item.at.is_tail {
-            self.applied = here.offset;
-            let bytes = here.end - here.offset;
-            let at = Meta { at_ms: here.at_ms };
+            self.applied = context.offset;
+            let bytes = context.end - context.offset;
+            let at = Meta {
+                at_ms: context.at_ms,
+            };
             let text = || text.into_boxed_str();
-            self.note_told(
-                || What::Cut {
+            self.log_host_event(
+                || LoggedHostEvent::PartialLine {
                     kind,
                     text: text(),
                     bytes,
                 },
                 at,
             );
-            self.cut = Some(Cut {
+            self.partial_line = Some(PartialLine {
                 entry,
                 kind,
-                offset: here.offset,
+                offset: context.offset,
                 bytes,
             });
         }
     }
 
-    /// Forgets a cut line when the line at its place comes.
-    fn mend(&mut self, offset: u64) {
-        let Some(cut) = self.cut.take_if(|cut| cut.offset == offset) else {
+    /// Removes the incomplete line when the line at its offset arrives.
+    fn discard_partial_line(&mut self, offset: u64) {
+        let Some(partial_line) = self
+            .partial_line
+            .take_if(|partial_line| partial_line.offset == offset)
+        else {
             return;
         };
-        self.remove_entry(cut.entry);
-        self.tally.bytes -= cut.bytes;
-        self.tally.lines -= 1;
-        match cut.kind {
-            ErrorKind::Parse => self.tally.parse_errors -= 1,
-            _ => self.tally.is_truncated = false,
+        self.remove_entry(partial_line.entry);
+        self.counters.bytes -= partial_line.bytes;
+        self.counters.lines -= 1;
+        match partial_line.kind {
+            ErrorKind::Parse => self.counters.parse_errors -= 1,
+            _ => self.counters.is_truncated = false,
         }
     }
 
-    /// Forgets where the stream stands: the next one begins at offset 0.
-    pub(crate) fn rewind(&mut self) {
+    /// Resets the stream position: the next stream begins at offset 0.
+    pub(crate) fn restart_stream(&mut self) {
         self.applied = 0;
-        self.cut = None;
+        self.partial_line = None;
         self.run += 1;
-        self.cut_run();
+        self.end_segment();
     }
 
-    /// Passes over a line that is known to have come before.
-    pub(crate) fn pass(&mut self, item: &Item<'_>) {
+    /// Skips a line that is known to be a duplicate.
+    pub(crate) fn skip_duplicate(&mut self, item: &Item<'_>) {
         if item.at.offset >= self.applied {
             self.applied = item.at.end;
             self.count(item.at);
-            self.tally.events += 1;
-            self.tally.duplicates += 1;
+            self.counters.events += 1;
+            self.counters.duplicates += 1;
         }
     }
 
-    /// Half a line at the end of the input comes again.
-    pub(crate) fn cut_again(&mut self, kind: ErrorKind, text: &str, bytes: u64, at: Meta) {
-        let here = Here {
+    /// Adds an incomplete line at the end of the input again, for a page.
+    pub(crate) fn replay_partial_line(
+        &mut self,
+        kind: ErrorKind,
+        text: &str,
+        bytes: u64,
+        at: Meta,
+    ) {
+        let context = LineContext {
             offset: self.applied,
             end: self.applied + bytes,
             at_ms: at.at_ms,
         };
-        self.tally.bytes += bytes;
-        self.tally.lines += 1;
+        self.counters.bytes += bytes;
+        self.counters.lines += 1;
         match kind {
-            ErrorKind::Parse => self.tally.parse_errors += 1,
-            _ => self.tally.is_truncated = true,
+            ErrorKind::Parse => self.counters.parse_errors += 1,
+            _ => self.counters.is_truncated = true,
         }
-        let entry = self.error(kind, text, here);
-        self.cut = Some(Cut {
+        let entry = self.error(kind, text, context);
+        self.partial_line = Some(PartialLine {
             entry,
             kind,
-            offset: here.offset,
+            offset: context.offset,
             bytes,
         });
     }
 
-    pub(crate) fn error(&mut self, error: ErrorKind, text: &str, here: Here) -> EntryId {
+    pub(crate) fn error(&mut self, error: ErrorKind, text: &str, context: LineContext) -> EntryId {
         let text = self.arena.store(text);
-        self.entry(ThreadId::MAIN, EntryBody::Error { error, text }, here)
+        self.entry(ThreadId::MAIN, EntryBody::Error { error, text }, context)
     }
 
-    pub(crate) fn touch_tally(&mut self) {
-        self.log.note(&mut self.tally.stamp, Slot::Stats);
+    pub(crate) fn touch_stats(&mut self) {
+        self.log
+            .record(&mut self.counters.stamp, ChangedItem::Stats);
     }
 
-    // Names.
-
-    pub(crate) fn message_named(
+    pub(crate) fn find_message(
         &self,
-        key: Key,
+        key: IndexKey,
         thread: ThreadId,
-        id: Named<'_>,
+        id: &str,
     ) -> Option<EntryId> {
-        let is_it = |entry: u32| match self.entries.get(entry as usize).as_deref() {
+        let is_match = |entry: u32| match self.entries.get(entry as usize) {
             Some(EntryRecord {
                 thread: its,
                 body: EntryBody::Assistant(message),
                 ..
-            }) => *its == thread && self.arena.is(message.message_id, id),
+            }) => *its == thread && self.arena.str(message.message_id) == id,
             _ => false,
         };
-        self.index.find(key, is_it).map(EntryId::new)
+        self.index.find(key, is_match).map(EntryId::new)
     }
 
-    pub(crate) fn call_named(&self, id: &str) -> Option<CallId> {
-        let id = Named::of(id);
+    pub(crate) fn find_call(&self, id: &str) -> Option<CallId> {
         if self.index.is_absent() {
-            let is_it = |&at: &usize| self.arena.is(self.calls.at(at).id, id);
-            let found = self.calls.numbers().rev().find(is_it);
+            let is_match = |&at: &usize| self.arena.str(self.calls[at].id) == id;
+            let found = self.calls.numbers().rev().find(is_match);
             return found.map(|at| CallId::new(at as u32));
         }
-        self.call_by(Key::of_id(Kind::Call, 0, id), id)
+        self.find_call_by_key(IndexKey::new(IndexKind::Call, 0, id), id)
     }
 
-    pub(crate) fn call_by(&self, key: Key, id: Named<'_>) -> Option<CallId> {
-        let is_it = |call: u32| {
+    pub(crate) fn find_call_by_key(&self, key: IndexKey, id: &str) -> Option<CallId> {
+        let is_match = |call: u32| {
             let call = self.calls.get(call as usize);
-            call.is_some_and(|call| self.arena.is(call.id, id))
+            call.is_some_and(|call| self.arena.str(call.id) == id)
         };
-        self.index.find(key, is_it).map(CallId::new)
+        self.index.find(key, is_match).map(CallId::new)
     }
 
-    /// The entries of a thread, the removed ones too.
-    pub(crate) fn entries_of(&self, thread: ThreadId) -> Walk<'_, EntryRecord> {
-        Walk::new(&self.entries, self.threads[thread.at()].entries)
+    /// The entries of a thread, including removed ones.
+    pub(crate) fn entries_of(&self, thread: ThreadId) -> ListIter<'_, EntryRecord> {
+        ListIter::new(&self.entries, self.threads[thread].entries)
     }
 
-    /// The calls of a thread, the removed ones too.
-    pub(crate) fn calls_of(&self, thread: ThreadId) -> Walk<'_, CallRecord> {
-        Walk::new(&self.calls, self.threads[thread.at()].calls)
+    /// The calls of a thread, including removed ones.
+    pub(crate) fn calls_of(&self, thread: ThreadId) -> ListIter<'_, CallRecord> {
+        ListIter::new(&self.calls, self.threads[thread].calls)
     }
 
     /// Texts are stored by several folds in the same way.
@@ -358,7 +364,7 @@ impl Transcript {
     }
 }
 
-// What it says is for its readers, and may be long.
+// The content may be long and is available through the views.
 impl fmt::Debug for Transcript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transcript")
@@ -370,9 +376,9 @@ impl fmt::Debug for Transcript {
     }
 }
 
-/// The beginning of a bad line, escaped so that it can stand in a text.
-fn sample(raw: &[u8]) -> String {
-    let head = String::from_utf8_lossy(raw.get(..SAMPLE).unwrap_or(raw));
-    let dots = if raw.len() > SAMPLE { "…" } else { "" };
+/// An escaped excerpt of a bad line.
+fn excerpt(raw: &[u8]) -> String {
+    let head = String::from_utf8_lossy(raw.get(..MAX_EXCERPT).unwrap_or(raw));
+    let dots = if raw.len() > MAX_EXCERPT { "…" } else { "" };
     format!("\"{}{dots}\"", head.escape_debug())
 }

@@ -1,12 +1,11 @@
-//! Reading a transcript: small copyable views that borrow it. They serialise as the transcript's
-//! JSON has them.
+//! Copyable views that borrow a transcript and serialize as its JSON.
 
 mod call;
 mod entry;
 mod session;
 mod task;
 
-pub(crate) use call::{CallHead, Entries};
+pub(crate) use call::{CallSummary, Entries};
 pub use call::{Subagent, ToolCall, ToolCalls, ToolResult};
 pub use entry::{Block, BlockKind, Blocks, Entry, EntryKind};
 pub use session::{ModelUsage, Session, Stats, Usage};
@@ -18,18 +17,16 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::arena::{Atom, Text, TextRef};
-use crate::ident::ApiId;
+use crate::arena::{ShortText, Text, TextRef};
 use crate::names::Name;
-use crate::record::{CallId, EntryId, PermissionId, Standing, TaskId, ThreadId};
+use crate::record::{CallId, CallPresence, EntryId, PermissionId, TaskId, ThreadId};
 use crate::transcript::Transcript;
 
-/// A JSON value as the agent wrote it. Halves of surrogate pairs, which many readers of JSON
-/// refuse, are replaced.
+/// A JSON value as the agent wrote it; lone surrogates are replaced.
 ///
-/// It serialises as the value that it is. One that would nest the transcript's JSON deeper than
-/// 120 levels serialises as a string that holds its JSON text, so that common readers, which stop
-/// at 128, can read the transcript.
+/// It serializes as the value itself. A value that would nest the transcript's JSON deeper than 120
+/// levels serializes as a string of its JSON text, since common parsers stop at 128. See
+/// [`ToolCall::input`].
 #[derive(Clone, Copy)]
 pub struct Raw<'a> {
     text: TextRef<'a>,
@@ -37,27 +34,27 @@ pub struct Raw<'a> {
     outer: usize,
 }
 
-/// Deepest nesting of the transcript's JSON. `serde_json` and others stop at 128; the rest is room
-/// for what a host wraps around it.
+/// Deepest nesting of the transcript's JSON. `serde_json` and others stop at 128; the rest is for
+/// what a host wraps around it.
 const DEEPEST: usize = 120;
 
 /// Levels of JSON that each sub-agent adds: the call, the sub-agent, its list.
 const AGENT_LEVELS: usize = 3;
 
 impl<'a> Raw<'a> {
-    /// The JSON text.
+    /// Returns the JSON text.
     #[must_use]
     pub fn text(self) -> Cow<'a, str> {
         self.text.to_cow()
     }
 
-    /// Length of the JSON text in bytes.
+    /// Returns the length of the JSON text in bytes.
     #[must_use]
     pub fn len(self) -> usize {
         self.text.len()
     }
 
-    /// Whether there is no text at all, which no value has.
+    /// Returns whether there is no text.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.text.is_empty()
@@ -114,7 +111,7 @@ fn skip_string(bytes: &mut std::str::Bytes<'_>) {
     }
 }
 
-/// The main thread, or that of a sub-agent.
+/// A sequence of entries: the main thread, or that of a sub-agent. See [`Transcript::main`].
 #[derive(Clone, Copy, Debug)]
 pub struct Thread<'a> {
     transcript: &'a Transcript,
@@ -126,42 +123,42 @@ impl<'a> Thread<'a> {
         Self { transcript, id }
     }
 
-    /// Names the thread.
+    /// Returns its id.
     #[must_use]
     pub const fn id(self) -> ThreadId {
         self.id
     }
 
-    /// The call that holds it; none for the main thread.
+    /// Returns the call that started the sub-agent; `None` for the main thread.
     #[must_use]
     pub fn call(self) -> Option<ToolCall<'a>> {
-        let holder = self.transcript.threads[self.id.at()].call?;
+        let holder = self.transcript.threads[self.id].call?;
         Some(ToolCall::new(self.transcript, holder))
     }
 
-    /// The sub-agent's id, the `task_id` of its task.
+    /// Returns the sub-agent's id, which is the `task_id` of its task.
     #[must_use]
     pub fn agent_id(self) -> Option<&'a str> {
         self.transcript
-            .id_of(self.transcript.threads[self.id.at()].agent_id)
+            .id_of(self.transcript.threads[self.id].agent_id)
     }
 
-    /// The kind of sub-agent, such as `general-purpose`.
+    /// Returns the type of sub-agent, such as `general-purpose`.
     #[must_use]
     pub fn agent_type(self) -> Option<&'a str> {
         self.transcript
-            .name(self.transcript.threads[self.id.at()].agent_type)
+            .name(self.transcript.threads[self.id].agent_type)
     }
 
-    /// Its entries, in order.
+    /// Returns its entries in order.
     pub fn entries(self) -> impl DoubleEndedIterator<Item = Entry<'a>> + use<'a> {
         let transcript = self.transcript;
         let entries = transcript.entries_of(self.id);
-        let entries = entries.filter(|id| !transcript.entries.at(id.at()).is_removed);
+        let entries = entries.filter(|id| !transcript.entries[id].is_removed);
         entries.map(|id| Entry::new(transcript, id))
     }
 
-    /// Its tool calls, in the order of announcement.
+    /// Returns its tool calls in the order of announcement.
     #[must_use]
     pub const fn tool_calls(self) -> ToolCalls<'a> {
         ToolCalls::new(self.transcript, self.id)
@@ -169,108 +166,108 @@ impl<'a> Thread<'a> {
 }
 
 impl Transcript {
-    /// The main thread.
+    /// Returns the main thread.
     #[must_use]
     pub const fn main(&self) -> Thread<'_> {
         Thread::new(self, ThreadId::MAIN)
     }
 
-    /// The entries of the main thread, in order.
+    /// Returns the entries of the main thread in order.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = Entry<'_>> {
         self.main().entries()
     }
 
-    /// An entry of any thread; none when it was taken back.
+    /// Returns an entry of any thread; `None` if it was retracted.
     #[must_use]
     pub fn entry_by_id(&self, id: EntryId) -> Option<Entry<'_>> {
-        let record = self.entries.get(id.at()).filter(|it| !it.is_removed)?;
-        debug_assert!(record.thread.at() < self.threads.len());
+        let record = self.entries.get(id).filter(|it| !it.is_removed)?;
+        debug_assert!(record.thread.index() < self.threads.len());
         Some(Entry::new(self, id))
     }
 
-    /// A tool call of any thread.
+    /// Returns a tool call of any thread.
     #[must_use]
     pub fn tool_call(&self, tool_use_id: &str) -> Option<ToolCall<'_>> {
-        let id = self.call_named(tool_use_id)?;
+        let id = self.find_call(tool_use_id)?;
         self.tool_call_by_id(id)
     }
 
-    /// A tool call of any thread; none when it was taken back.
+    /// Returns a tool call of any thread; `None` if it was retracted.
     #[must_use]
     pub fn tool_call_by_id(&self, id: CallId) -> Option<ToolCall<'_>> {
         self.calls
-            .get(id.at())
-            .filter(|it| it.standing != Standing::Removed)?;
+            .get(id)
+            .filter(|it| it.presence != CallPresence::Removed)?;
         Some(ToolCall::new(self, id))
     }
 
-    /// The tasks, in the order of announcement.
+    /// Returns the tasks in the order of announcement.
     pub fn tasks(&self) -> impl DoubleEndedIterator<Item = Task<'_>> {
         let tasks = self.tasks.numbers();
         tasks.map(|at| Task::new(self, TaskId::new(at as u32)))
     }
 
-    /// The permission requests, in the order of asking.
+    /// Returns the permission requests in order.
     pub fn permissions(&self) -> impl DoubleEndedIterator<Item = Permission<'_>> {
         let permissions = self.permissions.numbers();
         permissions.map(|at| Permission::new(self, PermissionId::new(at as u32)))
     }
 
-    /// The permission requests that wait for an answer, the oldest first.
+    /// Returns the unanswered permission requests, the oldest first.
     pub fn pending_permissions(&self) -> impl ExactSizeIterator<Item = Permission<'_>> {
         let open = self.evidence.permissions.iter();
         open.map(|&id| Permission::new(self, id))
     }
 
-    /// A permission request.
+    /// Returns a permission request.
     #[must_use]
     pub fn permission(&self, request_id: &str) -> Option<Permission<'_>> {
-        let id = self.permission_named(request_id)?;
+        let id = self.find_permission(request_id)?;
         Some(Permission::new(self, id))
     }
 
-    /// Whether a turn is open.
+    /// Returns whether a turn is open.
     #[must_use]
     pub const fn has_open_turn(&self) -> bool {
         self.evidence.turn.is_open
     }
 
-    /// Whether the stream has ended.
+    /// Returns whether the stream has ended.
     #[must_use]
     pub const fn has_ended(&self) -> bool {
         self.evidence.ended.is_some()
     }
 
-    /// The session's conversation, model and mode.
+    /// Returns the session's conversation, model and mode.
     #[must_use]
     pub const fn session(&self) -> Session<'_> {
         Session::new(self)
     }
 
-    /// What was used so far.
+    /// Returns cost and tokens.
     #[must_use]
     pub const fn usage(&self) -> Usage<'_> {
         Usage::new(self)
     }
 
-    /// What was counted so far.
+    /// Returns the statistics of the stream.
     #[must_use]
     pub const fn stats(&self) -> Stats<'_> {
         Stats::new(self)
     }
 
-    /// The `tool_use` id of a call; empty when it was given up.
-    pub(crate) fn call_id(&self, id: CallId) -> ApiId<'_> {
-        let call = self.calls.get(id.at());
-        call.map(|call| self.arena.id(call.id)).unwrap_or_default()
+    /// The `tool_use` id of a call; empty if it was evicted.
+    pub(crate) fn call_id(&self, id: CallId) -> &str {
+        let call = self.calls.get(id);
+        call.map(|call| self.arena.str(call.id)).unwrap_or_default()
     }
 
-    /// An id; none when it is empty.
-    pub(crate) fn id_of(&self, atom: Atom) -> Option<&str> {
+    /// An id; `None` if it is empty.
+    pub(crate) fn id_of(&self, atom: ShortText) -> Option<&str> {
         (!atom.is_empty()).then(|| self.arena.str(atom))
     }
 
-    /// A name; none when it is empty.
+    /// A name; `None` if it is empty.
     pub(crate) fn name(&self, name: Name) -> Option<&str> {
         (!name.is_empty()).then(|| self.names.str(name))
     }
@@ -280,11 +277,11 @@ impl Transcript {
         Raw { text, outer: 0 }
     }
 
-    /// A value that stands in a thread, `levels` deep when it is the main one.
+    /// A value in a thread, `levels` deep if that is the main one.
     pub(crate) fn raw_in(&self, thread: ThreadId, levels: usize, text: Text) -> Raw<'_> {
         let holder = |&thread: &ThreadId| {
-            let call = self.threads[thread.at()].call?;
-            Some(self.calls.at(call.at()).thread)
+            let call = self.threads[thread].call?;
+            Some(self.calls[call].thread)
         };
         let agents = std::iter::successors(Some(thread), holder).count() - 1;
         Raw {

@@ -1,60 +1,65 @@
-//! A window over a conversation: its newest part is kept, and the rest can be had again from the
-//! log.
+//! A window over a conversation: the newest part is kept, older parts can be reloaded from the log.
 //!
-//! The log is cut into stretches at line boundaries, some to a window. At each cut stands a seed: a
-//! transcript that holds what was open there, and nothing else. When the window is full, its oldest
-//! stretch is given up, but for what is open. To have it again, its seed is let fold the same lines
-//! once more: as far as the last line that changed it, and from as far back as a line of it that
-//! spoke of something older.
+//! The log is divided into segments at line boundaries, several to a window. At each boundary there
+//! is a checkpoint: a transcript that holds only what was open there. When the window is full, its
+//! oldest segment is evicted, except for what is open. To reload a segment, its checkpoint folds
+//! the same lines again: up to the last line that changed the segment, and from as far back as
+//! those lines depend on.
 
 mod evict;
+mod host_log;
 mod page;
 mod pins;
-mod told;
 
-pub use page::{Evicted, Page, Place};
-pub(crate) use told::{Told, What};
+pub(crate) use host_log::{HostLogEntry, LoggedHostEvent};
+pub use page::{Evicted, LogPosition, Page};
 
 use std::ops::Range;
 
 use crate::arena::ArenaMark;
 use crate::host::Meta;
 use crate::record::{CallId, EntryId, PermissionId, TaskId};
-use crate::transcript::{Here, Transcript};
+use crate::transcript::{LineContext, Transcript};
 
-/// How much of a conversation a transcript keeps. What is open is kept beside it: tool calls
-/// without a result, tasks, permission requests, sub-agents that run, and the messages they stand
-/// in.
+/// How much of a conversation a transcript keeps.
 ///
-/// A line that speaks of something that was given up is taken as one whose beginning was missed, so
-/// that a window is to hold a few turns at least.
+/// What is open is kept in addition: tool calls without a result, tasks, permission requests,
+/// running sub-agents, and the messages that contain them. A line that refers to something evicted
+/// is handled as if the beginning had been missed, so a window should hold at least a few turns.
+///
+/// ```
+/// use bowline_reducer::{Transcript, Window};
+///
+/// let transcript = Transcript::with_window(Window::of_entries(1_000));
+/// assert_eq!(transcript.evicted().count(), 0);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Most entries, of all threads.
+    /// Most entries, over all threads.
     pub entries: usize,
     /// Most text, in bytes.
     pub bytes: u64,
 }
 
-/// Stretches that a window is given up in: what is kept is an eighth less than the window at least.
-const STEPS: usize = 8;
+/// Segments in a window; after an eviction, at least seven eighths of the window are left.
+const SEGMENTS_PER_WINDOW: usize = 8;
 
-/// How much longer a stretch may be when a message streams at its end: a seed is smaller between
-/// two messages.
-const PATIENCE: usize = 4;
+/// How much longer a segment may be while a message streams: a checkpoint between two messages is
+/// smaller.
+const STREAMING_FACTOR: usize = 4;
 
-/// Most stretches that are remembered; when there are more, two at a time become one.
-const STRETCHES: usize = 32;
+/// Most evicted segments; when there are more, pairs of them are merged.
+const MAX_SEGMENTS: usize = 32;
 
-/// Most times of giving up that are remembered, of 72 bytes each; when there are more, every second
-/// of the older half is forgotten. It takes a line that speaks of something long given up to tell.
-const PASSES: usize = 2048;
+/// Most evictions that are remembered, of 72 bytes each; when there are more, every second of the
+/// older half is dropped. They matter only for lines that refer to something evicted long ago.
+const MAX_EVICTIONS: usize = 2048;
 
-/// Fewest uuids that are remembered; the same line twice comes with less between.
-const UUIDS: usize = 4096;
+/// Fewest uuids that are remembered; a repeated line comes with fewer lines in between.
+const MIN_UUIDS: usize = 4096;
 
 impl Window {
-    /// At most so many entries of any length.
+    /// Returns a window of `entries` entries, of any length.
     #[must_use]
     pub const fn of_entries(entries: usize) -> Self {
         Self {
@@ -63,7 +68,7 @@ impl Window {
         }
     }
 
-    /// At most so many bytes of text.
+    /// Returns a window of `bytes` bytes of text.
     #[must_use]
     pub const fn of_bytes(bytes: u64) -> Self {
         Self {
@@ -72,33 +77,33 @@ impl Window {
         }
     }
 
-    /// Length of a stretch.
-    fn step(self) -> Size {
-        Size {
-            entries: (self.entries / STEPS).max(1),
-            bytes: (self.bytes / STEPS as u64).max(1),
+    /// Length of a segment.
+    fn segment_size(self) -> ContentSize {
+        ContentSize {
+            entries: (self.entries / SEGMENTS_PER_WINDOW).max(1),
+            bytes: (self.bytes / SEGMENTS_PER_WINDOW as u64).max(1),
         }
     }
 }
 
-/// How much stands between two places.
+/// Amount of content between two positions.
 #[derive(Clone, Copy, Debug)]
-struct Size {
+struct ContentSize {
     entries: usize,
     bytes: u64,
 }
 
-impl Size {
-    /// Whether it is as long as `limit` or `times` as long in any respect.
-    const fn reaches(self, limit: Self, times: usize) -> bool {
-        self.entries >= limit.entries.saturating_mul(times)
-            || self.bytes >= limit.bytes.saturating_mul(times as u64)
+impl ContentSize {
+    /// Whether it has `factor` as many entries or bytes as `limit`.
+    const fn reaches(self, limit: Self, factor: usize) -> bool {
+        self.entries >= limit.entries.saturating_mul(factor)
+            || self.bytes >= limit.bytes.saturating_mul(factor as u64)
     }
 }
 
-/// The number of the next record of each kind.
+/// The next number of each kind of record.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ids {
+pub(crate) struct NextIds {
     pub(crate) thread: usize,
     pub(crate) entry: usize,
     pub(crate) block: usize,
@@ -108,113 +113,113 @@ pub(crate) struct Ids {
     pub(crate) permission: usize,
 }
 
-/// What came between two cuts.
+/// The part of a conversation between two boundaries.
 #[derive(Debug)]
-struct Stretch {
+struct Segment {
     number: u32,
-    /// Where it begins: in the log, among the records, in the text, in what the host said.
-    place: Place,
-    ids: Ids,
+    /// Its beginning: in the log, among the records, in the text, among the host events.
+    position: LogPosition,
+    ids: NextIds,
     arena: ArenaMark,
     written: u64,
-    told: usize,
-    seed: Box<Transcript>,
-    /// The stretch to begin with in order to have this one again.
+    host_events: usize,
+    checkpoint: Box<Transcript>,
+    /// Number of the segment whose checkpoint must be used to reload this one.
     resume: u32,
-    /// Behind the last line that changed a record of this stretch.
-    until: Place,
-    /// Lines that were dropped because they had come before.
-    dropped: Vec<(u32, Range<u64>)>,
+    /// Position after the last line that changed a record of this segment.
+    until: LogPosition,
+    /// Byte ranges of duplicate lines, by run.
+    duplicates: Vec<(u32, Range<u64>)>,
 }
 
-/// What a transcript with a window knows beside it.
+/// The state of a windowed transcript beyond its content.
 #[derive(Debug)]
-pub(crate) struct Keeper {
-    window: Window,
-    stretches: Vec<Stretch>,
-    /// The first stretch that is kept.
-    kept: usize,
-    told: Vec<Told>,
-    /// When what was given up: a line behind such a place did not find it any more.
-    passes: Vec<(Place, Ids)>,
+pub(crate) struct WindowState {
+    limits: Window,
+    segments: Vec<Segment>,
+    /// Index of the first segment that is not evicted.
+    first_kept: usize,
+    host_events: Vec<HostLogEntry>,
+    /// The evictions: a line after such a position did not find the evicted records.
+    evictions: Vec<(LogPosition, NextIds)>,
 }
 
-impl Keeper {
-    fn pass(&mut self, place: Place, to: Ids) {
-        if self.passes.len() == PASSES {
+impl WindowState {
+    fn record_eviction(&mut self, position: LogPosition, to: NextIds) {
+        if self.evictions.len() == MAX_EVICTIONS {
             let mut number = 0;
-            self.passes.retain(|_| {
+            self.evictions.retain(|_| {
                 number += 1;
-                number % 2 == 0 || number > PASSES / 2
+                number % 2 == 0 || number > MAX_EVICTIONS / 2
             });
         }
-        self.passes.push((place, to));
+        self.evictions.push((position, to));
     }
 
-    /// The stretch with this number, or the one that it became a part of.
-    fn place_of(&self, number: u32) -> usize {
-        let behind = self.stretches.partition_point(|it| it.number <= number);
-        behind.saturating_sub(1)
+    /// Index of the segment with this number, or of the one that it was merged into.
+    fn index_of(&self, number: u32) -> usize {
+        let next = self.segments.partition_point(|it| it.number <= number);
+        next.saturating_sub(1)
     }
 
-    /// The stretch to begin with in order to have one again: from there to the last line that is
-    /// needed, no line speaks of anything older.
-    fn resume(&self, stretch: usize) -> usize {
-        let until = self.stretches[stretch].until;
-        let end = self.stretches.partition_point(|it| it.place < until);
-        let (mut first, mut seen) = (stretch, end.max(stretch + 1));
+    /// Index of the segment whose checkpoint reloads this one: from there to the last line that is
+    /// needed, no line depends on anything older.
+    fn resume(&self, segment: usize) -> usize {
+        let until = self.segments[segment].until;
+        let end = self.segments.partition_point(|it| it.position < until);
+        let (mut first, mut seen) = (segment, end.max(segment + 1));
         while first < seen {
-            let older = self.stretches[first..seen].iter().map(|it| it.resume);
+            let older = self.segments[first..seen].iter().map(|it| it.resume);
             seen = first;
-            first = older.min().map_or(first, |it| self.place_of(it)).min(first);
+            first = older.min().map_or(first, |it| self.index_of(it)).min(first);
         }
         first
     }
 
-    /// Halves the number of stretches that were given up.
+    /// Halves the number of evicted segments.
     fn merge(&mut self) {
-        let kept = self.stretches.split_off(self.kept);
-        let mut evicted = std::mem::take(&mut self.stretches).into_iter();
-        while let Some(mut stretch) = evicted.next() {
+        let kept = self.segments.split_off(self.first_kept);
+        let mut evicted = std::mem::take(&mut self.segments).into_iter();
+        while let Some(mut segment) = evicted.next() {
             if let Some(next) = evicted.next() {
-                stretch.resume = stretch.resume.min(next.resume);
-                stretch.until = stretch.until.max(next.until);
-                stretch.dropped.extend(next.dropped);
+                segment.resume = segment.resume.min(next.resume);
+                segment.until = segment.until.max(next.until);
+                segment.duplicates.extend(next.duplicates);
             }
-            self.stretches.push(stretch);
+            self.segments.push(segment);
         }
-        self.kept = self.stretches.len();
-        self.stretches.extend(kept);
+        self.first_kept = self.segments.len();
+        self.segments.extend(kept);
     }
 }
 
 impl Transcript {
-    /// An empty transcript that keeps no more than `window` of a conversation.
+    /// Returns an empty transcript that keeps no more than `window` of a conversation.
     #[must_use]
     pub fn with_window(window: Window) -> Self {
         let mut transcript = Self::new();
-        let mut keeper = Keeper {
-            window,
-            stretches: Vec::new(),
-            kept: 0,
-            told: Vec::new(),
-            passes: Vec::new(),
+        let mut state = WindowState {
+            limits: window,
+            segments: Vec::new(),
+            first_kept: 0,
+            host_events: Vec::new(),
+            evictions: Vec::new(),
         };
-        transcript.cut_here(&mut keeper);
-        transcript.keeper = Some(Box::new(keeper));
+        transcript.begin_segment(&mut state);
+        transcript.window = Some(Box::new(state));
         transcript
     }
 
-    /// Where the next line is expected.
-    pub(crate) const fn here(&self) -> Place {
-        Place {
+    /// Position of the next line.
+    pub(crate) const fn position(&self) -> LogPosition {
+        LogPosition {
             run: self.run,
             offset: self.applied,
         }
     }
 
-    pub(crate) fn ids(&self) -> Ids {
-        Ids {
+    pub(crate) fn ids(&self) -> NextIds {
+        NextIds {
             thread: self.threads.len(),
             entry: self.entries.len(),
             block: self.blocks.len(),
@@ -225,183 +230,204 @@ impl Transcript {
         }
     }
 
-    fn since(&self, stretch: &Stretch) -> Size {
-        Size {
-            entries: self.entries.len() - stretch.ids.entry,
-            bytes: self.arena.written().saturating_sub(stretch.written),
+    fn since(&self, segment: &Segment) -> ContentSize {
+        ContentSize {
+            entries: self.entries.len() - segment.ids.entry,
+            bytes: self.arena.written().saturating_sub(segment.written),
         }
     }
 
-    /// Between two lines: ends the stretch when it is long enough, and gives up what the window has
-    /// no room for.
-    pub(crate) fn slide(&mut self) {
-        let Some(mut keeper) = self.keeper.take() else {
+    /// Between two lines: ends the segment if it is long enough, and evicts what exceeds the
+    /// window.
+    pub(crate) fn maintain_window(&mut self) {
+        let Some(mut state) = self.window.take() else {
             return;
         };
-        let step = keeper.window.step();
-        let size = keeper.stretches.last().map(|last| self.since(last));
-        let times = if self.drafts.is_empty() { 1 } else { PATIENCE };
-        if size.is_some_and(|size| size.reaches(step, times)) {
-            self.cut_here(&mut keeper);
-            self.give_up(&mut keeper);
+        let segment_size = state.limits.segment_size();
+        let size = state.segments.last().map(|last| self.since(last));
+        let factor = if self.drafts.is_empty() {
+            1
+        } else {
+            STREAMING_FACTOR
+        };
+        if size.is_some_and(|size| size.reaches(segment_size, factor)) {
+            self.begin_segment(&mut state);
+            self.evict_excess(&mut state);
         }
-        self.keeper = Some(keeper);
+        self.window = Some(state);
     }
 
-    /// Ends the stretch in any case: offsets begin anew behind it.
-    pub(crate) fn cut_run(&mut self) {
-        if let Some(mut keeper) = self.keeper.take() {
-            self.cut_here(&mut keeper);
-            self.keeper = Some(keeper);
+    /// Ends the segment in any case, because offsets restart.
+    pub(crate) fn end_segment(&mut self) {
+        if let Some(mut state) = self.window.take() {
+            self.begin_segment(&mut state);
+            self.window = Some(state);
         }
     }
 
-    fn cut_here(&mut self, keeper: &mut Keeper) {
-        let place = self.here();
-        let number = keeper.stretches.last().map_or(0, |last| last.number + 1);
-        if let Some(last) = keeper.stretches.last_mut() {
-            last.until = last.until.max(place);
+    fn begin_segment(&mut self, state: &mut WindowState) {
+        let position = self.position();
+        let number = state.segments.last().map_or(0, |last| last.number + 1);
+        if let Some(last) = state.segments.last_mut() {
+            last.until = last.until.max(position);
         }
         let ids = self.ids();
-        keeper.stretches.push(Stretch {
+        state.segments.push(Segment {
             number,
-            place,
+            position,
             ids,
             arena: self.arena.mark(),
             written: self.arena.written(),
-            told: keeper.told.len(),
-            seed: Box::new(self.seed(ids)),
+            host_events: state.host_events.len(),
+            checkpoint: Box::new(self.checkpoint(ids)),
             resume: number,
-            until: place,
-            dropped: Vec::new(),
+            until: position,
+            duplicates: Vec::new(),
         });
-        self.marked = ids;
+        self.segment_start = ids;
     }
 
-    fn give_up(&mut self, keeper: &mut Keeper) {
-        let (window, step) = (keeper.window, keeper.window.step());
-        let room = Size {
+    fn evict_excess(&mut self, state: &mut WindowState) {
+        let (window, segment_size) = (state.limits, state.limits.segment_size());
+        let room = ContentSize {
             entries: window
                 .entries
-                .saturating_sub(step.entries)
+                .saturating_sub(segment_size.entries)
                 .saturating_add(1),
-            bytes: window.bytes.saturating_sub(step.bytes).saturating_add(1),
+            bytes: window
+                .bytes
+                .saturating_sub(segment_size.bytes)
+                .saturating_add(1),
         };
-        let is_too_long = |stretch: &&Stretch| self.since(stretch).reaches(room, 1);
-        let old = keeper.stretches.iter().take_while(is_too_long).count();
-        let kept = old.min(keeper.stretches.len() - 1).max(keeper.kept);
-        if kept > keeper.kept {
-            keeper.kept = kept;
-            let first = &keeper.stretches[kept];
+        let exceeds_window = |segment: &&Segment| self.since(segment).reaches(room, 1);
+        let evicted = state.segments.iter().take_while(exceeds_window).count();
+        let first_kept = evicted.min(state.segments.len() - 1).max(state.first_kept);
+        if first_kept > state.first_kept {
+            state.first_kept = first_kept;
+            let first = &state.segments[first_kept];
             let (ids, arena) = (first.ids, first.arena);
-            keeper.pass(self.here(), ids);
+            state.record_eviction(self.position(), ids);
             let pins = self.pins(&ids);
             self.evict(&ids, arena, &pins);
-            self.uuids.age(UUIDS.max(2 * window.entries.min(1 << 24)));
+            self.uuids
+                .age(MIN_UUIDS.max(2 * window.entries.min(1 << 24)));
             self.log.reset();
         }
-        if keeper.kept > STRETCHES {
-            keeper.merge();
+        if state.first_kept > MAX_SEGMENTS {
+            state.merge();
         }
     }
 
-    // What a stretch depends on.
-
-    /// A line spoke of an entry: whoever folds the line again needs the entry too.
+    /// Records that a line depends on an entry, which a reload needs, too.
     #[inline]
-    pub(crate) fn reach_entry(&mut self, id: EntryId) {
-        if id.at() < self.marked.entry {
-            self.reach(|ids| ids.entry, id.at(), |seed, at| seed.entries.has(at));
+    pub(crate) fn depend_on_entry(&mut self, id: EntryId) {
+        if id.index() < self.segment_start.entry {
+            self.depend_on(
+                |ids| ids.entry,
+                id.index(),
+                |checkpoint, at| checkpoint.entries.contains(at),
+            );
         }
     }
 
-    /// A line spoke of a call.
+    /// Records that a line depends on a call.
     #[inline]
-    pub(crate) fn reach_call(&mut self, id: CallId) {
-        if id.at() < self.marked.call {
-            self.reach(|ids| ids.call, id.at(), |seed, at| seed.calls.has(at));
+    pub(crate) fn depend_on_call(&mut self, id: CallId) {
+        if id.index() < self.segment_start.call {
+            self.depend_on(
+                |ids| ids.call,
+                id.index(),
+                |checkpoint, at| checkpoint.calls.contains(at),
+            );
         }
     }
 
-    /// A line spoke of a permission request.
-    pub(crate) fn reach_permission(&mut self, id: PermissionId) {
-        if id.at() < self.marked.permission {
-            let is_in = |seed: &Self, at| seed.permissions.get(at).is_some();
-            self.reach(|ids| ids.permission, id.at(), is_in);
+    /// Records that a line depends on a permission request.
+    pub(crate) fn depend_on_permission(&mut self, id: PermissionId) {
+        if id.index() < self.segment_start.permission {
+            let is_in_checkpoint = |checkpoint: &Self, at| checkpoint.permissions.get(at).is_some();
+            self.depend_on(|ids| ids.permission, id.index(), is_in_checkpoint);
         }
     }
 
-    /// A line spoke of a task.
-    pub(crate) fn reach_task(&mut self, id: TaskId) {
-        if id.at() < self.marked.task {
-            let is_in = |seed: &Self, at| seed.tasks.get(at).is_some();
-            self.reach(|ids| ids.task, id.at(), is_in);
+    /// Records that a line depends on a task.
+    pub(crate) fn depend_on_task(&mut self, id: TaskId) {
+        if id.index() < self.segment_start.task {
+            let is_in_checkpoint = |checkpoint: &Self, at| checkpoint.tasks.get(at).is_some();
+            self.depend_on(|ids| ids.task, id.index(), is_in_checkpoint);
         }
     }
 
-    /// An entry changed: whoever wants it as it is needs the line.
+    /// Records that a line changed an entry, so that a reload needs the line.
     #[inline]
-    pub(crate) fn change_entry(&mut self, id: EntryId) {
-        if id.at() < self.marked.entry {
-            self.reach_entry(id);
-            self.change(|ids| ids.entry, id.at());
+    pub(crate) fn mark_entry_changed(&mut self, id: EntryId) {
+        if id.index() < self.segment_start.entry {
+            self.depend_on_entry(id);
+            self.mark_changed(|ids| ids.entry, id.index());
         }
     }
 
-    /// A call changed.
+    /// Records that a line changed a call.
     #[inline]
-    pub(crate) fn change_call(&mut self, id: CallId) {
-        if id.at() < self.marked.call {
-            self.reach_call(id);
-            self.change(|ids| ids.call, id.at());
+    pub(crate) fn mark_call_changed(&mut self, id: CallId) {
+        if id.index() < self.segment_start.call {
+            self.depend_on_call(id);
+            self.mark_changed(|ids| ids.call, id.index());
         }
     }
 
     #[cold]
-    fn reach(&mut self, number: fn(&Ids) -> usize, at: usize, is_in: fn(&Self, usize) -> bool) {
-        let Some(keeper) = &mut self.keeper else {
+    fn depend_on(
+        &mut self,
+        number: fn(&NextIds) -> usize,
+        at: usize,
+        is_in_checkpoint: fn(&Self, usize) -> bool,
+    ) {
+        let Some(state) = &mut self.window else {
             return;
         };
-        let behind = keeper.stretches.partition_point(|it| number(&it.ids) <= at);
-        let resume = keeper.stretches[behind.saturating_sub(1)].resume;
-        if let Some(last) = keeper.stretches.last_mut()
-            && !is_in(&last.seed, at)
+        let next = state.segments.partition_point(|it| number(&it.ids) <= at);
+        let resume = state.segments[next.saturating_sub(1)].resume;
+        if let Some(last) = state.segments.last_mut()
+            && !is_in_checkpoint(&last.checkpoint, at)
         {
             last.resume = last.resume.min(resume);
         }
     }
 
     #[cold]
-    fn change(&mut self, number: fn(&Ids) -> usize, at: usize) {
-        let place = self.here();
-        let Some(keeper) = &mut self.keeper else {
+    fn mark_changed(&mut self, number: fn(&NextIds) -> usize, at: usize) {
+        let position = self.position();
+        let Some(state) = &mut self.window else {
             return;
         };
-        let behind = keeper.stretches.partition_point(|it| number(&it.ids) <= at);
-        if let Some(stretch) = keeper.stretches.get_mut(behind.saturating_sub(1)) {
-            stretch.until = stretch.until.max(place);
+        let next = state.segments.partition_point(|it| number(&it.ids) <= at);
+        if let Some(segment) = state.segments.get_mut(next.saturating_sub(1)) {
+            segment.until = segment.until.max(position);
         }
     }
 
-    /// A line was dropped because it had come before.
-    pub(crate) fn note_dropped(&mut self, here: Here) {
+    /// Records a line that was dropped as a duplicate.
+    pub(crate) fn note_duplicate(&mut self, context: LineContext) {
         let run = self.run;
-        let last = self.keeper.as_mut().and_then(|it| it.stretches.last_mut());
+        let last = self.window.as_mut().and_then(|it| it.segments.last_mut());
         let Some(last) = last else { return };
-        match last.dropped.last_mut() {
-            Some((its, lines)) if *its == run && lines.end == here.offset => lines.end = here.end,
-            _ => last.dropped.push((run, here.offset..here.end)),
+        match last.duplicates.last_mut() {
+            Some((its, lines)) if *its == run && lines.end == context.offset => {
+                lines.end = context.end
+            }
+            _ => last.duplicates.push((run, context.offset..context.end)),
         }
     }
 
-    /// The host said something, which is in no log.
-    pub(crate) fn note_told(&mut self, what: impl FnOnce() -> What, at: Meta) {
-        let place = self.here();
-        if let Some(keeper) = &mut self.keeper {
-            keeper.told.push(Told {
-                place,
+    /// Records a host event, which is in no log.
+    pub(crate) fn log_host_event(&mut self, event: impl FnOnce() -> LoggedHostEvent, at: Meta) {
+        let position = self.position();
+        if let Some(state) = &mut self.window {
+            state.host_events.push(HostLogEntry {
+                position,
                 at,
-                what: what(),
+                event: event(),
             });
         }
     }

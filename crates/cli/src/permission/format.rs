@@ -16,6 +16,7 @@ pub(crate) const fn state_label(state: PermissionState) -> (Paint, &'static str)
         PermissionState::Answered => (Paint::Dim, "was answered"),
         PermissionState::Withdrawn => (Paint::Dim, "request was withdrawn by the agent"),
         PermissionState::Expired | PermissionState::Orphaned => (Paint::Dim, "got no answer"),
+        _ => (Paint::Dim, "was closed"),
     }
 }
 

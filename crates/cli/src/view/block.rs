@@ -26,7 +26,7 @@ impl RenderState {
                 return self.print_opaque(changes, block, entry, &raw.text());
             }
             // The call has a change of its own.
-            BlockKind::ToolCall { .. } => return,
+            _ => return,
         };
         self.blocks
             .entry(block)

@@ -67,7 +67,7 @@ impl RenderState {
                     ],
                 );
             }
-            EntryKind::Assistant { .. } => {}
+            _ => {}
         }
         self.last_call = None;
     }
@@ -161,6 +161,7 @@ impl RenderState {
             Outcome::Cancelled => (Paint::Ask, "⊘ ", "interrupted"),
             Outcome::Failed => (Paint::Bad, "✗ ", "failed"),
             Outcome::Suspended => (Paint::Ask, "… ", "suspended"),
+            _ => (Paint::Dim, "· ", "ended"),
         };
         let has_failed = label == "failed";
         let mut line = label.to_owned();

@@ -80,8 +80,7 @@ impl Renderer {
                 state.on_permission(changes, *permission, *value)
             }
             // A reset repeats everything; what was printed is recognized by its id.
-            Change::Reset | Change::Status { .. } | Change::Usage { .. } | Change::Stats { .. } => {
-            }
+            _ => {}
         }
     }
 }

@@ -26,8 +26,6 @@ pub(crate) fn batch(changes: &Changes<'_>, cursor: u64) -> Option<ChangeBatch> {
 fn change(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change> {
     use reducer::Change as From;
     Some(match change {
-        // `ChangeBatch::is_reset` represents it.
-        From::Reset => return None,
         From::Session { session } => Change::Session {
             value: session_view(session),
         },
@@ -91,6 +89,8 @@ fn change(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change
         From::Stats { stats } => Change::Stats {
             value: stats_view(stats),
         },
+        // `ChangeBatch::is_reset` represents a reset.
+        _ => return None,
     })
 }
 
@@ -191,6 +191,10 @@ fn entry_kind(kind: reducer::EntryKind<'_>) -> EntryKind {
             kind: error.into(),
             text: text.to_string(),
         },
+        _ => EntryKind::Notice {
+            notice: "unknown".to_owned(),
+            text: String::new(),
+        },
     }
 }
 
@@ -206,6 +210,9 @@ fn block_kind(kind: reducer::BlockKind<'_>) -> BlockKind {
         From::RedactedThinking => BlockKind::RedactedThinking,
         From::ToolCall { id } => BlockKind::ToolCall { id: id.into() },
         From::Other { raw } => BlockKind::Other { json: json(raw) },
+        _ => BlockKind::Other {
+            json: "null".to_owned(),
+        },
     }
 }
 

@@ -22,7 +22,7 @@ pub struct SessionView {
 
 mirror! {
     /// The activity of a session. It is derived from the agent's output and process state.
-    Phase = reducer::Phase {
+    Phase = reducer::Phase, else Running {
         /// The agent has written nothing yet.
         Starting,
         /// No turn, tool or task is open.
@@ -38,7 +38,7 @@ mirror! {
 
 mirror! {
     /// The state of an assistant message.
-    MessageState = reducer::MessageState {
+    MessageState = reducer::MessageState, else Complete {
         /// The message is being written.
         Streaming,
         /// The message is complete.
@@ -50,7 +50,7 @@ mirror! {
 
 mirror! {
     /// How a turn ended.
-    TurnOutcome = reducer::Outcome {
+    TurnOutcome = reducer::Outcome, else Failed {
         /// The agent finished.
         Completed,
         /// The turn was interrupted.
@@ -64,7 +64,7 @@ mirror! {
 
 mirror! {
     /// The state of a tool call.
-    CallState = reducer::CallState {
+    CallState = reducer::CallState, else Running {
         /// The model is writing the input.
         Pending,
         /// The agent waits for permission to run the tool.
@@ -84,7 +84,7 @@ mirror! {
 
 mirror! {
     /// The state of a permission request in the transcript.
-    PermissionState = reducer::PermissionState {
+    PermissionState = reducer::PermissionState, else Open {
         /// The request waits for an answer.
         Open,
         /// The host allowed it.
@@ -104,7 +104,7 @@ mirror! {
 
 mirror! {
     /// The state of a background task.
-    TaskState = reducer::TaskState {
+    TaskState = reducer::TaskState, else Running {
         /// The task waits to run.
         Pending,
         /// The task is running.
@@ -124,7 +124,7 @@ mirror! {
 
 mirror! {
     /// The kind of an error entry.
-    EntryErrorKind = reducer::ErrorKind {
+    EntryErrorKind = reducer::ErrorKind, else Parse {
         /// A line could not be parsed.
         Parse,
         /// The input ended inside a line.

@@ -89,7 +89,7 @@ impl Machine {
         if self.emits_events {
             let call = tool_use_id.and_then(|id| self.transcript.tool_call(&id));
             let parent = call.and_then(|call| call.thread().call());
-            let path = call_path(&self.transcript, parent.map(|it| it.id()).as_deref());
+            let path = call_path(&self.transcript, parent.map(|it| it.id()));
             self.emit_at(path, None, event);
         }
     }

@@ -28,9 +28,9 @@ impl Machine {
             WorkPhase::Permission
         } else if open.calls > 0 {
             WorkPhase::Tool
-        } else if has_work && open.was_heard {
+        } else if has_work && open.has_output {
             WorkPhase::Model
-        } else if has_work || !open.was_heard && self.requests.any_open() {
+        } else if has_work || !open.has_output && self.requests.any_open() {
             WorkPhase::Starting
         } else if self.end_stage == Some(EndStage::Requested) {
             WorkPhase::PostResult

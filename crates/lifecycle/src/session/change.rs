@@ -394,6 +394,7 @@ impl From<reducer::Change<'_>> for TranscriptChange {
             Change::Stats { stats } => Self::Stats {
                 stats: stats.into(),
             },
+            _ => unreachable!("every change of this version is listed above"),
         }
     }
 }
@@ -461,6 +462,7 @@ impl From<reducer::EntryKind<'_>> for EntryValue {
                 error,
                 text: text.to_string(),
             },
+            _ => unreachable!("every kind of entry of this version is listed above"),
         }
     }
 }
@@ -478,6 +480,7 @@ impl From<reducer::BlockKind<'_>> for BlockValue {
             BlockKind::RedactedThinking => Self::RedactedThinking,
             BlockKind::ToolCall { id } => Self::ToolCall { id: id.into() },
             BlockKind::Other { raw: value } => Self::Other { raw: raw(value) },
+            _ => unreachable!("every kind of block of this version is listed above"),
         }
     }
 }

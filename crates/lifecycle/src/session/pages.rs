@@ -100,7 +100,7 @@ struct PageReader {
 
 impl PageReader {
     async fn fill(self, mut page: Page) -> Result<Page, PageError> {
-        while let Some((run, wanted)) = page.wants() {
+        while let Some((run, wanted)) = page.next_range() {
             // A session is one run of the agent.
             if run != 0 {
                 return Err(self.missing(wanted));
@@ -137,7 +137,7 @@ impl PageReader {
             }
         }
         // A page that wants the same range again would want it forever.
-        match page.wants() {
+        match page.next_range() {
             Some((_, again)) if again == wanted => Err(self.missing(wanted)),
             _ => Ok(page),
         }

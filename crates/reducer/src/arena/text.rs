@@ -1,4 +1,4 @@
-//! A text of the arena, borrowed.
+//! Borrowed texts of the arena.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,14 +7,17 @@ use serde::{Serialize, Serializer};
 
 use crate::arena::{Arena, Span, Text};
 
-/// A text of the transcript, borrowed: one piece usually, several when other text came in between.
+/// A borrowed text of a transcript.
+///
+/// It is usually contiguous; a text that streamed while others did has several pieces. See
+/// [`Transcript`](crate::Transcript) for an example.
 #[derive(Clone, Copy)]
 pub struct TextRef<'a> {
     arena: &'a Arena,
     text: Text,
-    /// Bytes at the beginning that are left out.
+    /// Bytes skipped at the beginning.
     from: u32,
-    /// Bytes in all.
+    /// Length of the whole text in bytes.
     end: u32,
 }
 
@@ -28,7 +31,7 @@ impl<'a> TextRef<'a> {
         }
     }
 
-    /// The text from byte `from` on.
+    /// Returns the text from byte `from` on.
     pub(crate) fn starting_at(self, from: u32) -> Self {
         Self {
             from: from.min(self.end),
@@ -36,19 +39,19 @@ impl<'a> TextRef<'a> {
         }
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub const fn len(self) -> usize {
         (self.end - self.from) as usize
     }
 
-    /// Whether there is no text.
+    /// Returns whether the text is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// The pieces of the text, in order; each ends between two characters.
+    /// Returns the pieces of the text in order. Each is split between characters.
     #[must_use]
     pub fn pieces(self) -> Pieces<'a> {
         Pieces {
@@ -59,7 +62,7 @@ impl<'a> TextRef<'a> {
         }
     }
 
-    /// The whole text; borrowed when it lies in one piece.
+    /// Returns the whole text, borrowed if it is contiguous.
     #[must_use]
     pub fn to_cow(self) -> Cow<'a, str> {
         let mut pieces = self.pieces();
@@ -77,14 +80,14 @@ impl<'a> TextRef<'a> {
         self.common_prefix(prefix) == prefix.len()
     }
 
-    /// Length in bytes of what both begin with, cut between two characters.
+    /// Returns the length of the common prefix in bytes, rounded down to a character.
     pub(crate) fn common_prefix(self, other: &str) -> usize {
         let mut rest = other;
         let mut same = 0;
         for piece in self.pieces() {
             let equal = match rest.strip_prefix(piece) {
-                Some(behind) => {
-                    rest = behind;
+                Some(after) => {
+                    rest = after;
                     piece.len()
                 }
                 None => {
@@ -129,7 +132,7 @@ impl Serialize for TextRef<'_> {
     }
 }
 
-/// The pieces of a text.
+/// Iterator over the pieces of a text; see [`TextRef::pieces`].
 #[derive(Clone, Debug)]
 pub struct Pieces<'a> {
     arena: &'a Arena,

@@ -1,45 +1,51 @@
-//! `assistant` lines: finished blocks, several lines to a message (protocol, sections A.5, A.16).
+//! `assistant` lines: finished blocks, several lines to a message (`crates/jsonl/PROTOCOL.md`,
+//! Assistant lines).
 
 use bowline_jsonl::{Assistant, Block, BlockBody as Said, Event, MessageContent, RawJson, Str};
 
-use crate::record::{BlockBody, BlockId, BlockRecord, EntryBody, EntryId, Stage, ThreadId};
+use crate::record::{BlockBody, BlockId, BlockRecord, BlockStage, EntryBody, EntryId, ThreadId};
 use crate::state::MessageState;
-use crate::transcript::{Here, Transcript};
-use crate::uuids::{Brought, Uuid};
+use crate::transcript::{LineContext, Transcript};
+use crate::uuids::{LineEffect, Uuid};
 
 impl Transcript {
-    pub(crate) fn assistant(&mut self, event: &Event<'_>, said: &Assistant<'_>, here: Here) {
+    pub(crate) fn assistant(
+        &mut self,
+        event: &Event<'_>,
+        said: &Assistant<'_>,
+        context: LineContext,
+    ) {
         let thread = self.thread_of(event.parent_tool_use_id);
         self.note_agent(thread, said.agent_id, said.subagent_type);
         if thread == ThreadId::MAIN {
             self.open_turn();
         }
-        self.threads[thread.at()].rejected.clear();
+        self.threads[thread].rejected.clear();
         self.retract(said.supersedes);
         let message = &said.message;
         let id = message.id.or(event.uuid).unwrap_or_default();
         // Another message while a draft is open: the agent fell back to a call that does not
         // stream, or reports that the call failed.
-        self.void_draft_unless(thread, id, Stage::Final);
-        let entry = self.message_entry(thread, id, message.model, here);
+        self.discard_draft_unless(thread, id, BlockStage::Final);
+        let entry = self.message_entry(thread, id, message.model, context);
         let mut line = None;
         for block in message.blocks() {
             let id = self.place(thread, entry, block);
-            self.blocks.at_mut(id.at()).line = Some(*line.get_or_insert(id));
+            self.blocks[id].line = Some(*line.get_or_insert(id));
         }
         if let MessageContent::Text(text) = message.content {
             let id = self.place_text(entry, text, BlockBody::Text);
-            self.blocks.at_mut(id.at()).line = Some(*line.get_or_insert(id));
+            self.blocks[id].line = Some(*line.get_or_insert(id));
         }
         if said.aborted {
             self.set_message(entry, MessageState::Aborted);
         }
         if let Some(uuid) = event.uuid {
-            let brought = match line {
-                Some(first) => Brought::Blocks(first.number()),
-                None => Brought::Message(entry.number()),
+            let effect = match line {
+                Some(first) => LineEffect::Blocks(first.number()),
+                None => LineEffect::Message(entry.number()),
             };
-            self.uuids.note(Uuid::new(&uuid.decode()), brought);
+            self.uuids.record(Uuid::new(&uuid.decode()), effect);
         }
     }
 
@@ -52,7 +58,7 @@ impl Transcript {
         }
     }
 
-    /// Puts a finished block in its place: over its draft, or behind the last block.
+    /// Adds a finished block: in place of its draft, or after the last block.
     fn place(&mut self, thread: ThreadId, entry: EntryId, block: &Block<'_>) -> BlockId {
         match &block.body {
             Said::Text { text } => self.place_text(entry, *text, BlockBody::Text),
@@ -73,13 +79,13 @@ impl Transcript {
         make: fn(crate::arena::Text) -> BlockBody,
     ) -> BlockId {
         let like = make(crate::arena::Text::default());
-        let Some(id) = self.awaited(entry, like, said) else {
+        let Some(id) = self.matching_draft(entry, like, said) else {
             let body = make(self.arena.store_of(said));
             return self.append_final(entry, body);
         };
         self.finalize(id);
-        let block = self.blocks.at_mut(id.at());
-        block.high = 0;
+        let block = &mut self.blocks[id];
+        block.high_surrogate = 0;
         if let Some(old) = block.body.text_mut() {
             let before = self.arena.len(*old);
             let kept = self.arena.replace(old, said);
@@ -91,11 +97,11 @@ impl Transcript {
     }
 
     fn place_body(&mut self, entry: EntryId, body: BlockBody) -> BlockId {
-        let Some(id) = self.awaited(entry, body, Str::default()) else {
+        let Some(id) = self.matching_draft(entry, body, Str::default()) else {
             return self.append_final(entry, body);
         };
         self.finalize(id);
-        let block = self.blocks.at_mut(id.at());
+        let block = &mut self.blocks[id];
         if block.body != body {
             block.body = body;
             self.touch_block(id);
@@ -104,40 +110,40 @@ impl Transcript {
     }
 
     fn append_final(&mut self, entry: EntryId, body: BlockBody) -> BlockId {
-        let index = self.live_count(entry);
-        self.block(entry, index, body, Stage::Final)
+        let index = self.live_block_count(entry);
+        self.block(entry, index, body, BlockStage::Final)
     }
 
-    /// The draft that a finished block belongs to. Its line comes while the draft is still open;
-    /// otherwise the draft that says the same, otherwise the first that is left.
-    fn awaited(&self, entry: EntryId, like: BlockBody, said: Str<'_>) -> Option<BlockId> {
+    /// Finds the draft of a finished block: the open one, else one with the same text, else the
+    /// first.
+    fn matching_draft(&self, entry: EntryId, like: BlockBody, said: Str<'_>) -> Option<BlockId> {
         let waits = |id: &BlockId| {
-            let block = self.blocks.at(id.at());
-            block.stage != Stage::Final && block.body.is_like(like)
+            let block = &self.blocks[id];
+            block.stage != BlockStage::Final && block.body.is_like(like)
         };
         let draft = self.drafts.iter().find(|draft| draft.entry == entry);
         let open = draft.and_then(|draft| draft.open).filter(waits);
         if open.is_some() {
             return open;
         }
-        let waiting = || self.drafted_blocks(entry).filter(waits);
+        let waiting = || self.draft_blocks_of(entry).filter(waits);
         let first = waiting().next()?;
         let text = said.decode();
-        let says_it = |id: &BlockId| match self.blocks.at(id.at()).body {
+        let says_it = |id: &BlockId| match self.blocks[id].body {
             BlockBody::Text(old) | BlockBody::Thinking(old) => self.arena.text(old) == *text,
             _ => false,
         };
         Some(waiting().find(says_it).unwrap_or(first))
     }
 
-    /// Takes back what the lines with these uuids brought.
+    /// Retracts what the lines with these uuids added.
     pub(crate) fn retract(&mut self, uuids: Option<RawJson<'_>>) {
         let uuids = uuids.into_iter().flat_map(RawJson::elements);
         for uuid in uuids.filter_map(RawJson::as_str) {
-            match self.uuids.line(Uuid::new(&uuid.decode())) {
-                Some(Brought::Blocks(first)) => self.retract_blocks(BlockId::new(first)),
-                Some(Brought::Message(entry)) => self.remove_if_empty(EntryId::new(entry)),
-                Some(Brought::Entry(entry)) if self.is_user(EntryId::new(entry)) => {
+            match self.uuids.effect(Uuid::new(&uuid.decode())) {
+                Some(LineEffect::Blocks(first)) => self.retract_blocks(BlockId::new(first)),
+                Some(LineEffect::Message(entry)) => self.remove_if_empty(EntryId::new(entry)),
+                Some(LineEffect::Entry(entry)) if self.is_user(EntryId::new(entry)) => {
                     self.remove_entry(EntryId::new(entry));
                 }
                 _ => {}
@@ -145,51 +151,49 @@ impl Transcript {
         }
     }
 
-    /// Takes back the blocks of a line, of which `first` is the first.
+    /// Removes the blocks of the line whose first block is `first`.
     fn retract_blocks(&mut self, first: BlockId) {
-        let Some(entry) = self.blocks.get(first.at()).map(|block| block.entry) else {
+        let Some(entry) = self.blocks.get(first).map(|block| block.entry) else {
             return;
         };
-        let its = |id: &BlockId| self.blocks.at(id.at()).line == Some(first);
+        let its = |id: &BlockId| self.blocks[id].line == Some(first);
         let its = self.live_blocks(entry).filter(its).collect();
         self.remove_blocks(its);
         self.remove_if_empty(entry);
     }
 
     fn remove_if_empty(&mut self, entry: EntryId) {
-        if self.live_count(entry) == 0 {
+        if self.live_block_count(entry) == 0 {
             self.remove_entry(entry);
         }
     }
 
     fn is_user(&self, entry: EntryId) -> bool {
-        let entry = self.entries.get(entry.at());
+        let entry = self.entries.get(entry);
         entry.is_some_and(|entry| matches!(entry.body, EntryBody::User(_)))
     }
 
-    /// Removes blocks; says whether there were any.
+    /// Removes blocks; returns whether there were any.
     pub(crate) fn remove_blocks(&mut self, blocks: Vec<BlockId>) -> bool {
         let any = !blocks.is_empty();
         for id in blocks {
             self.remove_block(id);
-            if let BlockBody::Call(call) = self.blocks.at(id.at()).body {
+            if let BlockBody::Call(call) = self.blocks[id].body {
                 self.remove_call(call);
             }
         }
         any
     }
 
-    /// Removes the drafted blocks of a message for which `is_void` holds; says whether there were
+    /// Removes the draft blocks of a message for which `is_void` holds; returns whether there were
     /// any.
-    pub(crate) fn remove_drafted(
+    pub(crate) fn remove_draft_blocks(
         &mut self,
         entry: EntryId,
         is_void: impl Fn(&BlockRecord) -> bool,
     ) -> bool {
-        let drafted = self.drafted_blocks(entry);
-        let void = drafted
-            .filter(|id| is_void(&self.blocks.at(id.at())))
-            .collect();
+        let drafted = self.draft_blocks_of(entry);
+        let void = drafted.filter(|id| is_void(&self.blocks[id])).collect();
         self.remove_blocks(void)
     }
 }

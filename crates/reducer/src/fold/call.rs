@@ -1,32 +1,30 @@
-//! Tool calls, their results, and the sub-agents that they hold.
+//! Tool calls, their results and sub-agents.
 
 use bowline_jsonl::{RawJson, Str, ToolResult, ToolUse, User};
 
-use crate::arena::{Arena, Atom, Text, TextRef};
+use crate::arena::{Arena, ShortText, Text, TextRef};
 use crate::fold::user;
-use crate::ident::Named;
-use crate::index::{Key, Kind};
+use crate::index::{IndexKey, IndexKind};
 use crate::list;
-use crate::log::{Slot, Stamp};
+use crate::log::{ChangedItem, LogStamp};
 use crate::names::Name;
-use crate::number::U48;
 use crate::record::{
-    Beside, BlockBody, BlockId, CallId, CallRecord, EntryId, ResultId, Standing, ThreadId,
+    BlockBody, BlockId, CallId, CallPresence, CallRecord, EntryId, ListLinks, ResultId, ThreadId,
     ThreadRecord, ToolResultRecord,
 };
 use crate::state::{CallState, PermissionState};
-use crate::transcript::{Here, Transcript};
+use crate::transcript::{LineContext, Transcript};
 
-/// Deepest nesting of sub-agents that is shown as such. A few levels are real; common readers of
-/// JSON stop at 128, of which each sub-agent takes three; what a call holds gets the rest (see
-/// [`Raw`](crate::Raw)). Below it the lines of a sub-agent join the thread of its call.
+/// Deepest nesting of sub-agents that is represented. A few levels are common; JSON parsers stop at
+/// 128 levels, of which a sub-agent takes three and the values inside get the rest (see
+/// [`Raw`](crate::Raw)). Below it, the lines of a sub-agent join the thread of its call.
 const DEEPEST: u32 = 32;
 
-/// What an interrupt says about a tool that it stopped (observed, fact 19).
+/// The result of a tool that was stopped by an interrupt (`crates/jsonl/PROTOCOL.md`, Interrupt).
 const REJECTED: &str = "User rejected tool use";
 
 impl Transcript {
-    /// A tool use: drafted, or final with its input.
+    /// Adds a tool use: a draft, or final with its input.
     pub(crate) fn announce(
         &mut self,
         thread: ThreadId,
@@ -35,24 +33,24 @@ impl Transcript {
         is_final: bool,
     ) -> CallId {
         let id = tool.id.decode();
-        let call = self.call(thread, &id, Standing::Announced);
-        self.reach_call(call);
-        if self.calls.at(call.at()).standing == Standing::Placeholder {
+        let call = self.call(thread, &id, CallPresence::Announced);
+        self.depend_on_call(call);
+        if self.calls[call].presence == CallPresence::Placeholder {
             self.adopt(call, thread);
         }
-        let record = self.calls.at_mut(call.at());
+        let record = &mut self.calls[call];
         record.entry = record.entry.max(Some(entry));
         if record.name.is_empty() {
-            record.name = self.names.keep(&tool.name.decode());
+            record.name = self.names.intern(&tool.name.decode());
             self.touch_call(call);
             self.touch_status();
         }
-        self.revive(call);
+        self.restore_call(call);
         if is_final {
             if let Some(input) = tool.input {
                 self.set_input(call, input);
             }
-            if self.calls.at(call.at()).state == CallState::Pending {
+            if self.calls[call].state == CallState::Pending {
                 let state = self.running_or_asking(&id);
                 self.set_call(call, state);
             }
@@ -60,12 +58,12 @@ impl Transcript {
         call
     }
 
-    /// Brings back a call that was taken back with its draft.
-    fn revive(&mut self, call: CallId) {
-        let record = self.calls.at_mut(call.at());
-        if record.standing == Standing::Removed {
-            record.standing = Standing::Announced;
-            let thread = record.thread.at();
+    /// Restores a call that was removed with its draft.
+    fn restore_call(&mut self, call: CallId) {
+        let record = &mut self.calls[call];
+        if record.presence == CallPresence::Removed {
+            record.presence = CallPresence::Announced;
+            let thread = record.thread.index();
             self.threads[thread].open.push(call);
             self.touch_call(call);
             self.touch_status();
@@ -73,37 +71,36 @@ impl Transcript {
     }
 
     pub(crate) fn set_input(&mut self, call: CallId, input: RawJson<'_>) {
-        let old = self.calls.at(call.at()).input;
+        let old = self.calls[call].input;
         if !old.is_empty() && self.arena.text(old) == input.text() {
             return;
         }
-        self.calls.at_mut(call.at()).input = self.arena.store_raw(input);
+        self.calls[call].input = self.arena.store_raw(input);
         self.touch_call(call);
     }
 
-    /// The call with this id; made when it is new.
-    fn call(&mut self, thread: ThreadId, id: &str, standing: Standing) -> CallId {
-        let id = Named::of(id);
-        let key = Key::of_id(Kind::Call, 0, id);
-        let known = self.call_by(key, id);
-        known.unwrap_or_else(|| self.add_call(key, thread, id, standing))
+    /// Finds or adds the call with this id.
+    fn call(&mut self, thread: ThreadId, id: &str, presence: CallPresence) -> CallId {
+        let key = IndexKey::new(IndexKind::Call, 0, id);
+        let known = self.find_call_by_key(key, id);
+        known.unwrap_or_else(|| self.add_call(key, thread, id, presence))
     }
 
     fn add_call(
         &mut self,
-        key: Key,
+        key: IndexKey,
         thread: ThreadId,
-        id: Named<'_>,
-        standing: Standing,
+        id: &str,
+        presence: CallPresence,
     ) -> CallId {
-        let is_announced = standing == Standing::Announced;
+        let is_announced = presence == CallPresence::Announced;
         let call = CallId::new(self.calls.len() as u32);
-        let name = self.arena.ident(id);
+        let name = self.arena.store_short(id);
         self.calls.push(CallRecord {
             id: name,
             name: Name::default(),
             thread,
-            beside: Beside::default(),
+            links: ListLinks::default(),
             entry: None,
             input: Text::default(),
             updated_input: None,
@@ -112,13 +109,13 @@ impl Transcript {
             } else {
                 CallState::Lost
             },
-            standing,
+            presence,
             result: None,
             subagent: None,
-            stamp: Stamp::default(),
+            stamp: LogStamp::default(),
         });
         self.index.insert(key, call.number());
-        let record = &mut self.threads[thread.at()];
+        let record = &mut self.threads[thread];
         list::insert(&mut self.calls, &mut record.calls, call);
         if is_announced {
             record.open.push(call);
@@ -128,42 +125,40 @@ impl Transcript {
         call
     }
 
-    /// A call whose sub-agent or result came first is announced at last.
+    /// Moves a call to its announced place after its sub-agent or result came first.
     fn adopt(&mut self, call: CallId, thread: ThreadId) {
-        let record = self.calls.at_mut(call.at());
-        record.standing = Standing::Announced;
+        let record = &mut self.calls[call];
+        record.presence = CallPresence::Announced;
         let old = record.thread;
         if record.result.is_none() {
             record.state = CallState::Pending;
         }
-        let height = record
-            .subagent
-            .map_or(0, |it| self.threads[it.at()].height + 1);
+        let height = record.subagent.map_or(0, |it| self.threads[it].height + 1);
         let is_sound = self
             .depth_outside(thread, call)
             .is_some_and(|it| it + height <= DEEPEST);
         let new = if is_sound { thread } else { old };
         if new != old {
-            list::remove(&mut self.calls, &mut self.threads[old.at()].calls, call);
-            list::insert(&mut self.calls, &mut self.threads[new.at()].calls, call);
-            self.calls.at_mut(call.at()).thread = new;
-            self.raise(new, height);
-            self.touch_below(call);
+            list::remove(&mut self.calls, &mut self.threads[old].calls, call);
+            list::insert(&mut self.calls, &mut self.threads[new].calls, call);
+            self.calls[call].thread = new;
+            self.raise_height(new, height);
+            self.touch_descendants(call);
         }
-        if self.calls.at(call.at()).state.is_open() {
-            self.threads[new.at()].open.push(call);
+        if self.calls[call].state.is_open() {
+            self.threads[new].open.push(call);
             self.touch_status();
         }
         self.touch_call(call);
     }
 
-    /// What a sub-agent holds lies at another depth, of which its JSON may depend.
-    fn touch_below(&mut self, call: CallId) {
-        let mut threads: Vec<_> = self.calls.at(call.at()).subagent.into_iter().collect();
+    /// Logs everything below a call again: its JSON may depend on its depth.
+    fn touch_descendants(&mut self, call: CallId) {
+        let mut threads: Vec<_> = self.calls[call].subagent.into_iter().collect();
         while let Some(thread) = threads.pop() {
             for call in self.calls_of(thread).collect::<Vec<_>>() {
                 self.touch_call(call);
-                threads.extend(self.calls.at(call.at()).subagent);
+                threads.extend(self.calls[call].subagent);
             }
             for entry in self.entries_of(thread).collect::<Vec<_>>() {
                 self.touch_others(entry);
@@ -172,42 +167,42 @@ impl Transcript {
     }
 
     fn touch_others(&mut self, entry: EntryId) {
-        let is_other = |id: &BlockId| matches!(self.blocks.at(id.at()).body, BlockBody::Other(_));
+        let is_other = |id: &BlockId| matches!(self.blocks[id].body, BlockBody::Other(_));
         let others: Vec<_> = self.live_blocks(entry).filter(is_other).collect();
         for block in others {
             self.touch_block(block);
         }
     }
 
-    /// How deep a thread lies; none when it lies inside `call`.
+    /// Depth of a thread; `None` if it is inside of `call`.
     fn depth_outside(&self, thread: ThreadId, call: CallId) -> Option<u32> {
         let mut at = thread;
         let mut depth = 0;
-        while let Some(holder) = self.threads[at.at()].call {
+        while let Some(holder) = self.threads[at].call {
             if holder == call {
                 return None;
             }
-            at = self.calls.at(holder.at()).thread;
+            at = self.calls[holder].thread;
             depth += 1;
         }
         Some(depth)
     }
 
-    /// Notes that sub-agents nest `height` levels deep in a thread.
-    fn raise(&mut self, thread: ThreadId, height: u32) {
+    /// Raises the recorded nesting below a thread to `height`.
+    fn raise_height(&mut self, thread: ThreadId, height: u32) {
         let (mut at, mut height) = (thread, height);
-        while self.threads[at.at()].height < height {
-            self.threads[at.at()].height = height;
-            let Some(holder) = self.threads[at.at()].call else {
+        while self.threads[at].height < height {
+            self.threads[at].height = height;
+            let Some(holder) = self.threads[at].call else {
                 return;
             };
-            at = self.calls.at(holder.at()).thread;
+            at = self.calls[holder].thread;
             height += 1;
         }
     }
 
-    /// The thread of a line, by the call that it names as its immediate parent. A parent that has
-    /// not come yet is held open by a placeholder.
+    /// Returns the thread of a line by its immediate parent. A parent that has not come yet is
+    /// represented by a placeholder.
     #[inline]
     pub(crate) fn thread_of(&mut self, parent: Option<Str<'_>>) -> ThreadId {
         match parent.filter(|parent| !parent.is_empty()) {
@@ -216,21 +211,21 @@ impl Transcript {
         }
     }
 
-    /// The thread of the sub-agent that the call with this id holds.
+    /// Returns the thread of the sub-agent of the call with this id.
     fn thread_in(&mut self, parent: Str<'_>) -> ThreadId {
         let id = parent.decode();
-        let call = self.call(ThreadId::MAIN, &id, Standing::Placeholder);
-        self.reach_call(call);
+        let call = self.call(ThreadId::MAIN, &id, CallPresence::Placeholder);
+        self.depend_on_call(call);
         self.subagent(call)
     }
 
-    /// The thread of the sub-agent that a call holds.
+    /// Returns the thread of the sub-agent of a call; adds it if it is new.
     pub(crate) fn subagent(&mut self, call: CallId) -> ThreadId {
-        if let Some(thread) = self.calls.at(call.at()).subagent {
+        if let Some(thread) = self.calls[call].subagent {
             return thread;
         }
-        self.revive(call);
-        let holder = self.calls.at(call.at()).thread;
+        self.restore_call(call);
+        let holder = self.calls[call].thread;
         if self
             .depth_outside(holder, call)
             .is_some_and(|depth| depth >= DEEPEST)
@@ -242,28 +237,28 @@ impl Transcript {
             call: Some(call),
             ..ThreadRecord::default()
         });
-        self.calls.at_mut(call.at()).subagent = Some(thread);
-        self.raise(holder, 1);
+        self.calls[call].subagent = Some(thread);
+        self.raise_height(holder, 1);
         self.touch_call(call);
         thread
     }
 
-    /// Who speaks in a thread.
+    /// Records id and type of the agent of a thread.
     pub(crate) fn note_agent(
         &mut self,
         thread: ThreadId,
         agent_id: Option<Str<'_>>,
         agent_type: Option<Str<'_>>,
     ) {
-        let Some(call) = self.threads[thread.at()].call else {
+        let Some(call) = self.threads[thread].call else {
             return;
         };
-        let record = &mut self.threads[thread.at()];
-        let mut is_new = learn(&mut self.arena, &mut record.agent_id, agent_id);
+        let record = &mut self.threads[thread];
+        let mut is_new = set_if_empty(&mut self.arena, &mut record.agent_id, agent_id);
         if let Some(agent_type) = agent_type.filter(|it| !it.is_empty())
             && record.agent_type.is_empty()
         {
-            record.agent_type = self.names.keep(&agent_type.decode());
+            record.agent_type = self.names.intern(&agent_type.decode());
             is_new = true;
         }
         if is_new {
@@ -272,12 +267,12 @@ impl Transcript {
     }
 
     pub(crate) fn set_call(&mut self, id: CallId, state: CallState) {
-        let record = self.calls.at_mut(id.at());
+        let record = &mut self.calls[id];
         if record.state == state {
             return;
         }
         let was_open = std::mem::replace(&mut record.state, state).is_open();
-        let open = &mut self.threads[record.thread.at()].open;
+        let open = &mut self.threads[record.thread].open;
         if was_open && !state.is_open() {
             open.retain(|&it| it != id);
         } else if !was_open && state.is_open() {
@@ -287,39 +282,39 @@ impl Transcript {
         self.touch_status();
     }
 
-    /// Closes a call, and with it everything that is open inside.
+    /// Closes a call and everything that is open inside of it.
     pub(crate) fn close_call(&mut self, id: CallId, state: CallState, inside: CallState) {
         self.set_call(id, state);
-        let mut threads: Vec<_> = self.calls.at(id.at()).subagent.into_iter().collect();
+        let mut threads: Vec<_> = self.calls[id].subagent.into_iter().collect();
         while let Some(thread) = threads.pop() {
-            for call in std::mem::take(&mut self.threads[thread.at()].open) {
+            for call in std::mem::take(&mut self.threads[thread].open) {
                 self.set_call(call, inside);
                 self.close_permission_of(call, PermissionState::Expired);
-                threads.extend(self.calls.at(call.at()).subagent);
+                threads.extend(self.calls[call].subagent);
             }
         }
     }
 
     /// Closes the calls of a thread that will get no result.
     pub(crate) fn close_thread(&mut self, thread: ThreadId, state: CallState) {
-        for call in self.threads[thread.at()].open.clone() {
+        for call in self.threads[thread].open.clone() {
             self.close_call(call, state, state);
             self.close_permission_of(call, PermissionState::Expired);
         }
     }
 
-    /// A call that was taken back before it did anything leaves no trace.
+    /// Removes a call that was retracted before it had any effect.
     pub(crate) fn remove_call(&mut self, id: CallId) {
-        let record = self.calls.at_mut(id.at());
+        let record = &mut self.calls[id];
         if record.result.is_some()
             || record.subagent.is_some()
-            || record.standing == Standing::Removed
+            || record.presence == CallPresence::Removed
         {
             return;
         }
-        record.standing = Standing::Removed;
+        record.presence = CallPresence::Removed;
         record.state = CallState::Pending;
-        self.threads[record.thread.at()].open.retain(|&it| it != id);
+        self.threads[record.thread].open.retain(|&it| it != id);
         self.touch_call(id);
         self.touch_status();
     }
@@ -329,21 +324,21 @@ impl Transcript {
         thread: ThreadId,
         result: &ToolResult<'_>,
         user: &User<'_>,
-        here: Here,
+        context: LineContext,
     ) {
         let id = result.tool_use_id.decode();
-        let call = self.call(thread, &id, Standing::Placeholder);
-        self.reach_call(call);
-        if self.calls.at(call.at()).result.is_some() {
+        let call = self.call(thread, &id, CallPresence::Placeholder);
+        self.depend_on_call(call);
+        if self.calls[call].result.is_some() {
             return;
         }
-        self.revive(call);
+        self.restore_call(call);
         let is_async = self.is_async(call, user);
-        let record = self.store_result(result, is_async, here);
+        let record = self.store_result(result, is_async, context);
         let given = ResultId::new(self.results.push(record) as u32);
-        self.calls.at_mut(call.at()).result = Some(given);
+        self.calls[call].result = Some(given);
         if result.is_error {
-            self.reach_answers(call);
+            self.depend_on_answers(call);
         }
         let end = self.ending(call, result, user, self.arena.text(record.text));
         self.touch_call(call);
@@ -357,8 +352,8 @@ impl Transcript {
             CallState::Interrupted
         };
         if end == Ending::Rejected {
-            let thread = self.calls.at(call.at()).thread;
-            self.threads[thread.at()].rejected.push(call);
+            let thread = self.calls[call].thread;
+            self.threads[thread].rejected.push(call);
         }
         self.close_call(call, end.state(), inside);
         self.close_tasks_of(&id, result.is_error);
@@ -368,7 +363,7 @@ impl Transcript {
         &mut self,
         result: &ToolResult<'_>,
         is_async: bool,
-        here: Here,
+        context: LineContext,
     ) -> ToolResultRecord {
         let (text, raw) = user::store_result(&mut self.arena, result.content);
         ToolResultRecord {
@@ -376,15 +371,15 @@ impl Transcript {
             is_async,
             text,
             raw,
-            offset: U48::new(here.offset),
-            end: U48::new(here.end),
+            offset: (context.offset),
+            end: (context.end),
         }
     }
 
-    /// Whether the call started something in the background (observed, fact 14). Only agents are
-    /// asked: the structured result of other tools may be megabytes.
+    /// Whether the call started background work (`crates/jsonl/PROTOCOL.md`, Sub-agents). Only
+    /// agents are checked: the structured result of other tools may be megabytes.
     fn is_async(&self, call: CallId, user: &User<'_>) -> bool {
-        let name = self.names.str(self.calls.at(call.at()).name);
+        let name = self.names.str(self.calls[call].name);
         if !matches!(name, "Agent" | "Task") {
             return false;
         }
@@ -429,19 +424,17 @@ impl Transcript {
         Ending::Failed
     }
 
-    /// An interrupt was confirmed: what was turned down just before fell to it.
+    /// Marks just rejected calls as interrupted, after an interrupt was confirmed.
     pub(crate) fn interrupt_rejected(&mut self, thread: ThreadId) {
-        for call in std::mem::take(&mut self.threads[thread.at()].rejected) {
+        for call in std::mem::take(&mut self.threads[thread].rejected) {
             self.set_call(call, CallState::Interrupted);
         }
     }
 
     pub(crate) fn touch_call(&mut self, id: CallId) {
-        self.change_call(id);
-        self.log.note(
-            &mut self.calls.at_mut(id.at()).stamp,
-            Slot::Call(id.number()),
-        );
+        self.mark_call_changed(id);
+        self.log
+            .record(&mut self.calls[id].stamp, ChangedItem::Call(id.number()));
     }
 }
 
@@ -450,7 +443,7 @@ impl Transcript {
 enum Ending {
     Done,
     Failed,
-    /// By an interrupt, or by a person who turned it down: what follows tells.
+    /// By an interrupt or by the user's rejection; a following line decides.
     Rejected,
     Interrupted,
 }
@@ -465,11 +458,11 @@ impl Ending {
     }
 }
 
-/// Fills in a name that is not known yet.
-fn learn(arena: &mut Arena, name: &mut Atom, value: Option<Str<'_>>) -> bool {
+/// Sets an id that is not known yet; returns whether it was set.
+fn set_if_empty(arena: &mut Arena, name: &mut ShortText, value: Option<Str<'_>>) -> bool {
     let Some(value) = value.filter(|value| name.is_empty() && !value.is_empty()) else {
         return false;
     };
-    *name = arena.atom_of(value);
+    *name = arena.store_short_of(value);
     true
 }

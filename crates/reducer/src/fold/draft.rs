@@ -1,17 +1,16 @@
-//! Drafts: messages that stream in before their lines (protocol, section A.8).
+//! Drafts: messages that stream before their lines (`crates/jsonl/PROTOCOL.md`, Stream events).
 
 use bowline_jsonl::{
     Abandoned, ApiEvent, Block, BlockBody as Said, Delta, Event, Message, RawJson, Str, StreamEvent,
 };
 
 use crate::arena::Text;
-use crate::ident::Named;
-use crate::index::{Key, Kind};
-use crate::record::{BlockBody, BlockId, EntryBody, EntryId, MessageRecord, Stage, ThreadId};
+use crate::index::{IndexKey, IndexKind};
+use crate::record::{BlockBody, BlockId, BlockStage, EntryBody, EntryId, MessageRecord, ThreadId};
 use crate::state::MessageState;
-use crate::transcript::{Here, Transcript};
+use crate::transcript::{LineContext, Transcript};
 
-/// A message that streams. A thread has one at most.
+/// A message that streams. A thread has at most one.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     thread: ThreadId,
@@ -20,28 +19,33 @@ pub(crate) struct Draft {
     id: Box<str>,
     /// The block that grows.
     pub(crate) open: Option<BlockId>,
-    /// The input of the tool call that grows, so far.
+    /// The partial input of the tool call that grows.
     input: String,
 }
 
 impl Transcript {
-    pub(crate) fn stream(&mut self, event: &Event<'_>, stream: &StreamEvent<'_>, here: Here) {
+    pub(crate) fn stream(
+        &mut self,
+        event: &Event<'_>,
+        stream: &StreamEvent<'_>,
+        context: LineContext,
+    ) {
         let thread = self.thread_of(event.parent_tool_use_id);
         if thread == ThreadId::MAIN {
             self.open_turn();
         }
         match &stream.event {
             ApiEvent::BlockDelta { index, delta } => {
-                self.delta(thread, stream.api_message_id, *index, *delta, here);
+                self.delta(thread, stream.api_message_id, *index, *delta, context);
             }
             ApiEvent::BlockStart {
                 index,
                 block: Some(block),
-            } => self.start_block(thread, stream.api_message_id, *index, block, here),
+            } => self.start_block(thread, stream.api_message_id, *index, block, context),
             ApiEvent::BlockStop { index } => self.stop_block(thread, *index),
-            ApiEvent::MessageStart(message) => self.start_draft(thread, message, here),
+            ApiEvent::MessageStart(message) => self.start_draft(thread, message, context),
             ApiEvent::MessageStop => self.stop_draft(thread),
-            ApiEvent::Error(error) => self.notice_of("stream_event", error.message, here),
+            ApiEvent::Error(error) => self.notice_of("stream_event", error.message, context),
             ApiEvent::Unknown { kind } => {
                 self.count_unknown(format!("stream_event/{}", kind.unwrap_or_default()));
             }
@@ -52,11 +56,11 @@ impl Transcript {
         }
     }
 
-    fn start_draft(&mut self, thread: ThreadId, message: &Message<'_>, here: Here) {
+    fn start_draft(&mut self, thread: ThreadId, message: &Message<'_>, context: LineContext) {
         let id = message.id.unwrap_or_default();
-        self.void_draft_unless(thread, id, Stage::Stopped);
+        self.discard_draft_unless(thread, id, BlockStage::Stopped);
         if self.draft(thread).is_none() {
-            self.open_draft(thread, id, message.model, here);
+            self.open_draft(thread, id, message.model, context);
         }
     }
 
@@ -65,9 +69,9 @@ impl Transcript {
         thread: ThreadId,
         id: Str<'_>,
         model: Option<Str<'_>>,
-        here: Here,
+        context: LineContext,
     ) -> usize {
-        let entry = self.message_entry(thread, id, model, here);
+        let entry = self.message_entry(thread, id, model, context);
         self.set_message(entry, MessageState::Streaming);
         self.drafts.push(Draft {
             thread,
@@ -80,33 +84,32 @@ impl Transcript {
         self.drafts.len() - 1
     }
 
-    /// The entry of a message; made when it is new, brought back when it had been given up.
+    /// Finds or adds the entry of a message; restores it if it was removed.
     pub(crate) fn message_entry(
         &mut self,
         thread: ThreadId,
         id: Str<'_>,
         model: Option<Str<'_>>,
-        here: Here,
+        context: LineContext,
     ) -> EntryId {
         let name = id.decode();
-        let name = Named::of(&name);
-        let key = Key::of_id(Kind::Message, thread.number(), name);
-        let found = self.message_named(key, thread, name);
-        let model = model.map(|model| self.names.keep(&model.decode()));
+        let key = IndexKey::new(IndexKind::Message, thread.number(), &name);
+        let found = self.find_message(key, thread, &name);
+        let model = model.map(|model| self.names.intern(&model.decode()));
         let Some(found) = found else {
-            let message_id = self.arena.ident(name);
+            let message_id = self.arena.store_short(&name);
             let body = EntryBody::Assistant(MessageRecord {
                 message_id,
                 model: model.unwrap_or_default(),
                 ..MessageRecord::default()
             });
-            let entry = self.entry(thread, body, here);
+            let entry = self.entry(thread, body, context);
             self.index.insert(key, entry.number());
             return entry;
         };
-        self.reach_entry(found);
-        if self.entries.at(found.at()).is_removed {
-            self.entries.at_mut(found.at()).is_removed = false;
+        self.depend_on_entry(found);
+        if self.entries[found].is_removed {
+            self.entries[found].is_removed = false;
             self.touch_entry(found);
         }
         if let (Some(model), Some(message)) = (model, self.message_mut(found))
@@ -122,18 +125,23 @@ impl Transcript {
         self.drafts.iter().position(|draft| draft.thread == thread)
     }
 
-    /// The draft of a thread. When its beginning was missed, it begins in the middle.
+    /// Finds the draft of a thread; opens one if its beginning was missed.
     #[inline]
-    fn draft_of(&mut self, thread: ThreadId, id: Option<Str<'_>>, here: Here) -> Option<usize> {
+    fn draft_of(
+        &mut self,
+        thread: ThreadId,
+        id: Option<Str<'_>>,
+        context: LineContext,
+    ) -> Option<usize> {
         let Some(at) = self.draft(thread) else {
-            return Some(self.open_draft(thread, id?, None, here));
+            return Some(self.open_draft(thread, id?, None, context));
         };
         let known = &*self.drafts[at].id;
         if id.is_none_or(|id| id == *known) {
             return Some(at);
         }
-        self.void_draft_unless(thread, id?, Stage::Stopped);
-        Some(self.open_draft(thread, id?, None, here))
+        self.discard_draft_unless(thread, id?, BlockStage::Stopped);
+        Some(self.open_draft(thread, id?, None, context))
     }
 
     fn start_block(
@@ -142,9 +150,9 @@ impl Transcript {
         id: Option<Str<'_>>,
         index: u32,
         block: &Block<'_>,
-        here: Here,
+        context: LineContext,
     ) {
-        let Some(at) = self.draft_of(thread, id, here) else {
+        let Some(at) = self.draft_of(thread, id, context) else {
             return;
         };
         let entry = self.drafts[at].entry;
@@ -152,12 +160,12 @@ impl Transcript {
             return;
         }
         let body = self.body_of(thread, entry, block, false);
-        let id = self.block(entry, index, body, Stage::Open);
+        let id = self.block(entry, index, body, BlockStage::Open);
         self.drafts[at].open = Some(id);
         self.drafts[at].input.clear();
     }
 
-    /// The record for a block of the stream.
+    /// Creates the body of a block of the stream.
     pub(crate) fn body_of(
         &mut self,
         thread: ThreadId,
@@ -174,10 +182,10 @@ impl Transcript {
         }
     }
 
-    /// The block of a draft at this index, until its line comes.
+    /// Finds the draft block at this index.
     fn drafted(&self, entry: EntryId, index: u32) -> Option<BlockId> {
-        self.drafted_blocks(entry)
-            .find(|id| self.blocks.at(id.at()).index == index)
+        self.draft_blocks_of(entry)
+            .find(|id| self.blocks[id].index == index)
     }
 
     fn delta(
@@ -186,15 +194,15 @@ impl Transcript {
         id: Option<Str<'_>>,
         index: u32,
         delta: Delta<'_>,
-        here: Here,
+        context: LineContext,
     ) {
-        let Some(at) = self.draft_of(thread, id, here) else {
+        let Some(at) = self.draft_of(thread, id, context) else {
             return;
         };
         let open = self.drafts[at].open;
-        let known = open.filter(|open| self.blocks.at(open.at()).index == index);
+        let known = open.filter(|open| self.blocks[open].index == index);
         let block = known.or_else(|| self.missed_block(at, index, delta));
-        let Some(block) = block.filter(|id| self.blocks.at(id.at()).stage != Stage::Final) else {
+        let Some(block) = block.filter(|id| self.blocks[id].stage != BlockStage::Final) else {
             return;
         };
         match delta {
@@ -204,21 +212,24 @@ impl Transcript {
         }
     }
 
-    /// The block that a delta belongs to when its start was missed.
+    /// Finds or adds the block of a delta whose `content_block_start` was missed.
     fn missed_block(&mut self, at: usize, index: u32, delta: Delta<'_>) -> Option<BlockId> {
         let entry = self.drafts[at].entry;
-        let is_it = |id: &BlockId| self.blocks.at(id.at()).index == index;
-        let known = self.live_blocks(entry).find(is_it);
+        let is_match = |id: &BlockId| self.blocks[id].index == index;
+        let known = self.live_blocks(entry).find(is_match);
         let block = match (known, delta) {
             (Some(block), _) => block,
-            (None, Delta::Text(_)) => {
-                self.block(entry, index, BlockBody::Text(Text::default()), Stage::Open)
-            }
+            (None, Delta::Text(_)) => self.block(
+                entry,
+                index,
+                BlockBody::Text(Text::default()),
+                BlockStage::Open,
+            ),
             (None, Delta::Thinking(_)) => self.block(
                 entry,
                 index,
                 BlockBody::Thinking(Text::default()),
-                Stage::Open,
+                BlockStage::Open,
             ),
             _ => return None,
         };
@@ -228,12 +239,12 @@ impl Transcript {
     }
 
     fn grow(&mut self, id: BlockId, more: Str<'_>) {
-        let block = self.blocks.at_mut(id.at());
+        let block = &mut self.blocks[id];
         let Some(text) = block.body.text_mut() else {
             return;
         };
         let before = self.arena.len(*text);
-        let from = self.arena.append_of(text, more, &mut block.high);
+        let from = self.arena.append_of(text, more, &mut block.high_surrogate);
         self.touch_text(id, from, before);
     }
 
@@ -245,11 +256,11 @@ impl Transcript {
         let Some(block) = self.drafted(self.drafts[at].entry, index) else {
             return;
         };
-        self.blocks.at_mut(block.at()).stage = Stage::Stopped;
-        if let BlockBody::Call(call) = self.blocks.at(block.at()).body
+        self.blocks[block].stage = BlockStage::Stopped;
+        if let BlockBody::Call(call) = self.blocks[block].body
             && open == Some(block)
         {
-            // The API sends no piece at all for a tool without arguments.
+            // The API sends no delta for a tool without arguments.
             let text = if input.is_empty() { "{}" } else { &input };
             if let Some(input) = RawJson::parse(text) {
                 self.set_input(call, input);
@@ -260,16 +271,16 @@ impl Transcript {
     fn stop_draft(&mut self, thread: ThreadId) {
         let Some(at) = self.draft(thread) else { return };
         let entry = self.drafts.swap_remove(at).entry;
-        self.remove_drafted(entry, |block| {
+        self.remove_draft_blocks(entry, |block| {
             matches!(block.body,
                 BlockBody::Text(text) | BlockBody::Thinking(text) if text.is_empty())
         });
         self.finish_message(entry);
     }
 
-    /// Ends a message that streamed; one without blocks said nothing.
+    /// Ends a message that streamed; removes it if it has no blocks.
     pub(crate) fn finish_message(&mut self, entry: EntryId) {
-        if self.live_count(entry) == 0 {
+        if self.live_block_count(entry) == 0 {
             self.remove_entry(entry);
         }
         if self
@@ -281,24 +292,23 @@ impl Transcript {
         self.touch_status();
     }
 
-    /// Blocks from an index on that will never be finished.
+    /// Removes blocks that will not be finished, from an index on.
     fn abandon(&mut self, thread: ThreadId, abandoned: &Abandoned<'_>) {
         let id = abandoned.api_message_id.unwrap_or_default().decode();
-        let id = Named::of(&id);
-        let key = Key::of_id(Kind::Message, thread.number(), id);
-        let Some(entry) = self.message_named(key, thread, id) else {
+        let key = IndexKey::new(IndexKind::Message, thread.number(), &id);
+        let Some(entry) = self.find_message(key, thread, &id) else {
             return;
         };
         let from = abandoned.from_block_index.unwrap_or(0);
-        self.remove_drafted(entry, |block| block.index >= from);
-        if self.live_count(entry) == 0 {
+        self.remove_draft_blocks(entry, |block| block.index >= from);
+        if self.live_block_count(entry) == 0 {
             self.remove_entry(entry);
         }
     }
 
-    /// Gives up the draft of a thread, unless it is of the message `id`: another message is there
-    /// in its stead. Blocks stay that came as far as `kept`.
-    pub(crate) fn void_draft_unless(&mut self, thread: ThreadId, id: Str<'_>, kept: Stage) {
+    /// Discards the draft of a thread unless it is of message `id`, which replaces it. Blocks that
+    /// reached the stage `kept` stay.
+    pub(crate) fn discard_draft_unless(&mut self, thread: ThreadId, id: Str<'_>, kept: BlockStage) {
         let Some(at) = self.draft(thread) else { return };
         if id != *self.drafts[at].id {
             let entry = self.drafts.swap_remove(at).entry;
@@ -306,14 +316,14 @@ impl Transcript {
         }
     }
 
-    /// Gives up every draft: the call that streamed it failed.
-    pub(crate) fn void_drafts(&mut self) {
+    /// Discards all drafts after the API call that streamed them failed.
+    pub(crate) fn discard_drafts(&mut self) {
         for draft in std::mem::take(&mut self.drafts) {
-            self.void(draft.entry, Stage::Final);
+            self.void(draft.entry, BlockStage::Final);
         }
     }
 
-    /// Closes the drafts of some threads as they are: nothing more will come.
+    /// Closes the drafts of some threads as they are, since nothing more will come.
     pub(crate) fn close_drafts(&mut self, is_over: impl Fn(ThreadId) -> bool) {
         while let Some(at) = self.drafts.iter().position(|draft| is_over(draft.thread)) {
             let entry = self.drafts.remove(at).entry;
@@ -322,9 +332,9 @@ impl Transcript {
         }
     }
 
-    fn void(&mut self, entry: EntryId, kept: Stage) {
-        let cut = self.remove_drafted(entry, |block| {
-            kept == Stage::Final || block.stage == Stage::Open
+    fn void(&mut self, entry: EntryId, kept: BlockStage) {
+        let cut = self.remove_draft_blocks(entry, |block| {
+            kept == BlockStage::Final || block.stage == BlockStage::Open
         });
         if cut {
             self.set_message(entry, MessageState::Aborted);

@@ -1,20 +1,20 @@
-//! The end of the stream: nothing stays open behind it.
+//! The end of the stream: everything that is open is closed.
 
 use crate::fold::Ended;
 use crate::host::{End, Meta};
 use crate::record::ThreadId;
 use crate::state::{CallState, ErrorKind, PermissionState, TaskState};
-use crate::transcript::{Here, Transcript};
-use crate::window::What;
+use crate::transcript::{LineContext, Transcript};
+use crate::window::LoggedHostEvent;
 
 impl Transcript {
-    /// Ends the stream: every message, tool call, permission request and task that is still open
-    /// is closed, and the status says why.
+    /// Ends the stream: closes every open message, tool call, permission request and task, and
+    /// records the reason in the status.
     ///
-    /// A second end closes what was applied behind the first; it says why only when the first was
-    /// that of a recording and this is that of the process.
+    /// A second end closes what was applied since the first; it replaces the reason only if the
+    /// first was [`End::Recording`] and this is [`End::Process`].
     pub fn end(&mut self, end: End<'_>, at: Meta) {
-        self.note_told(|| What::of_end(end), at);
+        self.log_host_event(|| LoggedHostEvent::of_end(end), at);
         self.close_all();
         let was_process = matches!(end, End::Process { .. });
         let known = self.evidence.ended;
@@ -30,13 +30,13 @@ impl Transcript {
             expected: false,
         } = end
         {
-            let here = Here {
+            let context = LineContext {
                 offset: self.applied,
                 end: self.applied,
                 at_ms: at.at_ms,
             };
             let text = format!("the process ended unexpectedly: {exit}");
-            self.error(ErrorKind::UnexpectedExit, &text, here);
+            self.error(ErrorKind::UnexpectedExit, &text, context);
         }
         let reason = self.keep(reason);
         self.evidence.ended = Some(Ended {

@@ -1,10 +1,10 @@
-//! What the status is derived from.
+//! The status and what it is derived from.
 
 use std::borrow::Cow;
 
 use crate::arena::Text;
 use crate::fold::turn::Turn;
-use crate::log::{Slot, Stamp};
+use crate::log::{ChangedItem, LogStamp};
 use crate::record::{PermissionId, TaskId};
 use crate::state::{Outcome, Phase};
 use crate::transcript::Transcript;
@@ -12,8 +12,8 @@ use crate::transcript::Transcript;
 /// Everything that is open, and how the last turn ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
-    pub(crate) stamp: Stamp,
-    pub(crate) was_heard: bool,
+    pub(crate) stamp: LogStamp,
+    pub(crate) has_output: bool,
     pub(crate) turn: Turn,
     pub(crate) is_interrupting: bool,
     pub(crate) last_outcome: Option<Outcome>,
@@ -29,37 +29,37 @@ pub(crate) struct Ended {
     pub(crate) was_process: bool,
 }
 
-/// What a session is doing, and why we think so.
+/// The session's activity and its reason. See [`Transcript::status`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status<'a> {
-    /// What it is doing.
+    /// The activity.
     pub phase: Phase,
-    /// The evidence, in a few words.
+    /// The reason, in a few words.
     pub reason: Cow<'a, str>,
 }
 
-/// What is open, counted: the same evidence as the status, without words.
+/// Counts of what is open, from which the status is derived. See [`Transcript::open_work`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenWork {
-    /// Whether the agent has said anything.
-    pub was_heard: bool,
+    /// Whether the agent has produced any output.
+    pub has_output: bool,
     /// Whether a turn is open.
     pub turn: bool,
-    /// Calls of the main thread that have no result yet; a sub-agent's are inside of one.
+    /// Calls of the main thread without a result; calls of sub-agents are part of one.
     pub calls: usize,
     /// Background tasks that run.
     pub tasks: usize,
-    /// Permission requests without an answer.
+    /// Unanswered permission requests.
     pub permissions: usize,
 }
 
 impl Transcript {
-    /// What is open now.
+    /// Returns the counts of what is open.
     #[must_use]
     pub fn open_work(&self) -> OpenWork {
         OpenWork {
-            was_heard: self.evidence.was_heard,
+            has_output: self.evidence.has_output,
             turn: self.evidence.turn.is_open,
             calls: self.threads[0].open.len(),
             tasks: self.evidence.tasks.len(),
@@ -67,7 +67,7 @@ impl Transcript {
         }
     }
 
-    /// What the session is doing: derived from what is open, never set.
+    /// Returns the session's activity, derived from what is open.
     #[must_use]
     pub fn status(&self) -> Status<'_> {
         let (phase, reason) = self.phase();
@@ -78,11 +78,11 @@ impl Transcript {
         if let Some(ended) = self.evidence.ended {
             return (Phase::Ended, self.arena.text(ended.reason).to_cow());
         }
-        if !self.evidence.was_heard {
+        if !self.evidence.has_output {
             return (Phase::Starting, "the agent has said nothing yet".into());
         }
         if let Some(id) = self.evidence.permissions.first() {
-            let tool = self.names.str(self.permissions[id.at()].tool_name);
+            let tool = self.names.str(self.permissions[id].tool_name);
             let reason = format!("{tool} waits for permission");
             return (Phase::AwaitingPermission, reason.into());
         }
@@ -99,10 +99,10 @@ impl Transcript {
         (Phase::Idle, reason.into())
     }
 
-    /// What is being worked on.
+    /// Returns what the session works on.
     fn work(&self) -> Option<Cow<'_, str>> {
         if let Some(call) = self.threads[0].open.first() {
-            let tool = self.names.str(self.calls.at(call.at()).name);
+            let tool = self.names.str(self.calls[call].name);
             return Some(format!("{tool} runs").into());
         }
         if self.evidence.turn.is_open {
@@ -114,18 +114,19 @@ impl Transcript {
             return Some(reason.into());
         }
         let task = self.evidence.tasks.first()?;
-        let description = self.arena.text(self.tasks[task.at()].description);
+        let description = self.arena.text(self.tasks[task].description);
         Some(format!("task \"{description}\" runs").into())
     }
 
     pub(crate) fn touch_status(&mut self) {
-        self.log.note(&mut self.evidence.stamp, Slot::Status);
+        self.log
+            .record(&mut self.evidence.stamp, ChangedItem::Status);
     }
 
-    /// A first sign of life.
-    pub(crate) fn hear(&mut self) {
-        if !self.evidence.was_heard {
-            self.evidence.was_heard = true;
+    /// Records the first output.
+    pub(crate) fn note_output(&mut self) {
+        if !self.evidence.has_output {
+            self.evidence.has_output = true;
             self.touch_status();
         }
     }

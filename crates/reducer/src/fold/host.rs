@@ -1,31 +1,31 @@
-//! What the host says.
+//! Host events.
 
 use bowline_jsonl::RawJson;
 
 use crate::host::{End, HostDecision, HostEvent, Meta};
 use crate::record::{EntryBody, ThreadId, UserRecord};
 use crate::state::{ErrorKind, PermissionState};
-use crate::transcript::{Here, Transcript};
-use crate::uuids::{Brought, Uuid};
-use crate::window::What;
+use crate::transcript::{LineContext, Transcript};
+use crate::uuids::{LineEffect, Uuid};
+use crate::window::LoggedHostEvent;
 
 impl Transcript {
-    /// Takes what the host knows and the stream does not say.
+    /// Applies an event that the stream does not contain.
     pub fn apply_host(&mut self, event: HostEvent<'_>, at: Meta) {
-        let here = Here {
+        let context = LineContext {
             offset: self.applied,
             end: self.applied,
             at_ms: at.at_ms,
         };
-        if self.is_told_again(&event) {
+        if self.is_repeated_prompt(&event) {
             return;
         }
-        if let Some(what) = What::of(&event) {
-            self.note_told(|| what, at);
+        if let Some(event) = LoggedHostEvent::of(&event) {
+            self.log_host_event(|| event, at);
         }
         match event {
             HostEvent::ProcessStarted => self.process_started(),
-            HostEvent::PromptSent { uuid, text } => self.prompt_sent(uuid, text, here),
+            HostEvent::PromptSent { uuid, text } => self.prompt_sent(uuid, text, context),
             HostEvent::PromptDropped { uuid } => self.drop_prompt(uuid),
             HostEvent::PermissionAnswered {
                 request_id,
@@ -37,12 +37,12 @@ impl Transcript {
                     self.touch_status();
                 }
             }
-            HostEvent::Gap { from, to } => self.gap(from, to, here),
+            HostEvent::Gap { from, to } => self.gap(from, to, context),
             HostEvent::ReconnectFailed { reason } => {
-                self.error(ErrorKind::ReconnectFailed, reason, here);
+                self.error(ErrorKind::ReconnectFailed, reason, context);
             }
             HostEvent::SessionTimeout { reason } => {
-                self.error(ErrorKind::SessionTimeout, reason, here);
+                self.error(ErrorKind::SessionTimeout, reason, context);
             }
             HostEvent::ProcessEnded { exit, expected } => {
                 self.end(End::Process { exit, expected }, at);
@@ -50,50 +50,50 @@ impl Transcript {
         }
     }
 
-    /// Whether the host says a prompt again, by its uuid.
-    fn is_told_again(&self, event: &HostEvent<'_>) -> bool {
+    /// Whether the host repeats a prompt, by its uuid.
+    fn is_repeated_prompt(&self, event: &HostEvent<'_>) -> bool {
         match event {
             HostEvent::PromptSent {
                 uuid: Some(uuid), ..
-            } if !uuid.is_empty() => self.uuids.line(Uuid::new(uuid)).is_some() && !self.is_page,
+            } if !uuid.is_empty() => self.uuids.effect(Uuid::new(uuid)).is_some() && !self.is_page,
             _ => false,
         }
     }
 
     fn process_started(&mut self) {
         if self.evidence.ended.take().is_some() {
-            self.rewind();
-            self.evidence.was_heard = false;
+            self.restart_stream();
+            self.evidence.has_output = false;
             self.evidence.turn.close();
             self.evidence.last_outcome = None;
             self.touch_status();
         }
     }
 
-    fn prompt_sent(&mut self, uuid: Option<&str>, text: &str, here: Here) {
+    fn prompt_sent(&mut self, uuid: Option<&str>, text: &str, context: LineContext) {
         let uuid = uuid.unwrap_or_default();
         let body = EntryBody::User(UserRecord {
-            uuid: self.arena.atom(uuid),
+            uuid: self.arena.store_short(uuid),
             text: self.keep(text),
             is_sent: true,
             is_unconfirmed: true,
             ..UserRecord::default()
         });
-        let entry = self.entry(ThreadId::MAIN, body, here);
+        let entry = self.entry(ThreadId::MAIN, body, context);
         if uuid.is_empty() {
             self.unconfirmed.push_back(entry);
         } else {
             self.uuids
-                .note(Uuid::new(uuid), Brought::Entry(entry.number()));
+                .record(Uuid::new(uuid), LineEffect::Entry(entry.number()));
         }
         self.await_turn(uuid);
     }
 
     fn permission_answered(&mut self, request_id: &str, decision: HostDecision<'_>) {
-        let Some(id) = self.permission_named(request_id) else {
+        let Some(id) = self.find_permission(request_id) else {
             return;
         };
-        if self.permissions[id.at()].state != PermissionState::Open {
+        if self.permissions[id].state != PermissionState::Open {
             return;
         }
         let call = self.call_of(id);
@@ -102,15 +102,14 @@ impl Transcript {
             HostDecision::Allow { updated_input } => {
                 self.close_permission(id, PermissionState::Allowed);
                 if let (Some(call), Some(input)) = (call, updated_input.and_then(RawJson::parse)) {
-                    self.calls.at_mut(call.at()).updated_input =
-                        Some(Box::new(self.arena.store_raw(input)));
+                    self.calls[call].updated_input = Some(Box::new(self.arena.store_raw(input)));
                     self.touch_call(call);
                 }
             }
         }
     }
 
-    fn gap(&mut self, from: u64, to: u64, here: Here) {
+    fn gap(&mut self, from: u64, to: u64, context: LineContext) {
         if to <= self.applied {
             return;
         }
@@ -119,7 +118,7 @@ impl Transcript {
             "{} bytes are missing, from offset {from} to {to}",
             to - from
         );
-        self.error(ErrorKind::Gap, &text, here);
+        self.error(ErrorKind::Gap, &text, context);
         self.applied = to;
     }
 }

@@ -1,4 +1,4 @@
-//! What a reader is told beside the conversation. The crate's documentation has the table.
+//! Notices; the crate documentation lists them.
 
 use bowline_jsonl::{
     ApiRetry, CompactBoundary, Event, ModelRefusal, PermissionDenied, RawJson, Str, System,
@@ -6,13 +6,18 @@ use bowline_jsonl::{
 };
 
 use crate::record::{EntryBody, ThreadId};
-use crate::transcript::{Here, Transcript};
+use crate::transcript::{LineContext, Transcript};
 
-/// Members that hold the text of a line whose subtype is not known, in order of preference.
-const TEXTS: [&str; 4] = ["content", "text", "message", "summary"];
+/// Members that may hold the text of a line with an unknown subtype, in order of preference.
+const TEXT_MEMBERS: [&str; 4] = ["content", "text", "message", "summary"];
 
 impl Transcript {
-    pub(crate) fn system_notice(&mut self, event: &Event<'_>, system: &System<'_>, here: Here) {
+    pub(crate) fn system_notice(
+        &mut self,
+        event: &Event<'_>,
+        system: &System<'_>,
+        context: LineContext,
+    ) {
         let name = system.subtype.decode();
         let text = match &system.body {
             SystemBody::Informational(line) => line.content.map(text_of),
@@ -20,7 +25,7 @@ impl Transcript {
             SystemBody::LocalCommandOutput(line) => line.content.map(text_of),
             SystemBody::CompactBoundary(line) => Some(compacted(line)),
             SystemBody::ApiRetry(line) => {
-                self.void_drafts();
+                self.discard_drafts();
                 Some(retried(line))
             }
             SystemBody::PermissionDenied(line) => Some(denied(line)),
@@ -37,38 +42,38 @@ impl Transcript {
             SystemBody::WorkerShuttingDown(line) => line.reason.map(text_of),
             SystemBody::Other => {
                 self.count_unknown(format!("system/{name}"));
-                return self.textual_notice(&name, event.raw, here);
+                return self.textual_notice(&name, event.raw, context);
             }
             _ => None,
         };
         if let Some(text) = text {
-            self.notice(&name, &text, here);
+            self.notice(&name, &text, context);
         }
     }
 
-    pub(crate) fn notice(&mut self, name: &str, text: &str, here: Here) {
-        let notice = self.names.keep(name);
+    pub(crate) fn notice(&mut self, name: &str, text: &str, context: LineContext) {
+        let notice = self.names.intern(name);
         let text = self.keep(text);
-        self.entry(ThreadId::MAIN, EntryBody::Notice { notice, text }, here);
+        self.entry(ThreadId::MAIN, EntryBody::Notice { notice, text }, context);
     }
 
-    /// A notice, when there is something to say.
-    pub(crate) fn notice_of(&mut self, name: &str, text: Option<Str<'_>>, here: Here) {
+    /// Adds a notice unless the text is empty.
+    pub(crate) fn notice_of(&mut self, name: &str, text: Option<Str<'_>>, context: LineContext) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
-            self.notice(name, &text.decode(), here);
+            self.notice(name, &text.decode(), context);
         }
     }
 
-    /// A line that is not known may still say something.
-    pub(crate) fn textual_notice(&mut self, name: &str, raw: RawJson<'_>, here: Here) {
+    /// Adds a notice for an unknown line that has a text.
+    pub(crate) fn textual_notice(&mut self, name: &str, raw: RawJson<'_>, context: LineContext) {
         let said = |key: &&str| raw.get(key).and_then(RawJson::as_str);
-        let text = TEXTS
+        let text = TEXT_MEMBERS
             .iter()
             .find_map(|key| said(key).filter(|text| !text.is_empty()));
-        self.notice_of(name, text, here);
+        self.notice_of(name, text, context);
     }
 
-    pub(crate) fn rate_limit(&mut self, info: Option<RawJson<'_>>, here: Here) {
+    pub(crate) fn rate_limit(&mut self, info: Option<RawJson<'_>>, context: LineContext) {
         let member = |key| {
             info.and_then(|info| info.get(key))
                 .and_then(RawJson::as_str)
@@ -76,7 +81,7 @@ impl Transcript {
         if member("status").is_some_and(|status| status == "rejected") {
             let kind = member("rateLimitType").unwrap_or_default();
             let text = format!("the rate limit is reached {kind}");
-            self.notice("rate_limit_event", text.trim_end(), here);
+            self.notice("rate_limit_event", text.trim_end(), context);
         }
     }
 }

@@ -1,27 +1,27 @@
-//! `result` lines: the end of a turn (protocol, section A.7).
+//! `result` lines: the end of a turn (`crates/jsonl/PROTOCOL.md`, Results).
 
 use bowline_jsonl::{Event, ModelUsage, RawJson, Str, TurnResult};
 
 use crate::arena::Text;
-use crate::fold::turn::Owner;
-use crate::log::{Slot, Stamp};
+use crate::fold::turn::TurnOwner;
+use crate::log::{ChangedItem, LogStamp};
 use crate::names::Name;
 use crate::record::{EntryBody, ResultRecord, ThreadId};
 use crate::state::{CallState, Outcome};
-use crate::transcript::{Here, Transcript};
-use crate::uuids::{Brought, Uuid};
+use crate::transcript::{LineContext, Transcript};
+use crate::uuids::{LineEffect, Uuid};
 
-/// What was used, over all conversations.
+/// Cost and tokens over all conversations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UsageRecord {
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: LogStamp,
     pub(crate) models: Vec<ModelRecord>,
-    /// Cost of the conversations before this one, and of this one, in US dollars.
+    /// Cost of earlier conversations and of the current one, in US dollars.
     base: f64,
     cost: f64,
 }
 
-/// What one model has used.
+/// Tokens of one model.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelRecord {
     pub(crate) name: Name,
@@ -41,7 +41,7 @@ impl UsageRecord {
         self.base + self.cost
     }
 
-    /// The agent's counters begin again from nothing (observed, fact 11).
+    /// Adds the current counters to the base, since the agent restarts its own at 0.
     pub(crate) fn rebase(&mut self) {
         self.base += std::mem::take(&mut self.cost);
         for model in &mut self.models {
@@ -52,7 +52,12 @@ impl UsageRecord {
 }
 
 impl Transcript {
-    pub(crate) fn result(&mut self, event: &Event<'_>, result: &TurnResult<'_>, here: Here) {
+    pub(crate) fn result(
+        &mut self,
+        event: &Event<'_>,
+        result: &TurnResult<'_>,
+        context: LineContext,
+    ) {
         let outcome = outcome(result);
         let record = ResultRecord {
             subtype: self.name_of(result.subtype.unwrap_or_default()),
@@ -65,18 +70,18 @@ impl Transcript {
             duration_ms: result.duration_ms.unwrap_or_default(),
         };
         let body = EntryBody::Result(Box::new(record));
-        let entry = self.entry(ThreadId::MAIN, body, here);
+        let entry = self.entry(ThreadId::MAIN, body, context);
         if let Some(uuid) = event.uuid {
             self.uuids
-                .note(Uuid::new(&uuid.decode()), Brought::Entry(entry.number()));
+                .record(Uuid::new(&uuid.decode()), LineEffect::Entry(entry.number()));
         }
-        if self.owner_of(result) == Owner::Open {
+        if self.result_owner(result) == TurnOwner::Open {
             self.close_turn(outcome, result.queued_turn_count.unwrap_or_default());
         }
         self.add_usage(result);
     }
 
-    /// The final text; on error subtypes, which have none, what went wrong.
+    /// The final text; on error subtypes, which have none, the errors.
     fn result_text(&mut self, result: &TurnResult<'_>) -> Option<Text> {
         if let Some(text) = result.result {
             return Some(self.arena.store_of(text));
@@ -109,7 +114,7 @@ impl Transcript {
         self.touch_status();
     }
 
-    /// Counters are cumulative, so that the newest counts.
+    /// Updates the counters. They are cumulative, so that the newest wins.
     fn add_usage(&mut self, result: &TurnResult<'_>) {
         let cost = result.total_cost_usd.unwrap_or_default();
         self.usage.cost = self.usage.cost.max(cost);
@@ -122,7 +127,7 @@ impl Transcript {
     }
 
     pub(crate) fn touch_usage(&mut self) {
-        self.log.note(&mut self.usage.stamp, Slot::Usage);
+        self.log.record(&mut self.usage.stamp, ChangedItem::Usage);
     }
 
     fn model_at(&mut self, name: Name) -> usize {
@@ -137,9 +142,9 @@ impl Transcript {
         self.usage.models.len() - 1
     }
 
-    /// A name that is said again and again.
+    /// Interns a name.
     pub(crate) fn name_of(&mut self, name: Str<'_>) -> Name {
-        self.names.keep(&name.decode())
+        self.names.intern(&name.decode())
     }
 }
 
@@ -157,7 +162,7 @@ fn origin<'a>(result: &TurnResult<'a>) -> Option<Str<'a>> {
     result.origin.as_ref().and_then(|origin| origin.kind)
 }
 
-/// The decision table of the protocol, section A.7.
+/// The decision table of `crates/jsonl/PROTOCOL.md`, Results.
 fn outcome(result: &TurnResult<'_>) -> Outcome {
     let reason = result.terminal_reason.unwrap_or_default().decode();
     if reason.starts_with("aborted_") {

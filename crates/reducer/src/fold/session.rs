@@ -1,21 +1,21 @@
-//! Which conversation this is, and with what.
+//! Session identity and settings.
 
 use std::collections::BTreeMap;
 
 use bowline_jsonl::{Body, ConversationReset, Event, Init, Str};
 
-use crate::log::{Slot, Stamp};
+use crate::log::{ChangedItem, LogStamp};
 use crate::names::Name;
-use crate::transcript::{Here, Transcript};
+use crate::transcript::{LineContext, Transcript};
 
-/// The session's identity is ours: the agent's ids come and go.
+/// A session may span several of the agent's conversations, whose ids change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SessionRecord {
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: LogStamp,
     pub(crate) conversations: Vec<Name>,
-    /// The agent's session that is in force.
+    /// The agent's current session id.
     pub(crate) id: Option<Name>,
-    /// The conversation was replaced, and the id of the next one has not come.
+    /// Whether the conversation was replaced and the id of the next one has not come.
     pub(crate) is_rotating: bool,
     pub(crate) model: Option<Name>,
     pub(crate) cwd: Option<Name>,
@@ -23,10 +23,10 @@ pub(crate) struct SessionRecord {
     pub(crate) permission_mode: Option<Name>,
 }
 
-/// What was counted.
+/// Statistics of the stream.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) stamp: Stamp,
+pub(crate) struct Counters {
+    pub(crate) stamp: LogStamp,
     pub(crate) bytes: u64,
     pub(crate) lines: u64,
     pub(crate) events: u64,
@@ -37,8 +37,8 @@ pub(crate) struct Tally {
 }
 
 impl Transcript {
-    /// Lines of an old conversation may still come behind a new one, so that only the first line,
-    /// an `init` and a reset decide which one is in force.
+    /// Enters the conversation of the first line. Late lines of an old conversation may follow
+    /// those of a new one, so that afterwards only `init` and a reset change it.
     pub(crate) fn note_session(&mut self, event: &Event<'_>) {
         if self.session.id.is_some() && !self.session.is_rotating {
             return;
@@ -60,12 +60,16 @@ impl Transcript {
         self.begin_turn(init, is_replaced);
     }
 
-    pub(crate) fn conversation_reset(&mut self, reset: &ConversationReset<'_>, here: Here) {
+    pub(crate) fn conversation_reset(
+        &mut self,
+        reset: &ConversationReset<'_>,
+        context: LineContext,
+    ) {
         self.session.is_rotating = true;
         self.usage.rebase();
         let trigger = reset.trigger.unwrap_or_default();
         let text = format!("the conversation was replaced ({trigger})");
-        self.notice("conversation_reset", &text, here);
+        self.notice("conversation_reset", &text, context);
     }
 
     pub(crate) fn set_permission_mode(&mut self, mode: Option<Str<'_>>) {
@@ -102,18 +106,24 @@ impl Transcript {
     }
 
     pub(crate) fn touch_session(&mut self) {
-        self.log.note(&mut self.session.stamp, Slot::Session);
+        self.log
+            .record(&mut self.session.stamp, ChangedItem::Session);
     }
 
-    /// Counts a line that this version knows nothing about.
+    /// Counts a line of unknown type.
     pub(crate) fn count_unknown(&mut self, name: String) {
-        *self.tally.unknown.entry(name).or_default() += 1;
+        *self.counters.unknown.entry(name).or_default() += 1;
     }
 
-    pub(crate) fn unknown_line(&mut self, event: &Event<'_>, kind: Option<Str<'_>>, here: Here) {
+    pub(crate) fn unknown_line(
+        &mut self,
+        event: &Event<'_>,
+        kind: Option<Str<'_>>,
+        context: LineContext,
+    ) {
         debug_assert!(matches!(event.body, Body::Unknown { .. }));
         let name = kind.map_or_else(|| "?".to_owned(), |kind| kind.decode().into_owned());
-        self.textual_notice(&name, event.raw, here);
+        self.textual_notice(&name, event.raw, context);
         self.count_unknown(name);
     }
 }

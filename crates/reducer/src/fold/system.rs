@@ -1,24 +1,24 @@
-//! `system` lines (protocol, section A.10).
+//! `system` lines (`crates/jsonl/PROTOCOL.md`, System lines).
 
 use bowline_jsonl::{Event, Status, System, SystemBody};
 
-use crate::transcript::{Here, Transcript};
+use crate::transcript::{LineContext, Transcript};
 
 impl Transcript {
-    pub(crate) fn system(&mut self, event: &Event<'_>, system: &System<'_>, here: Here) {
+    pub(crate) fn system(&mut self, event: &Event<'_>, system: &System<'_>, context: LineContext) {
         match &system.body {
             SystemBody::Init(init) => self.init(event, init),
-            SystemBody::Status(status) => self.status_line(status, here),
+            SystemBody::Status(status) => self.status_line(status, context),
             SystemBody::TaskStarted(line) => self.task_started(line),
             SystemBody::TaskProgress(line) => self.task_progress(line),
             SystemBody::TaskUpdated(line) => self.task_updated(line),
             SystemBody::TaskNotification(line) => self.task_notification(line),
             SystemBody::BackgroundTasksChanged(line) => self.background_tasks(line),
-            _ => self.system_notice(event, system, here),
+            _ => self.system_notice(event, system, context),
         }
     }
 
-    fn status_line(&mut self, status: &Status<'_>, here: Here) {
+    fn status_line(&mut self, status: &Status<'_>, context: LineContext) {
         self.set_permission_mode(status.permission_mode);
         if status.status.is_some() {
             self.open_turn();
@@ -27,7 +27,7 @@ impl Transcript {
             self.notice(
                 "status",
                 &format!("the history was not compacted: {error}"),
-                here,
+                context,
             );
         }
     }

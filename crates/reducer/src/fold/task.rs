@@ -1,12 +1,12 @@
-//! Background work that the agent announces (protocol, section A.12).
+//! Background tasks (`crates/jsonl/PROTOCOL.md`, Tasks).
 
 use bowline_jsonl::{
     BackgroundTasksChanged, RawJson, Str, TaskNotification, TaskProgress, TaskStarted, TaskUpdated,
 };
 
-use crate::arena::Atom;
-use crate::index::{Key, Kind};
-use crate::log::Slot;
+use crate::arena::ShortText;
+use crate::index::{IndexKey, IndexKind};
+use crate::log::ChangedItem;
 use crate::record::{TaskId, TaskRecord};
 use crate::state::TaskState;
 use crate::transcript::Transcript;
@@ -17,12 +17,12 @@ impl Transcript {
             return;
         };
         self.describe(id, line.description, line.task_type, line.tool_use_id);
-        self.tasks[id.at()].is_backgrounded |= line.is_backgrounded == Some(true);
+        self.tasks[id].is_backgrounded |= line.is_backgrounded == Some(true);
         let Some(tool_use_id) = line.tool_use_id.filter(|_| is_agent(line)) else {
             return;
         };
-        if let Some(call) = self.call_named(&tool_use_id.decode()) {
-            self.reach_call(call);
+        if let Some(call) = self.find_call(&tool_use_id.decode()) {
+            self.depend_on_call(call);
             let thread = self.subagent(call);
             self.note_agent(thread, line.task_id, line.subagent_type);
         }
@@ -34,7 +34,7 @@ impl Transcript {
         };
         self.describe(id, None, None, line.tool_use_id);
         if let Some(activity) = line.description {
-            self.tasks[id.at()].activity = self.arena.store_of(activity);
+            self.tasks[id].activity = self.arena.store_of(activity);
         }
         self.summarize(id, line.summary);
     }
@@ -44,12 +44,12 @@ impl Transcript {
             return;
         };
         if let Some(description) = line.patch.description {
-            self.tasks[id.at()].description = self.arena.store_of(description);
+            self.tasks[id].description = self.arena.store_of(description);
             self.touch_task(id);
             self.touch_status();
         }
         if let Some(is_backgrounded) = line.patch.is_backgrounded {
-            self.tasks[id.at()].is_backgrounded = is_backgrounded;
+            self.tasks[id].is_backgrounded = is_backgrounded;
         }
         self.summarize(id, line.patch.error);
         self.move_task(id, line.patch.status);
@@ -64,7 +64,7 @@ impl Transcript {
         self.move_task(id, line.status);
     }
 
-    /// The list replaces the last one: what is not in it any more runs no more.
+    /// Replaces the list of background tasks; a task that left it no longer runs.
     pub(crate) fn background_tasks(&mut self, line: &BackgroundTasksChanged<'_>) {
         let mut listed = Vec::new();
         for task in line.tasks.into_iter().flat_map(RawJson::elements) {
@@ -72,13 +72,13 @@ impl Transcript {
             let Some(id) = self.task_of(member("task_id"), member("run_id")) else {
                 continue;
             };
-            self.tasks[id.at()].is_backgrounded = true;
-            if self.tasks[id.at()].description.is_empty() {
+            self.tasks[id].is_backgrounded = true;
+            if self.tasks[id].description.is_empty() {
                 self.describe(id, member("description"), member("task_type"), None);
             }
             listed.push(id);
         }
-        let is_gone = |id: &TaskId| self.tasks[id.at()].is_backgrounded && !listed.contains(id);
+        let is_gone = |id: &TaskId| self.tasks[id].is_backgrounded && !listed.contains(id);
         let gone: Vec<_> = self
             .evidence
             .tasks
@@ -91,12 +91,12 @@ impl Transcript {
         }
     }
 
-    /// The call of a task in the foreground has its result, so the task is over as well.
+    /// Closes the foreground tasks of a call that has its result.
     pub(crate) fn close_tasks_of(&mut self, tool_use_id: &str, is_error: bool) {
         let first = self.first_task_of(tool_use_id);
-        let next = |id: &TaskId| self.tasks[id.at()].next_of_call;
+        let next = |id: &TaskId| self.tasks[id].next_of_call;
         let its = std::iter::successors(first, next).filter(|id| {
-            let task = &self.tasks[id.at()];
+            let task = &self.tasks[id];
             task.state.is_open() && !task.is_backgrounded
         });
         let its: Vec<_> = its.collect();
@@ -110,23 +110,23 @@ impl Transcript {
         }
     }
 
-    /// The task of a line; made when it is new. None for a line of an earlier run.
+    /// Finds or adds the task of a line; `None` for a line of an earlier run.
     fn task_of(&mut self, id: Option<Str<'_>>, run: Option<Str<'_>>) -> Option<TaskId> {
         let name = id.filter(|id| !id.is_empty())?.decode();
         let run = run.unwrap_or_default().decode();
-        let key = Key::new(Kind::Task, 0, &name);
-        let Some(id) = self.task_by(key, &name) else {
+        let key = IndexKey::new(IndexKind::Task, 0, &name);
+        let Some(id) = self.find_task_by_key(key, &name) else {
             return Some(self.add_task(key, &name, &run));
         };
-        self.reach_task(id);
-        let known = self.arena.str(self.tasks[id.at()].run);
-        // Runs are ordered as strings (protocol, section A.15).
+        self.depend_on_task(id);
+        let known = self.arena.str(self.tasks[id].run);
+        // Run ids are ordered as strings (`crates/jsonl/PROTOCOL.md`, Tasks).
         if !run.is_empty() && *run < *known {
             return None;
         }
         if !run.is_empty() && *run > *known {
             let is_first = known.is_empty();
-            self.tasks[id.at()].run = self.arena.atom(&run);
+            self.tasks[id].run = self.arena.store_short(&run);
             if !is_first {
                 self.reopen(id);
             }
@@ -134,28 +134,28 @@ impl Transcript {
         Some(id)
     }
 
-    fn task_by(&self, key: Key, name: &str) -> Option<TaskId> {
-        let is_it = |id: u32| {
+    fn find_task_by_key(&self, key: IndexKey, name: &str) -> Option<TaskId> {
+        let is_match = |id: u32| {
             let task = self.tasks.get(id as usize);
             task.is_some_and(|task| self.arena.str(task.id) == name)
         };
-        self.index.find(key, is_it).map(TaskId::new)
+        self.index.find(key, is_match).map(TaskId::new)
     }
 
-    /// The first task of a call.
+    /// Returns the first task of a call.
     fn first_task_of(&self, tool_use_id: &str) -> Option<TaskId> {
-        let is_it = |id: u32| {
+        let is_match = |id: u32| {
             let call = self.tasks.get(id as usize).and_then(|it| it.tool_use_id);
             call.is_some_and(|call| self.arena.str(call) == tool_use_id)
         };
-        let key = Key::new(Kind::TaskOfCall, 0, tool_use_id);
-        self.index.find(key, is_it).map(TaskId::new)
+        let key = IndexKey::new(IndexKind::TaskOfCall, 0, tool_use_id);
+        self.index.find(key, is_match).map(TaskId::new)
     }
 
-    fn add_task(&mut self, key: Key, name: &str, run: &str) -> TaskId {
+    fn add_task(&mut self, key: IndexKey, name: &str, run: &str) -> TaskId {
         let id = TaskId::new(self.tasks.len() as u32);
-        let name = self.arena.atom(name);
-        let run = self.arena.atom(run);
+        let name = self.arena.store_short(name);
+        let run = self.arena.store_short(run);
         self.tasks.push(TaskRecord {
             id: name,
             run,
@@ -175,15 +175,15 @@ impl Transcript {
         kind: Option<Str<'_>>,
         tool_use_id: Option<Str<'_>>,
     ) {
-        let task = &mut self.tasks[id.at()];
+        let task = &mut self.tasks[id];
         if let Some(description) = description {
             task.description = self.arena.store_of(description);
         }
         if let Some(kind) = kind {
-            task.kind = self.names.keep(&kind.decode());
+            task.kind = self.names.intern(&kind.decode());
         }
         if let Some(tool_use_id) = tool_use_id.filter(|_| task.tool_use_id.is_none()) {
-            let call = self.arena.atom_of(tool_use_id);
+            let call = self.arena.store_short_of(tool_use_id);
             task.tool_use_id = Some(call);
             self.link_to_call(id, call);
         }
@@ -191,20 +191,20 @@ impl Transcript {
         self.touch_status();
     }
 
-    /// Puts a task behind the first one of its call.
-    pub(crate) fn link_to_call(&mut self, id: TaskId, call: Atom) {
+    /// Inserts a task after the first one of its call.
+    pub(crate) fn link_to_call(&mut self, id: TaskId, call: ShortText) {
         let name = self.arena.str(call);
         let Some(first) = self.first_task_of(name) else {
-            let key = Key::new(Kind::TaskOfCall, 0, name);
+            let key = IndexKey::new(IndexKind::TaskOfCall, 0, name);
             return self.index.insert(key, id.number());
         };
-        let second = self.tasks[first.at()].next_of_call.replace(id);
-        self.tasks[id.at()].next_of_call = second;
+        let second = self.tasks[first].next_of_call.replace(id);
+        self.tasks[id].next_of_call = second;
     }
 
-    /// Takes a task out of those of its call.
+    /// Removes a task from the list of its call.
     pub(crate) fn unlink_from_call(&mut self, id: TaskId) {
-        let task = &self.tasks[id.at()];
+        let task = &self.tasks[id];
         let (next, Some(call)) = (task.next_of_call, task.tool_use_id) else {
             return;
         };
@@ -213,23 +213,23 @@ impl Transcript {
             return;
         };
         if first == id {
-            let key = Key::new(Kind::TaskOfCall, 0, name);
+            let key = IndexKey::new(IndexKind::TaskOfCall, 0, name);
             self.index.remove(key, id.number());
             if let Some(next) = next {
                 self.index.insert(key, next.number());
             }
             return;
         }
-        let after = |id: &TaskId| self.tasks[id.at()].next_of_call;
+        let after = |id: &TaskId| self.tasks[id].next_of_call;
         let mut its = std::iter::successors(Some(first), after);
         if let Some(before) = its.find(|it| after(it) == Some(id)) {
-            self.tasks[before.at()].next_of_call = next;
+            self.tasks[before].next_of_call = next;
         }
     }
 
     fn summarize(&mut self, id: TaskId, summary: Option<Str<'_>>) {
         if let Some(summary) = summary.filter(|summary| !summary.is_empty()) {
-            self.tasks[id.at()].summary = self.arena.store_of(summary);
+            self.tasks[id].summary = self.arena.store_of(summary);
         }
     }
 
@@ -239,13 +239,13 @@ impl Transcript {
         }
     }
 
-    /// The first end counts; only an end that was never told gives way to one that is.
+    /// Sets the state. The first end wins, except that a reported end replaces `Lost`.
     pub(crate) fn set_task(&mut self, id: TaskId, state: TaskState) {
-        let old = self.tasks[id.at()].state;
+        let old = self.tasks[id].state;
         if old == state || !old.is_open() && old != TaskState::Lost {
             return;
         }
-        self.tasks[id.at()].state = state;
+        self.tasks[id].state = state;
         if old.is_open() && !state.is_open() {
             self.evidence.tasks.retain(|&it| it != id);
         } else if !old.is_open() && state.is_open() {
@@ -255,10 +255,10 @@ impl Transcript {
         self.touch_status();
     }
 
-    /// A task that ended runs again.
+    /// Reopens a task for a new run.
     fn reopen(&mut self, id: TaskId) {
-        if !self.tasks[id.at()].state.is_open() {
-            self.tasks[id.at()].state = TaskState::Running;
+        if !self.tasks[id].state.is_open() {
+            self.tasks[id].state = TaskState::Running;
             self.evidence.tasks.push(id);
             self.touch_task(id);
             self.touch_status();
@@ -267,7 +267,7 @@ impl Transcript {
 
     fn touch_task(&mut self, id: TaskId) {
         self.log
-            .note(&mut self.tasks[id.at()].stamp, Slot::Task(id.number()));
+            .record(&mut self.tasks[id].stamp, ChangedItem::Task(id.number()));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Each rule of the fold, on lines as small as they can be.
+//! Tests of each rule of the fold, on minimal lines.
 
 mod call;
 mod draft;

@@ -1,49 +1,49 @@
-//! Whose turn is open, and which result ends it (protocol, sections A.16 and B.6).
+//! Turns, and which result ends which (`crates/jsonl/PROTOCOL.md`, Turns).
 //!
-//! A result may come late: that of an interrupted turn behind the beginning of the next one, that
-//! of the agent's own turn while a prompt is being answered. Such a result is an entry, and closes
-//! nothing.
+//! A result may be late: that of an interrupted turn may follow the beginning of the next one, and
+//! that of a turn of the agent's own may come while a prompt is answered. A late result is an entry
+//! and closes nothing.
 
 use bowline_jsonl::{CommandLifecycle, Init, RawJson, Str, TurnResult};
 
 use crate::transcript::Transcript;
 use crate::uuids::Uuid;
 
-/// Most turns that are remembered to have begun without a result.
-const OVERTAKEN: usize = 64;
+/// Most superseded prompts that are remembered.
+const MAX_SUPERSEDED: usize = 64;
 
-/// The turn, and the prompts that are owed one.
+/// The current turn, and the prompts that are still owed one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turn {
     pub(crate) is_open: bool,
-    /// Whether the agent has given a sign of it; without one there is only a prompt that waits.
+    /// Whether the agent has begun it; otherwise there is only a pending prompt.
     has_begun: bool,
-    /// The prompts that the turn is about, as far as the agent names them.
+    /// The prompts of the turn, if the agent names them.
     about: Vec<Uuid>,
-    /// The prompts of turns that began, and were followed by another before their result.
-    overtaken: Vec<Uuid>,
+    /// Prompts of turns that were followed by another before their result.
+    superseded: Vec<Uuid>,
     /// Prompts of the host that no result has named yet, the oldest first.
     waiting: Vec<Uuid>,
 }
 
-/// Whose result it is.
+/// The turn that a result belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
-    /// That of the turn that is open.
+pub(crate) enum TurnOwner {
+    /// The open turn.
     Open,
-    /// That of another one.
+    /// Another turn.
     Other,
 }
 
 impl Turn {
-    /// The agent begins a turn about these prompts. A conversation that is replaced is no new turn.
+    /// Begins a turn for these prompts. A replaced conversation is not a new turn.
     fn begin(&mut self, about: Vec<Uuid>, is_replaced: bool) {
         if !is_replaced {
             let before = std::mem::take(&mut self.about);
-            self.overtaken
+            self.superseded
                 .extend(before.into_iter().filter(|it| !about.contains(it)));
-            let excess = self.overtaken.len().saturating_sub(OVERTAKEN);
-            self.overtaken.drain(..excess);
+            let excess = self.superseded.len().saturating_sub(MAX_SUPERSEDED);
+            self.superseded.drain(..excess);
         }
         if !about.is_empty() {
             self.about = about;
@@ -54,25 +54,26 @@ impl Turn {
         self.waiting.push(uuid);
     }
 
-    /// Takes a result that names these prompts.
-    fn result(&mut self, named: &[Uuid], is_unasked: bool) -> Owner {
-        let was_overtaken = !named.is_empty() && named.iter().all(|it| self.overtaken.contains(it));
-        let is_beside = is_unasked && named.is_empty() && !self.about.is_empty();
+    /// Ends the turn of a result that names these prompts.
+    fn result(&mut self, named: &[Uuid], is_unasked: bool) -> TurnOwner {
+        let was_superseded =
+            !named.is_empty() && named.iter().all(|it| self.superseded.contains(it));
+        let is_unrelated = is_unasked && named.is_empty() && !self.about.is_empty();
         self.waiting.retain(|it| !named.contains(it));
-        self.overtaken.retain(|it| !named.contains(it));
-        if was_overtaken || is_beside {
-            return Owner::Other;
+        self.superseded.retain(|it| !named.contains(it));
+        if was_superseded || is_unrelated {
+            return TurnOwner::Other;
         }
         if named.is_empty() && !is_unasked {
-            // An agent that names no prompts has answered all that it has.
+            // An agent that names no prompts has answered all of them.
             self.waiting.clear();
         }
         self.about.clear();
         self.has_begun = false;
-        Owner::Open
+        TurnOwner::Open
     }
 
-    /// No result will come of a prompt. Whether that was all there was of the turn.
+    /// Drops a prompt that gets no result; returns whether the turn has thereby ended.
     fn drops(&mut self, uuid: Uuid) -> bool {
         self.waiting.retain(|it| *it != uuid);
         self.is_open && !self.has_begun && self.waiting.is_empty()
@@ -84,7 +85,7 @@ impl Turn {
 }
 
 impl Transcript {
-    /// The agent gives a sign of a turn.
+    /// Records that the agent works on a turn.
     pub(crate) fn open_turn(&mut self) {
         self.evidence.turn.has_begun = true;
         self.expect_turn();
@@ -97,7 +98,7 @@ impl Transcript {
         }
     }
 
-    /// The host has sent a prompt: a turn about it will come.
+    /// Records a prompt of the host, for which a turn will follow.
     pub(crate) fn await_turn(&mut self, uuid: &str) {
         if !uuid.is_empty() {
             self.evidence.turn.waits(Uuid::new(uuid));
@@ -111,18 +112,18 @@ impl Transcript {
         self.open_turn();
     }
 
-    pub(crate) fn owner_of(&mut self, result: &TurnResult<'_>) -> Owner {
+    pub(crate) fn result_owner(&mut self, result: &TurnResult<'_>) -> TurnOwner {
         let named = named(result.user_message_uuid, result.user_message_uuids);
         self.evidence.turn.result(&named, result.origin.is_some())
     }
 
-    /// The turn is over, unless prompts wait.
+    /// Closes the turn unless prompts are pending.
     pub(crate) fn end_turn(&mut self, queued: u64) {
         let turn = &mut self.evidence.turn;
         turn.is_open = queued > 0 || !turn.waiting.is_empty();
     }
 
-    /// No result will come of a prompt.
+    /// Drops a prompt that gets no result.
     pub(crate) fn drop_prompt(&mut self, uuid: &str) {
         if self.evidence.turn.drops(Uuid::new(uuid)) {
             self.evidence.turn.is_open = false;

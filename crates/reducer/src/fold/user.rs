@@ -1,4 +1,4 @@
-//! `user` lines: tool results, prompts, echoes (protocol, section A.6).
+//! `user` lines: tool results, prompts, echoes (`crates/jsonl/PROTOCOL.md`, User lines).
 
 use std::borrow::Cow;
 
@@ -8,16 +8,17 @@ use bowline_jsonl::{
 
 use crate::arena::{Arena, Text};
 use crate::record::{EntryBody, EntryId, ThreadId, UserRecord};
-use crate::transcript::{Here, Transcript};
-use crate::uuids::{Brought, Uuid};
+use crate::transcript::{LineContext, Transcript};
+use crate::uuids::{LineEffect, Uuid};
 use crate::view::{Entry, EntryKind};
 
-/// Begins every note that the agent leaves behind an interrupt (protocol, section A.6).
+/// Prefix of the markers that the agent adds after an interrupt (`crates/jsonl/PROTOCOL.md`,
+/// Interrupt).
 pub(crate) const INTERRUPT: &str = "[Request interrupted by user";
 
-/// Most prompts that an echo is compared with: only what waits while a turn runs is merged, or not
-/// echoed yet.
-const MERGED: usize = 64;
+/// Most prompts that an echo is compared with: only prompts that wait during a turn are merged or
+/// not echoed yet.
+const MAX_MERGED_PROMPTS: usize = 64;
 
 fn results<'e, 'a>(user: &'e User<'a>) -> impl Iterator<Item = &'e ToolResult<'a>> {
     user.message
@@ -33,8 +34,8 @@ pub(crate) fn has_results(user: &User<'_>) -> bool {
     results(user).next().is_some()
 }
 
-/// The text of a tool result: its text parts, and placeholders for the others; and the parts as
-/// they were written, when they are more than text.
+/// Stores the text of a tool result (text parts, and placeholders for others), and the raw parts if
+/// they are more than text.
 pub(crate) fn store_result(arena: &mut Arena, content: ResultContent<'_>) -> (Text, Text) {
     let raw = match content {
         ResultContent::Text(text) => return (arena.store_of(text), Text::default()),
@@ -58,7 +59,7 @@ pub(crate) fn store_result(arena: &mut Arena, content: ResultContent<'_>) -> (Te
     }
 }
 
-/// Joins parts by a line feed, unless one is there.
+/// Joins parts by a line feed unless one is there.
 fn join<'e, 'a: 'e>(parts: impl Iterator<Item = &'e Block<'a>>) -> Cow<'a, str> {
     let mut parts = parts.map(part);
     let mut out = parts.next().unwrap_or_default();
@@ -88,7 +89,7 @@ fn part<'a>(block: &Block<'a>) -> Cow<'a, str> {
     }
 }
 
-/// Such as `[image image/png 1234 bytes]`; the size is that of the decoded data.
+/// Returns a placeholder such as `[image image/png 1234 bytes]` with the size of the decoded data.
 fn placeholder(kind: &str, source: Option<RawJson<'_>>) -> String {
     let member = |key: &str| source?.get(key)?.as_str();
     let Some(data) = member("data") else {
@@ -111,37 +112,37 @@ fn placeholder(kind: &str, source: Option<RawJson<'_>>) -> String {
     format!("[{kind} {media} {size} bytes]")
 }
 
-/// What a person (or the agent in a person's stead) said.
+/// The prompt of a line; `None` if it holds only tool results.
 fn prompt<'a>(user: &User<'a>) -> Option<Cow<'a, str>> {
     let blocks = match &user.message.content {
         MessageContent::Text(text) => return Some(text.decode()),
         MessageContent::Blocks(blocks) => blocks,
         _ => return None,
     };
-    let is_said = |block: &&Block<'_>| !matches!(block.body, Said::ToolResult(_));
-    let said = || blocks.iter().filter(is_said);
+    let is_prompt = |block: &&Block<'_>| !matches!(block.body, Said::ToolResult(_));
+    let said = || blocks.iter().filter(is_prompt);
     said().next().map(|_| join(said()))
 }
 
 impl Transcript {
-    pub(crate) fn user(&mut self, event: &Event<'_>, user: &User<'_>, here: Here) {
+    pub(crate) fn user(&mut self, event: &Event<'_>, user: &User<'_>, context: LineContext) {
         let thread = self.thread_of(event.parent_tool_use_id);
         self.note_agent(thread, user.agent_id, user.subagent_type);
         for result in results(user) {
-            self.tool_result(thread, result, user, here);
+            self.tool_result(thread, result, user, context);
             if thread == ThreadId::MAIN {
                 self.open_turn();
             }
         }
         let Some(prompt) = prompt(user) else { return };
         if !user.is_replay {
-            return self.prompt(thread, event.uuid, user, &prompt, here);
+            return self.prompt(thread, event.uuid, user, &prompt, context);
         }
-        if !self.confirms(event.uuid, &prompt) {
+        if !self.confirms_prompt(event.uuid, &prompt) {
             let end = EntryId::new(self.entries.len() as u32);
-            self.reach_prompts(end);
-            let news = self.news(&prompt, end);
-            self.prompt(thread, event.uuid, user, news, here);
+            self.depend_on_prompts(end);
+            let unseen_part = self.unseen_part(&prompt, end);
+            self.prompt(thread, event.uuid, user, unseen_part, context);
         }
     }
 
@@ -151,35 +152,35 @@ impl Transcript {
         uuid: Option<Str<'_>>,
         user: &User<'_>,
         prompt: &str,
-        here: Here,
+        context: LineContext,
     ) {
         let uuid = uuid.unwrap_or_default().decode();
         let body = EntryBody::User(UserRecord {
-            uuid: self.arena.atom(&uuid),
+            uuid: self.arena.store_short(&uuid),
             text: self.arena.store(prompt),
             is_replay: user.is_replay,
             is_synthetic: user.is_synthetic,
             ..UserRecord::default()
         });
-        let entry = self.entry(thread, body, here);
+        let entry = self.entry(thread, body, context);
         if !uuid.is_empty() {
             self.uuids
-                .note(Uuid::new(&uuid), Brought::Entry(entry.number()));
+                .record(Uuid::new(&uuid), LineEffect::Entry(entry.number()));
         }
         if prompt.starts_with(INTERRUPT) {
             self.interrupt_rejected(thread);
         }
     }
 
-    /// Whether an echo repeats a prompt that is there already. Queued prompts are echoed alone and
-    /// then merged, under the uuid of the last one (observed, fact 24). A prompt of the host that
-    /// is echoed in other words, such as with an image, then says what the agent heard.
-    fn confirms(&mut self, uuid: Option<Str<'_>>, prompt: &str) -> bool {
-        let known = uuid.and_then(|uuid| self.uuids.line(Uuid::new(&uuid.decode())));
+    /// Whether an echo repeats a prompt that is present. Queued prompts are echoed one by one and
+    /// then merged under the uuid of the last one. An echo with other content, such as an image,
+    /// replaces the text of the host's prompt.
+    fn confirms_prompt(&mut self, uuid: Option<Str<'_>>, prompt: &str) -> bool {
+        let known = uuid.and_then(|uuid| self.uuids.effect(Uuid::new(&uuid.decode())));
         let entry = match known {
-            Some(Brought::Entry(entry)) => EntryId::new(entry),
+            Some(LineEffect::Entry(entry)) => EntryId::new(entry),
             Some(_) => {
-                self.tally.duplicates += 1;
+                self.counters.duplicates += 1;
                 return true;
             }
             None => match self.sent_without_uuid(prompt) {
@@ -187,7 +188,7 @@ impl Transcript {
                 None => return false,
             },
         };
-        self.reach_entry(entry);
+        self.depend_on_entry(entry);
         let Some(said) = self.prompt_at(entry) else {
             return false;
         };
@@ -197,10 +198,10 @@ impl Transcript {
         let is_merged = before.is_some_and(|before| before.ends_with('\n'));
         if said.is_unconfirmed {
             let is_other = !is_same && !is_merged;
-            let heard = is_other.then(|| self.news(prompt, entry));
+            let heard = is_other.then(|| self.unseen_part(prompt, entry));
             let heard = heard.map(str::to_owned);
             if heard.is_some() {
-                self.reach_prompts(entry);
+                self.depend_on_prompts(entry);
             }
             let heard = heard.as_deref();
             self.confirm(entry, uuid, heard);
@@ -208,55 +209,59 @@ impl Transcript {
         }
         let is_known = is_same || is_merged || said.is_sent;
         if is_same {
-            self.tally.duplicates += 1;
+            self.counters.duplicates += 1;
         }
         is_known
     }
 
-    /// The prompt that an entry is; none when it is something else, or gone.
+    /// The prompt of an entry; `None` if it is another kind, or was evicted.
     fn prompt_at(&self, entry: EntryId) -> Option<UserRecord> {
-        match self.entries.get(entry.at())?.body {
+        match self.entries.get(entry)?.body {
             EntryBody::User(said) => Some(said),
             _ => None,
         }
     }
 
-    /// The prompts just before the entry `own` are spoken of.
-    fn reach_prompts(&mut self, own: EntryId) {
-        if self.marked.entry > 0 {
+    /// Records that a line depends on the prompts just before the entry `own`.
+    fn depend_on_prompts(&mut self, own: EntryId) {
+        if self.segment_start.entry > 0 {
             let before = self.prompts_before(own).map(|(id, _)| id);
             for id in before.collect::<Vec<_>>() {
-                self.reach_entry(id);
+                self.depend_on_entry(id);
             }
         }
     }
 
-    /// The prompts that stand just before the entry `own`, the last first.
+    /// The prompts just before the entry `own`, the last first.
     fn prompts_before(&self, own: EntryId) -> impl Iterator<Item = (EntryId, Cow<'_, str>)> {
         let entries = self.main().entries().rev();
         let before = entries.skip_while(move |it| it.id() >= own);
         let before = before.map_while(|it| Some((it.id(), said(it)?)));
-        before.take(MERGED)
+        before.take(MAX_MERGED_PROMPTS)
     }
 
-    /// What a merged echo says beyond the prompts that stand just before the entry `own`.
-    fn news<'p>(&self, prompt: &'p str, own: EntryId) -> &'p str {
+    /// The part of a merged echo that the prompts just before the entry `own` do not contain.
+    fn unseen_part<'p>(&self, prompt: &'p str, own: EntryId) -> &'p str {
         let mut before: Vec<_> = self.prompts_before(own).collect();
         before.reverse();
-        before.iter().fold(prompt, |news, (_, said)| {
-            let rest = news.strip_prefix(&**said);
+        before.iter().fold(prompt, |unseen_part, (_, said)| {
+            let rest = unseen_part.strip_prefix(&**said);
             rest.and_then(|rest| rest.strip_prefix('\n'))
-                .unwrap_or(news)
+                .unwrap_or(unseen_part)
         })
     }
 
-    /// The host's oldest prompt that says this and carried no uuid.
+    /// The host's oldest prompt with this text and without a uuid.
     fn sent_without_uuid(&self, text: &str) -> Option<EntryId> {
-        let is_it = |id: &&EntryId| match &self.entries.at(id.at()).body {
+        let is_match = |id: &&EntryId| match &self.entries[id].body {
             EntryBody::User(said) => self.arena.text(said.text) == text,
             _ => false,
         };
-        self.unconfirmed.iter().take(MERGED).find(is_it).copied()
+        self.unconfirmed
+            .iter()
+            .take(MAX_MERGED_PROMPTS)
+            .find(is_match)
+            .copied()
     }
 
     fn confirm(&mut self, entry: EntryId, uuid: Option<Str<'_>>, heard: Option<&str>) {
@@ -265,7 +270,7 @@ impl Transcript {
             self.unconfirmed.pop_front();
         }
         let heard = heard.map(|heard| self.arena.store(heard));
-        let EntryBody::User(said) = &mut self.entries.at_mut(entry.at()).body else {
+        let EntryBody::User(said) = &mut self.entries[entry].body else {
             return;
         };
         said.is_replay = true;
@@ -273,15 +278,15 @@ impl Transcript {
         said.text = heard.unwrap_or(said.text);
         if let Some(uuid) = uuid.filter(|_| said.uuid.is_empty()) {
             let uuid = uuid.decode();
-            said.uuid = self.arena.atom(&uuid);
+            said.uuid = self.arena.store_short(&uuid);
             self.uuids
-                .note(Uuid::new(&uuid), Brought::Entry(entry.number()));
+                .record(Uuid::new(&uuid), LineEffect::Entry(entry.number()));
         }
         self.touch_entry(entry);
     }
 }
 
-/// What a prompt says; none for another entry.
+/// The text of a prompt; `None` for other entries.
 fn said(entry: Entry<'_>) -> Option<Cow<'_, str>> {
     match entry.kind() {
         EntryKind::User { text, .. } => Some(text.to_cow()),

@@ -1,48 +1,52 @@
-//! Entries and their blocks: how they are added, found, finished and taken back.
+//! Entries and blocks: append, find, finalize, remove.
 
 use crate::list;
-use crate::log::{Slot, Stamp};
-use crate::number::U48;
+use crate::log::{ChangedItem, LogStamp};
 use crate::record::{
-    Beside, BlockBody, BlockId, BlockRecord, EntryBody, EntryId, EntryRecord, MessageRecord, Stage,
-    ThreadId,
+    BlockBody, BlockId, BlockRecord, BlockStage, EntryBody, EntryId, EntryRecord, ListLinks,
+    MessageRecord, ThreadId,
 };
-use crate::transcript::{Here, Transcript};
+use crate::transcript::{LineContext, Transcript};
 
 impl Transcript {
-    pub(crate) fn entry(&mut self, thread: ThreadId, body: EntryBody, here: Here) -> EntryId {
+    pub(crate) fn entry(
+        &mut self,
+        thread: ThreadId,
+        body: EntryBody,
+        context: LineContext,
+    ) -> EntryId {
         let id = EntryId::new(self.entries.len() as u32);
         self.entries.push(EntryRecord {
             thread,
-            beside: Beside::default(),
+            links: ListLinks::default(),
             is_removed: false,
-            at_ms: U48::new(here.at_ms),
-            offset: U48::new(here.offset),
-            stamp: Stamp::default(),
+            at_ms: (context.at_ms),
+            offset: (context.offset),
+            stamp: LogStamp::default(),
             body,
         });
-        let list = &mut self.threads[thread.at()].entries;
+        let list = &mut self.threads[thread].entries;
         list::insert(&mut self.entries, list, id);
         self.touch_entry(id);
         id
     }
 
     pub(crate) fn remove_entry(&mut self, id: EntryId) {
-        if self.entries.get(id.at()).is_some_and(|it| !it.is_removed) {
-            self.entries.at_mut(id.at()).is_removed = true;
+        if self.entries.get(id).is_some_and(|it| !it.is_removed) {
+            self.entries[id].is_removed = true;
             self.touch_entry(id);
         }
     }
 
     pub(crate) fn message(&self, entry: EntryId) -> Option<MessageRecord> {
-        match self.entries.get(entry.at())?.body {
+        match self.entries.get(entry)?.body {
             EntryBody::Assistant(message) => Some(message),
             _ => None,
         }
     }
 
     pub(crate) fn message_mut(&mut self, entry: EntryId) -> Option<&mut MessageRecord> {
-        match &mut self.entries.get_mut(entry.at())?.body {
+        match &mut self.entries.get_mut(entry)?.body {
             EntryBody::Assistant(message) => Some(message),
             _ => None,
         }
@@ -54,7 +58,7 @@ impl Transcript {
         entry: EntryId,
         index: u32,
         body: BlockBody,
-        stage: Stage,
+        stage: BlockStage,
     ) -> BlockId {
         let id = BlockId::new(self.blocks.len() as u32);
         self.blocks.push(BlockRecord {
@@ -65,120 +69,119 @@ impl Transcript {
             body,
             stage,
             is_removed: false,
-            high: 0,
-            stamp: Stamp::default(),
+            high_surrogate: 0,
+            stamp: LogStamp::default(),
             was_text: false,
         });
         let before = self.message_mut(entry).and_then(|message| {
             message.first.get_or_insert(id);
-            message.live += 1;
-            if stage != Stage::Final {
-                message.drafted += 1;
-                message.first_drafted.get_or_insert(id);
+            message.live_blocks += 1;
+            if stage != BlockStage::Final {
+                message.draft_blocks += 1;
+                message.first_draft_block.get_or_insert(id);
             }
             message.last.replace(id)
         });
         if let Some(before) = before {
-            self.blocks.at_mut(before.at()).next = Some(id);
+            self.blocks[before].next = Some(id);
         }
         self.touch_block(id);
         id
     }
 
-    /// The blocks of a message, the removed ones too.
+    /// The blocks of a message, including removed ones.
     pub(crate) fn all_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
         let first = self.message(entry).and_then(|message| message.first);
-        std::iter::successors(first, |id| self.blocks.at(id.at()).next)
+        std::iter::successors(first, |id| self.blocks[id].next)
     }
 
-    /// The blocks of a message that stand.
+    /// The blocks of a message that are not removed.
     pub(crate) fn live_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
         self.all_blocks(entry)
-            .filter(|id| !self.blocks.at(id.at()).is_removed)
+            .filter(|id| !self.blocks[id].is_removed)
     }
 
-    /// How many blocks of a message stand.
-    pub(crate) fn live_count(&self, entry: EntryId) -> u32 {
-        self.message(entry).map_or(0, |message| message.live)
+    /// Number of blocks of a message that are not removed.
+    pub(crate) fn live_block_count(&self, entry: EntryId) -> u32 {
+        self.message(entry).map_or(0, |message| message.live_blocks)
     }
 
-    /// The blocks of a message that stand and whose lines have not come.
-    pub(crate) fn drafted_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
+    /// The blocks of a message that are not removed and whose line has not come.
+    pub(crate) fn draft_blocks_of(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
         let message = self.message(entry);
-        let first = message.and_then(|message| message.first_drafted);
-        let is_drafted = |id: &BlockId| self.blocks.at(id.at()).is_drafted();
-        std::iter::successors(first, |id| self.blocks.at(id.at()).next)
+        let first = message.and_then(|message| message.first_draft_block);
+        let is_drafted = |id: &BlockId| self.blocks[id].is_drafted();
+        std::iter::successors(first, |id| self.blocks[id].next)
             .filter(is_drafted)
-            .take(message.map_or(0, |message| message.drafted as usize))
+            .take(message.map_or(0, |message| message.draft_blocks as usize))
     }
 
-    /// The line of a block has come.
+    /// Marks a block as complete: its line has come.
     pub(crate) fn finalize(&mut self, id: BlockId) {
-        let was_drafted = self.blocks.at(id.at()).is_drafted();
-        let block = self.blocks.at_mut(id.at());
-        block.stage = Stage::Final;
+        let was_drafted = self.blocks[id].is_drafted();
+        let block = &mut self.blocks[id];
+        block.stage = BlockStage::Final;
         let entry = block.entry;
         if was_drafted {
-            self.forget_drafted(entry);
+            self.note_draft_block_gone(entry);
         }
     }
 
-    /// Takes a block back.
+    /// Removes a block.
     pub(crate) fn remove_block(&mut self, id: BlockId) {
-        let was_drafted = self.blocks.at(id.at()).is_drafted();
-        let block = self.blocks.at_mut(id.at());
+        let was_drafted = self.blocks[id].is_drafted();
+        let block = &mut self.blocks[id];
         if std::mem::replace(&mut block.is_removed, true) {
             return;
         }
         let entry = block.entry;
         if let Some(message) = self.message_mut(entry) {
-            message.live -= 1;
+            message.live_blocks -= 1;
         }
         if was_drafted {
-            self.forget_drafted(entry);
+            self.note_draft_block_gone(entry);
         }
         self.touch_block(id);
     }
 
-    /// A block of a message is no draft any more.
-    fn forget_drafted(&mut self, entry: EntryId) {
+    /// Updates the draft counters of a message after one of its blocks ceased to be a draft.
+    fn note_draft_block_gone(&mut self, entry: EntryId) {
         if let Some(message) = self.message_mut(entry) {
-            message.drafted -= 1;
+            message.draft_blocks -= 1;
         }
-        let first = self.drafted_blocks(entry).next();
+        let first = self.draft_blocks_of(entry).next();
         if let Some(message) = self.message_mut(entry) {
-            message.first_drafted = first;
+            message.first_draft_block = first;
         }
     }
 
     pub(crate) fn touch_entry(&mut self, id: EntryId) {
-        self.change_entry(id);
-        self.log.note(
-            &mut self.entries.at_mut(id.at()).stamp,
-            Slot::Entry(id.number()),
-        );
+        self.mark_entry_changed(id);
+        self.log
+            .record(&mut self.entries[id].stamp, ChangedItem::Entry(id.number()));
     }
 
     pub(crate) fn touch_block(&mut self, id: BlockId) {
-        self.change_entry(self.blocks.at(id.at()).entry);
-        let block = self.blocks.at_mut(id.at());
+        self.mark_entry_changed(self.blocks[id].entry);
+        let block = &mut self.blocks[id];
         if std::mem::take(&mut block.was_text) {
-            block.stamp = Stamp::default();
+            block.stamp = LogStamp::default();
         }
-        self.log.note(&mut block.stamp, Slot::Block(id.number()));
+        self.log
+            .record(&mut block.stamp, ChangedItem::Block(id.number()));
     }
 
-    /// Notes that the text of a block, `before` bytes then, changed from byte `from` on. A block that
-    /// is logged as a whole since the last reading needs no more.
+    /// Logs that the text of a block, `old_len` bytes long, changed from byte `from` on. Nothing is
+    /// logged if the whole block is logged since the last read.
     #[inline]
     pub(crate) fn touch_text(&mut self, id: BlockId, from: u32, before: u32) {
-        let block = self.blocks.at_mut(id.at());
-        if block.was_text || !self.log.is_fresh(block.stamp) {
+        let block = &mut self.blocks[id];
+        if block.was_text || !self.log.is_logged(block.stamp) {
             block.was_text = true;
             let id = id.number();
-            self.log.note_text(&mut block.stamp, id, from, before);
+            self.log.record_text(&mut block.stamp, id, from, before);
         }
         let entry = block.entry;
-        self.change_entry(entry);
+        self.mark_entry_changed(entry);
     }
 }

@@ -1,21 +1,18 @@
-//! Tool calls, their results, and the sub-agents that they hold.
+//! Tool calls, their results and sub-agents.
 
 use serde::ser::{SerializeMap as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 
 use crate::arena::{Text, TextRef};
-use crate::ident::ApiId;
 use crate::record::{CallId, CallRecord, ThreadId, ToolResultRecord};
-use crate::shelf::Ref;
 use crate::state::CallState;
 use crate::transcript::Transcript;
 use crate::view::{Entry, Raw, Thread};
 
-/// Levels of JSON around the input of a call on the main thread: the transcript, the calls, the
-/// call.
+/// Levels of JSON around the input of a call on the main thread: transcript, calls, call.
 const LEVELS: usize = 3;
 
-/// A tool use and what became of it.
+/// A tool use and its result. See [`Transcript::tool_call`].
 #[derive(Clone, Copy, Debug)]
 pub struct ToolCall<'a> {
     transcript: &'a Transcript,
@@ -27,36 +24,36 @@ impl<'a> ToolCall<'a> {
         Self { transcript, id }
     }
 
-    fn record(self) -> Ref<'a, CallRecord> {
-        self.transcript.calls.at(self.id.at())
+    fn record(self) -> &'a CallRecord {
+        &self.transcript.calls[self.id]
     }
 
-    /// Names the call within this transcript; numbers grow in the order of announcement.
+    /// Returns its id within this transcript. Ids grow in the order of announcement.
     #[must_use]
     pub const fn call_id(self) -> CallId {
         self.id
     }
 
-    /// The `tool_use` id.
+    /// Returns the `tool_use` id.
     #[must_use]
-    pub fn id(self) -> ApiId<'a> {
-        self.transcript.arena.id(self.record().id)
+    pub fn id(self) -> &'a str {
+        self.transcript.arena.str(self.record().id)
     }
 
-    /// The tool; empty when only its sub-agent or its result was seen.
+    /// Returns the name of the tool; empty if only its sub-agent or result was seen.
     #[must_use]
     pub fn name(self) -> &'a str {
         self.transcript.names.str(self.record().name)
     }
 
-    /// The arguments, a JSON object; none while the model writes them.
+    /// Returns the arguments, a JSON object; `None` while they stream.
     #[must_use]
     pub fn input(self) -> Option<Raw<'a>> {
         let input = self.record().input;
         (!input.is_empty()).then(|| self.raw(input))
     }
 
-    /// What the host let run in the place of the model's arguments.
+    /// Returns the arguments that the host substituted.
     #[must_use]
     pub fn updated_input(self) -> Option<Raw<'a>> {
         self.record()
@@ -70,40 +67,40 @@ impl<'a> ToolCall<'a> {
         self.transcript.raw_in(thread, LEVELS, text)
     }
 
-    /// What became of it.
+    /// Returns its state.
     #[must_use]
     pub fn state(self) -> CallState {
         self.record().state
     }
 
-    /// What it gave back.
+    /// Returns its result.
     #[must_use]
     pub fn result(self) -> Option<ToolResult<'a>> {
-        let record = self.transcript.results.get(self.record().result?.at())?;
+        let record = self.transcript.results.get(self.record().result?.index())?;
         Some(ToolResult {
             transcript: self.transcript,
             record: *record,
         })
     }
 
-    /// The sub-agent that it started.
+    /// Returns the thread of the sub-agent that it started.
     #[must_use]
     pub fn subagent(self) -> Option<Thread<'a>> {
         let thread = self.record().subagent?;
         Some(Thread::new(self.transcript, thread))
     }
 
-    /// The thread that it was called in.
+    /// Returns the thread that it belongs to.
     #[must_use]
     pub fn thread(self) -> Thread<'a> {
         Thread::new(self.transcript, self.record().thread)
     }
 
-    /// The message that holds it; none when it was never announced, or given up.
+    /// Returns the message that contains it; `None` if it was never announced, or was evicted.
     #[must_use]
     pub fn entry(self) -> Option<Entry<'a>> {
         let entry = self.record().entry?;
-        let is_there = self.transcript.entries.has(entry.at());
+        let is_there = self.transcript.entries.contains(entry);
         is_there.then(|| Entry::new(self.transcript, entry))
     }
 }
@@ -127,11 +124,11 @@ impl ToolCall<'_> {
     }
 }
 
-/// A tool call, its sub-agent's entries left out.
+/// A tool call without the entries of its sub-agent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CallHead<'a>(pub(crate) ToolCall<'a>);
+pub(crate) struct CallSummary<'a>(pub(crate) ToolCall<'a>);
 
-impl Serialize for CallHead<'_> {
+impl Serialize for CallSummary<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_struct("ToolCall", 6)?;
         self.0.serialize_head::<S>(&mut out)?;
@@ -151,7 +148,7 @@ impl Serialize for Agent<'_> {
     }
 }
 
-/// A sub-agent with everything it said, as JSON.
+/// A sub-agent with its entries and calls, as JSON. See [`ToolCall::subagent`].
 #[derive(Clone, Copy, Debug)]
 pub struct Subagent<'a>(pub Thread<'a>);
 
@@ -175,7 +172,9 @@ impl Serialize for Entries<'_> {
     }
 }
 
-/// The tool calls of a thread, in the order of announcement; as JSON, a map by id.
+/// The tool calls of a thread in the order of announcement; as JSON, a map by id.
+///
+/// See [`Thread::tool_calls`].
 #[derive(Clone, Copy, Debug)]
 pub struct ToolCalls<'a> {
     transcript: &'a Transcript,
@@ -187,7 +186,7 @@ impl<'a> ToolCalls<'a> {
         Self { transcript, thread }
     }
 
-    /// The calls one by one.
+    /// Returns an iterator over the calls.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = ToolCall<'a>> + use<'a> {
         let calls = self.transcript.calls_of(self.thread);
         calls.filter_map(move |id| self.transcript.tool_call_by_id(id))
@@ -198,13 +197,13 @@ impl Serialize for ToolCalls<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for call in self.iter() {
-            map.serialize_entry(&*call.id(), &call)?;
+            map.serialize_entry(call.id(), &call)?;
         }
         map.end()
     }
 }
 
-/// What a tool gave back.
+/// The result of a tool call. See [`ToolCall::result`].
 #[derive(Clone, Copy, Debug)]
 pub struct ToolResult<'a> {
     transcript: &'a Transcript,
@@ -212,37 +211,37 @@ pub struct ToolResult<'a> {
 }
 
 impl<'a> ToolResult<'a> {
-    /// Whether the tool failed.
+    /// Returns whether the tool failed.
     #[must_use]
     pub const fn is_error(self) -> bool {
         self.record.is_error
     }
 
-    /// Its text; images and other parts stand as placeholders such as
-    /// `[image image/png 1234 bytes]`.
+    /// Returns its text. Images and other parts appear as placeholders such as `[image image/png
+    /// 1234 bytes]`.
     #[must_use]
     pub fn text(self) -> TextRef<'a> {
         self.transcript.arena.text(self.record.text)
     }
 
-    /// The parts as they were written, a JSON array, when they are more than text.
+    /// Returns the parts as they were written, a JSON array, if they are more than text.
     #[must_use]
     pub fn raw_parts(self) -> Option<Raw<'a>> {
         let raw = self.record.raw;
         (!raw.is_empty()).then(|| self.transcript.raw(raw))
     }
 
-    /// Whether the call only started something, which goes on as a task.
+    /// Returns whether the call started work that continues as a task.
     #[must_use]
     pub const fn is_async(self) -> bool {
         self.record.is_async
     }
 
-    /// Where its line stands in the log, in bytes: it holds the tool's structured output, which a
-    /// transcript does not keep.
+    /// Returns the byte range of its line in the stream. The line also holds the tool's structured
+    /// output, which a transcript does not keep.
     #[must_use]
     pub const fn line(self) -> std::ops::Range<u64> {
-        self.record.offset.get()..self.record.end.get()
+        self.record.offset..self.record.end
     }
 }
 

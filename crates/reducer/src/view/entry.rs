@@ -4,48 +4,47 @@ use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
 use crate::arena::{Text, TextRef};
-use crate::ident::ApiId;
 use crate::names::Name;
-use crate::record::{BlockBody, BlockId, EntryBody, EntryId, Stage};
+use crate::record::{BlockBody, BlockId, BlockStage, EntryBody, EntryId};
 use crate::state::{ErrorKind, MessageState, Outcome};
 use crate::transcript::Transcript;
 use crate::view::{Raw, Thread};
 
-/// Levels of JSON around a raw block on the main thread: the transcript, the entries, the entry,
-/// the blocks, the block.
+/// Levels of JSON around a raw block on the main thread: transcript, entries, entry, blocks, block.
 const LEVELS: usize = 5;
 
-/// One row of a transcript.
+/// One row of a transcript. See [`Transcript::entries`].
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     transcript: &'a Transcript,
     id: EntryId,
 }
 
-/// What an entry says.
+/// The content of an entry. See [`Entry::kind`].
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum EntryKind<'a> {
-    /// A prompt: of a person, of the agent in a person's stead, or of a sub-agent's parent.
+    /// A prompt of the user, of the agent, or of a sub-agent's parent.
     User {
         /// The uuid of the line, or of the host's prompt.
         uuid: Option<&'a str>,
-        /// What was said.
+        /// Its text.
         text: TextRef<'a>,
-        /// The agent echoed it.
+        /// Whether the agent echoed it.
         replay: bool,
-        /// The agent wrote it itself.
+        /// Whether the agent wrote it.
         synthetic: bool,
     },
     /// A message of the model.
     Assistant {
         /// The API's `message.id`.
-        message_id: ApiId<'a>,
-        /// The model; `<synthetic>` when the agent made the message up.
+        message_id: &'a str,
+        /// The model; `<synthetic>` if the agent made up the message.
         model: Option<&'a str>,
-        /// Where it stands.
+        /// Its progress.
         state: MessageState,
-        /// Its parts, in order.
+        /// Its parts in order.
         blocks: Blocks<'a>,
     },
     /// The end of a turn.
@@ -56,27 +55,27 @@ pub enum EntryKind<'a> {
         is_error: bool,
         /// How it ended.
         outcome: Outcome,
-        /// The final text, or what went wrong.
+        /// The final text, or the error.
         text: Option<TextRef<'a>>,
-        /// What started the turn, when the host did not.
+        /// The trigger of the turn if it was not the host.
         origin: Option<&'a str>,
         /// Round trips to the model.
         num_turns: u64,
         /// Wall time in milliseconds.
         duration_ms: u64,
     },
-    /// Something to know beside the conversation.
+    /// A message outside of the conversation; the crate documentation lists them.
     Notice {
         /// The type or system subtype of its line.
         notice: &'a str,
-        /// What to know.
+        /// Its text.
         text: TextRef<'a>,
     },
-    /// Something went wrong with the stream.
+    /// An error of the stream.
     Error {
-        /// What it is about.
+        /// Its cause.
         error: ErrorKind,
-        /// What went wrong.
+        /// Its description.
         text: TextRef<'a>,
     },
 }
@@ -86,54 +85,52 @@ impl<'a> Entry<'a> {
         Self { transcript, id }
     }
 
-    /// Names the entry; ids grow in the order in which entries stand.
+    /// Returns its id. Ids grow in the order of the entries.
     #[must_use]
     pub const fn id(self) -> EntryId {
         self.id
     }
 
-    /// The thread it belongs to.
+    /// Returns the thread that it belongs to.
     #[must_use]
     pub fn thread(self) -> Thread<'a> {
-        Thread::new(
-            self.transcript,
-            self.transcript.entries.at(self.id.at()).thread,
-        )
+        Thread::new(self.transcript, self.transcript.entries[self.id].thread)
     }
 
-    /// When it began, in the host's milliseconds.
+    /// Returns when its first line arrived, in milliseconds by the host's clock.
     #[must_use]
     pub fn at_ms(self) -> u64 {
-        self.transcript.entries.at(self.id.at()).at_ms.get()
+        self.transcript.entries[self.id].at_ms
     }
 
-    /// Offset in the stream of the line that began it, in bytes.
+    /// Returns the offset of its first line in the stream, in bytes.
     #[must_use]
     pub fn offset(self) -> u64 {
-        self.transcript.entries.at(self.id.at()).offset.get()
+        self.transcript.entries[self.id].offset
     }
 
-    /// Why the agent ended the turn, for a result: `completed`, `aborted_tools`, `api_error`, …
+    /// Returns why the agent ended the turn, for a result: `completed`, `aborted_tools`,
+    /// `api_error`, …
     #[must_use]
     pub fn terminal_reason(self) -> Option<&'a str> {
-        match &self.transcript.entries.at(self.id.at()).body {
+        match &self.transcript.entries[self.id].body {
             EntryBody::Result(result) => result.terminal_reason.map(|it| self.str(it)),
             _ => None,
         }
     }
 
-    /// Whether it is a prompt of the host that the agent has not echoed.
+    /// Returns whether it is a prompt of the host that the agent has not echoed.
     #[must_use]
     pub fn is_unconfirmed(self) -> bool {
-        let body = &self.transcript.entries.at(self.id.at()).body;
+        let body = &self.transcript.entries[self.id].body;
         matches!(body, EntryBody::User(user) if user.is_unconfirmed)
     }
 
-    /// What it says.
+    /// Returns its content.
     #[must_use]
     pub fn kind(self) -> EntryKind<'a> {
         let text = |text| self.transcript.arena.text(text);
-        match &self.transcript.entries.at(self.id.at()).body {
+        match &self.transcript.entries[self.id].body {
             EntryBody::User(user) => EntryKind::User {
                 uuid: self.transcript.id_of(user.uuid),
                 text: text(user.text),
@@ -141,7 +138,7 @@ impl<'a> Entry<'a> {
                 synthetic: user.is_synthetic,
             },
             EntryBody::Assistant(message) => EntryKind::Assistant {
-                message_id: self.transcript.arena.id(message.message_id),
+                message_id: self.transcript.arena.str(message.message_id),
                 model: self.transcript.name(message.model),
                 state: message.state,
                 blocks: Blocks {
@@ -169,7 +166,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// What it says, the blocks of a message left out.
+    /// Its content without the blocks of a message.
     pub(crate) fn head(self) -> EntryKind<'a> {
         let mut kind = self.kind();
         if let EntryKind::Assistant { blocks, .. } = &mut kind {
@@ -189,7 +186,7 @@ impl Serialize for Entry<'_> {
     }
 }
 
-/// The blocks of a message, in order.
+/// The blocks of a message, in order. See [`EntryKind::Assistant`].
 #[derive(Clone, Copy, Debug)]
 pub struct Blocks<'a> {
     transcript: &'a Transcript,
@@ -197,12 +194,12 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// The blocks one by one.
+    /// Returns an iterator over the blocks.
     pub fn iter(self) -> impl Iterator<Item = Block<'a>> + use<'a> {
         let transcript = self.transcript;
-        let next = move |id: &BlockId| transcript.blocks.at(id.at()).next;
+        let next = move |id: &BlockId| transcript.blocks[id].next;
         std::iter::successors(self.first, next)
-            .filter(move |id| !transcript.blocks.at(id.at()).is_removed)
+            .filter(move |id| !transcript.blocks[id].is_removed)
             .map(move |id| Block::new(transcript, id))
     }
 }
@@ -217,33 +214,34 @@ impl Serialize for Blocks<'_> {
     }
 }
 
-/// One part of a message.
+/// One part of a message. See [`Blocks::iter`].
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
     transcript: &'a Transcript,
     id: BlockId,
 }
 
-/// What a block holds.
+/// The content of a block. See [`Block::kind`].
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum BlockKind<'a> {
-    /// Something said.
+    /// Text.
     Text {
-        /// The text, as far as it has come.
+        /// The text so far.
         text: TextRef<'a>,
     },
     /// Reasoning.
     Thinking {
-        /// The text, as far as it has come; empty when the agent does not show it.
+        /// The text so far; empty if the agent does not show it.
         text: TextRef<'a>,
     },
-    /// Reasoning that nobody may read.
+    /// Encrypted reasoning.
     RedactedThinking,
-    /// A call of a tool; see [`Transcript::tool_call`].
+    /// A tool call; see [`Transcript::tool_call`].
     ToolCall {
         /// The `tool_use` id.
-        id: ApiId<'a>,
+        id: &'a str,
     },
     /// A block of another type.
     Other {
@@ -257,32 +255,29 @@ impl<'a> Block<'a> {
         Self { transcript, id }
     }
 
-    /// Names the block; ids grow in the order in which the blocks of an entry stand.
+    /// Returns its id. Ids grow in the order of the blocks of an entry.
     #[must_use]
     pub const fn id(self) -> BlockId {
         self.id
     }
 
-    /// The entry it belongs to.
+    /// Returns the entry that it belongs to.
     #[must_use]
     pub fn entry(self) -> Entry<'a> {
-        Entry::new(
-            self.transcript,
-            self.transcript.blocks.at(self.id.at()).entry,
-        )
+        Entry::new(self.transcript, self.transcript.blocks[self.id].entry)
     }
 
-    /// Whether it still grows.
+    /// Returns whether it still grows.
     #[must_use]
     pub fn is_growing(self) -> bool {
-        self.transcript.blocks.at(self.id.at()).stage == Stage::Open
+        self.transcript.blocks[self.id].stage == BlockStage::Open
     }
 
-    /// What it holds.
+    /// Returns its content.
     #[must_use]
     pub fn kind(self) -> BlockKind<'a> {
         let text = |text| self.transcript.arena.text(text);
-        match self.transcript.blocks.at(self.id.at()).body {
+        match self.transcript.blocks[self.id].body {
             BlockBody::Text(said) => BlockKind::Text { text: text(said) },
             BlockBody::Thinking(said) => BlockKind::Thinking { text: text(said) },
             BlockBody::Redacted => BlockKind::RedactedThinking,
@@ -298,7 +293,7 @@ impl<'a> Block<'a> {
         self.transcript.raw_in(thread, LEVELS, text)
     }
 
-    /// The text of a text or thinking block; none for every other kind.
+    /// Returns the text of a text or thinking block; `None` for other kinds.
     #[must_use]
     pub fn text(self) -> Option<TextRef<'a>> {
         match self.kind() {

@@ -1,11 +1,11 @@
-//! The session, what it used, and what was counted.
+//! Session, usage and statistics.
 
 use serde::ser::{SerializeMap as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 
 use crate::transcript::Transcript;
 
-/// The session's conversation, model and mode.
+/// The session's conversation, model and mode. See [`Transcript::session`].
 #[derive(Clone, Copy, Debug)]
 pub struct Session<'a>(&'a Transcript);
 
@@ -14,37 +14,37 @@ impl<'a> Session<'a> {
         Self(transcript)
     }
 
-    /// The agent's session that is in force; `/clear` replaces it.
+    /// Returns the agent's current session id; `/clear` replaces it.
     #[must_use]
     pub fn id(self) -> Option<&'a str> {
         self.0.session.id.map(|it| self.0.names.str(it))
     }
 
-    /// Every session of the agent, in order.
+    /// Returns all session ids of the agent, in order.
     pub fn conversations(self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
         let ids = self.0.session.conversations.iter();
         ids.map(move |&id| self.0.names.str(id))
     }
 
-    /// The model in force.
+    /// Returns the current model.
     #[must_use]
     pub fn model(self) -> Option<&'a str> {
         self.0.session.model.map(|it| self.0.names.str(it))
     }
 
-    /// The working directory.
+    /// Returns the working directory.
     #[must_use]
     pub fn cwd(self) -> Option<&'a str> {
         self.0.session.cwd.map(|it| self.0.names.str(it))
     }
 
-    /// The agent's version.
+    /// Returns the agent's version.
     #[must_use]
     pub fn cli_version(self) -> Option<&'a str> {
         self.0.session.cli_version.map(|it| self.0.names.str(it))
     }
 
-    /// `default`, `acceptEdits`, `bypassPermissions`, `plan`, `dontAsk` or `auto`.
+    /// Returns `default`, `acceptEdits`, `bypassPermissions`, `plan`, `dontAsk` or `auto`.
     #[must_use]
     pub fn permission_mode(self) -> Option<&'a str> {
         self.0
@@ -75,16 +75,16 @@ impl Serialize for Session<'_> {
     }
 }
 
-/// What was used, over all conversations of the session.
+/// Cost and tokens over all conversations of the session. See [`Transcript::usage`].
 #[derive(Clone, Copy, Debug)]
 pub struct Usage<'a>(&'a Transcript);
 
-/// What one model has used, in tokens.
+/// Tokens of one model. See [`Usage::models`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ModelUsage {
-    /// Tokens sent.
+    /// Input tokens.
     pub input_tokens: u64,
-    /// Tokens received.
+    /// Output tokens.
     pub output_tokens: u64,
     /// Tokens read from the cache.
     pub cache_read_tokens: u64,
@@ -97,13 +97,13 @@ impl<'a> Usage<'a> {
         Self(transcript)
     }
 
-    /// Cost in US dollars.
+    /// Returns the cost in US dollars.
     #[must_use]
     pub fn cost_usd(self) -> f64 {
         self.0.usage.cost_usd()
     }
 
-    /// Tokens by model.
+    /// Returns the tokens by model.
     pub fn models(self) -> impl ExactSizeIterator<Item = (&'a str, ModelUsage)> + use<'a> {
         self.0.usage.models.iter().map(move |model| {
             let [
@@ -144,7 +144,7 @@ impl Serialize for Models<'_> {
     }
 }
 
-/// What was counted.
+/// Statistics of the stream. See [`Transcript::stats`].
 #[derive(Clone, Copy, Debug)]
 pub struct Stats<'a>(&'a Transcript);
 
@@ -153,49 +153,49 @@ impl<'a> Stats<'a> {
         Self(transcript)
     }
 
-    /// Bytes of the lines, each with its LF.
+    /// Returns the bytes of all lines, each with its LF.
     #[must_use]
     pub const fn bytes(self) -> u64 {
-        self.0.tally.bytes
+        self.0.counters.bytes
     }
 
-    /// Lines, the blank ones left out.
+    /// Returns the number of lines, without blank ones.
     #[must_use]
     pub const fn lines(self) -> u64 {
-        self.0.tally.lines
+        self.0.counters.lines
     }
 
-    /// Lines that are events.
+    /// Returns the number of lines that are events.
     #[must_use]
     pub const fn events(self) -> u64 {
-        self.0.tally.events
+        self.0.counters.events
     }
 
-    /// Events that came before, by their uuid.
+    /// Returns the number of events that were dropped as duplicates by their uuid.
     #[must_use]
     pub const fn duplicates(self) -> u64 {
-        self.0.tally.duplicates
+        self.0.counters.duplicates
     }
 
-    /// Lines that are not events; a cut line at the end does not count.
+    /// Returns the number of lines that are not events; a partial line at the end is not counted.
     #[must_use]
     pub const fn parse_errors(self) -> u64 {
-        self.0.tally.parse_errors
+        self.0.counters.parse_errors
     }
 
-    /// Lines of a `type/subtype` that this version does not know, by name.
+    /// Returns the number of lines by `type/subtype`, for those that this version does not know.
     pub fn unknown(self) -> impl ExactSizeIterator<Item = (&'a str, u64)> + use<'a> {
         self.0
-            .tally
+            .counters
             .unknown
             .iter()
             .map(|(name, count)| (name.as_str(), *count))
     }
 
-    /// Whether the input ended inside a line.
+    /// Returns whether the input ended within a line.
     #[must_use]
     pub const fn is_truncated(self) -> bool {
-        self.0.tally.is_truncated
+        self.0.counters.is_truncated
     }
 }
 
@@ -207,7 +207,7 @@ impl Serialize for Stats<'_> {
         out.serialize_field("events", &self.events())?;
         out.serialize_field("duplicates", &self.duplicates())?;
         out.serialize_field("parse_errors", &self.parse_errors())?;
-        out.serialize_field("unknown", &self.0.tally.unknown)?;
+        out.serialize_field("unknown", &self.0.counters.unknown)?;
         out.serialize_field("truncated", &self.is_truncated())?;
         out.end()
     }

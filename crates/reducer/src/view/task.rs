@@ -9,7 +9,7 @@ use crate::state::{PermissionState, TaskState};
 use crate::transcript::Transcript;
 use crate::view::Raw;
 
-/// Background work that the agent announced.
+/// Background work that the agent announced. See [`Transcript::tasks`].
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
     transcript: &'a Transcript,
@@ -19,7 +19,7 @@ pub struct Task<'a> {
 
 impl<'a> Task<'a> {
     pub(crate) fn new(transcript: &'a Transcript, id: TaskId) -> Self {
-        let record = &transcript.tasks[id.at()];
+        let record = &transcript.tasks[id];
         Self {
             transcript,
             record,
@@ -27,49 +27,49 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// Names the task within this transcript.
+    /// Returns its id within this transcript.
     #[must_use]
     pub const fn task_id(self) -> TaskId {
         self.id
     }
 
-    /// The `task_id`; for a sub-agent, its `agent_id`.
+    /// Returns the `task_id`; for a sub-agent, that is its `agent_id`.
     #[must_use]
     pub fn id(self) -> &'a str {
         self.transcript.arena.str(self.record.id)
     }
 
-    /// Its `task_type`: `local_bash`, `local_agent`, …
+    /// Returns its `task_type`: `local_bash`, `local_agent`, …
     #[must_use]
     pub fn kind(self) -> Option<&'a str> {
         self.transcript.name(self.record.kind)
     }
 
-    /// What became of it.
+    /// Returns its state.
     #[must_use]
     pub const fn state(self) -> TaskState {
         self.record.state
     }
 
-    /// What it is for.
+    /// Returns its purpose.
     #[must_use]
     pub fn description(self) -> TextRef<'a> {
         self.transcript.arena.text(self.record.description)
     }
 
-    /// What it did last.
+    /// Returns its latest activity.
     #[must_use]
     pub fn activity(self) -> TextRef<'a> {
         self.transcript.arena.text(self.record.activity)
     }
 
-    /// What it did in all, or why it failed.
+    /// Returns the summary of its work, or why it failed.
     #[must_use]
     pub fn summary(self) -> TextRef<'a> {
         self.transcript.arena.text(self.record.summary)
     }
 
-    /// The call that started it.
+    /// Returns the `tool_use` id of the call that started it.
     #[must_use]
     pub fn tool_use_id(self) -> Option<&'a str> {
         self.record
@@ -77,7 +77,7 @@ impl<'a> Task<'a> {
             .map(|it| self.transcript.arena.str(it))
     }
 
-    /// Whether the turn goes on without it.
+    /// Returns whether the turn continues without it.
     #[must_use]
     pub const fn is_backgrounded(self) -> bool {
         self.record.is_backgrounded
@@ -95,7 +95,7 @@ impl Serialize for Task<'_> {
     }
 }
 
-/// A request of the agent: may this tool run?
+/// The agent's request for permission to run a tool. See [`Transcript::permissions`].
 #[derive(Clone, Copy, Debug)]
 pub struct Permission<'a> {
     transcript: &'a Transcript,
@@ -105,7 +105,7 @@ pub struct Permission<'a> {
 
 impl<'a> Permission<'a> {
     pub(crate) fn new(transcript: &'a Transcript, id: PermissionId) -> Self {
-        let record = &transcript.permissions[id.at()];
+        let record = &transcript.permissions[id];
         Self {
             transcript,
             record,
@@ -113,19 +113,19 @@ impl<'a> Permission<'a> {
         }
     }
 
-    /// Names the request within this transcript; numbers grow in the order of asking.
+    /// Returns its id within this transcript. Ids grow in order.
     #[must_use]
     pub const fn permission_id(self) -> PermissionId {
         self.id
     }
 
-    /// Names the request in the host's answer.
+    /// Returns the id that the host's answer must contain.
     #[must_use]
     pub fn request_id(self) -> &'a str {
         self.transcript.arena.str(self.record.request_id)
     }
 
-    /// The call.
+    /// Returns the `tool_use` id of the call.
     #[must_use]
     pub fn tool_use_id(self) -> Option<&'a str> {
         self.record
@@ -133,43 +133,44 @@ impl<'a> Permission<'a> {
             .map(|it| self.transcript.arena.str(it))
     }
 
-    /// The tool.
+    /// Returns the name of the tool.
     #[must_use]
     pub fn tool_name(self) -> &'a str {
         self.transcript.names.str(self.record.tool_name)
     }
 
-    /// The sub-agent that asks.
+    /// Returns the id of the sub-agent that asks; `None` for the main agent.
     #[must_use]
     pub fn agent_id(self) -> Option<&'a str> {
         self.record.agent_id.map(|it| self.transcript.arena.str(it))
     }
 
-    /// What became of it.
+    /// Returns its state.
     #[must_use]
     pub const fn state(self) -> PermissionState {
         self.record.state
     }
 
-    /// When it was asked, in the host's milliseconds.
+    /// Returns when it arrived, in milliseconds by the host's clock.
     #[must_use]
     pub const fn at_ms(self) -> u64 {
         self.record.at_ms
     }
 
-    /// The whole request, a JSON object with `input`, `permission_suggestions`, `description`, …
+    /// Returns the whole request, a JSON object with `input`, `permission_suggestions`,
+    /// `description`, …
     #[must_use]
     pub fn request(self) -> Raw<'a> {
         self.transcript.raw(self.record.request)
     }
 
-    /// The arguments that the tool would run with, a JSON object.
+    /// Returns the arguments of the tool, a JSON object.
     #[must_use]
     pub fn input(self) -> Option<String> {
         self.member("input")
     }
 
-    /// Rules that the user may want to add, a JSON array.
+    /// Returns suggested rules, a JSON array.
     #[must_use]
     pub fn suggestions(self) -> Option<String> {
         self.member("permission_suggestions")

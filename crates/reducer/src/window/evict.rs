@@ -1,38 +1,37 @@
-//! Giving up the oldest part of a transcript.
+//! Eviction of the oldest part of a transcript, and checkpoints.
 
 use crate::arena::{Arena, ArenaMark};
-use crate::ident::Named;
-use crate::index::{Index, Key, Kind};
+use crate::index::{Index, IndexKey, IndexKind};
 use crate::list;
 use crate::record::{
-    BlockBody, BlockRecord, CallId, CallRecord, Ends, EntryBody, EntryId, EntryRecord,
+    BlockBody, BlockRecord, CallId, CallRecord, EntryBody, EntryId, EntryRecord, ListEnds,
     PermissionRecord, TaskId, TaskRecord, ToolResultRecord,
 };
 use crate::transcript::Transcript;
-use crate::window::Ids;
-use crate::window::pins::Pins;
+use crate::window::NextIds;
+use crate::window::pins::PinnedRecords;
 
 impl Transcript {
-    /// A transcript with what is open here and nothing else, which can go on from here.
-    pub(super) fn seed(&mut self, to: Ids) -> Self {
+    /// Returns a transcript with only what is open here, from which a fold can continue.
+    pub(super) fn checkpoint(&mut self, to: NextIds) -> Self {
         let pins = self.pins(&to);
-        let mut seed = self.share();
-        seed.index = Index::default();
-        seed.drafts = self.drafts.clone();
-        seed.cut = self.cut;
-        seed.run = self.run;
-        seed.arena.begin_chunk();
-        let mark = seed.arena.mark();
-        seed.drop_records(&to, &pins);
-        seed.save(&to, mark, &pins);
-        seed.arena.evict(mark);
-        seed.list_all();
-        seed.index_all();
-        seed
+        let mut checkpoint = self.share();
+        checkpoint.index = Index::default();
+        checkpoint.drafts = self.drafts.clone();
+        checkpoint.partial_line = self.partial_line;
+        checkpoint.run = self.run;
+        checkpoint.arena.begin_chunk();
+        let mark = checkpoint.arena.mark();
+        checkpoint.drop_records(&to, &pins);
+        checkpoint.relocate(&to, mark, &pins);
+        checkpoint.arena.evict(mark);
+        checkpoint.relink_all();
+        checkpoint.reindex_all();
+        checkpoint
     }
 
-    /// A seed of its own to let grow.
-    pub(super) fn planted(&self) -> Self {
+    /// Returns a copy of a checkpoint for a page.
+    pub(super) fn fork_checkpoint(&self) -> Self {
         Self {
             arena: self.arena.clone(),
             index: self.index.clone(),
@@ -47,32 +46,32 @@ impl Transcript {
             drafts: self.drafts.clone(),
             session: self.session.clone(),
             usage: self.usage.clone(),
-            tally: self.tally.clone(),
+            counters: self.counters.clone(),
             evidence: self.evidence.clone(),
             applied: self.applied,
-            cut: self.cut,
+            partial_line: self.partial_line,
             run: self.run,
             is_page: true,
             ..Self::bare()
         }
     }
 
-    fn list_all(&mut self) {
+    fn relink_all(&mut self) {
         for at in self.threads.numbers().collect::<Vec<_>>() {
-            self.threads[at].entries = Ends::default();
-            self.threads[at].calls = Ends::default();
+            self.threads[at].entries = ListEnds::default();
+            self.threads[at].calls = ListEnds::default();
         }
         for at in self.entries.numbers().collect::<Vec<_>>() {
-            let list = &mut self.threads[self.entries.at(at).thread.at()].entries;
+            let list = &mut self.threads[self.entries[at].thread.index()].entries;
             list::insert(&mut self.entries, list, EntryId::new(at as u32));
         }
         for at in self.calls.numbers().collect::<Vec<_>>() {
-            let list = &mut self.threads[self.calls.at(at).thread.at()].calls;
+            let list = &mut self.threads[self.calls[at].thread.index()].calls;
             list::insert(&mut self.calls, list, CallId::new(at as u32));
         }
     }
 
-    fn index_all(&mut self) {
+    fn reindex_all(&mut self) {
         for at in self.entries.numbers() {
             if let Some(key) = self.message_key(at) {
                 self.index.insert(key, at as u32);
@@ -95,53 +94,52 @@ impl Transcript {
         }
     }
 
-    fn message_key(&self, at: usize) -> Option<Key> {
-        let entry = self.entries.at(at);
+    fn message_key(&self, at: usize) -> Option<IndexKey> {
+        let entry = &self.entries[at];
         let EntryBody::Assistant(message) = &entry.body else {
             return None;
         };
-        let name = self.arena.id(message.message_id);
-        Some(Key::of_id(
-            Kind::Message,
+        let name = self.arena.str(message.message_id);
+        Some(IndexKey::new(
+            IndexKind::Message,
             entry.thread.number(),
-            Named::of(&name),
+            name,
         ))
     }
 
-    fn call_key(&self, at: usize) -> Key {
-        let id = self.arena.id(self.calls.at(at).id);
-        Key::of_id(Kind::Call, 0, Named::of(&id))
+    fn call_key(&self, at: usize) -> IndexKey {
+        let id = self.arena.str(self.calls[at].id);
+        IndexKey::new(IndexKind::Call, 0, id)
     }
 
-    fn task_key(&self, at: usize) -> Key {
-        Key::new(Kind::Task, 0, self.arena.str(self.tasks[at].id))
+    fn task_key(&self, at: usize) -> IndexKey {
+        IndexKey::new(IndexKind::Task, 0, self.arena.str(self.tasks[at].id))
     }
 
-    fn permission_key(&self, at: usize) -> Key {
+    fn permission_key(&self, at: usize) -> IndexKey {
         let name = self.arena.str(self.permissions[at].request_id);
-        Key::new(Kind::Permission, 0, name)
+        IndexKey::new(IndexKind::Permission, 0, name)
     }
 
-    /// Gives up the records before `to` and the text before `mark`, but for what is pinned. The
-    /// cost is that of what is given up and of what is open.
-    pub(super) fn evict(&mut self, to: &Ids, mark: ArenaMark, pins: &Pins) {
-        self.unlist(to, pins);
+    /// Evicts the records before `to` and the text before `mark`, except what is pinned. Costs as
+    /// much as what is evicted and what is open.
+    pub(super) fn evict(&mut self, to: &NextIds, mark: ArenaMark, pins: &PinnedRecords) {
+        self.unlink(to, pins);
         self.drop_records(to, pins);
-        self.save(to, mark, pins);
+        self.relocate(to, mark, pins);
         self.arena.evict(mark);
-        self.unconfirmed.retain(|id| id.at() >= to.entry);
+        self.unconfirmed.retain(|id| id.index() >= to.entry);
     }
 
-    /// Gives up the records before `to`, as it was done when these lines came first; their text
-    /// stays.
-    pub(super) fn evict_again(&mut self, to: &Ids) {
+    /// Evicts the same records as when the lines were first applied; the text stays.
+    pub(super) fn replay_eviction(&mut self, to: &NextIds) {
         let pins = self.pins(to);
-        self.unlist(to, &pins);
+        self.unlink(to, &pins);
         self.drop_records(to, &pins);
-        self.unconfirmed.retain(|id| id.at() >= to.entry);
+        self.unconfirmed.retain(|id| id.index() >= to.entry);
     }
 
-    fn drop_records(&mut self, to: &Ids, pins: &Pins) {
+    fn drop_records(&mut self, to: &NextIds, pins: &PinnedRecords) {
         self.threads
             .evict(to.thread, |at| pins.threads.contains(&at));
         self.entries
@@ -156,92 +154,98 @@ impl Transcript {
             .evict(to.permission, |at| kept.contains(&at));
     }
 
-    /// Takes what is given up out of its lists and forgets its name.
-    fn unlist(&mut self, to: &Ids, pins: &Pins) {
+    /// Removes what is evicted from lists and index.
+    fn unlink(&mut self, to: &NextIds, pins: &PinnedRecords) {
         let is_given_up = |at: &usize| !pins.entries.contains(at);
-        let entries = self.entries.before(to.entry).filter(is_given_up);
+        let entries = self.entries.numbers_before(to.entry).filter(is_given_up);
         for at in entries.collect::<Vec<_>>() {
             if let Some(key) = self.message_key(at) {
                 self.index.remove(key, at as u32);
             }
-            let list = &mut self.threads[self.entries.at(at).thread.at()].entries;
+            let list = &mut self.threads[self.entries[at].thread.index()].entries;
             list::remove(&mut self.entries, list, EntryId::new(at as u32));
         }
         let is_given_up = |at: &usize| !pins.calls.contains(at);
-        let calls = self.calls.before(to.call).filter(is_given_up);
+        let calls = self.calls.numbers_before(to.call).filter(is_given_up);
         for at in calls.collect::<Vec<_>>() {
             self.index.remove(self.call_key(at), at as u32);
-            let list = &mut self.threads[self.calls.at(at).thread.at()].calls;
+            let list = &mut self.threads[self.calls[at].thread.index()].calls;
             list::remove(&mut self.calls, list, CallId::new(at as u32));
         }
         let is_given_up = |at: &usize| !pins.permissions.contains(at);
-        let permissions = self.permissions.before(to.permission).filter(is_given_up);
+        let permissions = self
+            .permissions
+            .numbers_before(to.permission)
+            .filter(is_given_up);
         for at in permissions.collect::<Vec<_>>() {
             self.index.remove(self.permission_key(at), at as u32);
         }
         let is_given_up = |at: &usize| !pins.tasks.contains(at);
-        let tasks = self.tasks.before(to.task).filter(is_given_up);
+        let tasks = self.tasks.numbers_before(to.task).filter(is_given_up);
         for at in tasks.collect::<Vec<_>>() {
             self.index.remove(self.task_key(at), at as u32);
             self.unlink_from_call(TaskId::new(at as u32));
         }
     }
 
-    /// Copies the text of what is pinned behind the mark.
-    fn save(&mut self, to: &Ids, mark: ArenaMark, pins: &Pins) {
-        let mut saver = Saver {
+    /// Moves the text of pinned records after the mark.
+    fn relocate(&mut self, to: &NextIds, mark: ArenaMark, pins: &PinnedRecords) {
+        let mut relocator = Relocator {
             arena: &mut self.arena,
             mark,
         };
         for &at in pins.threads.range(..to.thread) {
-            saver.arena.save_atom(&mut self.threads[at].agent_id, mark);
+            relocator
+                .arena
+                .relocate_short(&mut self.threads[at].agent_id, mark);
         }
         for &at in pins.entries.range(..to.entry) {
-            saver.entry(self.entries.at_mut(at));
+            relocator.entry(&mut self.entries[at]);
         }
         for &at in pins.blocks.range(..to.block) {
-            saver.block(self.blocks.at_mut(at));
+            relocator.block(&mut self.blocks[at]);
         }
         for &at in pins.calls.range(..to.call) {
-            saver.call(self.calls.at_mut(at));
+            relocator.call(&mut self.calls[at]);
         }
         for &at in pins.results.range(..to.result) {
-            saver.result(self.results.at_mut(at));
+            relocator.result(&mut self.results[at]);
         }
         for &at in pins.tasks.range(..to.task) {
-            saver.task(&mut self.tasks[at]);
+            relocator.task(&mut self.tasks[at]);
         }
         for &at in pins.permissions.range(..to.permission) {
-            saver.permission(&mut self.permissions[at]);
+            relocator.permission(&mut self.permissions[at]);
         }
         if let Some(ended) = &mut self.evidence.ended {
-            saver.arena.save(&mut ended.reason, mark);
+            relocator.arena.relocate(&mut ended.reason, mark);
         }
     }
 }
 
-struct Saver<'a> {
+struct Relocator<'a> {
     arena: &'a mut Arena,
     mark: ArenaMark,
 }
 
-impl Saver<'_> {
+impl Relocator<'_> {
     fn entry(&mut self, entry: &mut EntryRecord) {
         match &mut entry.body {
             EntryBody::User(user) => {
-                self.arena.save_atom(&mut user.uuid, self.mark);
-                self.arena.save(&mut user.text, self.mark);
+                self.arena.relocate_short(&mut user.uuid, self.mark);
+                self.arena.relocate(&mut user.text, self.mark);
             }
             EntryBody::Assistant(message) => {
-                self.arena.save_ident(&mut message.message_id, self.mark);
+                self.arena
+                    .relocate_short(&mut message.message_id, self.mark);
             }
             EntryBody::Result(result) => {
                 if let Some(text) = &mut result.text {
-                    self.arena.save(text, self.mark);
+                    self.arena.relocate(text, self.mark);
                 }
             }
             EntryBody::Notice { text, .. } | EntryBody::Error { text, .. } => {
-                self.arena.save(text, self.mark);
+                self.arena.relocate(text, self.mark);
             }
         }
     }
@@ -250,41 +254,42 @@ impl Saver<'_> {
         if let BlockBody::Text(text) | BlockBody::Thinking(text) | BlockBody::Other(text) =
             &mut block.body
         {
-            self.arena.save(text, self.mark);
+            self.arena.relocate(text, self.mark);
         }
     }
 
     fn call(&mut self, call: &mut CallRecord) {
-        self.arena.save_ident(&mut call.id, self.mark);
-        self.arena.save(&mut call.input, self.mark);
+        self.arena.relocate_short(&mut call.id, self.mark);
+        self.arena.relocate(&mut call.input, self.mark);
         if let Some(input) = &mut call.updated_input {
-            self.arena.save(input, self.mark);
+            self.arena.relocate(input, self.mark);
         }
     }
 
     fn result(&mut self, result: &mut ToolResultRecord) {
-        self.arena.save(&mut result.text, self.mark);
-        self.arena.save(&mut result.raw, self.mark);
+        self.arena.relocate(&mut result.text, self.mark);
+        self.arena.relocate(&mut result.raw, self.mark);
     }
 
     fn task(&mut self, task: &mut TaskRecord) {
         for atom in [&mut task.id, &mut task.run] {
-            self.arena.save_atom(atom, self.mark);
+            self.arena.relocate_short(atom, self.mark);
         }
         if let Some(call) = &mut task.tool_use_id {
-            self.arena.save_atom(call, self.mark);
+            self.arena.relocate_short(call, self.mark);
         }
         for text in [&mut task.description, &mut task.activity, &mut task.summary] {
-            self.arena.save(text, self.mark);
+            self.arena.relocate(text, self.mark);
         }
     }
 
     fn permission(&mut self, permission: &mut PermissionRecord) {
-        self.arena.save_atom(&mut permission.request_id, self.mark);
+        self.arena
+            .relocate_short(&mut permission.request_id, self.mark);
         let ids = [&mut permission.tool_use_id, &mut permission.agent_id];
         for atom in ids.into_iter().flatten() {
-            self.arena.save_atom(atom, self.mark);
+            self.arena.relocate_short(atom, self.mark);
         }
-        self.arena.save(&mut permission.request, self.mark);
+        self.arena.relocate(&mut permission.request, self.mark);
     }
 }

@@ -1,4 +1,4 @@
-//! What was given up, had again from the log.
+//! Reloading evicted segments from the log.
 
 use std::ops::Range;
 
@@ -8,130 +8,159 @@ use crate::host::Meta;
 use crate::record::{CallId, EntryId};
 use crate::transcript::Transcript;
 use crate::view::{Entry, ToolCall};
-use crate::window::{Ids, Stretch, Told};
+use crate::window::{HostLogEntry, NextIds, Segment};
 
-/// A place in the log of a session.
+/// A position in the log of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// How often the process was started again; offsets count from 0 in each run.
+pub struct LogPosition {
+    /// Number of restarts of the process; offsets restart at 0 in each run.
     pub run: u32,
-    /// Bytes before it in that run.
+    /// Byte offset in that run.
     pub offset: u64,
 }
 
-/// A stretch of a conversation that was given up.
+/// An evicted segment of a conversation. See [`Transcript::evicted`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
     /// Its first entry.
     pub first: EntryId,
-    /// The first entry behind it.
+    /// The first entry after it.
     pub end: EntryId,
-    /// Where its lines begin.
-    pub from: Place,
-    /// Where to begin reading in order to have it again.
-    pub resume: Place,
-    /// Behind the last line that changed it.
-    pub until: Place,
+    /// Position of its first line.
+    pub from: LogPosition,
+    /// Position at which reloading starts reading.
+    pub resume: LogPosition,
+    /// Position after the last line that changed it.
+    pub until: LogPosition,
 }
 
-/// A stretch of a conversation that comes again: a fold over its part of the log.
+/// An evicted segment that is being reloaded: a fold over its part of the log.
 ///
-/// Everything that [`Page::wants`] is to be read from the log, parsed and given to
-/// [`Page::apply`]; then [`Page::entries`] are those of the stretch, as they were.
+/// Read what [`Page::next_range`] returns from the log, parse it and pass the lines to
+/// [`Page::apply`], until there is no more; then [`Page::entries`] returns the entries as they
+/// were.
+///
+/// ```
+/// use bowline_jsonl::{DEFAULT_MAX_LINE, Framer};
+/// use bowline_reducer::{Meta, Transcript, Window};
+///
+/// let line = |n: u32| format!("{{\"type\":\"system\",\"subtype\":\"informational\",\"content\":\"{n}\"}}\n");
+/// let stream: String = (0..9).map(line).collect();
+/// let at = Meta { at_ms: 0 };
+/// let mut transcript = Transcript::with_window(Window::of_entries(2));
+/// let mut framer = Framer::default();
+/// framer.push(stream.clone().into());
+/// while let Some(frame) = framer.next_frame() {
+///     frame.items().for_each(|item| transcript.apply(&item, at));
+/// }
+///
+/// let evicted = transcript.evicted().next().unwrap();
+/// let mut page = transcript.page(evicted.first).unwrap();
+/// while let Some((_run, range)) = page.next_range() {
+///     let mut framer = Framer::at(DEFAULT_MAX_LINE, range.start, 1);
+///     framer.push(stream[range.start as usize..range.end as usize].to_owned().into());
+///     while let Some(frame) = framer.next_frame() {
+///         frame.items().for_each(|item| page.apply(&item, at));
+///     }
+/// }
+/// assert_eq!(page.entries().next().unwrap().id(), evicted.first);
+/// ```
 #[derive(Debug)]
 pub struct Page {
     transcript: Transcript,
     entries: Range<usize>,
     calls: Range<usize>,
-    until: Place,
-    /// What the host said, in order, and how much of it was heard.
-    told: Vec<Told>,
-    heard: usize,
-    /// What was given up when these lines came first, in order, and how much of it was again.
-    passes: Vec<(Place, Ids)>,
-    passed: usize,
-    /// The transcript before some of the stretch was given up.
-    before: Vec<Transcript>,
-    dropped: Vec<(u32, Range<u64>)>,
+    until: LogPosition,
+    /// Host events of the segment in order, and how many are applied.
+    host_events: Vec<HostLogEntry>,
+    applied_events: usize,
+    /// Evictions while these lines were first applied, in order, and how many are replayed.
+    evictions: Vec<(LogPosition, NextIds)>,
+    replayed: usize,
+    /// Copies of the transcript from before evictions of its own content.
+    older: Vec<Transcript>,
+    duplicates: Vec<(u32, Range<u64>)>,
 }
 
 impl Transcript {
-    /// The stretches that were given up, the oldest first. They are cut at line boundaries; the
-    /// older ones become longer as the conversation grows.
+    /// Returns the evicted segments, the oldest first. Older segments grow longer as the
+    /// conversation grows.
     pub fn evicted(&self) -> impl DoubleEndedIterator<Item = Evicted> {
-        let keeper = self.keeper.as_deref();
-        keeper.into_iter().flat_map(|keeper| {
-            (0..keeper.kept).map(move |at| {
-                let stretch = &keeper.stretches[at];
-                let end = keeper.stretches[at + 1].ids.entry;
+        let window = self.window.as_deref();
+        window.into_iter().flat_map(|window| {
+            (0..window.first_kept).map(move |at| {
+                let segment = &window.segments[at];
+                let end = window.segments[at + 1].ids.entry;
                 Evicted {
-                    first: EntryId::new(stretch.ids.entry as u32),
+                    first: EntryId::new(segment.ids.entry as u32),
                     end: EntryId::new(end as u32),
-                    from: stretch.place,
-                    resume: keeper.stretches[keeper.resume(at)].place,
-                    until: stretch.until,
+                    from: segment.position,
+                    resume: window.segments[window.resume(at)].position,
+                    until: segment.until,
                 }
             })
         })
     }
 
-    /// The first entry of the window: those before it were given up, unless they are open.
+    /// Returns the first entry of the window. Entries before it were evicted unless they are open.
     #[must_use]
     pub fn first_kept(&self) -> EntryId {
         let first = self
-            .keeper
+            .window
             .as_deref()
-            .map(|keeper| &keeper.stretches[keeper.kept]);
+            .map(|window| &window.segments[window.first_kept]);
         EntryId::new(first.map_or(0, |first| first.ids.entry as u32))
     }
 
-    /// The stretch that the entry `id` was given up with, to be had again; none when it is in the
-    /// window.
+    /// Returns the page for the segment that the entry `id` was evicted with; `None` if it is in
+    /// the window.
     #[must_use]
     pub fn page(&self, id: EntryId) -> Option<Page> {
-        let keeper = self.keeper.as_deref()?;
-        let evicted = keeper.stretches.get(..keeper.kept)?;
+        let window = self.window.as_deref()?;
+        let evicted = window.segments.get(..window.first_kept)?;
         if id >= self.first_kept() {
             return None;
         }
-        let behind = evicted.partition_point(|it| it.ids.entry <= id.at());
-        let at = behind.checked_sub(1)?;
-        let (stretch, next) = (&evicted[at], &keeper.stretches[at + 1]);
-        let from = keeper.resume(at);
-        let first = &keeper.stretches[from];
-        let is_needed = |it: &&Stretch| it.place <= stretch.until;
-        let needed = keeper.stretches.iter().skip(from).take_while(is_needed);
-        let told = keeper.told.iter().skip(first.told);
+        let next = evicted.partition_point(|it| it.ids.entry <= id.index());
+        let at = next.checked_sub(1)?;
+        let (segment, next) = (&evicted[at], &window.segments[at + 1]);
+        let from = window.resume(at);
+        let first = &window.segments[from];
+        let is_needed = |it: &&Segment| it.position <= segment.until;
+        let needed = window.segments.iter().skip(from).take_while(is_needed);
+        let host_events = window.host_events.iter().skip(first.host_events);
         let mut page = Page {
-            transcript: first.seed.planted(),
-            entries: stretch.ids.entry..next.ids.entry,
-            calls: stretch.ids.call..next.ids.call,
-            until: stretch.until,
-            told: told
-                .take_while(|it| it.place <= stretch.until)
+            transcript: first.checkpoint.fork_checkpoint(),
+            entries: segment.ids.entry..next.ids.entry,
+            calls: segment.ids.call..next.ids.call,
+            until: segment.until,
+            host_events: host_events
+                .take_while(|it| it.position <= segment.until)
                 .cloned()
                 .collect(),
-            heard: 0,
-            passes: passes(&keeper.passes, first.place, stretch.until),
-            passed: 0,
-            before: Vec::new(),
-            dropped: needed.flat_map(|it| it.dropped.iter().cloned()).collect(),
+            applied_events: 0,
+            evictions: evictions(&window.evictions, first.position, segment.until),
+            replayed: 0,
+            older: Vec::new(),
+            duplicates: needed
+                .flat_map(|it| it.duplicates.iter().cloned())
+                .collect(),
         };
-        page.settle();
+        page.apply_trailing_events();
         Some(page)
     }
 }
 
 impl Page {
-    /// The bytes of the log that it needs next, and of which run; none when it is whole.
+    /// Returns the run and byte range of the log that it needs next; `None` when it is complete.
     #[must_use]
-    pub fn wants(&self) -> Option<(u32, Range<u64>)> {
-        let Place { run, offset } = self.transcript.here();
+    pub fn next_range(&self) -> Option<(u32, Range<u64>)> {
+        let LogPosition { run, offset } = self.transcript.position();
         let next = self
-            .told
-            .get(self.heard..)?
+            .host_events
+            .get(self.applied_events..)?
             .iter()
-            .find(|it| it.place.run > run);
+            .find(|it| it.position.run > run);
         let end = match next {
             Some(_) => self.end_of(run),
             None => self.until.offset,
@@ -139,106 +168,127 @@ impl Page {
         (offset < end).then_some((run, offset..end))
     }
 
-    /// Where the last thing was said in a run that has ended.
+    /// Position of the last host event of a run that has ended.
     fn end_of(&self, run: u32) -> u64 {
-        let its = self.told.iter().filter(|it| it.place.run == run);
-        its.map(|it| it.place.offset).max().unwrap_or_default()
+        let its = self.host_events.iter().filter(|it| it.position.run == run);
+        its.map(|it| it.position.offset).max().unwrap_or_default()
     }
 
-    /// Takes the next line of what it wants; other lines change nothing.
+    /// Applies the next line of the requested range; other lines are ignored.
     pub fn apply(&mut self, item: &Item<'_>, at: Meta) {
         let run = self.transcript.run;
-        let place = Place {
+        let position = LogPosition {
             run,
             offset: item.at.offset,
         };
-        // What was cut off is known already.
+        // An incomplete line is replayed as a host event.
         if item.at.is_tail && item.event.is_err() {
             return;
         }
-        self.hear(place);
-        self.give_up(place);
-        if self.transcript.run != run || place >= self.until {
+        self.apply_host_events(position);
+        self.replay_evictions(position);
+        if self.transcript.run != run || position >= self.until {
             return;
         }
-        let is_it = |(its, lines): &(u32, Range<u64>)| *its == run && lines.contains(&place.offset);
-        if self.dropped.iter().any(is_it) {
-            self.transcript.pass(item);
+        let is_match =
+            |(its, lines): &(u32, Range<u64>)| *its == run && lines.contains(&position.offset);
+        if self.duplicates.iter().any(is_match) {
+            self.transcript.skip_duplicate(item);
         } else {
             self.transcript.apply(item, at);
         }
-        self.settle();
+        self.apply_trailing_events();
     }
 
-    /// Hears what was said behind the last line of a run, and of all that is wanted.
-    fn settle(&mut self) {
-        while self.wants().is_none() && self.heard < self.told.len() {
-            let Place { run, .. } = self.transcript.here();
+    /// Applies the host events after the last line of a run, and after the last line of the
+    /// segment.
+    fn apply_trailing_events(&mut self) {
+        while self.next_range().is_none() && self.applied_events < self.host_events.len() {
+            let LogPosition { run, .. } = self.transcript.position();
             if self.until.run == run {
-                return self.hear(self.until);
+                return self.apply_host_events(self.until);
             }
             let offset = self.end_of(run);
-            self.hear(Place { run, offset });
+            self.apply_host_events(LogPosition { run, offset });
             if self.transcript.run == run {
                 return;
             }
         }
     }
 
-    /// Gives up what was given up at a place before, and remembers what it said.
-    fn give_up(&mut self, place: Place) {
-        while let Some((_, to)) = self.passes.get(self.passed).filter(|it| it.0 <= place) {
-            let before = self.transcript.share();
-            self.transcript.evict_again(to);
-            self.passed += 1;
+    /// Replays the evictions up to a position, and keeps the content that they remove.
+    fn replay_evictions(&mut self, position: LogPosition) {
+        while let Some((_, to)) = self
+            .evictions
+            .get(self.replayed)
+            .filter(|it| it.0 <= position)
+        {
+            let older = self.transcript.share();
+            self.transcript.replay_eviction(to);
+            self.replayed += 1;
             let now = &self.transcript;
-            let is_gone = |at: &usize| before.entries.has(*at) && !now.entries.has(*at);
-            let was_here = |at: &usize| before.calls.has(*at) && !now.calls.has(*at);
-            if self.entries.clone().any(|at| is_gone(&at))
-                || self.calls.clone().any(|at| was_here(&at))
+            let is_evicted = |at: &usize| older.entries.contains(*at) && !now.entries.contains(*at);
+            let is_evicted_call =
+                |at: &usize| older.calls.contains(*at) && !now.calls.contains(*at);
+            if self.entries.clone().any(|at| is_evicted(&at))
+                || self.calls.clone().any(|at| is_evicted_call(&at))
             {
-                self.before.push(before);
+                self.older.push(older);
             }
         }
     }
 
-    /// The transcript in which a record was last.
-    fn last(&self, is_in: impl Fn(&Transcript) -> bool) -> &Transcript {
-        let mut all = std::iter::once(&self.transcript).chain(self.before.iter().rev());
-        all.find(|it| is_in(it)).unwrap_or(&self.transcript)
+    /// The newest transcript that contains a record.
+    fn newest_with(&self, contains: impl Fn(&Transcript) -> bool) -> &Transcript {
+        let mut all = std::iter::once(&self.transcript).chain(self.older.iter().rev());
+        all.find(|it| contains(it)).unwrap_or(&self.transcript)
     }
 
-    /// Hears what the host said up to a place.
-    fn hear(&mut self, place: Place) {
-        while let Some(told) = self.told.get(self.heard).filter(|it| it.place <= place) {
-            self.transcript.hear_again(told);
-            self.heard += 1;
+    /// Applies the host events up to a position.
+    fn apply_host_events(&mut self, position: LogPosition) {
+        while let Some(entry) = self
+            .host_events
+            .get(self.applied_events)
+            .filter(|it| it.position <= position)
+        {
+            self.transcript.replay_host_event(entry);
+            self.applied_events += 1;
         }
     }
 
-    /// The entries of the stretch, of all threads, in order.
+    /// Returns the entries of the segment, of all threads, in order.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = Entry<'_>> {
         let ids = self.entries.clone().map(|at| EntryId::new(at as u32));
-        ids.filter_map(|id| self.last(|it| it.entries.has(id.at())).entry_by_id(id))
+        ids.filter_map(|id| {
+            self.newest_with(|it| it.entries.contains(id))
+                .entry_by_id(id)
+        })
     }
 
-    /// The tool calls of the stretch, of all threads, in the order of announcement.
+    /// Returns the tool calls of the segment, of all threads, in the order of announcement.
     pub fn tool_calls(&self) -> impl DoubleEndedIterator<Item = ToolCall<'_>> {
         let ids = self.calls.clone().map(|at| CallId::new(at as u32));
-        ids.filter_map(|id| self.last(|it| it.calls.has(id.at())).tool_call_by_id(id))
+        ids.filter_map(|id| {
+            self.newest_with(|it| it.calls.contains(id))
+                .tool_call_by_id(id)
+        })
     }
 
-    /// A tool call of the stretch, by its `tool_use` id.
+    /// Returns a tool call of the segment by its `tool_use` id.
     #[must_use]
     pub fn tool_call(&self, tool_use_id: &str) -> Option<ToolCall<'_>> {
         self.tool_calls().find(|call| call.id() == tool_use_id)
     }
 }
 
-/// What was given up between two places.
-fn passes(all: &[(Place, Ids)], from: Place, until: Place) -> Vec<(Place, Ids)> {
-    let passes = all
+/// The evictions between two positions.
+fn evictions(
+    all: &[(LogPosition, NextIds)],
+    from: LogPosition,
+    until: LogPosition,
+) -> Vec<(LogPosition, NextIds)> {
+    let evictions = all
         .iter()
-        .filter(|(place, _)| *place > from && *place <= until);
-    passes.copied().collect()
+        .filter(|(position, _)| *position > from && *position <= until);
+    evictions.copied().collect()
 }

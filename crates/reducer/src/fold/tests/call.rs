@@ -1,29 +1,32 @@
 use serde_json::json;
 
-use crate::feed::Feed;
+use crate::test_util::TestSession;
 
 const MARKER: &str = r#""type":"user","message":{"content":[{"type":"text","text":"[Request interrupted by user for tool use]"}]}"#;
 const ABORTED: &str = r#""type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_tools""#;
 
-fn state(feed: &mut Feed, id: &str) -> String {
-    feed.call(id)["state"].as_str().unwrap().to_owned()
+fn state(session: &mut TestSession, id: &str) -> String {
+    session.call_json(id)["state"].as_str().unwrap().to_owned()
 }
 
 #[test]
-fn results_come_in_any_order() {
-    let mut feed = Feed::new();
-    feed.calls("null", "t1", "Bash").calls("null", "t2", "Read");
-    assert_eq!(state(&mut feed, "t2"), "running");
-    feed.gives("t2", "two", false, "")
-        .gives("t1", "one", true, "");
-    let (one, two) = (feed.call("t1"), feed.call("t2"));
+fn results_arrive_in_any_order() {
+    let mut session = TestSession::new();
+    session
+        .tool_use("null", "t1", "Bash")
+        .tool_use("null", "t2", "Read");
+    assert_eq!(state(&mut session, "t2"), "running");
+    session
+        .tool_result("t2", "two", false, "")
+        .tool_result("t1", "one", true, "");
+    let (one, two) = (session.call_json("t1"), session.call_json("t2"));
     assert_eq!(
         (&one["state"], &two["state"]),
         (&json!("failed"), &json!("succeeded"))
     );
     assert_eq!(one["result"], json!({"is_error": true, "text": "one"}));
     assert_eq!(two["input"], json!({"n": 1}));
-    let order: Vec<_> = feed.json()["tool_calls"]
+    let order: Vec<_> = session.json()["tool_calls"]
         .as_object()
         .unwrap()
         .keys()
@@ -33,52 +36,58 @@ fn results_come_in_any_order() {
 }
 
 #[test]
-fn the_first_result_counts() {
-    let mut feed = Feed::new();
-    feed.calls("null", "t1", "Bash")
-        .gives("t1", "one", false, "")
-        .gives("t1", "two", true, "");
+fn first_result_wins() {
+    let mut session = TestSession::new();
+    session
+        .tool_use("null", "t1", "Bash")
+        .tool_result("t1", "one", false, "")
+        .tool_result("t1", "two", true, "");
     assert_eq!(
-        feed.call("t1")["result"],
+        session.call_json("t1")["result"],
         json!({"is_error": false, "text": "one"})
     );
 }
 
 #[test]
-fn parts_are_joined_and_what_is_no_text_has_a_placeholder() {
-    let mut feed = Feed::new();
-    feed.calls("null", "t1", "Read");
-    feed.line(r#""type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"a\n"},{"type":"text","text":"b"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJDRA=="}},{"type":"document","source":{"type":"url","url":"u:1"}},{"type":"odd","n":1}]}]}"#);
+fn result_parts_are_joined_with_placeholders() {
+    let mut session = TestSession::new();
+    session.tool_use("null", "t1", "Read");
+    session.line(r#""type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"a\n"},{"type":"text","text":"b"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJDRA=="}},{"type":"document","source":{"type":"url","url":"u:1"}},{"type":"odd","n":1}]}]}"#);
     assert_eq!(
-        feed.call("t1")["result"]["text"],
+        session.call_json("t1")["result"]["text"],
         "a\nb\n[image image/png 4 bytes]\n[document u:1]\n[odd 20 bytes]"
     );
-    let result = feed.transcript.tool_call("t1").unwrap().result().unwrap();
+    let result = session
+        .transcript
+        .tool_call("t1")
+        .unwrap()
+        .result()
+        .unwrap();
     let raw: serde_json::Value = serde_json::from_str(&result.raw_parts().unwrap().text()).unwrap();
     assert_eq!(raw[2]["source"]["data"], "QUJDRA==");
 }
 
 #[test]
-fn a_result_knows_its_line_in_the_log() {
-    let mut feed = Feed::new();
-    feed.calls("null", "t1", "Read");
-    let from = feed.transcript.applied();
-    feed.gives("t1", "x", false, "");
-    let line = feed
+fn result_has_its_byte_range() {
+    let mut session = TestSession::new();
+    session.tool_use("null", "t1", "Read");
+    let from = session.transcript.applied();
+    session.tool_result("t1", "x", false, "");
+    let line = session
         .transcript
         .tool_call("t1")
         .unwrap()
         .result()
         .unwrap()
         .line();
-    assert_eq!(line, from..feed.transcript.applied());
+    assert_eq!(line, from..session.transcript.applied());
 }
 
 #[test]
-fn a_result_of_a_call_that_was_never_seen_is_kept() {
-    let mut feed = Feed::new();
-    feed.gives("t1", "orphan", false, "");
-    let call = feed.call("t1");
+fn result_of_unknown_call_is_kept() {
+    let mut session = TestSession::new();
+    session.tool_result("t1", "orphan", false, "");
+    let call = session.call_json("t1");
     assert_eq!(
         (&call["name"], &call["state"]),
         (&json!(""), &json!("succeeded"))
@@ -87,7 +96,7 @@ fn a_result_of_a_call_that_was_never_seen_is_kept() {
 }
 
 #[test]
-fn an_interrupt_is_told_from_a_refusal() {
+fn interrupt_differs_from_rejection() {
     let rejected = r#","tool_use_result":"User rejected tool use""#;
     let decided = r#","tool_result_meta":[{"id":"t1","non_execution_kind":"user-rejected","permission_decision":{"decision":"reject"}}]"#;
     let cancelled = r#","tool_result_meta":[{"id":"t1","non_execution_kind":"cancelled"}]"#;
@@ -97,31 +106,35 @@ fn an_interrupt_is_told_from_a_refusal() {
         (cancelled, "interrupted", "interrupted"),
         ("", "failed", "failed"),
     ] {
-        let mut feed = Feed::new();
-        feed.calls("null", "t1", "Bash")
-            .gives("t1", "no", true, more);
-        assert_eq!(state(&mut feed, "t1"), before, "{more}");
-        feed.line(MARKER).line(ABORTED);
-        assert_eq!(state(&mut feed, "t1"), behind, "{more}");
+        let mut session = TestSession::new();
+        session
+            .tool_use("null", "t1", "Bash")
+            .tool_result("t1", "no", true, more);
+        assert_eq!(state(&mut session, "t1"), before, "{more}");
+        session.line(MARKER).line(ABORTED);
+        assert_eq!(state(&mut session, "t1"), behind, "{more}");
     }
 }
 
 #[test]
-fn a_refusal_of_an_earlier_message_is_no_interrupt() {
-    let mut feed = Feed::new();
-    feed.calls("null", "t1", "Bash").gives(
+fn earlier_rejection_is_not_an_interrupt() {
+    let mut session = TestSession::new();
+    session.tool_use("null", "t1", "Bash").tool_result(
         "t1",
         "no",
         true,
         r#","tool_use_result":"User rejected tool use""#,
     );
-    feed.calls("null", "t2", "Bash").line(MARKER).line(ABORTED);
-    assert_eq!(state(&mut feed, "t1"), "failed");
-    assert_eq!(state(&mut feed, "t2"), "interrupted");
+    session
+        .tool_use("null", "t2", "Bash")
+        .line(MARKER)
+        .line(ABORTED);
+    assert_eq!(state(&mut session, "t1"), "failed");
+    assert_eq!(state(&mut session, "t2"), "interrupted");
 }
 
 #[test]
-fn what_is_open_when_a_turn_ends_is_closed_and_a_late_result_still_counts() {
+fn open_call_closes_with_turn_and_accepts_late_result() {
     for (result, closed) in [
         (ABORTED, "interrupted"),
         (
@@ -133,22 +146,23 @@ fn what_is_open_when_a_turn_ends_is_closed_and_a_late_result_still_counts() {
             "running",
         ),
     ] {
-        let mut feed = Feed::new();
-        feed.calls("null", "t1", "Bash").line(result);
-        assert_eq!(state(&mut feed, "t1"), closed);
-        feed.gives("t1", "late", false, "");
-        assert_eq!(state(&mut feed, "t1"), "succeeded");
+        let mut session = TestSession::new();
+        session.tool_use("null", "t1", "Bash").line(result);
+        assert_eq!(state(&mut session, "t1"), closed);
+        session.tool_result("t1", "late", false, "");
+        assert_eq!(state(&mut session, "t1"), "succeeded");
     }
 }
 
 #[test]
-fn what_is_open_when_the_process_ends_is_lost() {
-    let mut feed = Feed::new();
-    feed.calls("null", "t1", "Bash")
-        .calls("\"t1\"", "t2", "Bash")
-        .ends();
+fn open_call_is_lost_at_process_end() {
+    let mut session = TestSession::new();
+    session
+        .tool_use("null", "t1", "Bash")
+        .tool_use("\"t1\"", "t2", "Bash")
+        .end();
     assert_eq!(
-        (state(&mut feed, "t1"), state(&mut feed, "t2")),
+        (state(&mut session, "t1"), state(&mut session, "t2")),
         ("lost".into(), "lost".into())
     );
 }

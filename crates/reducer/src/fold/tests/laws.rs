@@ -1,15 +1,15 @@
-//! What holds for lines in any order; what breaks it is made short.
+//! LoggedHostEvent holds for lines in any order; what breaks it is made short.
 
 use bowline_jsonl::Framer;
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, to_value};
 
-use super::random::{Dice, step};
-use crate::feed::{Feed, text};
+use super::random::{RandomSteps, step};
 use crate::host::{End, Meta};
 use crate::log::Cursor;
 use crate::mirror::Mirror;
+use crate::test_util::{TestSession, text};
 use crate::transcript::Transcript;
 
 const NOW: Meta = Meta { at_ms: 0 };
@@ -22,13 +22,13 @@ fn steps() -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(any::<u64>(), 0..60)
 }
 
-fn walk(steps: &[u64], mut each: impl FnMut(&mut Feed)) -> Feed {
-    let mut feed = Feed::new();
+fn walk(steps: &[u64], mut each: impl FnMut(&mut TestSession)) -> TestSession {
+    let mut session = TestSession::new();
     for seed in steps {
-        step(&mut feed, &mut Dice(seed | 1, 0));
-        each(&mut feed);
+        step(&mut session, &mut RandomSteps(seed | 1, 0));
+        each(&mut session);
     }
-    feed
+    session
 }
 
 /// Applies a part of a stream, which begins at an offset and behind so many lines.
@@ -68,27 +68,32 @@ fn pull(it: &mut Transcript, mirror: &mut Mirror, cursor: &mut Cursor, most: usi
 /// A reader that takes one change at a time, and comes late: what it is given of a text must fit to
 /// what it has, though the text is another one by now.
 #[test]
-fn a_bounded_reader_is_never_given_a_text_from_within_a_character() {
-    let mut feed = Feed::new();
+fn bounded_reader_gets_text_at_character_boundary() {
+    let mut session = TestSession::new();
     let (mut mirror, mut cursor) = (Mirror::new(), Cursor::default());
-    feed.drafts("m").writes("m", 0, "a");
-    pull(&mut feed.transcript, &mut mirror, &mut cursor, usize::MAX);
+    session.message_start("m").text_block("m", 0, "a");
+    pull(
+        &mut session.transcript,
+        &mut mirror,
+        &mut cursor,
+        usize::MAX,
+    );
     for more in ["\u{e9}b", "z"] {
-        feed.adds("m", 0, more);
+        session.text_delta("m", 0, more);
         // Another reader looks on, so that each change is logged.
-        feed.json();
+        session.json();
     }
-    feed.says("m", &text("a\u{1f600}\u{1f600}"));
-    while cursor != Cursor::at(feed.transcript.revision()) {
-        pull(&mut feed.transcript, &mut mirror, &mut cursor, 1);
+    session.assistant_block("m", &text("a\u{1f600}\u{1f600}"));
+    while cursor != Cursor::at(session.transcript.revision()) {
+        pull(&mut session.transcript, &mut mirror, &mut cursor, 1);
     }
-    assert_eq!(mirror.transcript(), json(&feed.transcript));
+    assert_eq!(mirror.transcript(), json(&session.transcript));
 }
 
 proptest! {
     /// A prefix, and then the stream once more from any line that it had, or the one behind it.
     #[test]
-    fn a_prefix_and_any_replay_are_the_whole(
+    fn prefix_and_overlapping_replay_equal_the_whole(
         steps in steps(),
         prefix in any::<prop::sample::Index>(),
         from in any::<prop::sample::Index>(),
@@ -107,7 +112,7 @@ proptest! {
 
     /// A snapshot says for ever what was then, and nothing that comes later is any different for it.
     #[test]
-    fn a_snapshot_in_between_changes_nothing(
+    fn snapshot_does_not_affect_the_fold(
         steps in steps(),
         at in any::<prop::sample::Index>(),
     ) {
@@ -127,7 +132,7 @@ proptest! {
 
     /// Whoever pulls changes, at whatever times and however few at once, has the same transcript.
     #[test]
-    fn every_reader_comes_to_the_same(
+    fn every_reader_converges(
         steps in steps(),
         times in prop::collection::vec((0..READERS, 1..9_usize), 60),
     ) {
@@ -135,16 +140,16 @@ proptest! {
             .map(|_| (Mirror::new(), Cursor::default()))
             .collect();
         let mut times = times.into_iter();
-        let mut feed = walk(&steps, |feed| {
+        let mut session = walk(&steps, |session| {
             if let Some((reader, most)) = times.next() {
                 let (mirror, cursor) = &mut readers[reader];
-                pull(&mut feed.transcript, mirror, cursor, most);
+                pull(&mut session.transcript, mirror, cursor, most);
             }
         });
-        feed.transcript.end(End::Recording, NOW);
-        let wanted = json(&feed.transcript);
+        session.transcript.end(End::Recording, NOW);
+        let wanted = json(&session.transcript);
         for (mirror, cursor) in &mut readers {
-            pull(&mut feed.transcript, mirror, cursor, usize::MAX);
+            pull(&mut session.transcript, mirror, cursor, usize::MAX);
             prop_assert_eq!(&mirror.transcript(), &wanted);
         }
     }

@@ -1,29 +1,29 @@
 use serde_json::json;
 
-use crate::feed::Feed;
 use crate::host::HostDecision;
+use crate::test_util::TestSession;
 
 const ALLOW: HostDecision<'static> = HostDecision::Allow {
     updated_input: None,
 };
 
-fn ask(feed: &mut Feed, request: &str, call: &str) {
-    feed.raw(&format!(
+fn ask(session: &mut TestSession, request: &str, call: &str) {
+    session.raw(&format!(
         r#"{{"type":"control_request","request_id":"{request}","request":{{"subtype":"can_use_tool","tool_name":"Bash","input":{{"n":1}},"permission_suggestions":[{{"type":"setMode"}}],"tool_use_id":"{call}"}}}}"#
     ));
-    feed.raw("\n");
+    session.raw("\n");
 }
 
-fn asked() -> Feed {
-    let mut feed = Feed::new();
-    feed.calls("null", "t1", "Bash");
-    ask(&mut feed, "r1", "t1");
-    feed
+fn asked() -> TestSession {
+    let mut session = TestSession::new();
+    session.tool_use("null", "t1", "Bash");
+    ask(&mut session, "r1", "t1");
+    session
 }
 
 /// The states of the first request and of its call, and the phase.
-fn states(feed: &mut Feed) -> [String; 3] {
-    let json = feed.json();
+fn states(session: &mut TestSession) -> [String; 3] {
+    let json = session.json();
     let word = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     [
         word(&json["permissions"][0]["state"]),
@@ -33,133 +33,135 @@ fn states(feed: &mut Feed) -> [String; 3] {
 }
 
 #[test]
-fn a_request_waits_for_its_answer() {
-    let mut feed = asked();
+fn request_is_open_until_answered() {
+    let mut session = asked();
     assert_eq!(
-        states(&mut feed),
+        states(&mut session),
         ["open", "awaiting_permission", "awaiting_permission"]
     );
-    let status = feed.transcript.status();
+    let status = session.transcript.status();
     assert_eq!(status.reason, "Bash waits for permission");
-    let pending: Vec<_> = feed.transcript.pending_permissions().collect();
+    let pending: Vec<_> = session.transcript.pending_permissions().collect();
     assert_eq!(pending.len(), 1);
     assert_eq!(pending[0].input().unwrap(), r#"{"n":1}"#);
     assert_eq!(pending[0].suggestions().unwrap(), r#"[{"type":"setMode"}]"#);
-    let json = feed.json()["permissions"][0].clone();
+    let json = session.json()["permissions"][0].clone();
     let expected =
         json!({"request_id": "r1", "tool_use_id": "t1", "tool_name": "Bash", "state": "open"});
     assert_eq!(json, expected);
 }
 
 #[test]
-fn the_first_answer_counts() {
-    let mut feed = asked();
-    feed.answers("r1", ALLOW)
-        .answers("r1", HostDecision::Deny)
-        .answers("r9", ALLOW);
-    assert_eq!(states(&mut feed), ["allowed", "running", "running"]);
-    let mut feed = asked();
-    feed.answers("r1", HostDecision::Deny)
-        .gives("t1", "no", true, "");
-    assert_eq!(states(&mut feed), ["denied", "failed", "running"]);
+fn first_answer_wins() {
+    let mut session = asked();
+    session
+        .permission_answered("r1", ALLOW)
+        .permission_answered("r1", HostDecision::Deny)
+        .permission_answered("r9", ALLOW);
+    assert_eq!(states(&mut session), ["allowed", "running", "running"]);
+    let mut session = asked();
+    session
+        .permission_answered("r1", HostDecision::Deny)
+        .tool_result("t1", "no", true, "");
+    assert_eq!(states(&mut session), ["denied", "failed", "running"]);
 }
 
 #[test]
-fn a_rewritten_input_stands_beside_the_models() {
-    let mut feed = asked();
+fn updated_input_is_kept_beside_the_original() {
+    let mut session = asked();
     let updated_input = Some(r#"{"n":2}"#);
-    feed.answers("r1", HostDecision::Allow { updated_input });
-    assert_eq!(feed.call("t1")["input"], json!({"n": 1}));
-    let call = feed.transcript.tool_call("t1").unwrap();
+    session.permission_answered("r1", HostDecision::Allow { updated_input });
+    assert_eq!(session.call_json("t1")["input"], json!({"n": 1}));
+    let call = session.transcript.tool_call("t1").unwrap();
     assert_eq!(call.updated_input().unwrap().text(), r#"{"n":2}"#);
 }
 
 #[test]
-fn the_agent_may_take_a_request_back() {
-    let mut feed = asked();
-    feed.raw("{\"type\":\"control_cancel_request\",\"request_id\":\"r1\"}\n");
-    assert_eq!(states(&mut feed), ["withdrawn", "running", "running"]);
+fn cancelled_request_is_withdrawn() {
+    let mut session = asked();
+    session.raw("{\"type\":\"control_cancel_request\",\"request_id\":\"r1\"}\n");
+    assert_eq!(states(&mut session), ["withdrawn", "running", "running"]);
 }
 
 #[test]
-fn a_result_shows_that_somebody_answered() {
-    let mut feed = asked();
-    feed.gives("t1", "ok", false, "");
-    assert_eq!(states(&mut feed), ["answered", "succeeded", "running"]);
+fn result_implies_an_answer() {
+    let mut session = asked();
+    session.tool_result("t1", "ok", false, "");
+    assert_eq!(states(&mut session), ["answered", "succeeded", "running"]);
 }
 
 #[test]
-fn the_hosts_own_answer_may_come_back() {
+fn echoed_answer_closes_request() {
     for (behavior, state) in [("allow", "allowed"), ("deny", "denied")] {
-        let mut feed = asked();
-        feed.raw(&format!(
+        let mut session = asked();
+        session.raw(&format!(
             r#"{{"type":"control_response","response":{{"subtype":"success","request_id":"r1","response":{{"behavior":"{behavior}"}}}}}}"#
         ));
-        feed.raw("\n");
-        assert_eq!(states(&mut feed), [state, "running", "running"]);
+        session.raw("\n");
+        assert_eq!(states(&mut session), [state, "running", "running"]);
     }
 }
 
 #[test]
-fn a_request_that_comes_again_is_one() {
-    let mut feed = asked();
-    ask(&mut feed, "r1", "t1");
-    assert_eq!(feed.json()["permissions"].as_array().unwrap().len(), 1);
+fn repeated_request_is_added_once() {
+    let mut session = asked();
+    ask(&mut session, "r1", "t1");
+    assert_eq!(session.json()["permissions"].as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn a_request_may_come_before_its_call() {
-    let mut feed = Feed::new();
-    ask(&mut feed, "r1", "t1");
-    feed.calls("null", "t1", "Bash");
+fn request_may_precede_its_call() {
+    let mut session = TestSession::new();
+    ask(&mut session, "r1", "t1");
+    session.tool_use("null", "t1", "Bash");
     assert_eq!(
-        states(&mut feed),
+        states(&mut session),
         ["open", "awaiting_permission", "awaiting_permission"]
     );
 }
 
 #[test]
-fn what_nobody_answered_expires() {
-    let mut feed = asked();
-    ask(&mut feed, "r2", "never announced");
-    feed.ends();
-    assert_eq!(states(&mut feed), ["expired", "lost", "ended"]);
-    assert_eq!(feed.json()["permissions"][1]["state"], "orphaned");
-    let mut feed = asked();
-    feed.line(r#""type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_tools""#);
-    assert_eq!(states(&mut feed), ["expired", "interrupted", "idle"]);
+fn unanswered_request_expires() {
+    let mut session = asked();
+    ask(&mut session, "r2", "never announced");
+    session.end();
+    assert_eq!(states(&mut session), ["expired", "lost", "ended"]);
+    assert_eq!(session.json()["permissions"][1]["state"], "orphaned");
+    let mut session = asked();
+    session.line(r#""type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_tools""#);
+    assert_eq!(states(&mut session), ["expired", "interrupted", "idle"]);
 }
 
 #[test]
-fn a_call_runs_when_nothing_asks_for_it_any_more() {
-    let mut feed = asked();
-    ask(&mut feed, "r2", "t1");
-    feed.answers("r2", ALLOW);
+fn call_runs_after_its_last_request_closes() {
+    let mut session = asked();
+    ask(&mut session, "r2", "t1");
+    session.permission_answered("r2", ALLOW);
     assert_eq!(
-        states(&mut feed),
+        states(&mut session),
         ["open", "awaiting_permission", "awaiting_permission"]
     );
-    feed.answers("r1", ALLOW);
-    assert_eq!(states(&mut feed), ["allowed", "running", "running"]);
+    session.permission_answered("r1", ALLOW);
+    assert_eq!(states(&mut session), ["allowed", "running", "running"]);
 }
 
 #[test]
-fn a_result_closes_every_request_of_its_call() {
-    let mut feed = asked();
-    ask(&mut feed, "r2", "t1");
-    feed.gives("t1", "ok", false, "");
-    assert_eq!(states(&mut feed), ["answered", "succeeded", "running"]);
-    assert_eq!(feed.json()["permissions"][1]["state"], "answered");
+fn result_closes_all_requests_of_its_call() {
+    let mut session = asked();
+    ask(&mut session, "r2", "t1");
+    session.tool_result("t1", "ok", false, "");
+    assert_eq!(states(&mut session), ["answered", "succeeded", "running"]);
+    assert_eq!(session.json()["permissions"][1]["state"], "answered");
 }
 
 #[test]
-fn a_cancelled_turn_asks_for_nothing() {
-    let mut feed = asked();
-    ask(&mut feed, "r2", "t1");
-    ask(&mut feed, "r3", "never announced");
-    feed.raw("{\"type\":\"control_request\",\"request_id\":\"r4\",\"request\":{\"subtype\":\"can_use_tool\",\"tool_use_id\":\"theirs\",\"agent_id\":\"a1\"}}\n");
-    feed.line(r#""type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_streaming""#);
-    let permissions = feed.json()["permissions"].clone();
+fn cancelled_turn_expires_its_requests() {
+    let mut session = asked();
+    ask(&mut session, "r2", "t1");
+    ask(&mut session, "r3", "never announced");
+    session.raw("{\"type\":\"control_request\",\"request_id\":\"r4\",\"request\":{\"subtype\":\"can_use_tool\",\"tool_use_id\":\"theirs\",\"agent_id\":\"a1\"}}\n");
+    session.line(r#""type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_streaming""#);
+    let permissions = session.json()["permissions"].clone();
     let states: Vec<_> = (0..4).map(|at| permissions[at]["state"].clone()).collect();
     // A sub-agent in the background may go on, and ask.
     assert_eq!(states, ["expired", "expired", "expired", "open"]);

@@ -1,25 +1,28 @@
 //! Snapshots: what they say never changes.
 
-use crate::feed::{Feed, text, tool};
 use crate::snapshot::Snapshot;
+use crate::test_util::{TestSession, text, tool};
 
 fn to_json(snapshot: &Snapshot) -> String {
     serde_json::to_string(snapshot).unwrap()
 }
 
 #[test]
-fn a_snapshot_says_what_the_transcript_said() {
-    let mut feed = Feed::new();
+fn snapshot_equals_transcript_when_taken() {
+    let mut session = TestSession::new();
     let mut taken = Vec::new();
     for n in 0..300 {
         let (message, call) = (format!("m{n}"), format!("t{n}"));
-        feed.drafts(&message).writes(&message, 0, r"half a \ud83d");
-        taken.push((feed.transcript.snapshot(), feed.transcript.to_json()));
-        feed.adds(&message, 0, r"\ude00 more")
-            .says(&message, &text("half a 😀 more"));
-        feed.says(&message, &tool(&call, "Bash"));
-        taken.push((feed.transcript.snapshot(), feed.transcript.to_json()));
-        feed.gives(&format!("t{}", n / 2), "long ago", false, "");
+        session
+            .message_start(&message)
+            .text_block(&message, 0, r"half a \ud83d");
+        taken.push((session.transcript.snapshot(), session.transcript.to_json()));
+        session
+            .text_delta(&message, 0, r"\ude00 more")
+            .assistant_block(&message, &text("half a 😀 more"));
+        session.assistant_block(&message, &tool(&call, "Bash"));
+        taken.push((session.transcript.snapshot(), session.transcript.to_json()));
+        session.tool_result(&format!("t{}", n / 2), "long ago", false, "");
     }
     for (snapshot, json) in &taken {
         assert_eq!(to_json(snapshot), *json);
@@ -30,15 +33,15 @@ fn a_snapshot_says_what_the_transcript_said() {
 }
 
 #[test]
-fn a_snapshot_stands_apart_and_may_go_to_another_thread() {
+fn snapshot_is_independent_and_send() {
     fn goes_anywhere<T: Send + Sync + Clone>(_: &T) {}
-    let mut feed = Feed::new();
-    feed.says("m", &text("before"));
-    let snapshot = feed.transcript.snapshot();
+    let mut session = TestSession::new();
+    session.assistant_block("m", &text("before"));
+    let snapshot = session.transcript.snapshot();
     goes_anywhere(&snapshot);
-    let (json, revision) = (feed.transcript.to_json(), feed.transcript.revision());
-    feed.says("n", &text("behind"));
+    let (json, revision) = (session.transcript.to_json(), session.transcript.revision());
+    session.assistant_block("n", &text("behind"));
     assert_eq!((to_json(&snapshot), snapshot.revision()), (json, revision));
-    assert!(feed.transcript.to_json() != to_json(&snapshot));
+    assert!(session.transcript.to_json() != to_json(&snapshot));
     assert!(format!("{snapshot:?}").len() < 200, "{snapshot:?}");
 }

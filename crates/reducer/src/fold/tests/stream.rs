@@ -2,65 +2,66 @@ use bowline_jsonl::{DEFAULT_MAX_LINE, Framer};
 use bytes::Bytes;
 use serde_json::json;
 
-use crate::feed::{Feed, text};
 use crate::host::{End, HostEvent, Meta};
+use crate::test_util::{TestSession, text};
 use crate::transcript::Transcript;
 
 #[test]
-fn a_line_that_is_known_by_its_offset_changes_nothing() {
-    let mut feed = Feed::new();
-    feed.says("m1", &text("one"));
-    let before = feed.json();
+fn line_below_applied_offset_is_ignored() {
+    let mut session = TestSession::new();
+    session.assistant_block("m1", &text("one"));
+    let before = session.json();
     let mut again = Framer::at(DEFAULT_MAX_LINE, 0, 1);
     again.push(Bytes::from_static(b"{\"type\":\"odd\"}\n"));
     let frame = again.next_frame().unwrap();
-    let revision = feed.transcript.revision();
+    let revision = session.transcript.revision();
     for item in frame.items() {
-        feed.transcript.apply(&item, Meta { at_ms: 1 });
+        session.transcript.apply(&item, Meta { at_ms: 1 });
     }
-    assert_eq!(feed.json(), before);
-    assert_eq!(feed.transcript.revision(), revision);
+    assert_eq!(session.json(), before);
+    assert_eq!(session.transcript.revision(), revision);
 }
 
 #[test]
-fn a_line_that_comes_again_is_known_by_its_uuid() {
+fn repeated_uuid_is_dropped() {
     let line = "{\"type\":\"assistant\",\"message\":{\"id\":\"m1\",\"content\":[{\"type\":\"text\",\"text\":\"one\"}]},\"uuid\":\"x\",\"session_id\":\"s\"}\n";
     let status = "{\"type\":\"system\",\"subtype\":\"informational\",\"content\":\"hm\",\"uuid\":\"y\",\"session_id\":\"s\"}\n";
     let result = "{\"type\":\"result\",\"is_error\":false,\"result\":\"one\",\"uuid\":\"z\",\"session_id\":\"s\"}\n";
-    let mut feed = Feed::new();
-    feed.raw(line)
+    let mut session = TestSession::new();
+    session
+        .raw(line)
         .raw(status)
         .raw(result)
         .raw(status)
         .raw(line)
         .raw(result);
     assert_eq!(
-        feed.said(),
+        session.entry_lines(),
         [
             "m1 complete: one",
             "notice informational: hm",
             "result completed: one"
         ]
     );
-    assert_eq!(feed.json()["stats"]["duplicates"], 3);
-    assert_eq!(feed.json()["stats"]["events"], 6);
+    assert_eq!(session.json()["stats"]["duplicates"], 3);
+    assert_eq!(session.json()["stats"]["events"], 6);
 }
 
 #[test]
-fn bad_lines_are_entries_and_blank_ones_are_nothing() {
-    let mut feed = Feed::new();
-    feed.raw("\u{1b}[?25h\r\n\n  \n{\"a\":}\n");
-    feed.raw(&format!("{}\n", "x".repeat(500)));
-    let sample = "x".repeat(80);
+fn bad_lines_are_entries_blank_ones_are_not() {
+    let mut session = TestSession::new();
+    session.raw("\u{1b}[?25h\r\n\n  \n{\"a\":}\n");
+    session.raw(&format!("{}\n", "x".repeat(500)));
+    let excerpt = "x".repeat(80);
     assert_eq!(
-        feed.said(),
+        session.entry_lines(),
         [
             "error parse: expected a JSON object, got \"\\u{1b}[?25h\"",
             "error parse: expected a value, got \"{\\\"a\\\":}\"",
-            &format!("error parse: expected a JSON object, got \"{sample}…\""),
+            &format!("error parse: expected a JSON object, got \"{excerpt}…\""),
         ]
     );
-    let stats = &feed.json()["stats"];
+    let stats = &session.json()["stats"];
     assert_eq!(
         (&stats["lines"], &stats["parse_errors"]),
         (&json!(3), &json!(3))
@@ -68,28 +69,29 @@ fn bad_lines_are_entries_and_blank_ones_are_nothing() {
 }
 
 #[test]
-fn a_cut_line_is_said_until_it_comes_whole() {
+fn partial_line_is_replaced_by_complete_line() {
     let line = "{\"type\":\"assistant\",\"message\":{\"id\":\"m1\",\"content\":[{\"type\":\"text\",\"text\":\"one\"}]},\"uuid\":\"x\",\"session_id\":\"s\"}\n";
-    let mut feed = Feed::new();
-    feed.raw("{\"type\":\"keep_alive\"}\n")
+    let mut session = TestSession::new();
+    session
+        .raw("{\"type\":\"keep_alive\"}\n")
         .raw(line.get(..40).unwrap());
-    let from = feed.transcript.applied();
-    feed.ends();
+    let from = session.transcript.applied();
+    session.end();
     assert_eq!(
-        feed.said(),
+        session.entry_lines(),
         [
             "error truncated: the input ended 40 bytes into \"{\\\"type\\\":\\\"assistant\\\",\\\"message\\\":{\\\"id\\\":\\\"m1\\\"\""
         ]
     );
-    assert_eq!(feed.json()["stats"]["truncated"], true);
-    assert_eq!(feed.transcript.applied(), from);
+    assert_eq!(session.json()["stats"]["truncated"], true);
+    assert_eq!(session.transcript.applied(), from);
     let mut again = Framer::at(DEFAULT_MAX_LINE, from, 2);
     again.push(Bytes::from_static(line.as_bytes()));
     for item in again.next_frame().unwrap().items() {
-        feed.transcript.apply(&item, Meta { at_ms: 0 });
+        session.transcript.apply(&item, Meta { at_ms: 0 });
     }
-    assert_eq!(feed.said(), ["m1 complete: one"]);
-    let stats = feed.json()["stats"].clone();
+    assert_eq!(session.entry_lines(), ["m1 complete: one"]);
+    let stats = session.json()["stats"].clone();
     assert_eq!(
         (&stats["truncated"], &stats["lines"]),
         (&json!(false), &json!(2))
@@ -98,7 +100,7 @@ fn a_cut_line_is_said_until_it_comes_whole() {
 }
 
 #[test]
-fn a_line_that_is_cut_at_a_cr_or_too_long_may_come_whole_as_well() {
+fn partial_line_at_cr_or_over_limit_is_replaced() {
     let line = "{\"type\":\r\"keep_alive\"}\n";
     for (limit, cut) in [(DEFAULT_MAX_LINE, 9), (12, 16)] {
         let mut transcript = Transcript::new();
@@ -128,23 +130,23 @@ fn a_line_that_is_cut_at_a_cr_or_too_long_may_come_whole_as_well() {
 }
 
 #[test]
-fn noise_at_the_end_may_come_whole_as_well() {
-    let mut feed = Feed::new();
-    feed.raw("noi").ends();
+fn partial_noise_is_replaced() {
+    let mut session = TestSession::new();
+    session.raw("noi").end();
     assert_eq!(
-        feed.said(),
+        session.entry_lines(),
         ["error parse: expected a JSON object, got \"noi\""]
     );
     let mut again = Framer::default();
     again.push(Bytes::from_static(b"noise\n"));
     for item in again.next_frame().unwrap().items() {
-        feed.transcript.apply(&item, Meta { at_ms: 0 });
+        session.transcript.apply(&item, Meta { at_ms: 0 });
     }
     assert_eq!(
-        feed.said(),
+        session.entry_lines(),
         ["error parse: expected a JSON object, got \"noise\""]
     );
-    let stats = feed.json()["stats"].clone();
+    let stats = session.json()["stats"].clone();
     assert_eq!(
         (&stats["parse_errors"], &stats["bytes"]),
         (&json!(1), &json!(6))
@@ -152,15 +154,15 @@ fn noise_at_the_end_may_come_whole_as_well() {
 }
 
 #[test]
-fn a_gap_is_an_entry_and_lines_inside_it_are_not_waited_for() {
-    let mut feed = Feed::new();
-    feed.says("m1", &text("one"));
-    let from = feed.transcript.applied();
-    feed.host(HostEvent::Gap {
+fn gap_is_an_entry_and_advances_offset() {
+    let mut session = TestSession::new();
+    session.assistant_block("m1", &text("one"));
+    let from = session.transcript.applied();
+    session.host_event(HostEvent::Gap {
         from,
         to: from + 100,
     });
-    feed.host(HostEvent::Gap {
+    session.host_event(HostEvent::Gap {
         from,
         to: from + 50,
     });
@@ -168,27 +170,27 @@ fn a_gap_is_an_entry_and_lines_inside_it_are_not_waited_for() {
         "error gap: 100 bytes are missing, from offset {from} to {}",
         from + 100
     );
-    assert_eq!(feed.said()[1..], [text]);
-    assert_eq!(feed.transcript.applied(), from + 100);
+    assert_eq!(session.entry_lines()[1..], [text]);
+    assert_eq!(session.transcript.applied(), from + 100);
 }
 
 #[test]
-fn the_host_tells_what_the_stream_does_not() {
-    let mut feed = Feed::new();
-    feed.host(HostEvent::ReconnectFailed { reason: "no route" });
-    feed.host(HostEvent::SessionTimeout {
+fn host_errors_are_entries() {
+    let mut session = TestSession::new();
+    session.host_event(HostEvent::ReconnectFailed { reason: "no route" });
+    session.host_event(HostEvent::SessionTimeout {
         reason: "silent for 60 s",
     });
-    feed.host(HostEvent::ProcessEnded {
+    session.host_event(HostEvent::ProcessEnded {
         exit: "signal 9",
         expected: false,
     });
-    feed.host(HostEvent::ProcessEnded {
+    session.host_event(HostEvent::ProcessEnded {
         exit: "exit code 0",
         expected: true,
     });
     assert_eq!(
-        feed.said(),
+        session.entry_lines(),
         [
             "error reconnect_failed: no route",
             "error session_timeout: silent for 60 s",
@@ -196,53 +198,59 @@ fn the_host_tells_what_the_stream_does_not() {
         ]
     );
     assert_eq!(
-        feed.json()["status"],
+        session.json()["status"],
         json!({"phase": "ended", "reason": "signal 9"})
     );
 }
 
 #[test]
-fn an_expected_end_is_no_error() {
-    let mut feed = Feed::new();
-    feed.transcript.end(
+fn expected_end_adds_no_error() {
+    let mut session = TestSession::new();
+    session.transcript.end(
         End::Process {
             exit: "exit code 0",
             expected: true,
         },
         Meta::default(),
     );
-    assert_eq!(feed.said(), [""; 0]);
-    assert!(feed.transcript.has_ended());
+    assert_eq!(session.entry_lines(), [""; 0]);
+    assert!(session.transcript.has_ended());
 }
 
 #[test]
-fn a_resumed_session_goes_on_in_the_same_transcript() {
-    let mut feed = Feed::new();
-    feed.says("m1", &text("one"));
-    feed.host(HostEvent::ProcessEnded {
+fn resumed_process_continues_the_transcript() {
+    let mut session = TestSession::new();
+    session.assistant_block("m1", &text("one"));
+    session.host_event(HostEvent::ProcessEnded {
         exit: "exit code 1",
         expected: true,
     });
-    feed.host(HostEvent::ProcessStarted);
-    assert_eq!(feed.phase(), "starting");
+    session.host_event(HostEvent::ProcessStarted);
+    assert_eq!(session.phase(), "starting");
     let mut next = Framer::default();
     next.push(Bytes::from_static(b"{\"type\":\"assistant\",\"message\":{\"id\":\"m2\",\"content\":[{\"type\":\"text\",\"text\":\"two\"}]},\"uuid\":\"x2\",\"session_id\":\"s\"}\n"));
     for item in next.next_frame().unwrap().items() {
-        feed.transcript.apply(&item, Meta { at_ms: 0 });
+        session.transcript.apply(&item, Meta { at_ms: 0 });
     }
-    assert_eq!(feed.said(), ["m1 complete: one", "m2 complete: two"]);
-    assert_eq!(feed.phase(), "running");
+    assert_eq!(
+        session.entry_lines(),
+        ["m1 complete: one", "m2 complete: two"]
+    );
+    assert_eq!(session.phase(), "running");
 }
 
 #[test]
-fn nothing_that_a_reader_knows_is_sent_again() {
-    let mut feed = Feed::new();
-    feed.drafts("m1").writes("m1", 0, "one");
-    let cursor = feed.transcript.changes_since(Default::default()).cursor();
+fn changes_contain_only_what_is_new() {
+    let mut session = TestSession::new();
+    session.message_start("m1").text_block("m1", 0, "one");
+    let cursor = session
+        .transcript
+        .changes_since(Default::default())
+        .cursor();
     for word in ["two ", "three ", "four"] {
-        feed.adds("m1", 0, word);
+        session.text_delta("m1", 0, word);
     }
-    let changes = feed.transcript.changes_since(cursor);
+    let changes = session.transcript.changes_since(cursor);
     let changes: Vec<_> = changes
         .iter()
         .map(|it| serde_json::to_value(&it).unwrap())
@@ -254,8 +262,9 @@ fn nothing_that_a_reader_knows_is_sent_again() {
         json!({"change": "append", "block": 0, "from": 3, "text": "two three four"})
     );
     assert!(
-        feed.transcript
-            .changes_since(feed.transcript.revision().into())
+        session
+            .transcript
+            .changes_since(session.transcript.revision().into())
             .is_empty()
     );
 }

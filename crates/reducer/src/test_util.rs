@@ -1,5 +1,5 @@
-//! Feeds small lines to a transcript, for tests. Every reading is mirrored, so that each test also
-//! checks that the changes lead to the transcript.
+//! A session of minimal lines, for tests. Each read is mirrored, so that every test also checks
+//! that the changes lead to the transcript.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::log::Cursor;
 use crate::mirror::Mirror;
 use crate::record::{CallId, EntryId};
 use crate::transcript::Transcript;
-use crate::view::CallHead;
+use crate::view::CallSummary;
 use crate::window::{Evicted, Page, Window};
 
-/// What each entry and call said, the calls behind the entries; none when it was taken back.
-type Said = BTreeMap<(bool, u32), Option<Value>>;
+/// The JSON of each entry (false) and call (true) by number; `None` if it was removed.
+type JsonById = BTreeMap<(bool, u32), Option<Value>>;
 
-pub(crate) struct Feed {
+pub(crate) struct TestSession {
     framer: Framer,
     pub(crate) transcript: Transcript,
     lines: u32,
@@ -26,11 +26,11 @@ pub(crate) struct Feed {
     cursor: Cursor,
     /// Every byte of the stream.
     log: Vec<u8>,
-    /// What each entry and call said when it was there last.
-    said: Said,
+    /// The last JSON of each entry and call.
+    json: JsonById,
 }
 
-impl Feed {
+impl TestSession {
     pub(crate) fn new() -> Self {
         Self {
             framer: Framer::default(),
@@ -39,11 +39,11 @@ impl Feed {
             mirror: Mirror::new(),
             cursor: Cursor::default(),
             log: Vec::new(),
-            said: BTreeMap::new(),
+            json: BTreeMap::new(),
         }
     }
 
-    /// A transcript that keeps no more than a window.
+    /// A session whose transcript has a window.
     pub(crate) fn with_window(window: Window) -> Self {
         Self {
             transcript: Transcript::with_window(window),
@@ -56,7 +56,7 @@ impl Feed {
         &self.log
     }
 
-    /// Bytes of the stream as they are.
+    /// Appends bytes to the stream.
     pub(crate) fn raw(&mut self, bytes: &str) -> &mut Self {
         self.log.extend(bytes.as_bytes());
         self.framer.push(Bytes::copy_from_slice(bytes.as_bytes()));
@@ -64,7 +64,7 @@ impl Feed {
         self
     }
 
-    /// A line of session `s`, given by the members of its object; its uuid is `u1`, `u2`, …
+    /// Appends a line of session `s` with these members; its uuid is `u1`, `u2`, …
     pub(crate) fn line(&mut self, members: &str) -> &mut Self {
         self.lines += 1;
         let line = self.lines;
@@ -73,88 +73,103 @@ impl Feed {
         ))
     }
 
-    /// A finished block of a message on the main thread.
-    pub(crate) fn says(&mut self, message: &str, block: &str) -> &mut Self {
-        self.says_in("null", message, block)
+    /// Appends a finished block of a message on the main thread.
+    pub(crate) fn assistant_block(&mut self, message: &str, block: &str) -> &mut Self {
+        self.assistant_block_in("null", message, block)
     }
 
-    /// A finished block of a message of a sub-agent; `parent` is JSON.
-    pub(crate) fn says_in(&mut self, parent: &str, message: &str, block: &str) -> &mut Self {
+    /// Appends a finished block of a message of a sub-agent; `parent` is JSON.
+    pub(crate) fn assistant_block_in(
+        &mut self,
+        parent: &str,
+        message: &str,
+        block: &str,
+    ) -> &mut Self {
         self.line(&format!(
             r#""type":"assistant","message":{{"id":"{message}","model":"m","content":[{block}]}},"parent_tool_use_id":{parent}"#
         ))
     }
 
-    /// A tool use in a message of its own; `parent` is JSON.
-    pub(crate) fn calls(&mut self, parent: &str, id: &str, name: &str) -> &mut Self {
-        self.says_in(parent, &format!("m-{id}"), &tool(id, name))
+    /// Appends a tool use in a message of its own; `parent` is JSON.
+    pub(crate) fn tool_use(&mut self, parent: &str, id: &str, name: &str) -> &mut Self {
+        self.assistant_block_in(parent, &format!("m-{id}"), &tool(id, name))
     }
 
-    /// A line with a tool result; `more` are further members of the line.
-    pub(crate) fn gives(&mut self, id: &str, text: &str, is_error: bool, more: &str) -> &mut Self {
+    /// Appends a tool result; `more` are further members of the line.
+    pub(crate) fn tool_result(
+        &mut self,
+        id: &str,
+        text: &str,
+        is_error: bool,
+        more: &str,
+    ) -> &mut Self {
         self.line(&format!(
             r#""type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"{id}","content":"{text}","is_error":{is_error}}}]}}{more}"#
         ))
     }
 
-    /// A streaming event of message `message`.
-    pub(crate) fn streams(&mut self, message: &str, event: &str) -> &mut Self {
+    /// Appends a stream event of a message.
+    pub(crate) fn stream_event(&mut self, message: &str, event: &str) -> &mut Self {
         self.line(&format!(
             r#""type":"stream_event","event":{event},"parent_tool_use_id":null,"api_message_id":"{message}""#
         ))
     }
 
-    /// The beginning of a draft.
-    pub(crate) fn drafts(&mut self, message: &str) -> &mut Self {
-        self.streams(
+    /// Appends the beginning of a draft.
+    pub(crate) fn message_start(&mut self, message: &str) -> &mut Self {
+        self.stream_event(
             message,
             &format!(r#"{{"type":"message_start","message":{{"id":"{message}","model":"m"}}}}"#),
         )
     }
 
-    /// The beginning of a text block of a draft, and its text so far.
-    pub(crate) fn writes(&mut self, message: &str, index: u32, text: &str) -> &mut Self {
-        self.streams(
+    /// Appends the beginning of a text block of a draft, and its first delta.
+    pub(crate) fn text_block(&mut self, message: &str, index: u32, text: &str) -> &mut Self {
+        self.stream_event(
             message,
             &format!(r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"text","text":""}}}}"#),
         );
-        self.adds(message, index, text)
+        self.text_delta(message, index, text)
     }
 
-    /// More text of a block of a draft.
-    pub(crate) fn adds(&mut self, message: &str, index: u32, text: &str) -> &mut Self {
-        self.streams(
+    /// Appends a text delta.
+    pub(crate) fn text_delta(&mut self, message: &str, index: u32, text: &str) -> &mut Self {
+        self.stream_event(
             message,
             &format!(r#"{{"type":"content_block_delta","index":{index},"delta":{{"type":"text_delta","text":"{text}"}}}}"#),
         )
     }
 
-    /// The end of a block of a draft.
-    pub(crate) fn stops(&mut self, message: &str, index: u32) -> &mut Self {
-        self.streams(
+    /// Appends the end of a block of a draft.
+    pub(crate) fn block_stop(&mut self, message: &str, index: u32) -> &mut Self {
+        self.stream_event(
             message,
             &format!(r#"{{"type":"content_block_stop","index":{index}}}"#),
         )
     }
 
-    pub(crate) fn host(&mut self, event: HostEvent<'_>) -> &mut Self {
+    pub(crate) fn host_event(&mut self, event: HostEvent<'_>) -> &mut Self {
         self.transcript.apply_host(event, Meta { at_ms: 0 });
         self
     }
 
-    pub(crate) fn sends(&mut self, uuid: &str, text: &str) -> &mut Self {
+    pub(crate) fn prompt_sent(&mut self, uuid: &str, text: &str) -> &mut Self {
         let uuid = (!uuid.is_empty()).then_some(uuid);
-        self.host(HostEvent::PromptSent { uuid, text })
+        self.host_event(HostEvent::PromptSent { uuid, text })
     }
 
-    pub(crate) fn answers(&mut self, request_id: &str, decision: HostDecision<'_>) -> &mut Self {
-        self.host(HostEvent::PermissionAnswered {
+    pub(crate) fn permission_answered(
+        &mut self,
+        request_id: &str,
+        decision: HostDecision<'_>,
+    ) -> &mut Self {
+        self.host_event(HostEvent::PermissionAnswered {
             request_id,
             decision,
         })
     }
 
-    pub(crate) fn ends(&mut self) -> &mut Self {
+    pub(crate) fn end(&mut self) -> &mut Self {
         self.framer.finish();
         self.drain();
         self.transcript.end(End::Recording, Meta { at_ms: 0 });
@@ -164,22 +179,22 @@ impl Feed {
     fn drain(&mut self) {
         while let Some(frame) = self.framer.next_frame() {
             for item in frame.items() {
-                // What is given up was there before a line.
-                if self.transcript.keeper.is_some() {
-                    remember(&self.transcript, &mut self.said);
+                // What is evicted was present before a line.
+                if self.transcript.window.is_some() {
+                    remember(&self.transcript, &mut self.json);
                 }
                 self.transcript.apply(&item, Meta { at_ms: 0 });
             }
         }
     }
 
-    /// Has everything again that was given up, and compares; says how many stretches there were.
+    /// Reloads everything that was evicted, and compares; returns the number of segments.
     pub(crate) fn page_back(&mut self) -> usize {
-        remember(&self.transcript, &mut self.said);
+        remember(&self.transcript, &mut self.json);
         let evicted: Vec<_> = self.transcript.evicted().collect();
         for evicted in &evicted {
             let mut page = self.transcript.page(evicted.first).unwrap();
-            while let Some((run, lines)) = page.wants() {
+            while let Some((run, lines)) = page.next_range() {
                 assert_eq!(run, 0, "one run is in the log");
                 let (start, end) = (lines.start as usize, lines.end as usize);
                 let mut framer = Framer::at(usize::MAX >> 1, lines.start, 1);
@@ -190,7 +205,10 @@ impl Feed {
                         .items()
                         .for_each(|item| page.apply(&item, Meta { at_ms: 0 }));
                 }
-                assert!(page.wants() != Some((run, lines)), "{evicted:?}: {page:?}");
+                assert!(
+                    page.next_range() != Some((run, lines)),
+                    "{evicted:?}: {page:?}"
+                );
             }
             self.compare(&page, evicted);
         }
@@ -202,21 +220,21 @@ impl Feed {
             .entries()
             .map(|it| (it.id().number(), serde_json::to_value(it).unwrap()));
         let entries = (false, evicted.first.number())..(false, evicted.end.number());
-        let expected = self.said.range(entries);
-        let expected = expected.filter_map(|((_, at), said)| Some((*at, said.clone()?)));
+        let expected = self.json.range(entries);
+        let expected = expected.filter_map(|((_, at), json)| Some((*at, json.clone()?)));
         assert_eq!(
             found.collect::<Vec<_>>(),
             expected.collect::<Vec<_>>(),
             "{evicted:?}"
         );
         for call in page.tool_calls() {
-            let found = serde_json::to_value(CallHead(call)).unwrap();
-            let expected = self.said.get(&(true, call.call_id().number()));
+            let found = serde_json::to_value(CallSummary(call)).unwrap();
+            let expected = self.json.get(&(true, call.call_id().number()));
             assert_eq!(expected, Some(&Some(found)), "{evicted:?}");
         }
     }
 
-    /// The transcript now; what changed since the last time leads to the same.
+    /// The JSON of the transcript, after checking that the changes lead to it.
     pub(crate) fn json(&mut self) -> Value {
         let changes = self.transcript.changes_since(self.cursor);
         for change in changes.iter() {
@@ -229,49 +247,47 @@ impl Feed {
         json
     }
 
-    /// What a message knows about its blocks is what a look at all of them says.
+    /// The counters of a message match its blocks.
     fn check_counts(&self) {
         let it = &self.transcript;
         for entry in it.entries.numbers().map(|at| EntryId::new(at as u32)) {
             let live: Vec<_> = it.live_blocks(entry).collect();
-            assert_eq!(it.live_count(entry) as usize, live.len());
-            let drafted = live
-                .into_iter()
-                .filter(|id| it.blocks.at(id.at()).is_drafted());
-            assert!(it.drafted_blocks(entry).eq(drafted));
-            let counted = it.message(entry).map_or(0, |message| message.drafted);
-            assert_eq!(counted as usize, it.drafted_blocks(entry).count());
+            assert_eq!(it.live_block_count(entry) as usize, live.len());
+            let drafted = live.into_iter().filter(|id| it.blocks[id].is_drafted());
+            assert!(it.draft_blocks_of(entry).eq(drafted));
+            let counted = it.message(entry).map_or(0, |message| message.draft_blocks);
+            assert_eq!(counted as usize, it.draft_blocks_of(entry).count());
         }
     }
 
     /// The entries of the main thread, one line each.
-    pub(crate) fn said(&mut self) -> Vec<String> {
-        said(&self.json())
+    pub(crate) fn entry_lines(&mut self) -> Vec<String> {
+        entry_lines(&self.json())
     }
 
-    pub(crate) fn call(&mut self, id: &str) -> Value {
+    pub(crate) fn call_json(&mut self, id: &str) -> Value {
         self.json();
         let call = self.transcript.tool_call(id).expect("the call is there");
         serde_json::to_value(call).unwrap()
     }
 
-    /// The phase now.
+    /// The current phase.
     pub(crate) fn phase(&mut self) -> String {
         self.json()["status"]["phase"].as_str().unwrap().to_owned()
     }
 }
 
-/// Remembers what everything says that is there.
-fn remember(it: &Transcript, said: &mut Said) {
+/// Stores the JSON of everything that is present.
+fn remember(it: &Transcript, json: &mut JsonById) {
     for at in it.entries.numbers() {
         let entry = it.entry_by_id(EntryId::new(at as u32));
         let entry = entry.map(|entry| serde_json::to_value(entry).unwrap());
-        said.insert((false, at as u32), entry);
+        json.insert((false, at as u32), entry);
     }
     for at in it.calls.numbers() {
-        let call = it.tool_call_by_id(CallId::new(at as u32)).map(CallHead);
+        let call = it.tool_call_by_id(CallId::new(at as u32)).map(CallSummary);
         let call = call.map(|call| serde_json::to_value(call).unwrap());
-        said.insert((true, at as u32), call);
+        json.insert((true, at as u32), call);
     }
 }
 
@@ -286,7 +302,7 @@ pub(crate) fn tool(id: &str, name: &str) -> String {
 }
 
 /// The entries of a thread in short: `user: text`, `m1 complete: block | block`, …
-pub(crate) fn said(thread: &Value) -> Vec<String> {
+pub(crate) fn entry_lines(thread: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let block = |block: &Value| match block["type"].as_str().unwrap() {
         "text" => text(&block["text"]),

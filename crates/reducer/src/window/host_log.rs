@@ -1,21 +1,21 @@
-//! What the host said, which is in no log.
+//! Host events, recorded for reloading: they are in no log.
 
 use crate::host::{End, HostDecision, HostEvent, Meta};
 use crate::state::ErrorKind;
 use crate::transcript::Transcript;
-use crate::window::Place;
+use crate::window::LogPosition;
 
-/// Something that the host said, and where in the log.
+/// A host event and its position in the log.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
-    pub(super) place: Place,
+pub(crate) struct HostLogEntry {
+    pub(super) position: LogPosition,
     pub(super) at: Meta,
-    pub(super) what: What,
+    pub(super) event: LoggedHostEvent,
 }
 
-/// What the host said.
+/// An owned host event.
 #[derive(Clone, Debug)]
-pub(crate) enum What {
+pub(crate) enum LoggedHostEvent {
     Started,
     Prompt {
         uuid: Option<Box<str>>,
@@ -40,8 +40,8 @@ pub(crate) enum What {
         kind: ErrorKind,
         reason: Box<str>,
     },
-    /// The input ended with half a line.
-    Cut {
+    /// The input ended within a line.
+    PartialLine {
         kind: ErrorKind,
         text: Box<str>,
         bytes: u64,
@@ -53,7 +53,7 @@ pub(crate) enum What {
     },
 }
 
-impl What {
+impl LoggedHostEvent {
     pub(crate) fn of(event: &HostEvent<'_>) -> Option<Self> {
         Some(match *event {
             HostEvent::ProcessStarted => Self::Started,
@@ -100,37 +100,39 @@ impl What {
 }
 
 impl Transcript {
-    /// Hears again what the host said.
-    pub(super) fn hear_again(&mut self, told: &Told) {
-        let event = match &told.what {
-            What::Started => HostEvent::ProcessStarted,
-            What::Prompt { uuid, text } => HostEvent::PromptSent {
+    /// Applies a recorded host event again.
+    pub(super) fn replay_host_event(&mut self, entry: &HostLogEntry) {
+        let event = match &entry.event {
+            LoggedHostEvent::Started => HostEvent::ProcessStarted,
+            LoggedHostEvent::Prompt { uuid, text } => HostEvent::PromptSent {
                 uuid: uuid.as_deref(),
                 text,
             },
-            What::Dropped { uuid } => HostEvent::PromptDropped { uuid },
-            What::Allowed { request, input } => HostEvent::PermissionAnswered {
+            LoggedHostEvent::Dropped { uuid } => HostEvent::PromptDropped { uuid },
+            LoggedHostEvent::Allowed { request, input } => HostEvent::PermissionAnswered {
                 request_id: request,
                 decision: HostDecision::Allow {
                     updated_input: input.as_deref(),
                 },
             },
-            What::Denied { request } => HostEvent::PermissionAnswered {
+            LoggedHostEvent::Denied { request } => HostEvent::PermissionAnswered {
                 request_id: request,
                 decision: HostDecision::Deny,
             },
-            What::Interrupted => HostEvent::InterruptRequested,
-            &What::Gap { from, to } => HostEvent::Gap { from, to },
-            What::Error { kind, reason } => match kind {
+            LoggedHostEvent::Interrupted => HostEvent::InterruptRequested,
+            &LoggedHostEvent::Gap { from, to } => HostEvent::Gap { from, to },
+            LoggedHostEvent::Error { kind, reason } => match kind {
                 ErrorKind::ReconnectFailed => HostEvent::ReconnectFailed { reason },
                 _ => HostEvent::SessionTimeout { reason },
             },
-            What::Cut { kind, text, bytes } => return self.cut_again(*kind, text, *bytes, told.at),
-            What::RecordingEnded => return self.end(End::Recording, told.at),
-            &What::ProcessEnded { ref exit, expected } => {
-                return self.end(End::Process { exit, expected }, told.at);
+            LoggedHostEvent::PartialLine { kind, text, bytes } => {
+                return self.replay_partial_line(*kind, text, *bytes, entry.at);
+            }
+            LoggedHostEvent::RecordingEnded => return self.end(End::Recording, entry.at),
+            &LoggedHostEvent::ProcessEnded { ref exit, expected } => {
+                return self.end(End::Process { exit, expected }, entry.at);
             }
         };
-        self.apply_host(event, told.at);
+        self.apply_host(event, entry.at);
     }
 }
