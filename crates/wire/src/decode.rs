@@ -1,4 +1,4 @@
-//! Bytes to messages.
+//! Decodes bytes into messages.
 
 use std::collections::VecDeque;
 
@@ -8,40 +8,41 @@ use super::encode::{DATA, DETACH, EXIT_ACK, INPUT, LAST, SNAPSHOT_CHUNK};
 use super::header::{Header, flags};
 use super::{Frame, HEADER_BYTES, MAX_MESSAGE, Message, WireError};
 
-/// Puts messages together from bytes as they come. The bytes of a frame that lies whole in one
-/// chunk are shared with it; no other copy is made than that of a frame over several chunks.
+/// Assembles messages from chunks of any length.
+///
+/// A frame within one chunk shares its memory; only a frame that spans several chunks is copied.
 #[derive(Debug, Default)]
 pub struct Decoder {
     chunks: VecDeque<Bytes>,
-    /// A frame whose end has not come.
+    /// The beginning of an incomplete frame.
     partial: BytesMut,
-    /// A message whose last part has not come, and its type.
+    /// The type and the parts of an incomplete message.
     parts: Option<(u8, BytesMut)>,
     failed: Option<WireError>,
 }
 
 impl Decoder {
-    /// A decoder that has been fed nothing.
+    /// Returns an empty decoder.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes what has come, of any length.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: Bytes) {
         if !bytes.is_empty() {
             self.chunks.push_back(bytes);
         }
     }
 
-    /// The next message, if all of it has come.
+    /// Returns the next complete message, if there is one.
     ///
     /// # Errors
     ///
-    /// What came is no frame. The same error is given from then on.
+    /// The bytes are not a valid frame. All later calls return the same error.
     #[expect(
         clippy::should_implement_trait,
-        reason = "an iterator that ends may not go on, and this one does when more has come"
+        reason = "an iterator must not resume after `None`, and this does when more bytes arrive"
     )]
     pub fn next(&mut self) -> Result<Option<Frame>, WireError> {
         if let Some(failed) = &self.failed {
@@ -55,7 +56,7 @@ impl Decoder {
         })
     }
 
-    /// Whether nothing waits for its rest.
+    /// Returns whether no incomplete frame or message is buffered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty() && self.partial.is_empty() && self.parts.is_none()
@@ -71,7 +72,7 @@ impl Decoder {
         Ok(None)
     }
 
-    /// The next frame's bytes, if they are all there.
+    /// Returns the bytes of the next complete frame.
     fn whole(&mut self) -> Result<Option<(Header, Bytes)>, WireError> {
         loop {
             let header = read(&self.partial)?;
@@ -102,7 +103,7 @@ impl Decoder {
         }
     }
 
-    /// The message that a frame is, or is the last part of.
+    /// Returns the message that the frame is, or completes.
     fn message(&mut self, header: Header, payload: Bytes) -> Result<Option<Message>, WireError> {
         let kind = header.kind;
         if let Some((begun, _)) = &self.parts
@@ -139,14 +140,14 @@ impl Decoder {
 
     fn json(&mut self, header: Header, payload: Bytes) -> Result<Option<Message>, WireError> {
         let kind = header.kind;
-        let goes_on = header.flags & flags::MORE != 0;
-        let json = if goes_on || self.parts.is_some() {
+        let has_more = header.flags & flags::MORE != 0;
+        let json = if has_more || self.parts.is_some() {
             let (_, mut parts) = self.parts.take().unwrap_or_else(|| (kind, BytesMut::new()));
             if parts.len() + payload.len() > MAX_MESSAGE {
                 return Err(WireError::TooLong);
             }
             parts.extend_from_slice(&payload);
-            if goes_on {
+            if has_more {
                 self.parts = Some((kind, parts));
                 return Ok(None);
             }
@@ -159,7 +160,7 @@ impl Decoder {
             serde_json::from_slice(&json).map_err(|error| refuse(error.to_string()))?;
         if message.kind() != kind {
             return Err(refuse(format!(
-                "it is a message of type {}",
+                "the payload is a message of type {}",
                 message.kind()
             )));
         }
@@ -167,12 +168,12 @@ impl Decoder {
     }
 }
 
-/// The header, if all of it is there.
+/// Returns the header, if it is complete.
 fn read(bytes: &[u8]) -> Result<Option<Header>, WireError> {
     bytes.first_chunk().map(Header::read).transpose()
 }
 
-/// Takes the first frame from a chunk, if all of it is there.
+/// Splits the first frame off a chunk, if it is complete.
 fn split(chunk: &mut Bytes) -> Result<Option<(Header, Bytes)>, WireError> {
     let header = read(chunk)?;
     let whole = header.filter(|header| chunk.len() >= HEADER_BYTES + header.length);

@@ -1,11 +1,11 @@
-//! Messages to bytes.
+//! Encodes messages as frames.
 
 use bytes::BytesMut;
 
 use super::header::{Header, flags};
 use super::{Frame, MAX_PAYLOAD, Message, StreamId};
 
-/// Writes a message behind what is there: as one frame, or as several if it does not fit into one.
+/// Appends a message to `into`, as one frame or as several if it exceeds one payload.
 pub fn encode(frame: &Frame, into: &mut BytesMut) {
     let message = &frame.message;
     let (stream, offset) = message.place();
@@ -29,21 +29,21 @@ pub fn encode(frame: &Frame, into: &mut BytesMut) {
             raw(header, bytes, true, into);
         }
         Message::ExitAck | Message::Detach => header.write(&[], into),
-        said => {
-            let json = serde_json::to_vec(said).expect("messages have nothing that JSON lacks");
+        other => {
+            let json = serde_json::to_vec(other).expect("every message is representable in JSON");
             parts(header, &json, into);
         }
     }
 }
 
-/// As several messages, each at its own offset. Chunks say of each but the last that more follow.
+/// Writes several messages, each at its own offset. All chunks of a screen but the last have `MORE`.
 fn raw(header: Header, bytes: &[u8], is_chunk: bool, into: &mut BytesMut) {
     let mut rest = bytes;
     let mut offset = header.offset;
     loop {
-        let (part, behind) = rest.split_at(rest.len().min(MAX_PAYLOAD));
-        let goes_on = is_chunk && !behind.is_empty();
-        let more = if goes_on { flags::MORE } else { 0 };
+        let (part, remaining) = rest.split_at(rest.len().min(MAX_PAYLOAD));
+        let has_more = is_chunk && !remaining.is_empty();
+        let more = if has_more { flags::MORE } else { 0 };
         let flags = header.flags | more;
         let header = Header {
             flags,
@@ -52,25 +52,25 @@ fn raw(header: Header, bytes: &[u8], is_chunk: bool, into: &mut BytesMut) {
         };
         header.write(part, into);
         offset += part.len() as u64;
-        rest = behind;
+        rest = remaining;
         if rest.is_empty() {
             return;
         }
     }
 }
 
-/// As the parts of one message.
+/// Writes the parts of one message.
 fn parts(header: Header, payload: &[u8], into: &mut BytesMut) {
     let mut parts = payload.chunks(MAX_PAYLOAD).peekable();
     while let Some(part) = parts.next() {
-        let goes_on = parts.peek().is_some();
-        let flags = header.flags | if goes_on { flags::MORE } else { 0 };
+        let has_more = parts.peek().is_some();
+        let flags = header.flags | if has_more { flags::MORE } else { 0 };
         Header { flags, ..header }.write(part, into);
     }
 }
 
 impl Message {
-    /// The number of this type of message.
+    /// Returns the type number of the message.
     #[must_use]
     pub const fn kind(&self) -> u8 {
         match self {
@@ -106,7 +106,7 @@ impl Message {
         }
     }
 
-    /// Stream and offset as the header has them, so that who passes frames on can look at them.
+    /// Returns the stream and the offset of the header, which relays read without decoding the payload.
     const fn place(&self) -> (StreamId, u64) {
         match self {
             Self::Data { stream, offset, .. } | Self::Ack { stream, offset } => (*stream, *offset),
@@ -128,5 +128,5 @@ pub(super) const DATA: u8 = 8;
 pub(super) const INPUT: u8 = 11;
 pub(super) const EXIT_ACK: u8 = 22;
 pub(super) const DETACH: u8 = 28;
-/// The highest number that a type of this version has.
+/// The highest type number of this version.
 pub(super) const LAST: u8 = 29;

@@ -1,59 +1,56 @@
-//! What is wrong with bytes that should be frames.
+//! Decoding errors.
 
-/// Why bytes are no frames. The connection that they came from is of no more use: make a new one
-/// and attach again.
+/// Why received bytes are not valid frames. The connection is unusable afterwards: reconnect and attach
+/// again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// A frame says that it is longer than any may be.
+    /// The stated payload length exceeds the maximum.
     #[error(
-        "read a frame: its payload of {length} bytes is over {}, connect again",
+        "payload of {length} bytes exceeds the limit of {}; reconnect",
         super::MAX_PAYLOAD
     )]
     Oversize {
-        /// The length that it says, in bytes.
+        /// The stated length in bytes.
         length: u32,
     },
-    /// The bytes are not those that were sent.
-    #[error("read a frame: its checksum is {found:#010x} and not {stated:#010x}, connect again")]
+    /// The checksum does not match.
+    #[error("checksum mismatch: computed {found:#010x}, stated {stated:#010x}; reconnect")]
     Checksum {
-        /// What the frame says.
+        /// The checksum in the frame.
         stated: u32,
-        /// What its bytes have.
+        /// The checksum of the bytes.
         found: u32,
     },
-    /// A message that this version does not know and may not skip.
-    #[error("read a frame: its type {kind} is not known, use a newer version")]
+    /// The message type is unknown and not optional.
+    #[error("unknown message type {kind}; upgrade this side")]
     UnknownType {
         /// The type.
         kind: u8,
     },
-    /// The payload is not what its type has.
-    #[error("read a frame of type {kind}: {reason}, use the same version on both sides")]
+    /// The payload does not match its type.
+    #[error("invalid payload of message type {kind}: {reason}; use the same version on both sides")]
     Payload {
         /// The type.
         kind: u8,
         /// What is wrong with it.
         reason: String,
     },
-    /// A piece of a stream that would end behind the last offset that there is.
-    #[error("read a frame of type {kind}: its bytes at {offset} end past 2^64, connect again")]
+    /// Bytes of a stream end past the maximum offset.
+    #[error("message of type {kind} at offset {offset} ends past 2^64; reconnect")]
     PastEnd {
         /// The type.
         kind: u8,
-        /// Where its bytes begin.
+        /// Offset of its first byte.
         offset: u64,
     },
-    /// A message in parts was broken off by another one.
-    #[error("read a frame: one of type {kind} stands between the parts of another, connect again")]
+    /// Another message came between the parts of a message.
+    #[error("message of type {kind} between the parts of another; reconnect")]
     Interrupted {
-        /// The type of what stands there.
+        /// The type of the other message.
         kind: u8,
     },
-    /// A message in parts is longer than any may be.
-    #[error(
-        "read a message: its parts are over {} bytes, connect again",
-        super::MAX_MESSAGE
-    )]
+    /// The parts of a message exceed the maximum length.
+    #[error("message exceeds the limit of {} bytes; reconnect", super::MAX_MESSAGE)]
     TooLong,
 }

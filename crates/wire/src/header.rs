@@ -1,24 +1,24 @@
-//! The 28 bytes in front of each payload.
+//! The header of a frame, 28 bytes.
 
 use bytes::{BufMut as _, BytesMut};
 
 use super::{HEADER_BYTES, MAX_PAYLOAD, StreamId, WireError};
 
-/// The bits of a header's flags. Those without a name are ignored.
+/// Bits of the flags field. Unknown bits are ignored.
 pub mod flags {
-    /// The bytes were sent before, to this host or to another one.
+    /// The bytes were sent before, to this or another host.
     pub const REPLAY: u8 = 1;
-    /// A record ends with these bytes.
+    /// The bytes are the end of a record.
     pub const EOR: u8 = 2;
-    /// The record was broken off.
+    /// The record is incomplete.
     pub const TORN: u8 = 4;
-    /// The message goes on in the next frame.
+    /// The message continues in the next frame.
     pub const MORE: u8 = 8;
-    /// Who does not know the type skips the frame.
+    /// A receiver that does not know the type skips the frame.
     pub const OPTIONAL: u8 = 128;
 }
 
-/// Where the checksum stands; it is over all that is before it.
+/// Offset of the checksum, which covers the bytes before it and the payload.
 const CHECKED: usize = 24;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads the first bytes of a frame. No length is believed that no frame may have.
+    /// Parses a header. Fails if the length exceeds the maximum.
     pub(super) fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Self, WireError> {
         let length = u32::from_le_bytes(part(bytes, 0));
         if length as usize > MAX_PAYLOAD {
@@ -50,7 +50,7 @@ impl Header {
         })
     }
 
-    /// Writes a frame; length and checksum are those of the payload.
+    /// Appends a frame, with the length and checksum of the payload.
     pub(super) fn write(&self, payload: &[u8], into: &mut BytesMut) {
         let start = into.len();
         into.reserve(HEADER_BYTES + payload.len());
@@ -65,7 +65,7 @@ impl Header {
         into.extend_from_slice(payload);
     }
 
-    /// Whether these are the bytes that were sent.
+    /// Compares the checksum with the bytes of the frame.
     pub(super) fn check(&self, frame: &[u8]) -> Result<(), WireError> {
         let (header, payload) = frame.split_at(HEADER_BYTES);
         let found = crc32c::crc32c_append(crc32c::crc32c(&header[..CHECKED]), payload);
@@ -76,7 +76,7 @@ impl Header {
         Err(WireError::Checksum { stated, found })
     }
 
-    /// Whether the bytes of a stream's piece all have an offset.
+    /// Checks that the last byte has a valid offset.
     pub(super) fn check_end(&self) -> Result<(), WireError> {
         let (kind, offset) = (self.kind, self.offset);
         match offset.checked_add(self.length as u64) {
@@ -88,5 +88,5 @@ impl Header {
 
 fn part<const N: usize>(bytes: &[u8; HEADER_BYTES], at: usize) -> [u8; N] {
     let part = bytes[at..].first_chunk::<N>();
-    *part.expect("every field lies inside of the header")
+    *part.expect("every field is within the header")
 }

@@ -1,4 +1,4 @@
-//! What names streams and incarnations.
+//! Ids of streams and of child incarnations.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use bowline_process::{ParseIdError, Stream};
 
-/// Names a stream of a session. As JSON a number, as a key of an object its digits.
+/// Identifies a stream of a session. A number in JSON, its digits as an object key.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
 )]
@@ -16,18 +16,18 @@ use bowline_process::{ParseIdError, Stream};
 pub struct StreamId(pub u16);
 
 impl StreamId {
-    /// Everything that comes from a terminal.
+    /// The output of a terminal.
     pub const TTY: Self = Self(0);
     /// stdout on pipes.
     pub const STDOUT: Self = Self(1);
     /// stderr on pipes.
     pub const STDERR: Self = Self(2);
-    /// What the owner of the session says of its life, as JSON lines.
+    /// The session's life cycle as JSON lines, written by its owner.
     pub const LIFECYCLE: Self = Self(4);
-    /// What the host types or writes.
+    /// The input from hosts.
     pub const INPUT: Self = Self(8);
 
-    /// Which of a terminal session's streams this is; `None` for those that it has not.
+    /// Returns the output stream of a terminal session that this id names, if any.
     #[must_use]
     pub const fn output(self) -> Option<Stream> {
         match self {
@@ -51,13 +51,13 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// One incarnation of a session's child, random. In another one offsets begin anew, and what was
-/// known of the old ones is void. As JSON and as text, 32 hexadecimal digits.
+/// Identifies one incarnation of a session's child, at random. In another epoch offsets restart, and
+/// cursors of the old one are invalid. 32 hexadecimal digits in JSON and as text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Epoch(pub u128);
 
 impl Epoch {
-    /// A fresh one: 122 random bits.
+    /// Returns a new epoch with 122 random bits.
     #[must_use]
     pub fn random() -> Self {
         Self(Uuid::new_v4().as_u128())

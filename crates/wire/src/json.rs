@@ -1,6 +1,6 @@
-//! How values that JSON has no place for are written in it.
+//! JSON representations of values that JSON has no type for.
 
-/// Bytes: `{"text": "…"}`, or `{"base64": "…"}` if they are no UTF-8.
+/// Bytes as `{"text": "…"}`, or as `{"base64": "…"}` if they are not UTF-8.
 pub(super) mod bytes {
     use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ pub(super) mod bytes {
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    enum Written<'a> {
+    enum Encoded<'a> {
         Text(Cow<'a, str>),
         Base64(Cow<'a, str>),
     }
@@ -20,19 +20,19 @@ pub(super) mod bytes {
         bytes: &Bytes,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let written = match std::str::from_utf8(bytes) {
-            Ok(text) => Written::Text(text.into()),
-            Err(_) => Written::Base64(STANDARD.encode(bytes).into()),
+        let encoded = match std::str::from_utf8(bytes) {
+            Ok(text) => Encoded::Text(text.into()),
+            Err(_) => Encoded::Base64(STANDARD.encode(bytes).into()),
         };
-        written.serialize(serializer)
+        encoded.serialize(serializer)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Bytes, D::Error> {
-        match Written::deserialize(deserializer)? {
-            Written::Text(text) => Ok(text.into_owned().into()),
-            Written::Base64(text) => {
+        match Encoded::deserialize(deserializer)? {
+            Encoded::Text(text) => Ok(text.into_owned().into()),
+            Encoded::Base64(text) => {
                 let bytes = STANDARD.decode(text.as_ref()).map_err(de::Error::custom)?;
                 Ok(bytes.into())
             }

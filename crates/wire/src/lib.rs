@@ -1,35 +1,37 @@
-//! The frames that a host and the owner of a session say to each other, as bytes and back.
+//! Encodes and decodes the frames between a host and the owner of a session, its shim.
 //!
-//! Pure: no clock, no socket, no `async`. The same bytes go over a Unix socket (frame after frame),
-//! in a WebSocket message (one or more whole frames) and in a gRPC message (the same). Invariants:
-//! nothing that was damaged on the way comes out as a message; nothing is allocated for bytes that
-//! have not arrived; the decoder never panics, whatever it is fed.
+//! An internal crate of Bowline; its interface may change in any release.
 //!
-//! # A frame
+//! Pure: no clock, socket or `async`. The same bytes are sent over a Unix socket (frame after frame), in
+//! WebSocket messages and in gRPC messages (one or more whole frames each). Invariants: a frame that was
+//! damaged in transit is never decoded; no memory is allocated for bytes that have not arrived; the
+//! decoder does not panic on any input.
 //!
-//! Little endian; 28 bytes, then the payload.
+//! # Frame format
 //!
-//! | at | field | what it is |
+//! Little endian; a header of 28 bytes, then the payload.
+//!
+//! | at | field | meaning |
 //! |---|---|---|
-//! | 0 | `u32` length | bytes of payload, at most [`MAX_PAYLOAD`] |
+//! | 0 | `u32` length | payload length in bytes, at most [`MAX_PAYLOAD`] |
 //! | 4 | `u8` type | see below |
 //! | 5 | `u8` flags | [`flags`] |
-//! | 6 | `u16` stream | a [`StreamId`] where the message has one, else 0 |
-//! | 8 | `u64` offset | of the first byte, where the message has one, else 0 |
-//! | 16 | `u64` generation | the sender's lease; 0 while it has none |
-//! | 24 | `u32` checksum | CRC-32C (Castagnoli) of bytes 0..24 and of the payload |
+//! | 6 | `u16` stream | a [`StreamId`] if the message has one, else 0 |
+//! | 8 | `u64` offset | of the first byte if the message has one, else 0 |
+//! | 16 | `u64` generation | the sender's lease; 0 without one |
+//! | 24 | `u32` checksum | CRC-32C (Castagnoli, RFC 3720) of bytes 0..24 and the payload |
 //! | 28 | payload | raw bytes, or one JSON value: `{"<message>": {…}}` |
 //!
-//! A message that does not fit into one payload is cut: every part but the last has the flag
-//! `MORE`, and no other frame stands between them. Together they have at most [`MAX_MESSAGE`].
-//! Raw messages ([`Data`](Message::Data), [`Input`](Message::Input),
-//! [`SnapshotChunk`](Message::SnapshotChunk)) become several messages instead, one behind the other.
+//! A message that exceeds one payload is split into parts: each part but the last has the flag `MORE`,
+//! and no other frame may come between them. All parts together have at most [`MAX_MESSAGE`] bytes. Raw
+//! messages ([`Data`](Message::Data), [`Input`](Message::Input),
+//! [`SnapshotChunk`](Message::SnapshotChunk)) are split into several messages instead.
 //!
 //! # Messages
 //!
-//! `→` goes from the host to the session, `←` back.
+//! `→` is from the host to the session, `←` from the session to the host.
 //!
-//! | type | message | way | payload |
+//! | type | message | direction | payload |
 //! |---|---|---|---|
 //! | 1 | `Hello` | → | JSON |
 //! | 2 | `Welcome` | ← | JSON |
@@ -61,25 +63,24 @@
 //! | 28 | `Detach` | → | none |
 //! | 29 | `GoAway` | ← | JSON |
 //!
-//! Later versions may add fields, which are ignored here, and messages: one with the flag
-//! `OPTIONAL` is skipped by who does not know it, any other ends the connection.
+//! Later versions may add fields, which are ignored, and messages: an unknown message with the flag
+//! `OPTIONAL` is skipped, any other ends the connection.
 //!
-//! # What holds between them
+//! # Rules
 //!
-//! * Frames are handled in their order, so that a `Pong` says that all that stood before its `Ping`
-//!   was done.
-//! * Input is a stream with offsets: what the owner has already is cut off, what would leave a hole
-//!   is refused ([`code::INPUT_GAP`]). A host has at most [`INPUT_WINDOW`] bytes of it unacknowledged.
-//! * Behind `Attached` the owner repeats its last `InputAck`, so that a host hears what was done
-//!   while nobody listened. A host that says which lease it had, and has lost it, is `Fenced`.
-//! * Who receives `Data` drops what it has, cuts off what it has of the beginning, and attaches
-//!   again if something is missing before it: only a `Gap` or a `Snapshot` skips bytes.
-//! * Credit is given for what was consumed, and counts the bytes of `Data`, repeated ones included.
-//! * `Exit` comes behind all `Data`, and again at each attach until `ExitAck`.
-//! * `Resize`, `Signal`, `Kill` and `Prompt` carry an id or a number and may be repeated.
-//! * Whoever hears nothing for 14 s ([`DEAD_AFTER`]) takes the connection for dead. A host sends a
-//!   `Ping` every 5 s ([`PING_EVERY`]), or 9 s where nothing else is heard ([`PING_AT_REST`]), which is
-//!   answered at once; an owner asks only a host that has never asked by itself and is silent.
+//! * Frames are processed in order: a `Pong` means that everything before its `Ping` was processed.
+//! * Input is a stream with offsets. The owner drops bytes that it already has and refuses bytes that
+//!   would leave a gap ([`code::INPUT_GAP`]). A host has at most [`INPUT_WINDOW`] unacknowledged bytes.
+//! * After `Attached` the owner repeats its last `InputAck`, which covers what was accepted while the
+//!   host was disconnected. A host that names a lease it has lost receives `Fenced`.
+//! * The receiver of `Data` drops bytes that it already has and attaches again when bytes are missing:
+//!   only a `Gap` or a `Snapshot` skips bytes.
+//! * Credit is granted for consumed bytes and counts the bytes of `Data`, repeated ones included.
+//! * `Exit` follows all `Data`, and is repeated on each attach until `ExitAck`.
+//! * `Resize`, `Signal`, `Kill` and `Prompt` carry an id or a sequence number and may be repeated.
+//! * A connection without received bytes for 14 s ([`DEAD_AFTER`]) is dead. A host sends a `Ping` every
+//!   5 s ([`PING_EVERY`]), or every 9 s on an idle connection ([`PING_AT_REST`]); it is answered at once.
+//!   An owner sends one only to a host that has never sent one itself and is silent.
 
 mod decode;
 mod encode;
@@ -106,49 +107,47 @@ pub use terms::{
     SessionFacts, SessionKind, SessionState, StdioKind, code,
 };
 
-/// The version of this wire.
+/// Version of the wire format.
 pub const VERSION: u16 = 1;
 
-/// Bytes in front of each payload.
+/// Length of a frame header, in bytes.
 pub const HEADER_BYTES: usize = 28;
 
-/// The longest payload of a frame, in bytes (terminal notes, section 5.3).
+/// Maximum length of a frame's payload, in bytes.
 pub const MAX_PAYLOAD: usize = 256 << 10;
 
-/// The longest message that is put together from parts, in bytes: as much as input may wait for a
-/// child by default, which is over the largest prompt (10 MiB) as base64.
+/// Maximum length of a message that is assembled from parts, in bytes: the default limit of queued input,
+/// which exceeds the largest prompt (10 MiB) in base64.
 pub const MAX_MESSAGE: usize = 32 << 20;
 
-/// Bytes of a stream that may be under way without further credit, unless said otherwise
-/// (terminal notes, section 5.3).
+/// Default number of bytes of a stream that may be in transit without further credit.
 pub const DEFAULT_CREDIT: u64 = 1 << 20;
 
-/// Bytes of input that a host may have under way without an acknowledgement.
+/// Number of input bytes that a host may have in transit without an acknowledgement.
 pub const INPUT_WINDOW: u64 = 1 << 20;
 
-/// How often each side asks whether the other is there (terminal notes, section 5.3).
+/// Interval between keep-alive pings of a host.
 pub const PING_EVERY: Duration = Duration::from_secs(5);
 
-/// How often a host asks while nothing happens: a thousand sessions at rest cost half as much. An
-/// answer has five seconds until [`DEAD_AFTER`].
+/// Interval between pings on an idle connection, which halves the cost of many idle sessions. A reply has
+/// five seconds until [`DEAD_AFTER`].
 pub const PING_AT_REST: Duration = Duration::from_secs(9);
 
-/// A connection that has been silent for so long is dead. A dead link is to be noticed within 15 s
-/// (terminal notes, section 5.3): the last second is for a machine that is too busy to look in time.
+/// Silence after which a connection is dead. A dead link is detected within 15 s; the last second is for
+/// a machine that is too busy to check in time.
 pub const DEAD_AFTER: Duration = Duration::from_secs(14);
 
-/// One message and the lease that it was sent under.
+/// One message and the lease under which it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The sender's lease: what has an older one than the session's counts for nothing. 0 while
-    /// there is none.
+    /// The sender's lease. A frame with an older lease than the session's is ignored. 0 without a lease.
     pub generation: u64,
-    /// What is said.
+    /// The message.
     pub message: Message,
 }
 
 impl Frame {
-    /// A message under a lease.
+    /// Returns a frame with a message and a lease.
     #[must_use]
     pub const fn new(generation: u64, message: Message) -> Self {
         Self {

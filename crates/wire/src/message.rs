@@ -1,4 +1,4 @@
-//! What hosts and owners of sessions say to each other.
+//! The messages between hosts and owners of sessions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,49 +17,49 @@ use bowline_process::Signal;
 use bowline_process::WindowSize;
 use bowline_process::{Drained, ExitStatus};
 
-/// One message. Offsets are in bytes from the beginning of the epoch.
+/// A message. Offsets are in bytes from the beginning of the epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Message {
-    /// The first word of a host.
+    /// The first message of a host.
     Hello(Hello),
-    /// The answer to it.
+    /// The reply to `Hello`.
     Welcome(Welcome),
-    /// A host joins a session and says what it has.
+    /// Joins a session at the host's cursors.
     Attach(Attach),
-    /// The owner says what there is.
+    /// The reply to `Attach`.
     Attached(Attached),
-    /// Bytes of a stream cannot be had any more.
+    /// Bytes of a stream are no longer available.
     Gap {
         /// The stream.
         stream: StreamId,
-        /// First offset that is missing.
+        /// First missing offset.
         from: u64,
-        /// First offset that is there again.
+        /// First available offset after the gap.
         to: u64,
-        /// Why.
+        /// The reason.
         reason: GapReason,
     },
-    /// A screen follows, in chunks, that stands for all output before an offset.
+    /// Announces a screen that replaces all output before an offset; its chunks follow.
     Snapshot {
-        /// The offset of the output that goes on from the screen.
+        /// Output offset at which the stream continues after the screen.
         at_offset: u64,
-        /// The screen's size.
+        /// Size of the screen.
         size: WindowSize,
-        /// CRC-32C of its bytes.
+        /// CRC-32C of the bytes of the screen.
         hash: u32,
-        /// How many bytes of it follow.
+        /// Number of bytes of the screen.
         total: u64,
     },
-    /// Bytes of a screen.
+    /// A part of a screen.
     #[serde(skip)]
     SnapshotChunk {
         /// Offset within the screen.
         offset: u64,
         /// The bytes.
         bytes: Bytes,
-        /// Whether another chunk follows.
+        /// Whether more chunks follow.
         more: bool,
     },
     /// Bytes of a stream.
@@ -71,166 +71,166 @@ pub enum Message {
         offset: u64,
         /// The bytes.
         bytes: Bytes,
-        /// Whether they were there before the host came.
+        /// Whether they were received before the host attached.
         replay: bool,
     },
-    /// The host keeps everything before an offset safe. Lets the owner trim, and no more.
+    /// The host has stored everything before an offset, so that the owner may trim it.
     Ack {
         /// The stream.
         stream: StreamId,
-        /// The first offset that it may still want.
+        /// The first offset that the host may still request.
         offset: u64,
     },
-    /// The host takes so many bytes more of a stream than it has allowed so far.
+    /// Grants credit for more bytes of a stream.
     Credit {
         /// The stream.
         stream: StreamId,
-        /// Bytes.
+        /// Number of bytes.
         n: u64,
     },
-    /// Bytes for the child.
+    /// Bytes for the child's input.
     #[serde(skip)]
     Input {
-        /// Offset of the first byte in the stream of input.
+        /// Offset of the first byte in the input stream.
         offset: u64,
         /// The bytes.
         bytes: Bytes,
     },
-    /// The input ends here.
+    /// Closes the input.
     InputEnd {
-        /// Offset behind its last byte.
+        /// Offset past its last byte.
         offset: u64,
     },
-    /// The kernel has taken all input before an offset.
+    /// The kernel has accepted all input before an offset.
     InputAck {
-        /// The next offset that it will take.
+        /// The next expected offset.
         offset: u64,
-        /// Whether the input was ended, too.
+        /// Whether the input is closed.
         #[serde(default)]
         ended: bool,
     },
-    /// Input was passed over; what follows it is taken.
+    /// Input was refused; input after it is accepted.
     InputRefused {
-        /// Offset of the first byte of it.
+        /// Offset of the first refused byte.
         from: u64,
-        /// Offset behind it. The same as `from` for an end of input.
+        /// Offset past the last refused byte; equal to `from` for a close of the input.
         to: u64,
-        /// Why.
+        /// The reason.
         reason: InputRefusal,
     },
-    /// Whole lines or a paste, once.
+    /// Whole lines or a paste, written at most once.
     Prompt(Prompt),
-    /// What became of a prompt; told again when it is repeated.
+    /// The state of a prompt; repeated when the prompt is.
     PromptState {
         /// The prompt's id.
         id: String,
-        /// What became of it.
+        /// Its state.
         state: PromptStatus,
     },
-    /// The host's window has another size.
+    /// Sets the terminal size.
     Resize {
-        /// Counts up; an older one than the last is ignored.
+        /// Increases with each request; a lower number than the last is ignored.
         seq: u64,
         /// The new size.
         size: WindowSize,
     },
-    /// A signal, once.
+    /// Sends a signal, at most once.
     Signal {
-        /// Names the request.
+        /// Id of the request.
         id: String,
-        /// Which one.
+        /// The signal.
         signal: Signal,
     },
-    /// Ends the child and all that came of it. A later one may be harder.
+    /// Terminates the child and all of its descendants. A later request may shorten the grace periods.
     Kill {
-        /// Names the request.
+        /// Id of the request.
         id: String,
-        /// How.
+        /// The grace period of each step.
         ladder: Ladder,
     },
-    /// What came of a kill.
+    /// The result of a kill.
     Killed {
-        /// The request.
+        /// Id of the request.
         id: String,
-        /// What came of it.
+        /// The result.
         report: KillReport,
     },
-    /// The child has ended, and everything that it wrote was sent.
+    /// The child has exited, and all of its output was sent.
     Exit(ExitNotice),
-    /// The host knows that; nobody else has to be told.
+    /// Acknowledges `Exit`, which is then not repeated.
     ExitAck,
-    /// Is anybody there?
+    /// Requests a `Pong`.
     Ping {
-        /// Comes back in the answer.
+        /// Returned in the reply.
         nonce: u64,
     },
-    /// Yes, and everything before the question is done.
+    /// The reply to `Ping`: everything before it was processed.
     Pong {
-        /// That of the question.
+        /// The nonce of the `Ping`.
         nonce: u64,
     },
-    /// Another host holds the lease: nothing that this one sends counts any more.
+    /// Another host holds the lease: further frames of this host are ignored.
     Fenced {
-        /// The lease that counts.
+        /// The current lease.
         generation: u64,
     },
-    /// The session goes on with less than was promised.
+    /// The session continues with a reduced guarantee.
     Degraded {
-        /// What is worse, for programs: `journal`, `screen`.
+        /// What is reduced: `journal` or `screen`.
         kind: String,
-        /// What happened, for people.
+        /// A description.
         detail: String,
     },
-    /// Something that was asked for was not done.
+    /// A request failed.
     Error {
-        /// One of [`code`](super::code), or one that a later version has.
+        /// One of [`code`](super::code), or a code of a later version.
         code: String,
-        /// Whether the same can succeed later.
+        /// Whether a retry can succeed.
         retryable: bool,
-        /// How long to wait before, in milliseconds.
+        /// Delay before a retry, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_ms: Option<u64>,
-        /// What is wrong, for people.
+        /// A description.
         detail: String,
     },
-    /// The host goes, the session stays.
+    /// Detaches the host; the session continues.
     Detach,
-    /// This end of the connection is about to go: connect again.
+    /// This end closes the connection soon: reconnect.
     GoAway {
-        /// How long to wait before, in milliseconds.
+        /// Delay before a retry, in milliseconds.
         after_ms: u64,
     },
 }
 
-/// The first word of a host.
+/// The first message of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The oldest and the newest version that it speaks.
+    /// The oldest and the newest supported version.
     pub versions: (u16, u16),
-    /// What else it can do.
+    /// Supported optional features.
     #[serde(default)]
     pub features: Vec<String>,
 }
 
-/// The answer to [`Hello`].
+/// The reply to [`Hello`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// The version that is spoken from now on.
+    /// The version of this connection.
     pub version: u16,
-    /// What else both can do.
+    /// Optional features that both sides support.
     #[serde(default)]
     pub features: Vec<String>,
-    /// What the owner takes.
+    /// Limits of the owner.
     #[serde(default)]
     pub limits: WireLimits,
 }
 
-/// What the owner of a session takes from one host.
+/// Limits of the owner of a session for one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireLimits {
-    /// Bytes of a message.
+    /// Maximum length of a message, in bytes.
     pub message: u64,
-    /// Bytes of input that may be under way.
+    /// Maximum number of unacknowledged input bytes.
     pub input_window: u64,
 }
 
@@ -244,89 +244,89 @@ impl Default for WireLimits {
     }
 }
 
-/// A host joins a session and says what it has.
+/// Joins a session at the host's cursors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attach {
     /// The session.
     pub session: SessionId,
-    /// The incarnation that the cursors are about; `None` for a host that knows nothing yet.
+    /// The epoch of the cursors; `None` for a first attach.
     pub epoch: Option<Epoch>,
-    /// The next offset wanted of each stream; streams that are not here are not sent.
+    /// The next requested offset of each stream; other streams are not sent.
     #[serde(default)]
     pub cursors: BTreeMap<StreamId, u64>,
-    /// What is wanted first.
+    /// What is sent first.
     #[serde(default)]
     pub mode: AttachMode,
-    /// What the host wants to be allowed.
+    /// The requested rights.
     #[serde(default)]
     pub lease: Lease,
-    /// The lease that the host had; it stays the same one if nobody has had it since.
+    /// The previous lease of the host, which it keeps if no other host has held it since.
     #[serde(default)]
     pub resume_generation: Option<u64>,
-    /// The size of the host's window.
+    /// The window size of the host.
     #[serde(default)]
     pub size: Option<WindowSize>,
-    /// Bytes of each stream that may come without further credit.
+    /// Initial credit for each stream, in bytes.
     pub credit: u64,
-    /// Who the host is, for people: a name without secrets.
+    /// A display name of the host, without secrets.
     #[serde(default)]
     pub client: String,
 }
 
-/// The owner of a session says what there is.
+/// The reply to [`Attach`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attached {
-    /// The incarnation of the child.
+    /// The epoch of the child.
     pub epoch: Epoch,
     /// The lease; 0 without [`Lease::Write`].
     pub generation: u64,
-    /// What there is of each stream.
+    /// The available part of each stream.
     pub streams: BTreeMap<StreamId, Extent>,
-    /// The next offset of input that is taken.
+    /// The next expected offset of input.
     pub input_next: u64,
-    /// How the child ended, if it has. An `Exit` still comes, behind everything else.
+    /// How the child exited, if it has. An `Exit` still follows all output.
     pub exit: Option<ExitNotice>,
-    /// What the session is.
+    /// Facts about the session.
     pub info: SessionFacts,
 }
 
-/// Whole lines or a paste, once.
+/// Whole lines or a paste, written at most once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
-    /// Names the prompt: a repeated one is not written again.
+    /// Id of the prompt; a repeated prompt is not written again.
     pub id: String,
-    /// What is written.
+    /// The bytes to write.
     #[serde(with = "json::bytes")]
     pub bytes: Bytes,
-    /// How.
+    /// How they are written.
     #[serde(default)]
     pub mode: PromptMode,
 }
 
-/// What came of a [`Kill`](Message::Kill).
+/// The result of a [`Kill`](Message::Kill).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KillReport {
     /// Processes that were sent SIGKILL.
     pub killed: Vec<u32>,
-    /// Processes that were still there when the last step ran out.
+    /// Processes that were still running after the last step.
     pub survivors: Vec<u32>,
-    /// How tightly the tree was held.
+    /// The containment of the process tree.
     pub level: Containment,
-    /// From the request to this report.
+    /// Time from the request to this report.
     #[serde(rename = "took_ms", with = "bowline_process::millis")]
     pub took: Duration,
 }
 
-/// How a child ended.
+/// How a child exited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitNotice {
-    /// What the child left to its parent.
+    /// The child's exit status.
     pub status: ExitStatus,
-    /// Whether the kernel ended a process of it for want of memory.
+    /// Whether the kernel killed a process of the session because memory ran out.
     #[serde(default)]
     pub oom: bool,
-    /// Whether the streams came to their own end.
+    /// Whether the streams reached their end of file.
     pub drained: Drained,
-    /// Offset behind the last byte of each stream.
+    /// Offset past the last byte of each stream.
     pub ends: BTreeMap<StreamId, u64>,
 }

@@ -1,131 +1,131 @@
-//! The words that messages are made of.
+//! Field types of messages.
 
 use serde::{Deserialize, Serialize};
 
 use bowline_process::Containment;
 use bowline_process::WindowSize;
 
-/// What a host wants to be given first.
+/// What an attached host receives first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttachMode {
-    /// Every byte from its cursors on.
+    /// Every byte from its cursors.
     #[default]
     Resume,
-    /// The screen as it is, then what comes. Terminals only.
+    /// The current screen, then new output. Terminals only.
     Snapshot,
-    /// Only what comes from now on.
+    /// New output only.
     Tail,
 }
 
-/// What a host may do.
+/// The rights of an attached host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lease {
-    /// Look.
+    /// Receive output.
     #[default]
     Read,
-    /// Send prompts, signals and kills, each whole and by its id. Any number of hosts may.
+    /// Also send prompts, signals and kills, each whole and with an id. Held by any number of hosts.
     Append,
-    /// All of this, type and resize. One host at a time: a new one fences the one before.
+    /// Also type and resize. Held by one host at a time: a new holder fences the previous one.
     Write,
 }
 
-/// What the owner has of a stream.
+/// The part of a stream that the owner has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
-    /// Offset of the oldest byte that can be had.
+    /// Offset of the oldest available byte.
     pub start: u64,
-    /// Offset behind the newest byte.
+    /// Offset past the newest byte.
     pub end: u64,
-    /// What the bytes up to `end` survive.
+    /// Durability of the bytes up to `end`.
     #[serde(default)]
     pub durable: Durability,
 }
 
-/// What bytes survive.
+/// What stored bytes survive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
-    /// The end of a host and of the runner.
+    /// The exit of hosts and of the runner.
     #[default]
     Memory,
-    /// The end of the session's owner, too.
+    /// Also the exit of the session's owner.
     Process,
-    /// The loss of power, too.
+    /// Also a power failure.
     Power,
 }
 
-/// Why bytes cannot be had any more.
+/// Why bytes are no longer available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GapReason {
-    /// They were dropped for newer ones.
+    /// They were dropped to make room for newer ones.
     Overflow,
-    /// The journal has reached its size.
+    /// The journal reached its size limit.
     Trimmed,
-    /// The journal was damaged.
+    /// The journal is damaged.
     Damaged,
-    /// Another reason, which this version does not know.
+    /// A reason that this version does not know.
     #[serde(other)]
     Other,
 }
 
-/// Why input was not taken. The stream of input goes on behind it.
+/// Why input was refused. The input stream continues after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputRefusal {
-    /// The child has ended or closed its input.
+    /// The child has exited or closed its input.
     Ended,
-    /// The host had ended the input before.
+    /// The input was closed before.
     Closed,
-    /// A line is longer than the terminal takes.
+    /// A line exceeds the limit of the terminal.
     LineTooLong {
         /// Length of the longest line in bytes.
         length: usize,
-        /// The longest line that arrives whole, in bytes.
+        /// Maximum length of a line, in bytes (termios(3), canonical mode).
         limit: usize,
     },
-    /// A terminal's input has no end that can be closed.
+    /// The input of a terminal cannot be closed.
     NoEndOfInput,
-    /// Whatever else the system said.
+    /// Another error of the system.
     Failed {
-        /// In words.
+        /// Its description.
         detail: String,
     },
 }
 
-/// How a prompt is brought to the child.
+/// How a prompt is written to the child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptMode {
-    /// Whole lines, as they are, where a line of the input begins.
+    /// Unchanged, as whole lines, at the beginning of an input line.
     #[default]
     Line,
-    /// As a paste into a terminal, and entered.
+    /// As a paste into a terminal, followed by Enter.
     Paste,
 }
 
-/// What became of a prompt.
+/// The state of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptStatus {
-    /// It waits for its turn.
+    /// It is queued.
     Queued,
-    /// The kernel has taken every byte.
+    /// The kernel has accepted every byte.
     Written,
-    /// The child was seen to take it.
+    /// The child has accepted it.
     Submitted,
-    /// It was written, and nobody can tell what the child made of it.
+    /// It was written; whether the child accepted it is unknown.
     Unverified,
-    /// Nothing of it was written.
+    /// It was refused, and nothing was written.
     Refused {
-        /// Why, in words.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What the child's standard streams are.
+/// The type of the child's standard streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StdioKind {
@@ -135,7 +135,7 @@ pub enum StdioKind {
     Pty,
 }
 
-/// What a session is for.
+/// The purpose of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionKind {
@@ -145,53 +145,53 @@ pub enum SessionKind {
     Terminal,
 }
 
-/// How far a session's child has come.
+/// The state of a session's child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionState {
-    /// It runs.
+    /// It is running.
     Running,
-    /// It has ended.
+    /// It has exited.
     Exited,
 }
 
-/// What a session is.
+/// Facts about a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionFacts {
-    /// What it is for.
+    /// Its purpose.
     pub kind: SessionKind,
-    /// What the child's standard streams are.
+    /// The type of the child's standard streams.
     pub stdio: StdioKind,
     /// The child's process id on its machine.
     pub pid: Option<u32>,
-    /// The terminal's size, if there is one.
+    /// The size of the terminal, if there is one.
     pub size: Option<WindowSize>,
-    /// How tightly the child's tree is held.
+    /// The containment of the child's process tree.
     pub containment: Containment,
-    /// How far the child has come.
+    /// The state of the child.
     pub state: SessionState,
 }
 
-/// The codes of [`Message::Error`](super::Message::Error), which programs decide by.
+/// The machine-readable codes of [`Message::Error`](super::Message::Error).
 pub mod code {
-    /// There is no session of that name, and none is known to have been.
+    /// The session does not exist and is not known to have existed.
     pub const UNKNOWN_SESSION: &str = "unknown_session";
-    /// The session was kept for as long as it is, and has been ended.
+    /// The session was ended when its retention time expired.
     pub const EXPIRED: &str = "expired";
-    /// No version is spoken by both sides.
+    /// The two sides have no version in common.
     pub const VERSION: &str = "version";
     /// The token is missing or wrong.
     pub const UNAUTHORIZED: &str = "unauthorized";
-    /// Input came that would leave a hole.
+    /// The input would leave a gap.
     pub const INPUT_GAP: &str = "input_gap";
-    /// The lease does not allow this.
+    /// The lease does not permit this.
     pub const NO_LEASE: &str = "no_lease";
-    /// A frame came out of its order, such as one before `Attach`.
+    /// A frame was out of order, such as one before `Attach`.
     pub const PROTOCOL: &str = "protocol";
-    /// What came were no frames, or not as they were sent: the connection has damaged them.
+    /// The bytes were not valid frames: the connection damaged them.
     pub const DAMAGED: &str = "damaged";
-    /// Too much of something: sessions, clients, bytes that wait.
+    /// A limit was reached: sessions, clients or queued bytes.
     pub const LIMIT: &str = "limit";
-    /// The other side failed; it may be better later.
+    /// The other side failed; a later attempt may succeed.
     pub const INTERNAL: &str = "internal";
 }

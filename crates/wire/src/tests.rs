@@ -243,26 +243,26 @@ fn decoded(bytes: impl Into<Bytes>) -> Result<Vec<Frame>, WireError> {
 
 proptest! {
     #[test]
-    fn what_is_said_is_heard_however_it_is_cut(
+    fn frames_survive_any_chunking(
         frames in vec(frame(), 1..8),
         cuts in vec(1..600_usize, 1..200),
     ) {
         let mut rest = encoded(&frames);
         let mut decoder = Decoder::new();
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         for cut in cuts.into_iter().cycle() {
             if rest.is_empty() {
                 break;
             }
             decoder.push(rest.split_to(cut.min(rest.len())));
-            heard.extend(drain(&mut decoder).unwrap());
+            received.extend(drain(&mut decoder).unwrap());
         }
         prop_assert!(decoder.is_empty());
-        prop_assert_eq!(heard, frames);
+        prop_assert_eq!(received, frames);
     }
 
     #[test]
-    fn noise_is_refused_or_waited_for(noise in vec(any::<u8>(), 0..400), cut in 1..40_usize) {
+    fn random_bytes_yield_no_frame(noise in vec(any::<u8>(), 0..400), cut in 1..40_usize) {
         let mut decoder = Decoder::new();
         for part in noise.chunks(cut) {
             decoder.push(Bytes::copy_from_slice(part));
@@ -271,7 +271,7 @@ proptest! {
     }
 
     #[test]
-    fn noise_behind_a_right_checksum_is_no_panic(
+    fn random_payload_with_valid_checksum_does_not_panic(
         kind in any::<u8>(),
         flags in any::<u8>(),
         payload in vec(any::<u8>(), 0..200),
@@ -295,20 +295,20 @@ fn raw_frame(kind: u8, flags: u8, payload: &[u8], into: &mut BytesMut) {
     header.write(payload, into);
 }
 
-/// Frames of every type, the same at each run.
+/// Returns frames of every type, the same in each run.
 fn samples(count: usize) -> Vec<Frame> {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut draw = || frame().new_tree(&mut runner).unwrap().current();
     (0..count).map(|_| draw()).collect()
 }
 
-/// A damaged frame is refused, or the decoder waits for the rest that a wrong length promises.
-fn is_turned_away(bytes: Vec<u8>) -> bool {
+/// Returns whether no frame is decoded: refused, or incomplete because of a wrong length.
+fn is_rejected(bytes: Vec<u8>) -> bool {
     decoded(bytes).map_or(true, |frames| frames.is_empty())
 }
 
 #[test]
-fn no_single_bit_can_be_flipped() {
+fn flipped_bit_is_detected() {
     let frames = samples(40);
     let mut flips = 0;
     for frame in &frames {
@@ -316,7 +316,7 @@ fn no_single_bit_can_be_flipped() {
         for bit in 0..whole.len().min(400) * 8 {
             let mut bytes = whole.to_vec();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert!(is_turned_away(bytes), "bit {bit} of {frame:?}");
+            assert!(is_rejected(bytes), "bit {bit} of {frame:?}");
             flips += 1;
         }
     }
@@ -324,7 +324,7 @@ fn no_single_bit_can_be_flipped() {
 }
 
 #[test]
-fn no_frame_can_be_cut() {
+fn truncated_frame_is_incomplete() {
     for frame in samples(200) {
         let whole = encoded([&frame]);
         for length in 0..whole.len() {
@@ -334,7 +334,7 @@ fn no_frame_can_be_cut() {
 }
 
 #[test]
-fn twenty_thousand_damaged_frames_are_turned_away() {
+fn damaged_frame_is_rejected() {
     let frames = samples(200);
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = |below: usize| {
@@ -358,15 +358,15 @@ fn twenty_thousand_damaged_frames_are_turned_away() {
                 break;
             }
         }
-        // What was put behind a whole frame is no part of it.
+        // Bytes after an intact frame do not damage it.
         if !bytes.starts_with(&whole) {
-            assert!(is_turned_away(bytes), "round {round}");
+            assert!(is_rejected(bytes), "round {round}");
         }
     }
 }
 
 #[test]
-fn a_length_that_no_frame_has_is_refused_by_its_header() {
+fn oversize_length_is_rejected_by_the_header() {
     let mut bytes = vec![0; HEADER_BYTES];
     let length = MAX_PAYLOAD as u32 + 1;
     bytes[..4].copy_from_slice(&length.to_le_bytes());
@@ -374,7 +374,7 @@ fn a_length_that_no_frame_has_is_refused_by_its_header() {
 }
 
 #[test]
-fn bytes_that_end_past_the_last_offset_are_refused() {
+fn bytes_past_the_maximum_offset_are_rejected() {
     let piece = |offset, bytes: &'static [u8]| {
         let bytes = Bytes::from_static(bytes);
         let more = false;
@@ -411,7 +411,7 @@ fn bytes_that_end_past_the_last_offset_are_refused() {
 }
 
 #[test]
-fn a_long_message_comes_in_parts_and_long_bytes_in_messages() {
+fn long_json_is_split_into_parts_and_raw_bytes_into_messages() {
     let long = Bytes::from(vec![b'"'; MAX_PAYLOAD + 7]);
     let prompt = Frame::new(
         3,
@@ -440,12 +440,12 @@ fn a_long_message_comes_in_parts_and_long_bytes_in_messages() {
         } => (*offset, bytes.len()),
         other => panic!("{other:?}"),
     });
-    let behind = 5 + MAX_PAYLOAD as u64;
-    assert_eq!(ends.collect::<Vec<_>>(), [(5, MAX_PAYLOAD), (behind, 7)]);
+    let second = 5 + MAX_PAYLOAD as u64;
+    assert_eq!(ends.collect::<Vec<_>>(), [(5, MAX_PAYLOAD), (second, 7)]);
 }
 
 #[test]
-fn parts_without_an_end_are_bounded_and_not_interrupted() {
+fn unfinished_parts_are_bounded_and_uninterrupted() {
     let mut part = BytesMut::new();
     raw_frame(15, flags::MORE, &vec![b' '; MAX_PAYLOAD], &mut part);
     let part = part.freeze();
@@ -456,7 +456,7 @@ fn parts_without_an_end_are_bounded_and_not_interrupted() {
     }
     decoder.push(part.clone());
     assert_eq!(decoder.next(), Err(WireError::TooLong));
-    assert_eq!(decoder.next(), Err(WireError::TooLong), "an error stays");
+    assert_eq!(decoder.next(), Err(WireError::TooLong), "errors are sticky");
 
     let mut decoder = Decoder::new();
     decoder.push(part);
@@ -465,7 +465,7 @@ fn parts_without_an_end_are_bounded_and_not_interrupted() {
 }
 
 #[test]
-fn later_versions_may_add() {
+fn additions_of_later_versions_are_accepted() {
     let detach = Frame::new(0, Message::Detach);
     let mut bytes = BytesMut::new();
     raw_frame(200, flags::OPTIONAL, b"what", &mut bytes);
@@ -481,7 +481,7 @@ fn later_versions_may_add() {
 }
 
 #[test]
-fn a_payload_is_of_the_type_that_its_header_says() {
+fn payload_type_must_match_the_header() {
     let mut bytes = BytesMut::new();
     raw_frame(24, 0, br#"{"ping":{"nonce":1}}"#, &mut bytes);
     let refused = decoded(bytes.freeze());
@@ -489,7 +489,7 @@ fn a_payload_is_of_the_type_that_its_header_says() {
 }
 
 #[test]
-fn the_layout_is_the_one_that_the_table_says() {
+fn layout_matches_the_documentation() {
     let data = Message::Data {
         stream: StreamId::STDERR,
         offset: 0x0102,
@@ -507,12 +507,12 @@ fn the_layout_is_the_one_that_the_table_says() {
     assert_eq!(
         crc32c::crc32c(b"123456789"),
         0xe306_9283,
-        "the check value of CRC-32C"
+        "check value of CRC-32C"
     );
 }
 
 #[test]
-fn streams_and_epochs_are_keys_and_strings() {
+fn streams_are_json_keys_and_epochs_strings() {
     let exit = Message::Exit(ExitNotice {
         status: ExitStatus::Code(3),
         oom: false,
