@@ -1,67 +1,68 @@
-//! Where segments lie. The only place of the journal that calls the system.
+//! Storage of segments. The only module of this crate that makes system calls.
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-/// What the journal asks of a disk: one call of the system each, so that a test can let any of them
+use parking_lot::{Mutex, MutexGuard};
+
+/// The storage operations of a journal. Each is one system call, so that a test can make any of them
 /// fail.
 pub trait Disk: Debug {
     /// An open segment.
     type File: Debug;
 
-    /// The numbers of the segments that are there, in rising order.
+    /// Returns the numbers of the existing segments in ascending order.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Errors of the system.
     fn segments(&self) -> io::Result<Vec<u32>>;
 
-    /// Makes a segment that is not there yet, for its owner alone. Its name lasts from its first sync
-    /// on.
+    /// Creates a segment with access for its owner only. Its name is durable after its first sync.
     ///
     /// # Errors
     ///
-    /// Those of the system; one that is there is never written over.
+    /// Errors of the system; an existing segment is an error and is not overwritten.
     fn create(&self, segment: u32) -> io::Result<Self::File>;
 
     /// Opens a segment for reading.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Errors of the system.
     fn open(&self, segment: u32) -> io::Result<Self::File>;
 
     /// Removes a segment.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Errors of the system.
     fn remove(&self, segment: u32) -> io::Result<()>;
 
-    /// Appends some of the bytes; answers how many.
+    /// Appends some of the bytes, and returns how many.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Errors of the system.
     fn write(&self, file: &Self::File, bytes: &[IoSlice<'_>]) -> io::Result<usize>;
 
-    /// Reads from a position; answers how many bytes, 0 at the end of the file so far.
+    /// Reads at a position, and returns the number of bytes; 0 at the current end of the file.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Errors of the system.
     fn read(&self, file: &Self::File, position: u64, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Waits until everything that was written would survive a power failure, under its name.
+    /// Waits until everything written survives a power failure under its name (fsync(2)).
     ///
     /// # Errors
     ///
-    /// Those of the system. After one, the file's unsynced bytes may be gone whatever a later call
-    /// says.
+    /// Errors of the system. After one, unsynced bytes of the file may be lost even if a later sync
+    /// succeeds.
     fn sync(&self, file: &Self::File) -> io::Result<()>;
 }
 
@@ -69,17 +70,17 @@ pub trait Disk: Debug {
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// Whether it has names that a power failure would take. Held while that is mended: nobody is told
-    /// that a name lasts before it does.
-    is_fresh: Arc<Mutex<bool>>,
+    /// Whether the folder has names that are not durable. Locked while they are synced, so that no sync
+    /// completes before its names are durable.
+    has_new_names: Arc<Mutex<bool>>,
 }
 
 impl Folder {
-    /// Makes the folder, for its owner alone (0700), if it is not there.
+    /// Creates the folder with mode 0700 if it does not exist.
     ///
     /// # Errors
     ///
-    /// Those of mkdir(2).
+    /// Errors of mkdir(2).
     pub fn make(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         match fs::DirBuilder::new().mode(0o700).create(&path) {
@@ -88,11 +89,11 @@ impl Folder {
         }
     }
 
-    /// A folder that is there, for reading.
+    /// Returns an existing folder, for reading.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
-            is_fresh: Arc::default(),
+            has_new_names: Arc::default(),
         }
     }
 
@@ -100,18 +101,18 @@ impl Folder {
         self.path.join(format!("{segment:08}.bjl"))
     }
 
-    /// A name lasts only when the folder that holds it does.
+    /// Syncs the folder: the name of a file is durable when its folder is (fsync(2)).
     fn keep_names(&self) -> io::Result<()> {
-        let mut is_fresh = self.is_fresh();
-        if *is_fresh {
+        let mut has_new_names = self.has_new_names();
+        if *has_new_names {
             File::open(&self.path)?.sync_all()?;
-            *is_fresh = false;
+            *has_new_names = false;
         }
         Ok(())
     }
 
-    fn is_fresh(&self) -> MutexGuard<'_, bool> {
-        self.is_fresh.lock().unwrap_or_else(PoisonError::into_inner)
+    fn has_new_names(&self) -> MutexGuard<'_, bool> {
+        self.has_new_names.lock()
     }
 }
 
@@ -131,7 +132,7 @@ impl Disk for Folder {
 
     fn create(&self, segment: u32) -> io::Result<File> {
         let file = create(&self.file(segment))?;
-        *self.is_fresh() = true;
+        *self.has_new_names() = true;
         Ok(file)
     }
 
@@ -157,15 +158,14 @@ impl Disk for Folder {
     }
 }
 
-/// A file that is all of a journal: a recording. It has one segment, and when that fails there is no
-/// second.
+/// A journal in one file: a recording. It has one segment, and no second one after a failure.
 #[derive(Clone, Debug)]
 pub struct OneFile {
     path: PathBuf,
 }
 
 impl OneFile {
-    /// A file that is there or will be.
+    /// Returns the file at `path`, which may not exist yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self { path }
@@ -208,7 +208,7 @@ impl Disk for OneFile {
     }
 }
 
-/// Makes a file that is not there yet, for its owner alone. The standard library adds O_CLOEXEC.
+/// Creates a new file with access for its owner only. The standard library adds `O_CLOEXEC`.
 fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
@@ -222,14 +222,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_lasts_from_the_first_sync_on() {
+    fn name_is_durable_after_the_first_sync() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = Folder::make(scratch.path().join("journal")).unwrap();
         let file = folder.create(0).unwrap();
-        assert!(*folder.is_fresh());
+        assert!(*folder.has_new_names());
         folder.sync(&file).unwrap();
-        assert!(!*folder.is_fresh());
-        // One that cannot be made to last is told as that, each time.
+        assert!(!*folder.has_new_names());
+        // A folder that cannot be synced is an error on each attempt.
         let next = folder.create(1).unwrap();
         fs::remove_dir_all(scratch.path()).unwrap();
         assert!(folder.sync(&next).is_err() && folder.sync(&next).is_err());

@@ -1,41 +1,40 @@
-//! What keeps a journal from being written.
+//! Why a journal cannot be written.
 
 use std::io;
 
 use thiserror::Error;
 
-/// The journal is not written for now. The session is not touched by it, and the writer tries again
-/// by itself.
+/// The journal is not being written. The session continues, and the writer retries by itself.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("keep a journal: {detail}{}", kind.advice())]
+#[error("journal not written: {detail}{}", kind.advice())]
 pub struct Degraded {
-    /// What kind of trouble it is.
+    /// The cause.
     pub kind: DegradedKind,
-    /// The system's words.
+    /// The description by the system.
     pub detail: String,
 }
 
-/// What kind of trouble keeps a journal from being written.
+/// Causes for a journal not being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DegradedKind {
-    /// No space is left, or none that this user may have (ENOSPC, EDQUOT, EFBIG).
+    /// No space is left, or the quota or file size limit is reached (`ENOSPC`, `EDQUOT`, `EFBIG`).
     Full,
-    /// The disk said that what it had taken may be lost (fsync(2) failed). The segment is given up;
-    /// what was not yet safe is written again to a new one.
+    /// fsync(2) failed, so that written bytes may be lost. The segment is abandoned, and its bytes that
+    /// were not durable are written to a new one.
     Sync,
-    /// It takes too long to make safe what it has taken.
+    /// Syncs take too long.
     Slow,
-    /// Anything else.
+    /// Another error.
     Io,
 }
 
 impl DegradedKind {
     fn advice(self) -> &'static str {
         match self {
-            Self::Full => "; free some space, and it goes on",
-            Self::Sync => "; look after the disk: it loses what it has taken",
-            Self::Slow => "; it goes on once that is safe",
+            Self::Full => "; free disk space, and writing resumes",
+            Self::Sync => "; check the disk, which loses written data",
+            Self::Slow => "; writing resumes when the disk catches up",
             Self::Io => "",
         }
     }
@@ -54,9 +53,9 @@ impl Degraded {
         Self { kind, detail }
     }
 
-    /// The disk takes so long that too much waits for it.
-    pub(super) fn behind() -> Self {
-        let (kind, detail) = (DegradedKind::Slow, "the disk does not keep up".to_owned());
+    /// Too many bytes wait for a sync.
+    pub(super) fn too_slow() -> Self {
+        let (kind, detail) = (DegradedKind::Slow, "the disk is too slow".to_owned());
         Self { kind, detail }
     }
 

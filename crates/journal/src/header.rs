@@ -1,64 +1,63 @@
-//! The beginning of a segment: whose journal it is, and how far the streams had come.
+//! The header of a segment: its journal, and the position of each stream.
 //!
 //! ```text
 //! signature 8 | version u16 | streams u16 | segment u32 | epoch u128 | started u64 |
 //! streams × { stream u16, start u64, begin u64, carried u64 } | crc32c u32
 //! ```
-//! Little endian. The checksum is over everything before it.
+//! Little endian. The checksum covers everything before it.
 
 use std::collections::BTreeMap;
 
 use super::{Kept, KeptStreams, take};
 use bowline_wire::{Epoch, StreamId};
 
-/// The first bytes of every segment. As in PNG files, a byte over 127, a carriage return and a line
-/// feed betray a transfer that took it for text.
+/// The first bytes of every segment. As in PNG (RFC 2083, section 3.1), a byte over 127 and line ends
+/// reveal a transfer as text.
 pub const SIGNATURE: [u8; 8] = *b"\x89BJL\r\n\x1a\n";
 
-/// The version of the format that is written and read.
+/// Version of the format.
 const VERSION: u16 = 1;
 
-/// Bytes up to the streams.
+/// Length of the fields before the streams, in bytes.
 const FIXED: usize = 40;
 
-/// Bytes for each stream.
+/// Length of the fields of each stream, in bytes.
 const EACH: usize = 26;
 
-/// The beginning of a segment.
+/// The header of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The segment's place in its journal, from 0.
+    /// Number of the segment in its journal, from 0.
     pub segment: u32,
-    /// The child's incarnation: journals of different epochs have nothing to do with each other.
+    /// The child's epoch. Journals of different epochs are unrelated.
     pub epoch: Epoch,
-    /// When the journal was begun, in milliseconds since 1970, by the clock on the wall. For people:
-    /// nothing is decided by it.
+    /// Creation time of the journal, in milliseconds since the Unix epoch. For display only.
     pub started_ms: u64,
-    /// How far each stream had come.
+    /// The position of each stream.
     pub streams: BTreeMap<StreamId, Begin>,
 }
 
-/// Where a stream stood when a segment was begun.
+/// The position of a stream at the beginning of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
     /// The oldest offset in the journal.
     pub start: u64,
-    /// The offset at which the stream goes on in this segment.
+    /// The offset at which the stream continues in this segment.
     pub begin: u64,
-    /// The offset up to which the segment repeats what an earlier one could not make safe. Until it
-    /// has come so far the segment does not count.
+    /// The offset up to which the segment repeats bytes that an earlier one could not make durable. The
+    /// segment is valid once it has reached this offset.
     pub carried: u64,
 }
 
 impl Header {
-    /// The offset at which a stream goes on in this segment.
+    /// Returns the offset at which a stream continues in this segment.
     #[must_use]
     pub fn begin(&self, stream: StreamId) -> u64 {
         self.streams.get(&stream).map_or(0, |stream| stream.begin)
     }
 
-    /// Whether a scan that has come so far has seen all that the segment repeats.
-    pub(super) fn is_met(&self, kept: &KeptStreams) -> bool {
+    /// Returns whether a scan at `kept` has read everything that the segment repeats.
+    pub(super) fn covers_carried(&self, kept: &KeptStreams) -> bool {
         let reached = |stream| kept.get(stream).map_or(0, |kept| kept.end);
         self.streams
             .iter()
@@ -108,14 +107,14 @@ impl Header {
     }
 }
 
-/// What the front of a buffer is.
+/// What the front of a buffer holds.
 #[derive(Debug)]
 pub(super) enum Front {
-    /// A header of so many bytes.
+    /// A header, and its length in bytes.
     Header(Header, usize),
-    /// May become one when more bytes come.
+    /// An incomplete header.
     Short,
-    /// Not the beginning of a segment, or a harmed one.
+    /// Not a header, or a damaged one.
     Bad,
     /// A header of another version of the format.
     Version(u16),

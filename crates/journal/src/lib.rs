@@ -1,16 +1,40 @@
-//! The journal: a session's streams on disk, so that they outlive the session's memory and process.
+//! Stores the byte streams of a session on disk, so that they survive its memory and its process.
 //!
-//! A journal is a row of segments: files in a folder of its own, or one file that is a recording. A
-//! segment is a [`Header`] and then records, one behind the other, of all streams in the order in
-//! which they came. Each record carries its offset and a checksum, so that whatever a crash leaves
-//! behind is read up to its last whole record and not one byte further.
+//! An internal crate of Bowline; its interface may change in any release.
 //!
-//! [`Scan`] and [`recover`] are pure: bytes in, records out. [`JournalWriter`] and [`JournalReader`]
-//! work on a [`Disk`], which is a [`Folder`], an [`OneFile`], or whatever a test makes of it. Their
-//! calls block for as long as the disk does.
+//! A journal is a sequence of segments: files in a folder of their own, or a single file, a recording.
+//! A segment is a [`Header`] followed by the records of all streams in order of arrival. Each record
+//! carries its offset and a checksum, so that a journal is readable up to its last intact record after
+//! any crash.
 //!
-//! Invariants: what is acknowledged was written; what is missing between two records is a gap that
-//! says so; a record that is given out is one that was put in.
+//! [`Scan`] and [`recover`] are pure: bytes in, records out. [`JournalWriter`] and [`JournalReader`] work
+//! on a [`Disk`], such as a [`Folder`] or [`OneFile`]. Their calls block as long as the disk does.
+//!
+//! Invariants: acknowledged bytes were written; bytes that are missing between two records are an
+//! explicit gap; a record that is read is one that was written.
+//!
+//! # Example
+//!
+//! ```
+//! use std::time::{Duration, Instant};
+//!
+//! use bowline_journal::{Folder, JournalLimits, JournalReader, JournalWriter};
+//! use bowline_process::Piece;
+//! use bowline_wire::{Epoch, StreamId};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let scratch = tempfile::tempdir()?;
+//! # let path = scratch.path().join("journal");
+//! let disk = Folder::make(&path)?;
+//! let mut writer = JournalWriter::create(disk, JournalLimits::default(), Epoch::random(), 0)?;
+//! writer.append(StreamId::STDOUT, 0, b"ahoy".as_slice().into(), Instant::now())?;
+//!
+//! let mut reader = JournalReader::open(Folder::at(&path))?;
+//! let piece = reader.read(StreamId::STDOUT, 0, 1024)?;
+//! assert_eq!(piece, Some(Piece::Bytes { offset: 0, bytes: b"ahoy".as_slice().into() }));
+//! # Ok(())
+//! # }
+//! ```
 
 mod disk;
 mod fault;
@@ -34,22 +58,22 @@ pub use self::writer::{JournalEvent, JournalLimits, JournalWriter, SyncDone, Syn
 
 use bowline_wire::StreamId;
 
-/// Which part of a stream there is.
+/// The part of a stream that a journal holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// The oldest offset that is still there.
+    /// The oldest available offset.
     pub start: u64,
-    /// The offset behind the last byte that was written.
+    /// The offset past the last byte written.
     pub end: u64,
-    /// The offset up to which the bytes survive a power failure. Those behind it survive the end of
-    /// the process, not that of the machine.
+    /// The offset up to which the bytes survive a power failure. Later bytes survive the exit of the
+    /// process only.
     pub durable: u64,
 }
 
-/// The streams of a journal that hold anything.
+/// The non-empty streams of a journal.
 pub type KeptStreams = BTreeMap<StreamId, Kept>;
 
-/// Takes an integer off the front of `bytes`, which must be long enough.
+/// Reads an integer from the front of `bytes`; returns `None` from the caller if they are too short.
 macro_rules! take {
     ($bytes:ident, $number:ty) => {{
         let (number, rest) = $bytes.split_first_chunk()?;

@@ -1,6 +1,6 @@
-//! Reads a journal at any offset of any stream, while it is written or after.
+//! Reads a journal at any offset of any stream, during or after writing.
 
-mod place;
+mod cursor;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,62 +9,62 @@ use super::{Disk, Header, Kept, KeptStreams};
 use bowline_process::Piece;
 use bowline_wire::{Epoch, StreamId};
 
-use place::Place;
+use cursor::SegmentCursor;
 
-/// Reads a journal. What it finds is checked byte for byte before it is given out.
+/// Reads a journal. The checksum of each record is verified before it is returned.
 ///
-/// Reading on from where the last read of the same stream ended costs what is read. A read at another
-/// offset costs a look through one segment.
+/// A read that continues where the last read of the same stream ended costs what it returns. A read at
+/// another offset scans one segment.
 #[derive(Debug)]
 pub struct JournalReader<D: Disk> {
     disk: D,
-    /// The headers of the segments, oldest first. Later ones may have come since.
+    /// The headers of the known segments, oldest first.
     segments: Vec<Header>,
-    places: BTreeMap<StreamId, Place<D::File>>,
+    cursors: BTreeMap<StreamId, SegmentCursor<D::File>>,
 }
 
 impl<D: Disk> JournalReader<D> {
-    /// Looks at what there is.
+    /// Opens a journal.
     ///
     /// # Errors
     ///
-    /// Those of the disk. A journal without a segment is an empty one.
+    /// Errors of the disk. A journal without segments is empty.
     pub fn open(disk: D) -> io::Result<Self> {
         let mut reader = Self {
             disk,
             segments: Vec::new(),
-            places: BTreeMap::new(),
+            cursors: BTreeMap::new(),
         };
-        reader.look_again()?;
+        reader.refresh()?;
         Ok(reader)
     }
 
-    /// The epoch whose journal it is; `None` of an empty one.
+    /// Returns the epoch of the journal; `None` if it is empty.
     #[must_use]
     pub fn epoch(&self) -> Option<Epoch> {
         self.segments.first().map(|header| header.epoch)
     }
 
-    /// When the journal was begun, in milliseconds since 1970; `None` of an empty one.
+    /// Returns the creation time in milliseconds since the Unix epoch; `None` if the journal is empty.
     #[must_use]
     pub fn started_ms(&self) -> Option<u64> {
         self.segments.first().map(|header| header.started_ms)
     }
 
-    /// What the journal holds now. How much of it would survive a power failure is known of what
-    /// earlier segments hold, no more.
+    /// Returns what the journal holds now. Of the last segment, durability is unknown and reported as its
+    /// beginning.
     ///
     /// # Errors
     ///
-    /// Those of the disk.
+    /// Errors of the disk.
     pub fn kept(&mut self) -> io::Result<KeptStreams> {
-        self.look_again()?;
+        self.refresh()?;
         let (Some(first), Some(last)) = (self.segments.first(), self.segments.last()) else {
             return Ok(KeptStreams::new());
         };
-        let mut place = Place::open(&self.disk, last.segment, 0)?;
-        while place.next_record(&self.disk)?.is_some() {}
-        let ends = place.kept().into_iter();
+        let mut cursor = SegmentCursor::open(&self.disk, last.segment, 0)?;
+        while cursor.next_record(&self.disk)?.is_some() {}
+        let ends = cursor.kept().into_iter();
         let kept = |(stream, Kept { end, .. })| {
             let (start, durable) = (first.begin(stream), last.begin(stream));
             (
@@ -79,46 +79,46 @@ impl<D: Disk> JournalReader<D> {
         Ok(ends.map(kept).collect())
     }
 
-    /// The next piece of a stream from an offset: at most `max` bytes, or the gap up to where the
-    /// stream goes on, or `None` if nothing is there (yet). A gap may end behind the stream's end.
+    /// Returns the next piece of a stream at an offset: at most `max` bytes, or the gap to the next
+    /// available offset, or `None` if there is nothing yet. A gap may extend past the end of the stream.
     ///
     /// # Errors
     ///
-    /// Those of the disk.
+    /// Errors of the disk.
     pub fn read(&mut self, stream: StreamId, offset: u64, max: usize) -> io::Result<Option<Piece>> {
-        let kept = self.places.remove(&stream);
-        let mut place = match kept.filter(|place| self.leads_on(place, stream, offset)) {
-            Some(place) => place,
+        let kept = self.cursors.remove(&stream);
+        let mut cursor = match kept.filter(|cursor| self.reaches(cursor, stream, offset)) {
+            Some(cursor) => cursor,
             None => match self.find(stream, offset)? {
-                Some(place) => place,
-                None => return Ok(self.lead(stream, offset)),
+                Some(cursor) => cursor,
+                None => return Ok(self.leading_gap(stream, offset)),
             },
         };
         loop {
-            if let Some(piece) = place.next(&self.disk, stream, offset, max)? {
-                self.places.insert(stream, place);
+            if let Some(piece) = cursor.next(&self.disk, stream, offset, max)? {
+                self.cursors.insert(stream, cursor);
                 return Ok(Some(piece));
             }
-            let Some(next) = self.after(place.segment())? else {
-                self.places.insert(stream, place);
+            let Some(next) = self.after(cursor.segment())? else {
+                self.cursors.insert(stream, cursor);
                 return Ok(None);
             };
-            // The rest of this segment may have come just before the next was begun.
-            if let Some(piece) = place.next(&self.disk, stream, offset, max)? {
-                self.places.insert(stream, place);
+            // The segment may have grown just before the next one was created.
+            if let Some(piece) = cursor.next(&self.disk, stream, offset, max)? {
+                self.cursors.insert(stream, cursor);
                 return Ok(Some(piece));
             }
             let begin = next.begin(stream);
-            match Place::open(&self.disk, next.segment, begin) {
-                Ok(opened) => place = opened,
+            match SegmentCursor::open(&self.disk, next.segment, begin) {
+                Ok(opened) => cursor = opened,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    self.look_again()?;
+                    self.refresh()?;
                     continue;
                 }
                 Err(error) => return Err(error),
             }
             if begin > offset {
-                self.places.insert(stream, place);
+                self.cursors.insert(stream, cursor);
                 return Ok(Some(Piece::Gap {
                     from: offset,
                     to: begin,
@@ -127,21 +127,21 @@ impl<D: Disk> JournalReader<D> {
         }
     }
 
-    /// Whether an offset is found from a place, and no later segment is known to have it.
-    fn leads_on(&self, place: &Place<D::File>, stream: StreamId, offset: u64) -> bool {
+    /// Returns whether an offset is reachable from a cursor and no later known segment has it.
+    fn reaches(&self, cursor: &SegmentCursor<D::File>, stream: StreamId, offset: u64) -> bool {
         let later =
-            |header: &Header| header.segment > place.segment() && header.begin(stream) <= offset;
-        place.at() <= offset && !self.segments.last().is_some_and(later)
+            |header: &Header| header.segment > cursor.segment() && header.begin(stream) <= offset;
+        cursor.at() <= offset && !self.segments.last().is_some_and(later)
     }
 
-    /// The segment behind another one, if it has been begun.
+    /// Returns the segment after another one, if it exists.
     fn after(&mut self, segment: u32) -> io::Result<Option<Header>> {
         if self
             .segments
             .last()
             .is_none_or(|last| last.segment <= segment)
         {
-            self.look_again()?;
+            self.refresh()?;
         }
         let at = self
             .segments
@@ -149,20 +149,24 @@ impl<D: Disk> JournalReader<D> {
         Ok(self.segments.get(at).cloned())
     }
 
-    /// Opens the segment that has an offset, or will have it. `None` if none reaches back so far.
-    fn find(&mut self, stream: StreamId, offset: u64) -> io::Result<Option<Place<D::File>>> {
-        while !self.segments.is_empty() || self.look_again()? {
-            // The last one that has it: one that carries what others lost begins before them.
-            let has_it = |header: &Header| header.begin(stream) <= offset;
-            let found = self.segments.iter().rposition(has_it);
+    /// Opens the segment that has an offset, or will have it. `None` if the offset is no longer available.
+    fn find(
+        &mut self,
+        stream: StreamId,
+        offset: u64,
+    ) -> io::Result<Option<SegmentCursor<D::File>>> {
+        while !self.segments.is_empty() || self.refresh()? {
+            // The last one that has it, since a segment that repeats lost bytes begins before others.
+            let has_offset = |header: &Header| header.begin(stream) <= offset;
+            let found = self.segments.iter().rposition(has_offset);
             let Some(header) = found.map(|at| &self.segments[at]) else {
                 return Ok(None);
             };
-            match Place::open(&self.disk, header.segment, header.begin(stream)) {
-                Ok(place) => return Ok(Some(place)),
-                // Dropped since for the cap.
+            match SegmentCursor::open(&self.disk, header.segment, header.begin(stream)) {
+                Ok(cursor) => return Ok(Some(cursor)),
+                // Removed in the meantime to stay within the size limit.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    self.look_again()?;
+                    self.refresh()?;
                 }
                 Err(error) => return Err(error),
             }
@@ -170,14 +174,14 @@ impl<D: Disk> JournalReader<D> {
         Ok(None)
     }
 
-    /// The gap between an offset and the oldest one that is there.
-    fn lead(&self, stream: StreamId, from: u64) -> Option<Piece> {
+    /// Returns the gap between an offset and the oldest available one.
+    fn leading_gap(&self, stream: StreamId, from: u64) -> Option<Piece> {
         let to = self.segments.first()?.begin(stream);
         (from < to).then_some(Piece::Gap { from, to })
     }
 
-    /// Learns which segments there are now; answers whether there is any.
-    fn look_again(&mut self) -> io::Result<bool> {
+    /// Updates the list of segments, and returns whether there are any.
+    fn refresh(&mut self) -> io::Result<bool> {
         let numbers = self.disk.segments()?;
         self.segments
             .retain(|header| numbers.binary_search(&header.segment).is_ok());
@@ -194,22 +198,22 @@ impl<D: Disk> JournalReader<D> {
         Ok(!self.segments.is_empty())
     }
 
-    /// The header of a segment, once it is whole and so is what the segment repeats of others.
+    /// Returns the header of a segment if it is complete, as well as what the segment repeats.
     fn header(&self, number: u32) -> io::Result<Option<Header>> {
-        let mut place = match Place::open(&self.disk, number, 0) {
-            Ok(place) => place,
+        let mut cursor = match SegmentCursor::open(&self.disk, number, 0) {
+            Ok(cursor) => cursor,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let Some(header) = place.header(&self.disk)? else {
+        let Some(header) = cursor.header(&self.disk)? else {
             return Ok(None);
         };
-        while !header.is_met(&place.kept()) {
-            if place.next_record(&self.disk)?.is_none() {
+        while !header.covers_carried(&cursor.kept()) {
+            if cursor.next_record(&self.disk)?.is_none() {
                 return Ok(None);
             }
         }
-        // Of a recording, whatever it was copied from: it is found by this number.
+        // A recording may be a copy of any segment, but is opened by this number.
         Ok(Some(Header {
             segment: number,
             ..header

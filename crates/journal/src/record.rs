@@ -1,52 +1,52 @@
-//! One record: some bytes of one stream, or the news that some are missing.
+//! A record: bytes of one stream, or a gap in it.
 //!
 //! ```text
 //! magic u32 | stream u16 | flags u16 | offset u64 | length u32 | crc32c u32 | payload
 //! ```
-//! Little endian. The checksum is over everything but itself. The payload of a gap is the offset at
-//! which the stream goes on (u64) and the reason (UTF-8).
+//! Little endian. The checksum covers everything but itself. The payload of a gap is the offset at which
+//! the stream continues (u64) and the reason (UTF-8).
 
 use bytes::{Buf, Bytes};
 
 use super::take;
 use bowline_wire::{MAX_PAYLOAD, StreamId};
 
-/// Bytes of a record before its payload.
+/// Length of a record before its payload, in bytes.
 pub(super) const HEAD: usize = 24;
 
-/// `BJR` and a byte that no text has.
+/// `BJR` and a byte that is not ASCII.
 const MAGIC: u32 = u32::from_le_bytes(*b"BJR\xb1");
 
-/// The payload is not bytes of the stream but tells of missing ones.
+/// Flag: the payload describes a gap.
 const GAP: u16 = 1;
 
-/// Some bytes of a stream, or the news that some are missing.
+/// Bytes of a stream, or a gap in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Whose they are.
+    /// The stream.
     pub stream: StreamId,
-    /// Offset of the first byte, there or missing.
+    /// Offset of the first byte, present or missing.
     pub offset: u64,
-    /// What there is.
+    /// The content.
     pub body: Body,
 }
 
-/// What a record holds.
+/// The content of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// The bytes, one at least and [`MAX_PAYLOAD`] at most, so that a frame can hold them.
+    /// 1 to [`MAX_PAYLOAD`] bytes, so that they fit in a frame.
     Bytes(Bytes),
-    /// Nothing is known of the stream from the record's offset on.
+    /// The bytes from the record's offset are missing.
     Gap {
-        /// First offset that is there again.
+        /// First available offset after the gap.
         to: u64,
-        /// Why, for people.
+        /// The reason, for display.
         reason: String,
     },
 }
 
 impl Record {
-    /// Offset behind the last byte, there or missing.
+    /// Returns the offset past the last byte, present or missing.
     #[must_use]
     pub fn end(&self) -> u64 {
         match &self.body {
@@ -55,7 +55,7 @@ impl Record {
         }
     }
 
-    /// Bytes of the record on the disk.
+    /// Returns the length of the record on disk, in bytes.
     pub(super) fn size(&self) -> u64 {
         let payload = match &self.body {
             Body::Bytes(bytes) => bytes.len(),
@@ -64,7 +64,7 @@ impl Record {
         (HEAD + payload) as u64
     }
 
-    /// The head and the payload, apart, so that bytes need not be copied to be written.
+    /// Returns the head and the payload separately, so that the payload is not copied.
     pub(super) fn encode(&self) -> ([u8; HEAD], Bytes) {
         let (flags, payload) = match &self.body {
             Body::Bytes(bytes) => (0, bytes.clone()),
@@ -72,7 +72,7 @@ impl Record {
         };
         debug_assert!(
             payload.len() <= MAX_PAYLOAD,
-            "the writer cuts what is longer"
+            "the writer splits longer payloads"
         );
         let mut head = [0; HEAD];
         head[0..4].copy_from_slice(&MAGIC.to_le_bytes());
@@ -87,28 +87,28 @@ impl Record {
 }
 
 fn gap_payload(to: u64, reason: &str) -> Bytes {
-    // A reason is for people: a long one may lose its end.
+    // A long reason is truncated.
     let reason = reason.as_bytes().iter().take(MAX_PAYLOAD / 2);
     to.to_le_bytes().iter().chain(reason).copied().collect()
 }
 
-/// Over the head without its checksum, and the payload.
+/// Returns the checksum of the head without its checksum field, and of the payload.
 fn checksum(head: &[u8; HEAD], payload: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&head[..HEAD - 4]), payload)
 }
 
-/// What the front of a buffer is.
+/// What the front of a buffer holds.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Front {
-    /// A record of so many bytes, whole and unharmed.
+    /// An intact record, and its length in bytes.
     Record(usize),
-    /// May become one when more bytes come.
+    /// An incomplete record.
     Short,
-    /// Never a record.
+    /// Not a record.
     Bad,
 }
 
-/// Looks at the front of a buffer. Nothing is trusted before the checksum was compared.
+/// Examines the front of a buffer, and verifies the checksum.
 pub(super) fn look(bytes: &[u8]) -> Front {
     let magic = MAGIC.to_le_bytes();
     let known = bytes.len().min(magic.len());
@@ -134,7 +134,7 @@ pub(super) fn look(bytes: &[u8]) -> Front {
     }
 }
 
-/// Reads what [`look`] has found to be a record. `None` if its writer was not one of this version.
+/// Parses a record that [`look`] has verified. `None` if this version does not write such records.
 pub(super) fn read(mut record: Bytes) -> Option<Record> {
     let payload = record.split_off(HEAD);
     record.advance(size_of_val(&MAGIC));
@@ -145,7 +145,7 @@ pub(super) fn read(mut record: Bytes) -> Option<Record> {
     );
     let body = match flags {
         0 if payload.is_empty() => return None,
-        // No stream is so long.
+        // Exceeds the maximum offset.
         0 if offset.checked_add(payload.len() as u64).is_none() => return None,
         0 => Body::Bytes(payload),
         GAP => gap(&payload)?,

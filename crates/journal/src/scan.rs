@@ -1,4 +1,4 @@
-//! Reads a segment record by record, as its bytes come.
+//! Parses a segment incrementally.
 
 use std::collections::BTreeMap;
 
@@ -9,43 +9,42 @@ use super::header::{self, Header};
 use super::record::{self, Record};
 use bowline_wire::StreamId;
 
-/// Why a scan gives nothing more.
+/// Why a scan returns no more records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// All that came was read.
+    /// All bytes were parsed.
     End,
-    /// What came ends within a record or within the header. More bytes may make it whole; if none
-    /// come, this is what a crash leaves.
+    /// The bytes end within a record or the header. More bytes may complete it; a crash leaves this too.
     Torn,
-    /// What comes next is no record, is harmed, or does not continue its stream. For good: nothing
-    /// behind it can be trusted.
+    /// The next bytes are not a record, are damaged, or do not continue their stream. Permanent: later
+    /// bytes cannot be trusted.
     Bad,
-    /// Another version of the format wrote this.
+    /// The segment has another version of the format.
     Version(u16),
 }
 
-/// Reads a segment: [`push`](Self::push) bytes as they come, take records until there is none.
+/// Parses a segment: [`push`](Self::push) bytes, then take records until there are none.
 ///
-/// It gives the longest prefix of whole, unharmed records of which each continues its stream.
+/// Returns the longest prefix of intact records of which each continues its stream.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
     buffer: BytesMut,
     header: Option<Header>,
     ends: BTreeMap<StreamId, u64>,
-    /// Length of the valid prefix.
+    /// Length of the valid prefix in bytes.
     valid: u64,
     stop: Option<Stop>,
 }
 
 impl Scan {
-    /// Takes the next bytes of the segment.
+    /// Appends bytes of the segment.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.stop.is_none() {
             self.buffer.extend_from_slice(bytes);
         }
     }
 
-    /// The segment's header, once all of it has come.
+    /// Returns the header, once it is complete.
     pub fn header(&mut self) -> Option<&Header> {
         if self.header.is_none() && self.stop.is_none() {
             self.read_header();
@@ -53,7 +52,8 @@ impl Scan {
         self.header.as_ref()
     }
 
-    /// The next record, or `None` until more bytes come, or for good: see [`stop`](Self::stop).
+    /// Returns the next record. `None` until more bytes arrive, or permanently: see
+    /// [`stop`](Self::stop).
     pub fn next_record(&mut self) -> Option<Record> {
         self.header()?;
         if self.stop.is_some() {
@@ -78,7 +78,7 @@ impl Scan {
         }
     }
 
-    /// Why there is no next record.
+    /// Returns why there is no next record.
     #[must_use]
     pub fn stop(&self) -> Stop {
         let is_whole = self.buffer.is_empty() && self.header.is_some();
@@ -86,25 +86,25 @@ impl Scan {
         self.stop.unwrap_or(so_far)
     }
 
-    /// Whether no further bytes can make another record.
+    /// Returns whether no further bytes can yield another record.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.stop.is_some()
     }
 
-    /// Bytes of the segment that were read and found good.
+    /// Returns the length of the valid prefix in bytes.
     #[must_use]
     pub fn valid_bytes(&self) -> u64 {
         self.valid
     }
 
-    /// The offset behind the last byte of a stream so far.
+    /// Returns the offset past the last byte of a stream so far.
     #[must_use]
     pub fn end(&self, stream: StreamId) -> u64 {
         self.ends.get(&stream).copied().unwrap_or(0)
     }
 
-    /// What the journal holds up to the place that was read.
+    /// Returns what the journal holds up to the current position.
     #[must_use]
     pub fn kept(&self) -> KeptStreams {
         let mut kept = self.header.as_ref().map(Header::kept).unwrap_or_default();
@@ -134,21 +134,21 @@ impl Scan {
     }
 }
 
-/// What can be read of a segment.
+/// The readable part of a segment.
 #[derive(Clone, Debug)]
 pub struct Recovered {
-    /// The segment's beginning; `None` if even that is harmed or missing.
+    /// The header; `None` if it is damaged or missing.
     pub header: Option<Header>,
-    /// The longest run of good records from the beginning.
+    /// The intact records from the beginning.
     pub records: Vec<Record>,
-    /// Bytes of the segment up to there.
+    /// Length of the valid prefix in bytes.
     pub valid_bytes: u64,
     /// Why it ends there.
     pub stop: Stop,
 }
 
-/// Reads all that can be read of a segment. Never fails: what is harmed is left out, and so is all
-/// that comes after it.
+/// Reads the intact records of a segment. Never fails: a damaged record and everything after it is left
+/// out.
 #[must_use]
 pub fn recover(segment: &Bytes) -> Recovered {
     let mut scan = Scan {

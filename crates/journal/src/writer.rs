@@ -1,11 +1,11 @@
-//! Writes a journal, segment after segment.
+//! Writes a journal, segment by segment.
 //!
-//! A segment that fails, in a write or in a sync, is given up for good: what of it is not known to
-//! be safe is written once more to the next one. While there is no next one the journal is degraded,
-//! takes nothing, and tries again by the caller's clock.
+//! A segment is abandoned after a failed write or sync: its bytes that are not known to be durable are
+//! written again to the next one. While no segment can be created the journal is degraded: it accepts no
+//! bytes, and retries by the caller's clock.
 
+mod sealed;
 mod segment;
-mod shelf;
 mod syncs;
 
 use std::collections::VecDeque;
@@ -21,24 +21,24 @@ use super::record::{Body, Record};
 use super::{Disk, Kept, KeptStreams};
 use bowline_wire::{Epoch, MAX_PAYLOAD, StreamId};
 
+use sealed::SealedSegments;
 use segment::Segment;
-use shelf::Shelf;
-use syncs::{Syncs, UnderWay};
+use syncs::{RunningSync, Syncs};
 
 pub use syncs::{SyncDone, SyncJob};
 
-/// How large a journal grows and how often it is made safe.
+/// Size limits of a journal and the frequency of syncs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalLimits {
-    /// Bytes of a segment. A journal forgets in units of it.
+    /// Size of a segment in bytes, the unit in which old bytes are dropped.
     pub segment_bytes: u64,
-    /// Bytes of all segments. The oldest is dropped, whole, before this is passed.
+    /// Size of all segments in bytes. The oldest segment is removed before this is exceeded.
     pub cap_bytes: u64,
-    /// A sync comes at most so long after a write …
+    /// Maximum time from a write to its sync.
     pub sync_every: Duration,
-    /// … or after so many bytes.
+    /// Number of written bytes after which a sync is due.
     pub sync_bytes: u64,
-    /// How long after a failure to try again.
+    /// Delay of a retry after a failure.
     pub retry_after: Duration,
 }
 
@@ -56,7 +56,7 @@ impl Default for JournalLimits {
 }
 
 impl JournalLimits {
-    /// For a recording: one segment that grows as long as the disk lets it.
+    /// Returns the limits of a recording: one segment of unlimited size.
     #[must_use]
     pub fn one_segment() -> Self {
         Self {
@@ -67,31 +67,31 @@ impl JournalLimits {
     }
 }
 
-/// How many groups may wait for a slow disk before nothing more is taken.
-const MOST_WAITING: u64 = 16;
+/// Multiple of [`JournalLimits::sync_bytes`] that may wait for a sync before writes are refused.
+const MAX_UNSYNCED_GROUPS: u64 = 16;
 
-/// What became of a journal, besides what was asked.
+/// Changes of a journal that are not the result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JournalEvent {
-    /// It takes nothing until [`Recovered`](Self::Recovered).
+    /// Writes are refused until [`Recovered`](Self::Recovered).
     Degraded(Degraded),
-    /// It takes bytes again.
+    /// Writes are accepted again.
     Recovered,
-    /// The oldest bytes of a stream were dropped for the cap.
+    /// The oldest bytes of a stream were dropped to stay within the size limit.
     Dropped {
         /// The stream.
         stream: StreamId,
-        /// The first that is gone.
+        /// First dropped offset.
         from: u64,
-        /// The first that is still there.
+        /// First available offset.
         to: u64,
     },
 }
 
 /// Appends to a journal. Time is an argument; every call may block as long as the disk does.
 ///
-/// Acknowledged bytes have been taken by the system: they survive the end of this process at once,
-/// and that of the machine from [`Kept::durable`] on.
+/// Acknowledged bytes were accepted by the system and survive the exit of this process. They survive a
+/// power failure once they are below [`Kept::durable`].
 #[derive(Debug)]
 pub struct JournalWriter<D: Disk> {
     disk: D,
@@ -99,10 +99,10 @@ pub struct JournalWriter<D: Disk> {
     epoch: Epoch,
     started_ms: u64,
     kept: KeptStreams,
-    /// None while nothing can be written.
+    /// `None` while no segment can be created.
     current: Option<Segment<D::File>>,
-    shelf: Shelf,
-    /// What was written since the last sync, to be written again if that sync fails.
+    sealed: SealedSegments,
+    /// Records since the last sync, to be written again if it fails.
     unsynced: Vec<Record>,
     unsynced_bytes: u64,
     syncs: Syncs<D::File>,
@@ -113,12 +113,12 @@ pub struct JournalWriter<D: Disk> {
 }
 
 impl<D: Disk> JournalWriter<D> {
-    /// Begins a journal with its first segment. `started_ms` is the time on the wall, in
-    /// milliseconds since 1970, for people who read it.
+    /// Creates a journal with its first segment. `started_ms` is the creation time in milliseconds since
+    /// the Unix epoch, for display.
     ///
     /// # Errors
     ///
-    /// Those of the disk: nothing was begun. A segment that is there is never written over.
+    /// Errors of the disk; no segment is left. An existing segment is not overwritten.
     pub fn create(
         disk: D,
         limits: JournalLimits,
@@ -132,7 +132,7 @@ impl<D: Disk> JournalWriter<D> {
             started_ms,
             kept: KeptStreams::new(),
             current: None,
-            shelf: Shelf::default(),
+            sealed: SealedSegments::default(),
             unsynced: Vec::new(),
             unsynced_bytes: 0,
             syncs: Syncs::default(),
@@ -145,21 +145,20 @@ impl<D: Disk> JournalWriter<D> {
         Ok(writer)
     }
 
-    /// Leaves syncs to the caller from now on, who asks for each with
-    /// [`due_sync`](Self::due_sync). But for those that follow a failure, and those that are asked
-    /// for with [`sync`](Self::sync).
+    /// Defers syncs to the caller, which takes each with [`due_sync`](Self::due_sync). Syncs after a
+    /// failure and those by [`sync`](Self::sync) are still made here.
     pub fn defer_syncs(&mut self) {
         self.syncs.are_deferred = true;
     }
 
-    /// The sync that is due, if one is and none is under way. To be asked for after every other
-    /// call; what comes of it is to be told by [`synced`](Self::synced).
+    /// Returns the sync that is due, unless one is in progress. To be called after every other call; its
+    /// result is passed to [`synced`](Self::synced).
     pub fn due_sync(&mut self) -> Option<SyncJob<D>>
     where
         D: Clone,
     {
         let current = self.current.as_ref()?;
-        if !self.syncs.is_due || self.syncs.under_way.is_some() {
+        if !self.syncs.is_due || self.syncs.in_progress.is_some() {
             return None;
         }
         self.syncs.is_due = false;
@@ -168,7 +167,7 @@ impl<D: Disk> JournalWriter<D> {
         files.push(Arc::clone(&current.file));
         self.syncs.next += 1;
         let number = self.syncs.next;
-        self.syncs.under_way = Some(UnderWay {
+        self.syncs.in_progress = Some(RunningSync {
             number,
             files: files.clone(),
             records: self.unsynced.len(),
@@ -182,28 +181,28 @@ impl<D: Disk> JournalWriter<D> {
         })
     }
 
-    /// What came of a sync. One that was overtaken by a failed write says what it has made safe, as
-    /// long as nothing carries that; overtaken by a failed sync it says nothing any more.
+    /// Processes the result of a sync. The result of a sync that completed after a failed write counts as
+    /// long as no later segment repeats its bytes; after a failed sync it is ignored.
     pub fn synced(&mut self, done: SyncDone, now: Instant) {
-        let is_it = |it: &mut UnderWay<D::File>| it.number == done.number;
-        let Some(under_way) = self.syncs.under_way.take_if(is_it) else {
-            let overtaken = self.syncs.overtaken.take_if(is_it);
+        let is_same = |it: &mut RunningSync<D::File>| it.number == done.number;
+        let Some(in_progress) = self.syncs.in_progress.take_if(is_same) else {
+            let overtaken = self.syncs.overtaken.take_if(is_same);
             if let Some(overtaken) = overtaken.filter(|_| done.outcome.is_ok()) {
-                self.made_safe(overtaken);
+                self.mark_durable(overtaken);
             }
             return;
         };
         if let Err(error) = done.outcome {
-            self.lose_trust(&error);
-            // What goes wrong is an event and a state.
+            self.abandon_unsynced(&error);
+            // An error is an event and a state.
             let _ = self.open_segment(true, now);
             return;
         }
-        self.made_safe(under_way);
+        self.mark_durable(in_progress);
         self.syncs.is_due |= self.unsynced_bytes >= self.limits.sync_bytes;
     }
 
-    fn made_safe(&mut self, done: UnderWay<D::File>) {
+    fn mark_durable(&mut self, done: RunningSync<D::File>) {
         self.unsynced.drain(..done.records);
         self.unsynced_bytes -= done.bytes;
         for (stream, then) in done.kept {
@@ -212,30 +211,30 @@ impl<D: Disk> JournalWriter<D> {
         }
     }
 
-    /// What the journal holds.
+    /// Returns what the journal holds.
     #[must_use]
     pub fn kept(&self) -> &KeptStreams {
         &self.kept
     }
 
-    /// The offset that the journal lacks next.
+    /// Returns the offset past the last byte of a stream.
     #[must_use]
     pub fn end(&self, stream: StreamId) -> u64 {
         self.kept.get(&stream).map_or(0, |kept| kept.end)
     }
 
-    /// Why nothing is written, if nothing is.
+    /// Returns why writes are refused, if they are.
     #[must_use]
     pub fn degraded(&self) -> Option<&Degraded> {
         self.degraded.as_ref()
     }
 
-    /// What happened besides; call it after every other call until it gives nothing.
+    /// Returns the next event. To be called after every other call until it returns `None`.
     pub fn next_event(&mut self) -> Option<JournalEvent> {
         self.events.pop_front()
     }
 
-    /// When [`poll`](Self::poll) is to be called next.
+    /// Returns when [`poll`](Self::poll) is to be called next.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         if self.degraded.is_some() {
@@ -244,21 +243,21 @@ impl<D: Disk> JournalWriter<D> {
         self.sync_at
     }
 
-    /// Does what is due: a sync, or another try after a failure.
+    /// Performs what is due: a sync, or a retry after a failure.
     pub fn poll(&mut self, now: Instant) {
-        // What goes wrong is an event and a state.
+        // An error is an event and a state.
         if self.ready(now).is_ok() && self.sync_at.is_some_and(|at| at <= now) {
             self.group_sync(now);
         }
     }
 
-    /// Appends bytes of a stream. Those that the journal has already are left out; those between its
-    /// end and `offset` are recorded as a gap.
+    /// Appends bytes of a stream. Bytes that the journal already has are skipped; missing bytes before
+    /// `offset` are recorded as a gap.
     ///
     /// # Errors
     ///
-    /// The journal is degraded: nothing behind [`end`](Self::end) was taken. It is for the caller to
-    /// offer bytes again from there, as long as he has them.
+    /// The journal is degraded: nothing past [`end`](Self::end) was accepted. The caller may append bytes
+    /// from there again, as long as it has them.
     pub fn append(
         &mut self,
         stream: StreamId,
@@ -287,11 +286,11 @@ impl<D: Disk> JournalWriter<D> {
         Ok(())
     }
 
-    /// Records that the bytes from the journal's end to an offset are missing, unless it has them.
+    /// Records that the bytes from the end of a stream to an offset are missing.
     ///
     /// # Errors
     ///
-    /// The journal is degraded: the gap was not taken.
+    /// The journal is degraded: the gap was not recorded.
     pub fn append_gap(
         &mut self,
         stream: StreamId,
@@ -316,22 +315,21 @@ impl<D: Disk> JournalWriter<D> {
         )
     }
 
-    /// Makes everything that was written safe from a power failure.
+    /// Makes everything written durable.
     ///
     /// # Errors
     ///
-    /// The disk refuses, and so does a second place on it.
+    /// The sync failed, and a new segment could not be created.
     pub fn sync(&mut self, now: Instant) -> Result<(), Degraded> {
         self.ready(now)?;
         if self.close_segment().is_err() {
-            self.shelve();
+            self.seal();
             return self.open_segment(true, now);
         }
         Ok(())
     }
 
-    /// Makes safe what a group of writes has left. They were taken; whether they are durable is told
-    /// by `kept`.
+    /// Syncs a group of writes, or marks a deferred sync as due. `kept` shows the result.
     fn group_sync(&mut self, now: Instant) {
         if self.syncs.are_deferred {
             self.syncs.is_due = true;
@@ -341,7 +339,7 @@ impl<D: Disk> JournalWriter<D> {
         }
     }
 
-    /// A segment is open, or one is opened now.
+    /// Ensures that a segment is open.
     fn ready(&mut self, now: Instant) -> Result<(), Degraded> {
         match &self.degraded {
             Some(degraded) if self.retry_at.is_some_and(|at| now < at) => Err(degraded.clone()),
@@ -351,10 +349,10 @@ impl<D: Disk> JournalWriter<D> {
         }
     }
 
-    /// Goes on after syncs that had taken too long, if they are through.
+    /// Resumes after slow syncs, if they have completed.
     fn catch_up(&mut self, now: Instant) -> Result<(), Degraded> {
-        if self.is_behind() {
-            return Err(self.degrade(Degraded::behind(), now));
+        if self.sync_is_behind_limit() {
+            return Err(self.degrade(Degraded::too_slow(), now));
         }
         self.degraded = None;
         self.retry_at = None;
@@ -362,15 +360,15 @@ impl<D: Disk> JournalWriter<D> {
         Ok(())
     }
 
-    /// Whether more waits for a sync than memory is to be spent on.
-    fn is_behind(&self) -> bool {
+    /// Returns whether too many bytes wait for a sync.
+    fn sync_is_behind_limit(&self) -> bool {
         self.syncs.are_deferred
-            && self.unsynced_bytes >= self.limits.sync_bytes.saturating_mul(MOST_WAITING)
+            && self.unsynced_bytes >= self.limits.sync_bytes.saturating_mul(MAX_UNSYNCED_GROUPS)
     }
 
     fn put(&mut self, record: Record, now: Instant) -> Result<(), Degraded> {
-        if self.is_behind() {
-            return Err(self.degrade(Degraded::behind(), now));
+        if self.sync_is_behind_limit() {
+            return Err(self.degrade(Degraded::too_slow(), now));
         }
         let is_full = |segment: &Segment<D::File>| {
             segment.has_records
@@ -384,9 +382,9 @@ impl<D: Disk> JournalWriter<D> {
             .as_mut()
             .expect("a roll that fails has returned");
         if let Err(error) = segment.write(&self.disk, &record) {
-            // What the segment holds is whole up to here, and is kept.
+            // The segment is intact up to here, and is kept.
             let _ = self.close_segment();
-            self.shelve();
+            self.seal();
             return Err(self.degrade(Degraded::from_write(&error), now));
         }
         self.kept.entry(record.stream).or_default().end = record.end();
@@ -401,16 +399,16 @@ impl<D: Disk> JournalWriter<D> {
             let full = self.current.as_ref().map(|it| Arc::clone(&it.file));
             self.syncs.full.extend(full);
             self.syncs.is_due = true;
-            self.shelve();
+            self.seal();
             return self.open_segment(false, now);
         }
-        // If it fails, what was unsafe in this segment goes along to the next.
+        // After a failure, the next segment repeats the bytes of this one that are not durable.
         let _ = self.close_segment();
-        self.shelve();
+        self.seal();
         self.open_segment(true, now)
     }
 
-    /// Makes safe what the segment holds. A segment that fails in this is given up.
+    /// Syncs the segment. After a failure it is to be abandoned.
     fn close_segment(&mut self) -> Result<(), ()> {
         let Some(segment) = &self.current else {
             return Err(());
@@ -419,32 +417,32 @@ impl<D: Disk> JournalWriter<D> {
             return Ok(());
         }
         self.sync_at = None;
-        let under_way = self.syncs.under_way.take();
+        let in_progress = self.syncs.in_progress.take();
         let mut files = self.syncs.take_files();
-        if under_way.is_some() {
-            self.syncs.overtaken = under_way;
-            // A disk tells once that it has lost something. Should the other sync be told, a second
-            // one would hear nothing, and could not be trusted: the next segment carries it all.
+        if in_progress.is_some() {
+            self.syncs.overtaken = in_progress;
+            // The kernel reports a lost write to one fsync(2) only. If that is the running sync, a second
+            // one would succeed wrongly: the next segment repeats everything.
             return Err(());
         }
         files.push(Arc::clone(&segment.file));
         let mut outcomes = files.iter().map(|file| self.disk.sync(file));
         if let Some(Err(error)) = outcomes.find(Result::is_err) {
-            self.lose_trust(&error);
+            self.abandon_unsynced(&error);
             return Err(());
         }
         self.settle();
         Ok(())
     }
 
-    /// The segments that were to be made safe are not: nothing more is written to them.
-    fn lose_trust(&mut self, error: &io::Error) {
+    /// Abandons the segments of a failed sync.
+    fn abandon_unsynced(&mut self, error: &io::Error) {
         let degraded = Degraded::from_sync(error);
         self.events
             .push_back(JournalEvent::Degraded(degraded.clone()));
         self.degraded = Some(degraded);
         self.syncs.take_files();
-        self.shelve();
+        self.seal();
     }
 
     fn settle(&mut self) {
@@ -457,18 +455,17 @@ impl<D: Disk> JournalWriter<D> {
         }
     }
 
-    fn shelve(&mut self) {
+    fn seal(&mut self) {
         if let Some(segment) = self.current.take() {
-            self.shelf.push(&segment);
+            self.sealed.push(&segment);
         }
     }
 
-    /// Opens the next segment. It carries what earlier ones have not made safe, unless they are still
-    /// about to.
+    /// Opens the next segment. If `carries`, it repeats the bytes of earlier ones that are not durable.
     fn open_segment(&mut self, carries: bool, now: Instant) -> Result<(), Degraded> {
         let made = self.make_room().and_then(|()| {
-            // What the cap has dropped unsafe has nobody else to make it safe.
-            self.new_segment(carries || self.shelf.is_empty())
+            // If the size limit removed the last segment before its sync, nothing else syncs its bytes.
+            self.new_segment(carries || self.sealed.is_empty())
         });
         match made {
             Ok(segment) => {
@@ -493,8 +490,7 @@ impl<D: Disk> JournalWriter<D> {
         degraded
     }
 
-    /// A segment; with all that the last ones did not make safe, made safe itself, if it carries
-    /// that.
+    /// Creates a segment. If `carries`, writes and syncs the records that are not durable.
     fn new_segment(&mut self, carries: bool) -> io::Result<Segment<D::File>> {
         let begin = |(&stream, kept): (&StreamId, &Kept)| {
             let begin = if carries { kept.durable } else { kept.end };
@@ -509,7 +505,7 @@ impl<D: Disk> JournalWriter<D> {
             )
         };
         let header = Header {
-            segment: self.shelf.next_number(),
+            segment: self.sealed.next_number(),
             epoch: self.epoch,
             started_ms: self.started_ms,
             streams: self.kept.iter().map(begin).collect(),
@@ -525,24 +521,24 @@ impl<D: Disk> JournalWriter<D> {
             }
             Err(error) => {
                 if self.disk.remove(segment.header.segment).is_err() {
-                    self.shelf.push(&segment);
+                    self.sealed.push(&segment);
                 }
                 Err(error)
             }
         }
     }
 
-    /// Drops the oldest segments until one more keeps within the cap.
+    /// Removes the oldest segments until one more fits within the size limit.
     fn make_room(&mut self) -> io::Result<()> {
         let room = self
             .limits
             .cap_bytes
             .saturating_sub(self.limits.segment_bytes);
-        while self.shelf.bytes() > room {
-            self.shelf.drop_oldest(&self.disk)?;
+        while self.sealed.bytes() > room {
+            self.sealed.drop_oldest(&self.disk)?;
             for (&stream, kept) in &mut self.kept {
-                let to = self.shelf.begin(stream).unwrap_or(kept.durable);
-                // One that carries begins before the one that it follows.
+                let to = self.sealed.begin(stream).unwrap_or(kept.durable);
+                // A segment that repeats bytes begins before its predecessor ends.
                 let to = to.max(kept.start);
                 let from = std::mem::replace(&mut kept.start, to);
                 if from < to {

@@ -17,7 +17,7 @@ const FAULTS: [Fault; 4] = [Fault::Full, Fault::Io, Fault::Short, Fault::Late];
 /// What a session would write: the streams' ends step by step, with the clock.
 struct Workload<D: Disk> {
     writer: JournalWriter<D>,
-    /// A sync that somebody else has done, and not told yet.
+    /// A completed deferred sync whose result was not passed on yet.
     done: Option<SyncDone>,
     now: Instant,
     /// How far each stream has come, whatever the journal took of it.
@@ -125,7 +125,7 @@ fn begin<D: Disk>(disk: D) -> JournalWriter<D> {
 }
 
 #[test]
-fn no_fault_of_a_disk_loses_what_was_acknowledged() {
+fn disk_fault_loses_no_acknowledged_bytes() {
     const STEPS: u64 = 60;
     let calls = without_fault(STEPS);
     let mut points = 0;
@@ -159,7 +159,7 @@ fn no_fault_of_a_disk_loses_what_was_acknowledged() {
 }
 
 #[test]
-fn a_fault_is_told_at_once_and_the_gap_is_explicit() {
+fn fault_is_reported_and_leaves_an_explicit_gap() {
     let disk = Memory::failing(4, 1, Fault::Full);
     let mut writer = super::begin(disk.clone(), JournalLimits::default());
     let start = Instant::now();
@@ -176,7 +176,7 @@ fn a_fault_is_told_at_once_and_the_gap_is_explicit() {
     );
     assert_eq!(
         degraded.to_string(),
-        "keep a journal: No space left on device (os error 28); free some space, and it goes on"
+        "journal not written: No space left on device (os error 28); free disk space, and writing resumes"
     );
     let calls = disk.calls();
     assert_eq!(put(&mut writer, 20, 30, start), Err(degraded));
@@ -195,7 +195,7 @@ fn a_fault_is_told_at_once_and_the_gap_is_explicit() {
 }
 
 #[test]
-fn a_caller_who_still_has_the_bytes_leaves_no_gap() {
+fn bytes_appended_again_leave_no_gap() {
     let disk = Memory::failing(4, 1, Fault::Short);
     let mut writer = super::begin(disk.clone(), JournalLimits::default());
     let mut now = Instant::now();
@@ -218,7 +218,7 @@ fn a_caller_who_still_has_the_bytes_leaves_no_gap() {
 }
 
 #[test]
-fn what_a_failed_sync_leaves_unsafe_is_written_again() {
+fn bytes_of_failed_sync_are_written_again() {
     let disk = Memory::failing(5, 1, Fault::Io);
     let mut writer = super::begin(disk.clone(), JournalLimits::default());
     let now = Instant::now();
@@ -246,7 +246,7 @@ fn what_a_failed_sync_leaves_unsafe_is_written_again() {
 }
 
 #[test]
-fn a_disk_that_never_syncs_is_refused_and_costs_no_memory() {
+fn disk_that_never_syncs_degrades_within_memory_limit() {
     let disk = Memory::failing(3, u64::MAX - 3, Fault::Io);
     let mut work = Workload::new(begin(disk));
     work.run(200);
@@ -255,7 +255,7 @@ fn a_disk_that_never_syncs_is_refused_and_costs_no_memory() {
 }
 
 #[test]
-fn a_journal_that_cannot_begin_leaves_nothing() {
+fn failed_create_leaves_no_segment() {
     for from in 0..2 {
         let disk = Memory::failing(from, 1, Fault::Full);
         assert!(JournalWriter::create(disk.clone(), small_limits(), Epoch(1), 1).is_err());
@@ -266,7 +266,7 @@ fn a_journal_that_cannot_begin_leaves_nothing() {
 }
 
 #[test]
-fn a_deferred_sync_that_fails_is_written_again_over_the_end_of_a_segment() {
+fn failed_deferred_sync_is_repeated_across_segments() {
     let disk = Memory::failing(9, 1, Fault::Io);
     let mut writer = begin(disk.clone());
     writer.defer_syncs();
@@ -278,7 +278,11 @@ fn a_deferred_sync_that_fails_is_written_again_over_the_end_of_a_segment() {
     for at in 0..3 {
         put(&mut writer, at * 250, at * 250 + 250);
     }
-    assert_eq!(writer.kept()[&StreamId(0)].durable, 0, "nobody has synced");
+    assert_eq!(
+        writer.kept()[&StreamId(0)].durable,
+        0,
+        "no sync has completed"
+    );
     let job = writer.due_sync().expect("a segment is full");
     assert!(writer.due_sync().is_none(), "one at a time");
     put(&mut writer, 750, 900);
@@ -293,7 +297,7 @@ fn a_deferred_sync_that_fails_is_written_again_over_the_end_of_a_segment() {
         900,
         "it is in a new one"
     );
-    // The segments that nobody trusts lose all that they have.
+    // The abandoned segments lose everything.
     let mut contents = disk.contents();
     let last = *contents.keys().last().unwrap();
     for (_, content) in contents.range_mut(..last) {
@@ -312,9 +316,9 @@ fn put(
     writer.append(StreamId(0), from, bytes_of(StreamId(0), from, to), now)
 }
 
-/// A journal of ten bytes, a sync of them that nobody has told it of, and the time at which the write
+/// A journal of ten bytes, a completed sync whose result was not passed on, and the time at which the write
 /// of the next ten has failed.
-fn overtaken(disk: &Memory) -> (JournalWriter<Memory>, SyncDone, Instant) {
+fn write_failure_during_sync(disk: &Memory) -> (JournalWriter<Memory>, SyncDone, Instant) {
     let mut writer = super::begin(disk.clone(), JournalLimits::default());
     writer.defer_syncs();
     let start = Instant::now();
@@ -327,12 +331,12 @@ fn overtaken(disk: &Memory) -> (JournalWriter<Memory>, SyncDone, Instant) {
 }
 
 #[test]
-fn a_sync_that_is_overtaken_by_a_failure_is_not_taken_for_done() {
-    // The deferred sync fails, and so does the write that comes before anybody is told.
+fn sync_completed_after_failed_sync_is_ignored() {
+    // The deferred sync fails, and so does a write before its result is passed on.
     let disk = Memory::failing(3, 2, Fault::Io);
-    let (mut writer, done, later) = overtaken(&disk);
+    let (mut writer, done, later) = write_failure_during_sync(&disk);
     writer.synced(done, later);
-    assert_eq!(writer.kept()[&StreamId(0)].durable, 0, "nobody knows");
+    assert_eq!(writer.kept()[&StreamId(0)].durable, 0, "not reported");
     writer.poll(later + Duration::from_secs(1));
     assert_eq!(writer.kept()[&StreamId(0)].durable, 10, "carried");
     let mut contents = disk.contents();
@@ -343,10 +347,10 @@ fn a_sync_that_is_overtaken_by_a_failure_is_not_taken_for_done() {
 
 /// The next segment would else carry all of it, for which a disk that ran full may have no room again.
 #[test]
-fn what_a_sync_made_safe_that_a_failed_write_overtook_is_not_carried() {
+fn sync_completed_before_failed_write_is_kept() {
     let disk = Memory::failing(4, 1, Fault::Full);
-    let (mut writer, done, later) = overtaken(&disk);
-    assert_eq!(writer.kept()[&StreamId(0)].durable, 0, "nobody knows yet");
+    let (mut writer, done, later) = write_failure_during_sync(&disk);
+    assert_eq!(writer.kept()[&StreamId(0)].durable, 0, "not reported yet");
     writer.synced(done, later);
     assert_eq!(writer.kept()[&StreamId(0)].durable, 10);
     let later = later + Duration::from_secs(1);

@@ -15,7 +15,7 @@ use bowline_process::Piece;
 use bowline_wire::{Epoch, MAX_PAYLOAD, StreamId};
 
 #[test]
-fn a_record_on_disk_is_what_the_format_says() {
+fn record_layout_matches_the_format() {
     let disk = Memory::default();
     let mut writer = begin(disk.clone(), JournalLimits::default());
     let now = Instant::now();
@@ -60,7 +60,7 @@ fn files_are_for_their_owner_alone_and_never_written_over() {
 }
 
 #[test]
-fn a_recording_is_one_file() {
+fn recording_is_one_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("talk.bjl");
     let mut writer = begin(OneFile::at(&path), JournalLimits::one_segment());
@@ -87,7 +87,7 @@ fn a_recording_is_one_file() {
 }
 
 #[test]
-fn the_oldest_segments_go_whole_and_are_missed_aloud() {
+fn oldest_segments_are_dropped_whole_and_reported() {
     let disk = Memory::default();
     let mut writer = begin(disk.clone(), small_limits());
     let now = Instant::now();
@@ -97,9 +97,9 @@ fn the_oldest_segments_go_whole_and_are_missed_aloud() {
         let held: usize = disk.contents().values().map(Vec::len).sum();
         assert!(held <= 3_000, "{held} bytes are over the cap");
     }
-    let (tty, told) = (writer.kept()[&StreamId(0)], writer.kept()[&StreamId(4)]);
+    let (tty, lifecycle) = (writer.kept()[&StreamId(0)], writer.kept()[&StreamId(4)]);
     assert!(tty.end == 10_000 && tty.start > 7_000, "{tty:?}");
-    assert_eq!((told.start, told.end), (10, 10));
+    assert_eq!((lifecycle.start, lifecycle.end), (10, 10));
     let mut dropped = 0;
     while let Some(event) = writer.next_event() {
         match event {
@@ -187,7 +187,7 @@ fn long_writes_become_records_that_a_frame_can_hold() {
 }
 
 #[test]
-fn a_sync_comes_by_the_callers_clock_and_by_size() {
+fn sync_is_due_by_time_and_by_size() {
     let disk = Memory::default();
     let mut writer = begin(
         disk.clone(),
@@ -222,7 +222,7 @@ fn a_sync_comes_by_the_callers_clock_and_by_size() {
 }
 
 #[test]
-fn a_reader_follows_a_journal_that_grows() {
+fn reader_follows_a_growing_journal() {
     let disk = Memory::default();
     let mut reader = JournalReader::open(disk.clone()).unwrap();
     assert_eq!(reader.read(StreamId(0), 0, 10).unwrap(), None);
@@ -252,7 +252,7 @@ fn a_reader_follows_a_journal_that_grows() {
 }
 
 #[test]
-fn a_scan_takes_bytes_one_by_one() {
+fn scan_accepts_single_bytes() {
     let disk = Memory::default();
     let mut writer = begin(disk.clone(), JournalLimits::default());
     let now = Instant::now();

@@ -104,9 +104,9 @@ fn records_that_are_whole_but_out_of_place_are_not_given_out() {
     assert!(recovered.records.len() >= 6 && recovered.records.len() < records.len() - 1);
 }
 
-/// Found by `cargo fuzz journal`: a reader went on at offset 0 behind it.
+/// Found by `cargo fuzz journal`: a reader continued at offset 0 after it.
 #[test]
-fn a_record_that_ends_behind_the_last_offset_is_none() {
+fn record_past_the_maximum_offset_is_invalid() {
     let stream = StreamId(0);
     let last = u64::MAX - 20;
     for (length, is_read) in [(20, true), (21, false)] {
@@ -135,7 +135,7 @@ fn a_record_that_ends_behind_the_last_offset_is_none() {
 }
 
 #[test]
-fn a_folder_cut_anywhere_reads_as_a_prefix() {
+fn truncated_folder_reads_as_a_prefix() {
     let disk = Memory::default();
     let mut writer = begin(disk.clone(), small_limits());
     for _ in 0..12 {

@@ -66,7 +66,7 @@ fn look(
 
 proptest! {
     #[test]
-    fn what_is_read_is_what_was_written_less_what_was_dropped(
+    fn reads_return_writes_less_dropped_bytes(
         steps in steps(),
         segment_bytes in 100..2_000_u64,
         segments in 2..8_u64,

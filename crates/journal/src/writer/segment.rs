@@ -1,4 +1,4 @@
-//! The segment that is written to.
+//! The current segment.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::super::{Disk, Header, Record};
 pub(super) struct Segment<F> {
     pub(super) file: Arc<F>,
     pub(super) header: Header,
-    /// Bytes that were written whole.
+    /// Length of the completely written part, in bytes.
     pub(super) bytes: u64,
     pub(super) has_records: bool,
 }
@@ -25,7 +25,7 @@ impl<F> Segment<F> {
         })
     }
 
-    /// Writes the header and what is carried over, and makes that safe.
+    /// Writes the header and the carried records, and syncs the latter.
     pub(super) fn begin<D>(&mut self, disk: &D, carried: &[Record]) -> io::Result<()>
     where
         D: Disk<File = F>,

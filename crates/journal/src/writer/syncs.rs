@@ -1,4 +1,4 @@
-//! Syncs that somebody else waits for, so that a slow disk holds nobody up.
+//! Deferred syncs, which run on another thread so that a slow disk does not block the writer.
 
 use std::fmt;
 use std::io;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::super::{Disk, KeptStreams};
 
-/// What makes safe what was written so far. To be [run](Self::run) wherever it may take its time,
-/// and then to be told to [`JournalWriter::synced`](super::JournalWriter::synced).
+/// A sync of everything written so far. [Run](Self::run) it on a thread that may block, and pass the result
+/// to [`JournalWriter::synced`](super::JournalWriter::synced).
 pub struct SyncJob<D: Disk> {
     pub(super) disk: D,
     pub(super) files: Vec<Arc<D::File>>,
@@ -15,7 +15,7 @@ pub struct SyncJob<D: Disk> {
 }
 
 impl<D: Disk> SyncJob<D> {
-    /// Waits for the disk.
+    /// Syncs; blocks as long as the disk does.
     pub fn run(self) -> SyncDone {
         let files = self.files.iter();
         let mut outcomes = files.map(|file| self.disk.sync(file));
@@ -34,35 +34,35 @@ impl<D: Disk> fmt::Debug for SyncJob<D> {
     }
 }
 
-/// What came of a [`SyncJob`].
+/// The result of a [`SyncJob`].
 #[derive(Debug)]
 pub struct SyncDone {
     pub(super) number: u64,
     pub(super) outcome: io::Result<()>,
 }
 
-/// A sync that is under way.
+/// A sync in progress.
 #[derive(Debug)]
-pub(super) struct UnderWay<F> {
+pub(super) struct RunningSync<F> {
     pub(super) number: u64,
     pub(super) files: Vec<Arc<F>>,
-    /// Records that it makes safe: the first of those that are not, and how long they are.
+    /// Number of the oldest unsynced records that it covers, and their length in bytes.
     pub(super) records: usize,
     pub(super) bytes: u64,
-    /// Where the streams ended when it began.
+    /// The state of the streams when it began.
     pub(super) kept: KeptStreams,
 }
 
-/// Whether syncs are left to others, and what has become of them.
+/// The state of deferred syncs.
 #[derive(Debug)]
 pub(super) struct Syncs<F> {
-    /// Whether they are.
+    /// Whether syncs are deferred.
     pub(super) are_deferred: bool,
     pub(super) is_due: bool,
-    pub(super) under_way: Option<UnderWay<F>>,
-    /// One that was under way when a write failed. What it makes safe the next segment need not carry.
-    pub(super) overtaken: Option<UnderWay<F>>,
-    /// Segments that are full, and not safe.
+    pub(super) in_progress: Option<RunningSync<F>>,
+    /// A sync that was in progress when a write failed. The next segment need not repeat what it covers.
+    pub(super) overtaken: Option<RunningSync<F>>,
+    /// Full segments that are not synced.
     pub(super) full: Vec<Arc<F>>,
     pub(super) next: u64,
 }
@@ -72,7 +72,7 @@ impl<F> Default for Syncs<F> {
         Self {
             are_deferred: false,
             is_due: false,
-            under_way: None,
+            in_progress: None,
             overtaken: None,
             full: Vec::new(),
             next: 0,
@@ -81,12 +81,11 @@ impl<F> Default for Syncs<F> {
 }
 
 impl<F> Syncs<F> {
-    /// Every segment but the one that is written to that is not known to be safe. Nothing that is
-    /// under way is waited for any more.
+    /// Takes every unsynced segment but the current one. Results of running syncs are ignored from now on.
     pub(super) fn take_files(&mut self) -> Vec<Arc<F>> {
         self.overtaken = None;
-        let under_way = self.under_way.take().map(|it| it.files);
-        let mut files = under_way.unwrap_or_default();
+        let in_progress = self.in_progress.take().map(|it| it.files);
+        let mut files = in_progress.unwrap_or_default();
         files.append(&mut self.full);
         self.is_due = false;
         files

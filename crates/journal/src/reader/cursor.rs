@@ -1,4 +1,4 @@
-//! A place in a segment that moves on as records are read.
+//! A position in a segment.
 
 use std::io;
 
@@ -8,24 +8,24 @@ use super::super::{Body, Disk, Header, KeptStreams, Record, Scan};
 use bowline_process::Piece;
 use bowline_wire::StreamId;
 
-/// Bytes that are read at once.
+/// Read size in bytes.
 const CHUNK: usize = 64 << 10;
 
 #[derive(Debug)]
-pub(super) struct Place<F> {
+pub(super) struct SegmentCursor<F> {
     segment: u32,
     file: F,
-    /// Bytes of the file that the scan was given.
+    /// Number of bytes of the file that the scan has received.
     position: u64,
     scan: Scan,
-    /// No offset before this one is found from here.
+    /// The lowest offset of the stream that is reachable from here.
     at: u64,
-    /// What is left of a record that was given out in part.
-    held: Option<Record>,
+    /// The rest of a record that was returned in part.
+    rest: Option<Record>,
 }
 
-impl<F> Place<F> {
-    /// The beginning of a segment, in which the stream that is read begins at `at`.
+impl<F> SegmentCursor<F> {
+    /// Opens a segment at its beginning, where the stream is at offset `at`.
     pub(super) fn open<D: Disk<File = F>>(disk: &D, segment: u32, at: u64) -> io::Result<Self> {
         Ok(Self {
             segment,
@@ -33,7 +33,7 @@ impl<F> Place<F> {
             position: 0,
             scan: Scan::default(),
             at,
-            held: None,
+            rest: None,
         })
     }
 
@@ -49,7 +49,7 @@ impl<F> Place<F> {
         self.scan.kept()
     }
 
-    /// The next piece of a stream in this segment from an offset.
+    /// Returns the next piece of a stream in this segment at an offset.
     pub(super) fn next<D: Disk<File = F>>(
         &mut self,
         disk: &D,
@@ -58,15 +58,15 @@ impl<F> Place<F> {
         max: usize,
     ) -> io::Result<Option<Piece>> {
         loop {
-            let record = match self.held.take() {
-                Some(held) => Some(held),
+            let record = match self.rest.take() {
+                Some(rest) => Some(rest),
                 None => self.next_record(disk)?,
             };
             match record {
                 None => return Ok(None),
                 Some(record) if record.stream != stream => {}
                 Some(record) if record.end() <= offset => self.at = record.end(),
-                Some(record) => return Ok(Some(self.give(record, offset, max.max(1)))),
+                Some(record) => return Ok(Some(self.piece(record, offset, max.max(1)))),
             }
         }
     }
@@ -79,24 +79,24 @@ impl<F> Place<F> {
             if let Some(record) = self.scan.next_record() {
                 return Ok(Some(record));
             }
-            if !self.read_on(disk)? {
+            if !self.read_more(disk)? {
                 return Ok(None);
             }
         }
     }
 
-    /// The header; `None` if it is not whole.
+    /// Returns the header; `None` if it is incomplete.
     pub(super) fn header<D: Disk<File = F>>(&mut self, disk: &D) -> io::Result<Option<Header>> {
         while self.scan.header().is_none() {
-            if !self.read_on(disk)? {
+            if !self.read_more(disk)? {
                 return Ok(None);
             }
         }
         Ok(self.scan.header().cloned())
     }
 
-    /// Gives the scan more; answers whether there was more that could matter.
-    fn read_on<D: Disk<File = F>>(&mut self, disk: &D) -> io::Result<bool> {
+    /// Reads more bytes into the scan, and returns whether there were any.
+    fn read_more<D: Disk<File = F>>(&mut self, disk: &D) -> io::Result<bool> {
         if self.scan.is_over() {
             return Ok(false);
         }
@@ -107,7 +107,7 @@ impl<F> Place<F> {
         Ok(read > 0)
     }
 
-    fn give(&mut self, mut record: Record, offset: u64, max: usize) -> Piece {
+    fn piece(&mut self, mut record: Record, offset: u64, max: usize) -> Piece {
         let from = record.offset.max(offset);
         match &mut record.body {
             Body::Gap { to, .. } => {
@@ -116,14 +116,14 @@ impl<F> Place<F> {
             }
             Body::Bytes(bytes) => {
                 bytes.advance((from - record.offset) as usize);
-                let given = bytes.split_to(bytes.len().min(max));
-                record.offset = from + given.len() as u64;
+                let taken = bytes.split_to(bytes.len().min(max));
+                record.offset = from + taken.len() as u64;
                 self.at = record.offset;
-                let is_over = bytes.is_empty();
-                self.held = (!is_over).then_some(record);
+                let is_empty = bytes.is_empty();
+                self.rest = (!is_empty).then_some(record);
                 Piece::Bytes {
                     offset: from,
-                    bytes: given,
+                    bytes: taken,
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The segments that were written and are kept until the cap asks for their space.
+//! Complete segments, which are kept until the size limit requires their space.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,15 +8,15 @@ use super::segment::Segment;
 use bowline_wire::StreamId;
 
 #[derive(Debug, Default)]
-pub(super) struct Shelf {
-    /// Headers and lengths, oldest first.
+pub(super) struct SealedSegments {
+    /// Headers and lengths in bytes, oldest first.
     segments: VecDeque<(Header, u64)>,
     bytes: u64,
     next: u32,
 }
 
-impl Shelf {
-    /// A number that no segment has had.
+impl SealedSegments {
+    /// Returns an unused segment number.
     pub(super) fn next_number(&mut self) -> u32 {
         let number = self.next;
         self.next += 1;
@@ -37,7 +37,7 @@ impl Shelf {
             .push_back((segment.header.clone(), segment.bytes));
     }
 
-    /// Where a stream begins in the oldest segment; `None` if there is none.
+    /// Returns the offset at which a stream begins in the oldest segment; `None` without segments.
     pub(super) fn begin(&self, stream: StreamId) -> Option<u64> {
         let (oldest, _) = self.segments.front()?;
         Some(oldest.begin(stream))
