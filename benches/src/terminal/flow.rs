@@ -96,7 +96,7 @@ fn ours_by_tap(bytes: usize, stdio: Stdio) -> Result<(usize, Duration)> {
     let configuration = ours::configuration(FLOOD, &bytes.to_string(), stdio)?;
     ours::runtime()?.block_on(async {
         let started = Instant::now();
-        let (session, mut tap) = TerminalEngine.make_tapped(configuration)?;
+        let (session, mut tap) = TerminalEngine.make_session_with_reader(configuration)?;
         let came = ours::drain_tap(&mut tap).await;
         let took = started.elapsed();
         session.exited().await;

@@ -1,73 +1,74 @@
-//! The link to the machine that the child is on.
+//! The state of the link to the child's machine.
 
 use std::fmt;
 
-/// How the link to the child's machine stands. Local kinds are always `Connected`.
+/// The state of the link to the child's machine. Always `Connected` for local sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConnectionState {
     /// The link is up.
     Connected,
-    /// The link is down and being made again.
+    /// The link is down, and reconnecting is in progress.
     Reconnecting {
-        /// 1 for the first try.
+        /// Number of the attempt, from 1.
         attempt: u32,
     },
-    /// The link is up again; the streams go on where they stopped.
+    /// The link is up again; the streams continue where they stopped.
     Reconnected {
-        /// Output offset from which the streams went on.
+        /// Output offset at which the stream continued.
         from: u64,
-        /// Bytes of output that were lost in between; 0 as a rule.
+        /// Number of output bytes that were lost; usually 0.
         gap: u64,
     },
-    /// The link is given up.
+    /// Reconnecting was given up.
     Failed(ReconnectFailed),
 }
 
-/// A lost link could not be made again.
+/// Reconnecting failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("reconnect: {failure}, {detail}")]
+#[error("reconnecting failed: {failure}; {detail}")]
 pub struct ReconnectFailed {
-    /// Why, for programs.
+    /// The cause.
     pub failure: ReconnectFailure,
-    /// Why, for people, and what to do next: a lowercase fragment.
+    /// A description with the next step, as a lowercase fragment.
     pub detail: String,
 }
 
-/// Why a lost link could not be made again.
+/// Causes for a failed reconnect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReconnectFailure {
-    /// The far side does not know the session any more: start or resume one.
+    /// The runner does not know the session: start or resume one.
     Gone,
-    /// The far side does not take the token any more: get another one, and retry.
+    /// The runner refused the token: get another one, then retry.
     Auth,
-    /// The far side speaks another version.
+    /// The runner speaks another protocol version.
     Version,
-    /// The far side has kept the session for as long as it does, and has ended it.
+    /// The runner ended the session when its retention time expired.
     Expired,
-    /// The far side cannot be reached: retry when the network is back.
+    /// The runner cannot be reached: retry when the network is back.
     Lost,
-    /// Another host has taken the session over: retry to take it back.
+    /// Another host has taken over the session: retry to take it back.
     Fenced,
 }
 
-/// Why there was no other try.
+/// Why a retry was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RetryError {
-    /// The link is not given up.
-    #[error("retry: the link is not given up, wait for what its state says")]
+    /// The link has not failed.
+    #[error("nothing to retry: the link has not failed")]
     NotFailed,
-    /// No retry mends this.
-    #[error("retry: {failure}, start or resume a session instead")]
+    /// A retry cannot resolve the failure.
+    #[error("cannot retry: {failure}; start or resume a session instead")]
     Hopeless {
-        /// Why the link could not be made again.
+        /// Why reconnecting failed.
         failure: ReconnectFailure,
     },
 }
 
 impl ReconnectFailure {
-    /// Whether another try can succeed.
+    /// Returns whether a retry can succeed.
     #[must_use]
     pub const fn can_retry(self) -> bool {
         matches!(self, Self::Auth | Self::Lost | Self::Fenced)
@@ -75,7 +76,7 @@ impl ReconnectFailure {
 }
 
 impl ConnectionState {
-    /// Whether bytes can come just now.
+    /// Returns whether the link is up.
     #[must_use]
     pub const fn is_up(&self) -> bool {
         matches!(self, Self::Connected | Self::Reconnected { .. })
@@ -95,10 +96,10 @@ impl fmt::Display for ReconnectFailure {
         f.write_str(match self {
             Self::Gone => "the session is gone",
             Self::Auth => "the token was refused",
-            Self::Version => "the versions do not fit",
+            Self::Version => "the protocol versions differ",
             Self::Expired => "the session has expired",
-            Self::Lost => "the machine cannot be reached",
-            Self::Fenced => "another host has the session",
+            Self::Lost => "the runner cannot be reached",
+            Self::Fenced => "another host has taken over the session",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Makes sessions.
+//! Starts sessions.
 
 use std::sync::Arc;
 
@@ -9,37 +9,36 @@ use bowline_process::LocalProcess;
 use bowline_process::SessionId;
 use bowline_process::SpawnError;
 
-/// Makes terminal sessions on this machine. Holds nothing.
+/// Starts terminal sessions. Has no state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TerminalEngine;
 
 impl TerminalEngine {
-    /// Starts the child and everything that serves it. Takes about a millisecond of the calling
-    /// thread. Must be called inside a tokio runtime with I/O and time enabled; the session's
-    /// tasks live there, and end with it.
+    /// Starts a child of this process. Takes about a millisecond of the calling thread. Must be called
+    /// within a tokio runtime with I/O and time enabled, on which the session's tasks run.
     ///
-    /// The first call makes this process ignore SIGPIPE if nothing handles it: a host that is not
-    /// a Rust program would otherwise die when a child closes its input. Children get the default.
+    /// The first call makes this process ignore SIGPIPE if it has no handler: a host that is not a Rust
+    /// program would otherwise be killed when a child closes its input. Children get the default action.
     ///
     /// # Errors
     ///
-    /// A [`SpawnError`] that names what is wrong with the program, the directory, the arguments or
-    /// the system. Nothing is left behind.
+    /// A [`SpawnError`] with the problem of the program, the directory, the arguments or the system. No
+    /// process, task or descriptor is left.
     pub fn make_session(
         &self,
         configuration: Configuration,
     ) -> Result<TerminalSession, SpawnError> {
-        let (session, _) = self.make_tapped(configuration)?;
+        let (session, _) = self.make_session_with_reader(configuration)?;
         Ok(session)
     }
 
-    /// As [`make_session`](Self::make_session), for an owner that reads the streams in its own
-    /// task and wants nothing between it and the descriptors.
+    /// As [`make_session`](Self::make_session), with an [`OutputReader`] that reads directly from the
+    /// descriptors in the task of its owner.
     ///
     /// # Errors
     ///
     /// As [`make_session`](Self::make_session).
-    pub fn make_tapped(
+    pub fn make_session_with_reader(
         &self,
         configuration: Configuration,
     ) -> Result<(TerminalSession, OutputReader), SpawnError> {

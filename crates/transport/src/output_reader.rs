@@ -1,4 +1,4 @@
-//! A session's streams, read by its owner's own task.
+//! Reads a session's streams in the task of its owner.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -10,48 +10,48 @@ use bowline_process::Piece;
 use bowline_process::Stream;
 use bowline_process::StreamReaders;
 
-/// The streams of a session for an owner that reads them in its own task. On this machine bytes go
-/// from the descriptor to whoever polls, without a task, a buffer or a copy in between. Readers of
-/// the same streams get them from the logs as always.
+/// Reads both streams of a session in the task of its owner. For a local session the bytes come directly
+/// from the descriptors, without a task, buffer or copy in between; other readers of the same streams get
+/// them from the logs.
 ///
-/// Nothing is read while nobody polls, so that the owner must go on to; dropped, the session reads
-/// its streams by itself.
+/// Nothing is read while this is not polled. Once dropped, the session reads its streams itself.
 #[derive(Debug)]
 pub struct OutputReader {
-    source: Source,
+    source: OutputSource,
 }
 
 #[derive(Debug)]
-enum Source {
+enum OutputSource {
     Descriptors(StreamReaders),
-    Readers([Reading; 2]),
+    Readers([StreamRead; 2]),
 }
 
 impl OutputReader {
     pub(crate) fn of_descriptors(readers: StreamReaders) -> Self {
-        let source = Source::Descriptors(readers);
+        let source = OutputSource::Descriptors(readers);
         Self { source }
     }
 
     /// Returns a reader of a session whose streams another task appends to: its output, its errors.
     pub fn of_readers(readers: [LogReader; 2]) -> Self {
-        let source = Source::Readers(readers.map(Reading::begin));
+        let source = OutputSource::Readers(readers.map(StreamRead::begin));
         Self { source }
     }
 
-    /// What comes next: a piece of a stream, or its end; `None` after all ends. Waits while there
-    /// is nothing new, and while a reader holds the child back. Cancel safe: a dropped call takes
-    /// nothing.
+    /// Waits for the next piece of a stream, or its end (`None` as the piece). Returns `None` after both
+    /// ends. Waits as well while a slow reader blocks the child.
+    ///
+    /// Cancel safe.
     pub async fn next(&mut self) -> Option<(Stream, Option<Piece>)> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// As [`next`](Self::next), for futures written by hand.
+    /// Polls for [`next`](Self::next).
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Stream, Option<Piece>)>> {
         match &mut self.source {
-            Source::Descriptors(readers) => readers.poll_next(cx),
-            Source::Readers([output, errors]) => {
-                // What is on standard error is little, and may say what the rest means.
+            OutputSource::Descriptors(readers) => readers.poll_next(cx),
+            OutputSource::Readers([output, errors]) => {
+                // Standard error first: it is short and may explain the output.
                 let sources = [(Stream::Errors, errors), (Stream::Output, output)];
                 let mut is_ended = true;
                 for (stream, reading) in sources {
@@ -70,13 +70,13 @@ impl OutputReader {
     }
 }
 
-/// A reader on its way to the next piece; it comes back with it.
-type Next = Pin<Box<dyn Future<Output = (LogReader, Option<Piece>)> + Send>>;
+/// A read in progress, which returns the reader with the piece.
+type NextPiece = Pin<Box<dyn Future<Output = (LogReader, Option<Piece>)> + Send>>;
 
-/// A stream that is read, until its end was told.
-struct Reading(Option<Next>);
+/// A stream that is read until its end was returned.
+struct StreamRead(Option<NextPiece>);
 
-impl Reading {
+impl StreamRead {
     fn begin(mut reader: LogReader) -> Self {
         Self(Some(Box::pin(async move {
             let piece = reader.next().await;
@@ -103,9 +103,9 @@ impl Reading {
     }
 }
 
-impl fmt::Debug for Reading {
+impl fmt::Debug for StreamRead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reading")
+        f.debug_struct("StreamRead")
             .field("is_ended", &self.is_ended())
             .finish()
     }

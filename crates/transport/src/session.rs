@@ -1,4 +1,4 @@
-//! The handle that hosts hold, and the trait that every kind of session stands behind.
+//! The handle of a terminal session, and the trait that local and remote sessions implement.
 
 use std::fmt;
 use std::io;
@@ -21,7 +21,7 @@ use bowline_process::{ResizeError, SignalError, WriteError};
 use bowline_process::{SessionId, Stream, WriteReceipt};
 use bowline_wire::{Prompt, PromptStatus};
 
-/// Where the child is and what its standard streams are.
+/// Where the child runs and the type of its standard streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -29,13 +29,13 @@ pub enum Kind {
     LocalPipes,
     /// A child of this process, on a terminal.
     LocalPty,
-    /// Somebody else's child, on pipes.
+    /// A child at a runner, on pipes.
     RemotePipes,
-    /// Somebody else's child, on a terminal.
+    /// A child at a runner, on a terminal.
     RemotePty,
 }
 
-/// What every kind of session can do. Nothing here waits: long things answer with a channel.
+/// The operations of local and remote sessions. None blocks: long operations return a channel.
 pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn pid(&self) -> Option<u32>;
     fn kind(&self) -> Kind;
@@ -50,11 +50,11 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn exit(&self) -> watch::Receiver<Option<Exit>>;
     fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>>;
     fn connection(&self) -> watch::Receiver<ConnectionState>;
-    /// Tries again to reach a machine that was given up.
+    /// Reconnects after the link was given up.
     fn retry(&self) -> Result<(), RetryError> {
         Err(RetryError::NotFailed)
     }
-    /// The session's name is the one that its tree is marked with.
+    /// `id` is the session's id, with which its processes are marked.
     fn vitals(&self, id: SessionId) -> Option<Vitals>;
     fn screen(&self) -> watch::Receiver<Option<Screen>> {
         watch::Sender::new(None).subscribe()
@@ -62,7 +62,7 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn joined_at(&self, _: Stream) -> u64 {
         0
     }
-    /// Lets go of a session that is somebody else's.
+    /// Detaches from a remote session.
     fn detach(&self) -> bool {
         false
     }
@@ -72,9 +72,11 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     }
 }
 
-/// A handle to one child and its streams. Cheap to clone. Dropping the last one kills the child's
-/// whole tree without a warning, if it is a child of this process; a remote one is let go of, and
-/// lives on. [`LogReader`]s keep nothing alive.
+/// A handle to one child and its streams. Cheap to clone.
+///
+/// Dropping the last handle of a local session kills the child and its descendants at once. Dropping the
+/// last handle of a remote session detaches, and the session continues. [`LogReader`]s do not keep a
+/// session alive.
 #[derive(Clone, Debug)]
 pub struct TerminalSession {
     id: SessionId,
@@ -86,59 +88,61 @@ impl TerminalSession {
         Self { id, terminal }
     }
 
-    /// This session's name.
+    /// Returns the session's id.
     pub fn id(&self) -> SessionId {
         self.id
     }
 
-    /// The child's process id on its own machine. It may name another process once the child has
-    /// ended: use [`signal`](Self::signal), which knows.
+    /// Returns the child's process id on its machine. The number may be reused once the child has exited;
+    /// use [`signal`](Self::signal), which checks.
     pub fn pid(&self) -> Option<u32> {
         self.terminal.pid()
     }
 
-    /// Where the child is and what its standard streams are.
+    /// Where the child runs and the type of its standard streams.
     pub fn kind(&self) -> Kind {
         self.terminal.kind()
     }
 
-    /// Whether the child is somebody else's.
+    /// Returns whether the child runs at a runner.
     pub fn is_remote(&self) -> bool {
         matches!(self.kind(), Kind::RemotePipes | Kind::RemotePty)
     }
 
-    /// How tightly the child and its descendants are held.
+    /// Returns the containment of the child and its descendants.
     pub fn containment(&self) -> Containment {
         self.terminal.containment()
     }
 
-    /// A new reader of a stream, from the oldest byte kept: offset 0 until the log first drops
-    /// some. Attach it before the child can write much, or use [`reader_at`](Self::reader_at).
+    /// Returns a reader of a stream at the oldest byte kept, which is offset 0 until the log drops bytes.
+    /// To read at a known offset, see [`reader_at`](Self::reader_at).
     pub fn reader(&self, stream: Stream) -> LogReader {
         self.terminal.log(stream).reader()
     }
 
-    /// A new reader of a stream from an offset. What is gone is a [`Gap`](crate::Piece::Gap)
-    /// first; an offset behind the end so far is taken as the end so far. Where output blocks, no
-    /// byte before the slowest reader is held: a reader that starts late gives up what came before.
+    /// Returns a reader of a stream at an offset. Bytes that are no longer kept come as a
+    /// [`Gap`](crate::Piece::Gap) first; an offset past the current end is the current end. Where output
+    /// blocks, bytes before the slowest reader are not kept.
     pub fn reader_at(&self, stream: Stream, offset: u64) -> LogReader {
         self.terminal.log(stream).reader_at(offset)
     }
 
-    /// Offset behind the last byte of a stream so far. Attaches no reader.
+    /// Returns the offset past the last byte of a stream so far, without attaching a reader.
     pub fn end(&self, stream: Stream) -> u64 {
         self.terminal.log(stream).end()
     }
 
-    /// Sends bytes to the child's input. Resolves when the kernel has taken every one of them;
-    /// that may be never while the child does not read, but the session's other functions go on
-    /// working. Writes are done in the order of their first poll and never interleave.
+    /// Writes bytes to the child's input. Resolves when the kernel has accepted all of them, which may be
+    /// never if the child does not read; other operations are not affected. Writes are performed in the
+    /// order of their first poll and do not interleave.
     ///
-    /// Dropping the future before its turn takes the write back; once begun, a write is finished.
+    /// # Cancel safety
+    ///
+    /// Dropping the future withdraws a write that has not begun. A write that has begun is completed.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Ended`] as soon as the child ends, [`WriteError::Closed`] after
+    /// [`WriteError::Ended`] once the child has exited, [`WriteError::Closed`] after
     /// [`close_input`](Self::close_input), [`WriteError::LineTooLong`] on a cooked PTY;
     /// [`WriteError::QueueFull`], [`WriteError::Stalled`] and [`WriteError::Torn`] by the
     /// [`InputLimits`](crate::InputLimits) of the session.
@@ -147,30 +151,28 @@ impl TerminalSession {
         receipt.await.unwrap_or(Err(WriteError::Ended))
     }
 
-    /// Sends a prompt, once: one with an id that the session's owner has seen is not written again.
-    /// Resolves when more is known of it than that it waits its turn. On another machine only, with
-    /// the lease to append or to write.
+    /// Sends a prompt that is written at most once: a prompt with a known id is not written again. Resolves
+    /// when the prompt has left the queue. Remote sessions only, with an append or write lease.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Ended`] after the end, [`WriteError::Io`] on this machine.
+    /// [`WriteError::Ended`] after the end, [`WriteError::Io`] for a local session.
     pub async fn prompt(&self, prompt: Prompt) -> Result<PromptStatus, WriteError> {
         let status = self.terminal.prompt(prompt)?;
         status.await.map_err(|_| WriteError::Ended)
     }
 
-    /// Ends the child's input, after the writes that came before. On pipes the child reads a real
-    /// end of file.
+    /// Closes the child's input after all queued writes. The child reads end of file.
     ///
     /// # Errors
     ///
-    /// [`WriteError::NoEndOfInput`] on a PTY, else as [`write`](Self::write).
+    /// [`WriteError::NoEndOfInput`] on a PTY, otherwise as [`write`](Self::write).
     pub async fn close_input(&self) -> Result<(), WriteError> {
         let receipt = self.terminal.close_input()?;
         receipt.await.unwrap_or(Err(WriteError::Ended))
     }
 
-    /// Changes the terminal's size; the kernel sends SIGWINCH if it differs.
+    /// Sets the terminal's size; the kernel sends SIGWINCH if it differs.
     ///
     /// # Errors
     ///
@@ -183,23 +185,23 @@ impl TerminalSession {
     ///
     /// # Errors
     ///
-    /// [`SignalError::Ended`] after the end: never a stranger that has the same number by then.
+    /// [`SignalError::Ended`] after the end. A process that reuses the number is not signalled.
     pub fn signal(&self, signal: Signal) -> Result<(), SignalError> {
         self.terminal.signal(signal)
     }
 
-    /// Bytes of writes that the kernel has not taken yet.
+    /// Returns the number of queued input bytes that the kernel has not accepted yet.
     pub fn queued_input(&self) -> usize {
         self.terminal.queued_input()
     }
 
-    /// What the child's terminal is doing now; `None` on pipes and after the end.
+    /// Returns the state of the child's terminal; `None` on pipes and after the end.
     pub fn tty(&self) -> Option<Tty> {
         self.terminal.tty()
     }
 
-    /// Waits for the child's end, after the last byte of both streams is in their logs. Any number
-    /// of callers may wait, before or after.
+    /// Waits until the child has exited and all of its output is in the logs. May be called any number of
+    /// times. Cancel safe.
     pub async fn exited(&self) -> Exit {
         let mut exit = self.terminal.exit();
         let known = exit
@@ -210,9 +212,9 @@ impl TerminalSession {
         known.unwrap_or_else(|| self.lost())
     }
 
-    /// Ends the child and all of its descendants. Idempotent: every caller gets the same report.
-    /// A later caller with a harder [`Ladder`] makes the one under way harder. Dropping the future
-    /// does not stop it.
+    /// Terminates the child and all of its descendants. Idempotent: every caller gets the same report. A
+    /// later call with shorter grace periods shortens those of the termination in progress. Dropping the
+    /// future does not stop it.
     pub async fn terminate(&self, ladder: Ladder) -> TerminationReport {
         let mut report = self.terminal.terminate(ladder);
         let known = report
@@ -223,51 +225,49 @@ impl TerminalSession {
         known.unwrap_or_else(|| TerminationReport::untouched(self.containment(), self.lost()))
     }
 
-    /// What the session's processes have used so far: two looks tell whether something works there.
-    /// Costs a look at the whole process table, some milliseconds. `None` after the end, and where
-    /// the system does not tell (only Linux does).
+    /// Returns the resource usage of the session's processes so far. Scans the process table, which takes
+    /// some milliseconds. `None` after the end, and on systems other than Linux.
     pub fn vitals(&self) -> Option<Vitals> {
         self.terminal.vitals(self.id)
     }
 
-    /// Lets go of a remote session, for all of its handles: it lives on, and everything ends here as
-    /// if it had ended. Nothing is done about a child of this process, and the answer is no.
+    /// Detaches all handles from a remote session, which continues; here everything ends as if the session
+    /// had. Returns `false` for a local session, which is not affected.
     pub fn detach(&self) -> bool {
         self.terminal.detach()
     }
 
-    /// Offset up to which a stream was there already when this host joined the session; 0 for a
-    /// session that began with it. What a reader is given before is history.
+    /// Returns the offset of a stream at which this host attached; 0 for a session that it started. Earlier
+    /// bytes are history.
     pub fn joined_at(&self, stream: Stream) -> u64 {
         self.terminal.joined_at(stream)
     }
 
-    /// The newest screen that was sent in place of output that is gone, or that was not asked for.
-    /// A reader that is told of a [`Gap`](crate::Piece::Gap) up to its offset, or begins there, shows
-    /// it first. `None` on this machine, where a host has every byte.
+    /// Returns the newest screen that a runner sent in place of output that it no longer has. A reader
+    /// that receives a [`Gap`](crate::Piece::Gap) up to its offset, or starts there, draws it first. `None`
+    /// for local sessions.
     pub fn screen(&self) -> Option<Screen> {
         self.terminal.screen().borrow().clone()
     }
 
-    /// The same, now and from now on: a screen that was asked for comes a moment after the session
-    /// was joined, and before any byte that goes on from it. Ended from the beginning on this
-    /// machine.
+    /// Returns a watch of the newest [`screen`](Self::screen). A requested screen arrives after the attach
+    /// and before the bytes that continue from it. Closed for local sessions.
     pub fn screens(&self) -> watch::Receiver<Option<Screen>> {
         self.terminal.screen()
     }
 
-    /// How the link to the child's machine stands, now and from now on.
+    /// Returns a watch of the state of the link to the child's machine.
     pub fn connection(&self) -> watch::Receiver<ConnectionState> {
         self.terminal.connection()
     }
 
-    /// Tries once more to reach the child's machine after [`ConnectionState::Failed`]. What comes of
-    /// it is told as states; the streams go on where they stopped.
+    /// Tries to reconnect after [`ConnectionState::Failed`]. The result is a new state; the streams continue
+    /// where they stopped.
     ///
     /// # Errors
     ///
-    /// [`RetryError::NotFailed`] while the link is not given up, as that of a local session never
-    /// is; [`RetryError::Hopeless`] for a failure that no retry mends.
+    /// [`RetryError::NotFailed`] while the link has not failed; [`RetryError::Hopeless`] for a failure that a
+    /// retry cannot resolve.
     pub fn retry(&self) -> Result<(), RetryError> {
         if let ConnectionState::Failed(failed) = &*self.terminal.connection().borrow()
             && !failed.failure.can_retry()
@@ -279,7 +279,7 @@ impl TerminalSession {
         self.terminal.retry()
     }
 
-    /// The runtime that ran the session is gone, and the session went with it.
+    /// Returns the exit of a session whose runtime was dropped.
     fn lost(&self) -> Exit {
         Exit {
             status: ExitStatus::Unknown,

@@ -16,8 +16,31 @@ use crate::error::{DialogueError, StartError};
 use crate::events::{DialogueEvents, EventLimits};
 use crate::machine::{Limits, Machine};
 
+<<<<<<< HEAD:crates/lifecycle/src/session/attach.rs
 /// The log keeps no history: output is folded as it arrives, and late readers have the transcript.
 fn log_limits() -> LogLimits {
+=======
+/// Starts the agent's process. What it says is folded as it comes, so that its logs keep nothing
+/// for readers that come later: they have the transcript.
+pub(super) async fn start(
+    configuration: &DialogueConfiguration,
+) -> Result<(TerminalSession, OutputReader), StartError> {
+    let mut terminal = configuration.terminal()?;
+    match &configuration.place {
+        Place::Here => {
+            terminal.limits.history_bytes = 0;
+            Ok(TerminalEngine.make_session_with_reader(terminal)?)
+        }
+        Place::Runner(remote) => {
+            terminal.limits = limits();
+            let order = RemoteOrder::new(SessionKind::Dialogue, terminal);
+            Ok(TerminalEngine.make_remote_tapped(remote, &order).await?)
+        }
+    }
+}
+
+fn limits() -> LogLimits {
+>>>>>>> d499693 (transport: document sessions and links in plain technical terms):crates/lifecycle/src/session/place.rs
     LogLimits {
         history_bytes: 0,
         ..LogLimits::default()
@@ -32,7 +55,7 @@ pub(super) async fn spawn(
     match &configuration.location {
         AgentLocation::Local => {
             terminal.limits.history_bytes = 0;
-            Ok(TerminalEngine.make_tapped(terminal)?)
+            Ok(TerminalEngine.make_session_with_reader(terminal)?)
         }
         AgentLocation::Runner(remote) => {
             terminal.limits = log_limits();

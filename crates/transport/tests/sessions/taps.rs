@@ -25,7 +25,9 @@ async fn drain(tap: &mut OutputReader) -> ([Vec<u8>; 2], usize) {
 }
 
 fn tapped(configuration: Configuration) -> (bowline_transport::TerminalSession, OutputReader) {
-    TerminalEngine.make_tapped(configuration).unwrap()
+    TerminalEngine
+        .make_session_with_reader(configuration)
+        .unwrap()
 }
 
 #[tokio::test]
