@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bowline_reducer::Window;
 use bowline_transport::{
-    Configuration, Environment, Ladder, LoginShell, Overflow, PtyMode, Remote, Stdio, WindowSize,
+    Configuration, Environment, Ladder, LoginShell, Overflow, PtyMode, Stdio, WindowSize,
 };
 
 use crate::command::{AgentMode, AgentOptions};
@@ -89,7 +89,8 @@ pub enum AgentLocation {
     Local,
     /// At a runner, where it outlives its hosts. Paths in the configuration refer to the runner's
     /// machine.
-    Runner(Remote),
+    #[cfg(feature = "remote")]
+    Runner(bowline_transport::Remote),
 }
 
 /// The type of the agent's standard streams.
@@ -187,6 +188,7 @@ impl DialogueConfiguration {
             DialogueStdio::Pty => {
                 let agent = match self.location {
                     AgentLocation::Local => configuration.find_program()?.into_os_string(),
+                    #[cfg(feature = "remote")]
                     AgentLocation::Runner(_) => configuration.program,
                 };
                 configuration.program = "/bin/sh".into();

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use bowline_transport::{RemoteError, SpawnError};
+#[cfg(feature = "remote")]
+use bowline_transport::RemoteError;
+use bowline_transport::SpawnError;
 
 use crate::command::CommandError;
 
@@ -14,6 +16,7 @@ pub enum StartError {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// The runner could not be reached, or did not start the agent.
+    #[cfg(feature = "remote")]
     #[error(transparent)]
     Remote(#[from] RemoteError),
     /// The agent's options contradict each other, or name a file that does not exist.

@@ -33,11 +33,6 @@
 //! # }
 //! ```
 
-/// The example of the README is compiled with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
-
 mod command;
 mod configuration;
 mod conversations;
@@ -55,13 +50,16 @@ mod watchdog;
 pub use bowline_jsonl as jsonl;
 pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Source};
 pub use bowline_reducer as reducer;
+#[cfg(feature = "remote")]
 pub use bowline_transport::{
-    BadUrl, ConnectionState, Containment, ContainmentProbe, CredentialsProvider, Drained,
-    Environment, Exit, ExitStatus, Identity, Ladder, LoginEnvironment, LoginFailure, LoginShell,
-    LoginSource, NoCredentials, NoToken, Provenance, ReconnectFailed, ReconnectFailure, Remote,
-    RemoteError, RemoteUrl, RetryError, SessionId, Signal, SignalError, SpawnError,
-    TerminalSession, TerminationReport, Token, TokenFile, Trust, Vitals, WindowSize, check_threads,
-    probe, run_guard,
+    BadUrl, Carrier, CredentialsProvider, Identity, NoCredentials, NoToken, Remote, RemoteError,
+    RemoteUrl, Token, TokenFile, Trust,
+};
+pub use bowline_transport::{
+    ConnectionState, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus, Ladder,
+    LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, ReconnectFailed,
+    ReconnectFailure, RetryError, SessionId, Signal, SignalError, SpawnError, TerminalSession,
+    TerminationReport, Vitals, WindowSize, check_threads, probe, run_guard,
 };
 pub use bowline_transport::{Piece, journal, wire::StreamId};
 pub use command::{
@@ -88,7 +86,7 @@ pub use session::change;
 pub use session::change::TranscriptChange;
 pub use session::{
     DialogueChanges, DialogueEnd, DialogueSession, InterruptReport, InterruptScope, LastActivity,
-    PageError, Receipt,
+    PageError, Receipt, SessionBuilder,
 };
 pub use stderr::StderrReport;
 pub use watchdog::{

@@ -1,6 +1,8 @@
 //! The handle of a dialogue session.
 
+#[cfg(feature = "remote")]
 mod attach;
+mod builder;
 pub mod change;
 mod changes;
 mod control;
@@ -13,6 +15,7 @@ mod reader;
 mod receipt;
 mod recording;
 mod spans;
+mod spawn;
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,6 +40,7 @@ use crate::permission::Permissions;
 use crate::registry::{Registration, TerminalRegistry};
 use crate::stderr::StderrReport;
 
+pub use self::builder::SessionBuilder;
 pub use self::changes::DialogueChanges;
 pub use self::interrupt::{InterruptReport, InterruptScope};
 pub use self::pages::PageError;
@@ -126,7 +130,7 @@ impl DialogueSession {
     ) -> Result<(Self, Option<DialogueEvents>), StartError> {
         let configuration = configuration.verified()?;
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
-        let spawned = attach::spawn(&configuration)
+        let spawned = spawn::spawn(&configuration)
             .instrument(spans::spawn_span(&configuration))
             .await;
         let spawned = match spawned {
@@ -238,7 +242,8 @@ impl DialogueSession {
     /// # Errors
     ///
     /// The session has ended, the prompt is empty, or its uuid was used before.
-    pub async fn send(&self, mut prompt: Prompt) -> Result<Receipt, DialogueError> {
+    pub async fn send(&self, prompt: impl Into<Prompt>) -> Result<Receipt, DialogueError> {
+        let mut prompt = prompt.into();
         let uuid = prompt
             .uuid
             .get_or_insert_with(|| Uuid::new_v4().to_string())

@@ -18,6 +18,7 @@ pub(super) struct Replay {
 }
 
 impl Machine {
+    #[cfg(any(test, feature = "remote"))]
     /// Creates a machine for an agent that has written `until` bytes of output, and that a host has
     /// registered with. `salt` makes the ids of this host's requests differ from those of others.
     pub(crate) fn resuming(mut limits: Limits, epoch_ms: u64, until: u64, salt: &str) -> Self {

@@ -37,6 +37,7 @@ pub(super) struct CompletedRequest {
 const PREFIX: &str = "bowline-";
 
 impl Requests {
+    #[cfg(any(test, feature = "remote"))]
     pub(super) fn set_salt(&mut self, salt: &str) {
         self.salt = format!("{salt}-");
     }

@@ -1,67 +1,21 @@
-//! Spawning an agent here or at a runner, attaching to one at a runner, and detaching from it.
+//! Attaching to a session at a runner.
 
-use bowline_transport::wire::SessionKind;
-use bowline_transport::{
-    Attachment, LogLimits, OutputReader, Remote, RemoteOrder, SessionId, Stream, TerminalEngine,
-    TerminalSession,
-};
+use bowline_transport::{Attachment, LogLimits, Remote, SessionId, Stream, TerminalEngine};
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use super::driver::Message;
 use super::recording::Recorder;
-use super::{DialogueEnd, DialogueSession, now_ms, spans};
-use crate::configuration::{AgentLocation, DialogueConfiguration};
-use crate::error::{DialogueError, StartError};
+use super::{DialogueSession, now_ms, spans};
+use crate::configuration::DialogueConfiguration;
+use crate::error::StartError;
 use crate::events::{DialogueEvents, EventLimits};
 use crate::machine::{Limits, Machine};
 
-<<<<<<< HEAD:crates/lifecycle/src/session/attach.rs
 /// The log keeps no history: output is folded as it arrives, and late readers have the transcript.
-fn log_limits() -> LogLimits {
-=======
-/// Starts the agent's process. What it says is folded as it comes, so that its logs keep nothing
-/// for readers that come later: they have the transcript.
-pub(super) async fn start(
-    configuration: &DialogueConfiguration,
-) -> Result<(TerminalSession, OutputReader), StartError> {
-    let mut terminal = configuration.terminal()?;
-    match &configuration.place {
-        Place::Here => {
-            terminal.limits.history_bytes = 0;
-            Ok(TerminalEngine.make_session_with_reader(terminal)?)
-        }
-        Place::Runner(remote) => {
-            terminal.limits = limits();
-            let order = RemoteOrder::new(SessionKind::Dialogue, terminal);
-            Ok(TerminalEngine.make_remote_tapped(remote, &order).await?)
-        }
-    }
-}
-
-fn limits() -> LogLimits {
->>>>>>> d499693 (transport: document sessions and links in plain technical terms):crates/lifecycle/src/session/place.rs
+pub(super) fn log_limits() -> LogLimits {
     LogLimits {
         history_bytes: 0,
         ..LogLimits::default()
-    }
-}
-
-/// Spawns the agent's process.
-pub(super) async fn spawn(
-    configuration: &DialogueConfiguration,
-) -> Result<(TerminalSession, OutputReader), StartError> {
-    let mut terminal = configuration.terminal()?;
-    match &configuration.location {
-        AgentLocation::Local => {
-            terminal.limits.history_bytes = 0;
-            Ok(TerminalEngine.make_session_with_reader(terminal)?)
-        }
-        AgentLocation::Runner(remote) => {
-            terminal.limits = log_limits();
-            let order = RemoteOrder::new(SessionKind::Dialogue, terminal);
-            Ok(TerminalEngine.make_remote_tapped(remote, &order).await?)
-        }
     }
 }
 
@@ -103,20 +57,6 @@ impl DialogueSession {
         Ok((session, events))
     }
 
-    /// Detaches from a session at a runner: the agent continues, and this session ends for all of its
-    /// handles, as expected. Lines that were not written yet are lost.
-    ///
-    /// # Errors
-    ///
-    /// The session has ended, or the agent is a child of this process.
-    pub async fn detach(&self) -> Result<DialogueEnd, DialogueError> {
-        if !self.terminal.is_remote() {
-            return Err(DialogueError::NotDetachable);
-        }
-        self.post(Message::Detach)?;
-        Ok(self.ended().await)
-    }
-
     async fn attach_inner(
         remote: &Remote,
         session: SessionId,
@@ -129,7 +69,7 @@ impl DialogueSession {
             ..Attachment::default()
         };
         let attached = TerminalEngine
-            .attach_remote_tapped(remote, session, attachment)
+            .attach_remote_with_reader(remote, session, attachment)
             .instrument(spans::attach_span(session))
             .await;
         let (terminal, streams) = match attached {

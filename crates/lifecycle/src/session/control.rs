@@ -2,7 +2,8 @@
 
 use bowline_jsonl::HostRequest;
 
-use super::DialogueSession;
+use super::driver::Message;
+use super::{DialogueEnd, DialogueSession};
 use crate::error::DialogueError;
 use crate::machine::{Command, Reply};
 
@@ -56,5 +57,19 @@ impl DialogueSession {
     /// The session has ended.
     pub async fn unpause(&self) -> Result<(), DialogueError> {
         self.command(Command::Unpause).await.map(drop)
+    }
+
+    /// Detaches from a session at a runner: the agent continues, and this session ends for all of its
+    /// handles, as expected. Lines that were not written yet are lost.
+    ///
+    /// # Errors
+    ///
+    /// The session has ended, or the agent is a child of this process.
+    pub async fn detach(&self) -> Result<DialogueEnd, DialogueError> {
+        if !self.terminal.is_remote() {
+            return Err(DialogueError::NotDetachable);
+        }
+        self.post(Message::Detach)?;
+        Ok(self.ended().await)
     }
 }

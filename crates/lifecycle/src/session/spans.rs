@@ -41,6 +41,7 @@ pub(super) fn spawn_span(configuration: &DialogueConfiguration) -> Span {
     debug_span!("spawn", process.executable.name = %name)
 }
 
+#[cfg(feature = "remote")]
 pub(super) fn attach_span(session: SessionId) -> Span {
     debug_span!("attach", session.id = %session)
 }

@@ -83,12 +83,12 @@ impl TerminalEngine {
     /// # Errors
     ///
     /// As [`make_remote`](Self::make_remote).
-    pub async fn make_remote_tapped(
+    pub async fn make_remote_with_reader(
         &self,
         remote: &Remote,
         order: &RemoteOrder,
     ) -> Result<(TerminalSession, OutputReader), RemoteError> {
-        Ok(tapped(self.make_remote(remote, order).await?))
+        Ok(with_reader(self.make_remote(remote, order).await?))
     }
 
     /// As [`attach_remote`](Self::attach_remote), for an owner that reads the streams in its own
@@ -97,19 +97,19 @@ impl TerminalEngine {
     /// # Errors
     ///
     /// As [`attach_remote`](Self::attach_remote).
-    pub async fn attach_remote_tapped(
+    pub async fn attach_remote_with_reader(
         &self,
         remote: &Remote,
         session: SessionId,
         attachment: Attachment,
     ) -> Result<(TerminalSession, OutputReader), RemoteError> {
-        Ok(tapped(
+        Ok(with_reader(
             self.attach_remote(remote, session, attachment).await?,
         ))
     }
 }
 
-fn tapped(session: TerminalSession) -> (TerminalSession, OutputReader) {
+fn with_reader(session: TerminalSession) -> (TerminalSession, OutputReader) {
     let readers = [Stream::Output, Stream::Errors].map(|stream| session.reader(stream));
     (session, OutputReader::of_readers(readers))
 }

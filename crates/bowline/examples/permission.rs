@@ -1,0 +1,20 @@
+//! Answers permission requests with a callback: `cargo run -p bowline --example permission -- PROMPT`.
+
+use bowline::{Decision, Session};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let prompt = std::env::args()
+        .nth(1)
+        .unwrap_or("Delete the build folder.".to_owned());
+    let session = Session::builder()
+        .on_permission(|request| async move {
+            println!("denied {}", request.tool_name);
+            Decision::deny("read-only session").into()
+        })
+        .start()
+        .await?;
+    session.send(prompt).await?.settled().await;
+    println!("{}", session.end().await.reason);
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! Runs a command in a login shell and prints its lines.
+
+use bowline::shell::{SessionEvent, ShellConfiguration, ShellSession};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let shell = ShellSession::start(ShellConfiguration::new("."))?;
+    let mut events = shell.subscribe_from_start();
+    shell.write("echo ready; exit\n").await?;
+    while let Some(event) = events.next().await {
+        if let SessionEvent::Output { line, .. } = event {
+            println!("{line}");
+        }
+    }
+    println!("{:?}", shell.exited().await.status);
+    Ok(())
+}

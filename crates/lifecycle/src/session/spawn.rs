@@ -1,0 +1,30 @@
+//! Spawning an agent on this machine or at a runner.
+
+use bowline_transport::{OutputReader, TerminalEngine, TerminalSession};
+
+use crate::configuration::{AgentLocation, DialogueConfiguration};
+use crate::error::StartError;
+
+/// Spawns the agent's process.
+pub(super) async fn spawn(
+    configuration: &DialogueConfiguration,
+) -> Result<(TerminalSession, OutputReader), StartError> {
+    let mut terminal = configuration.terminal()?;
+    match &configuration.location {
+        AgentLocation::Local => {
+            terminal.limits.history_bytes = 0;
+            Ok(TerminalEngine.make_session_with_reader(terminal)?)
+        }
+        #[cfg(feature = "remote")]
+        AgentLocation::Runner(remote) => {
+            use bowline_transport::RemoteOrder;
+            use bowline_transport::wire::SessionKind;
+
+            terminal.limits = super::attach::log_limits();
+            let order = RemoteOrder::new(SessionKind::Dialogue, terminal);
+            Ok(TerminalEngine
+                .make_remote_with_reader(remote, &order)
+                .await?)
+        }
+    }
+}
