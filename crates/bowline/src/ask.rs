@@ -86,7 +86,7 @@ pub async fn ask_with(
 
 /// Returns the outcome of the last turn, if there is one.
 fn answer(transcript: &Transcript) -> Option<Result<Answer, AskError>> {
-    let last = transcript.entries().filter_map(|entry| match entry.kind() {
+    let mut results = transcript.entries().filter_map(|entry| match entry.kind() {
         EntryKind::Result {
             is_error,
             outcome,
@@ -95,7 +95,7 @@ fn answer(transcript: &Transcript) -> Option<Result<Answer, AskError>> {
         } => Some((is_error || outcome != Outcome::Completed, text)),
         _ => None,
     });
-    let (failed, text) = last.last()?;
+    let (failed, text) = results.next_back()?;
     let text = text.map(|text| text.to_string()).unwrap_or_default();
     if failed {
         return Some(Err(AskError::Failed { reason: text }));

@@ -170,7 +170,7 @@ async fn watch_link(mut link: watch::Receiver<ConnectionState>, told: watch::Sen
                 state.up = Some(Instant::now());
             }
             ConnectionState::Reconnecting { attempt: 1 } => state.drops += 1,
-            ConnectionState::Reconnecting { .. } => {}
+            _ => {}
         });
     }
 }
