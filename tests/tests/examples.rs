@@ -3,6 +3,7 @@
 //! Cargo builds them for `cargo test --workspace`. For this test alone, build them first:
 //! `cargo build -p bowline --examples --features remote,hooks,shell`.
 
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,7 +17,7 @@ fn agent() -> tempfile::TempDir {
         env!("CARGO_BIN_EXE_stand-in")
     );
     std::fs::write(&path, script).expect("a script");
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("its mode");
+    std::fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("its mode");
     folder
 }
 

@@ -1,5 +1,7 @@
 //! Asks one question: `cargo run -p bowline --example ask`.
 
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
+
 #[tokio::main]
 async fn main() -> Result<(), bowline::AskError> {
     let answer = bowline::ask("What does this project do?").await?;

@@ -1,5 +1,7 @@
 //! Prints the agent's hook events.
 
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
+
 use bowline::Session;
 use bowline::hooks::{HookConfiguration, HookServer};
 

@@ -1,12 +1,14 @@
 //! Interrupts a turn at its first text: `cargo run -p bowline --example interrupt -- PROMPT`.
 
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
+
 use bowline::{EventKind, Session};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let prompt = std::env::args()
         .nth(1)
-        .unwrap_or("Explain this project at length.".to_owned());
+        .unwrap_or_else(|| "Explain this project at length.".to_owned());
     let session = Session::builder().start().await?;
     let mut events = session.events();
     session.send(prompt).await?;

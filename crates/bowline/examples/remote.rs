@@ -1,5 +1,7 @@
 //! Starts a session at a runner: `cargo run -p bowline --features remote --example remote -- unix:/path`.
 
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
+
 use bowline::{Remote, Session};
 
 #[tokio::main]

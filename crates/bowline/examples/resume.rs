@@ -1,5 +1,7 @@
 //! Resumes a conversation in a second session.
 
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
+
 use bowline::Session;
 
 #[tokio::main]

@@ -1,5 +1,7 @@
 //! Runs a command in a login shell and prints its lines.
 
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
+
 use bowline::shell::{SessionEvent, ShellConfiguration, ShellSession};
 
 #[tokio::main]

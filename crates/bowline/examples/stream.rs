@@ -1,5 +1,7 @@
 //! Prints every change of the transcript as JSON.
 
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
+
 use bowline::Session;
 
 #[tokio::main]

@@ -318,6 +318,8 @@ impl From<core::ConnectionState> for ConnectionView {
                 reason: failed.to_string(),
                 can_retry: failed.failure.can_retry(),
             },
+            // A state of a later version, in which no bytes are known to arrive.
+            _ => Self::Reconnecting { attempt: 0 },
         }
     }
 }

@@ -144,7 +144,7 @@ impl DialogueSession {
     /// `Ended` if the session has ended; `Invalid` if the prompt is empty or its UUID was used before.
     pub async fn send(&self, prompt: Prompt) -> Result<Arc<Receipt>> {
         let session = self.core();
-        uncancelled(async move { Ok(Receipt::new(session.send(prompt.into()).await?)) }).await
+        uncancelled(async move { Ok(Receipt::new(session.send(prompt).await?)) }).await
     }
 
     /// Returns the session's open permission requests and the newest closed ones.

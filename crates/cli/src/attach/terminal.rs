@@ -159,7 +159,7 @@ fn set_title(state: &ConnectionState) {
     let title = match state {
         ConnectionState::Reconnecting { attempt } => format!("reconnecting, attempt {attempt}"),
         ConnectionState::Connected | ConnectionState::Reconnected { .. } => "connected".to_owned(),
-        ConnectionState::Failed(_) => return,
+        _ => return,
     };
     eprint(&format!("\x1b]2;bowline: {title}\x07"));
 }
