@@ -29,7 +29,11 @@ pub(crate) fn install(format: LogFormat, default: Option<&str>) -> Result<(), Fa
             "{FILTER} is no log filter: {error}; set it to something like info or bowline_runner=debug"
         ))
     })?;
-    let builder = fmt().with_env_filter(filter).with_writer(io::stderr);
+    let builder = fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        // They are printed with `eprintln!`, which panics when standard error is closed.
+        .log_internal_errors(false);
     let installed = match format {
         LogFormat::Text => builder.with_ansi(false).try_init(),
         LogFormat::Json => builder.json().try_init(),

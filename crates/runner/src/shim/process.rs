@@ -307,19 +307,22 @@ fn redirect_stderr(folder: &SessionDir) -> io::Result<()> {
     }));
     let log = tracing_subscriber::fmt()
         .with_ansi(false)
+        // They are printed with `eprintln!`, which panics when the disk is full.
+        .log_internal_errors(false)
         .with_writer(|| BoundedLog);
     // Fails if the program has installed a subscriber of its own.
     let _ = log.try_init();
     Ok(())
 }
 
-/// The standard error stream, which drops what exceeds [`MAX_LOG_BYTES`].
+/// The standard error stream, which drops what exceeds [`MAX_LOG_BYTES`] and what cannot be written:
+/// the log must not affect the session.
 struct BoundedLog;
 
 impl Write for BoundedLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if log_has_room() {
-            io::stderr().lock().write_all(bytes)?;
+            let _ = io::stderr().lock().write_all(bytes);
         }
         Ok(bytes.len())
     }

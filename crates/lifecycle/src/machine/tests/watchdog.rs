@@ -449,7 +449,7 @@ fn failed_reconnect_is_reported() {
     fixture.input(Input::Connection(ConnectionState::Failed(failed)));
     assert_eq!(
         fixture.errors(),
-        ["reconnect_failed: reconnect: the session is gone, start or resume one"]
+        ["reconnect_failed: reconnecting failed: the session is gone; start or resume one"]
     );
     assert_eq!(
         fixture.count(|kind| matches!(kind, DialogueEventKind::Connection(_))),
