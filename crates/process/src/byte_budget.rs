@@ -1,11 +1,11 @@
-//! How many bytes wait to be written, counted so that each leaves the count exactly once.
+//! Limit on the number of bytes that are queued to be written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::WriteError;
 
-/// The bytes that wait, and how many may.
+/// Counter of reserved bytes, with a limit.
 #[derive(Debug)]
 pub struct ByteBudget {
     waiting: AtomicUsize,
@@ -24,7 +24,11 @@ impl ByteBudget {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Counts `bytes` in. What comes alone may be of any length.
+    /// Reserves `bytes`. Any number is accepted while nothing is reserved.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::QueueFull`] if the limit would be exceeded.
     pub fn reserve(self: &Arc<Self>, bytes: usize) -> Result<ReservedBytes, WriteError> {
         let add = |waiting: usize| {
             let sum = waiting.checked_add(bytes)?;
@@ -38,7 +42,7 @@ impl ByteBudget {
     }
 }
 
-/// Bytes of one write that wait. Dropped, they wait no more.
+/// Reserved bytes of one write. Returned to the budget when dropped.
 #[derive(Debug)]
 pub struct ReservedBytes {
     budget: Arc<ByteBudget>,
@@ -46,7 +50,7 @@ pub struct ReservedBytes {
 }
 
 impl ReservedBytes {
-    /// Some of them were taken.
+    /// Returns `taken` bytes to the budget.
     pub fn shrink(&mut self, taken: usize) {
         let taken = taken.min(self.bytes);
         self.bytes -= taken;
@@ -65,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_counted_in_and_out_once() {
+    fn reserved_bytes_are_returned_once() {
         let budget = ByteBudget::new(10);
         let mut first = budget.reserve(8).unwrap();
         assert!(matches!(
@@ -81,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_comes_alone_may_be_longer_than_the_queue() {
+    fn single_write_may_exceed_limit() {
         let budget = ByteBudget::new(10);
         let long = budget.reserve(11).unwrap();
         assert!(budget.reserve(0).is_err(), "nothing joins it");

@@ -1,4 +1,4 @@
-//! What a session is made from.
+//! Configuration of a child process.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -12,44 +12,44 @@ use crate::error::SpawnError;
 use crate::log::Overflow;
 use crate::program;
 
-/// Bytes kept in memory per stream: 1 MiB, the ring of `bowline`'s design and the most that a
-/// pipe holds for an unprivileged user (`/proc/sys/fs/pipe-max-size`).
+/// Default bytes kept in memory per stream: 1 MiB, the largest pipe buffer of an unprivileged
+/// process (pipe(7), `/proc/sys/fs/pipe-max-size`).
 const DEFAULT_LOG_BYTES: usize = 1 << 20;
 
-/// Bytes of input that may wait: over the largest prompt that hosts send (10 MiB), twice.
+/// Default limit of queued input: 32 MiB, three prompts of the largest common size (10 MiB).
 const DEFAULT_QUEUE_BYTES: usize = 32 << 20;
 
-/// Everything needed to start one child.
+/// Configuration of one child process.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    /// A name to look up in the child's `PATH`, or a path. A relative path with a slash starts at
-    /// the child's working directory.
+    /// Program: a name that is looked up in the child's `PATH`, or a path. A relative path that
+    /// contains a slash is resolved against the child's working directory.
     pub program: OsString,
-    /// What the program is told its own name is; `None` is `program` as it stands here. A shell
-    /// takes a leading `-` for a login.
+    /// Value of `argv[0]`; `None` passes `program`. A leading `-` makes a shell a login shell.
     pub arg0: Option<OsString>,
-    /// Arguments after the program's name, passed as exact bytes.
+    /// Arguments after `argv[0]`, passed byte for byte.
     pub args: Vec<OsString>,
-    /// The child's environment.
+    /// Environment of the child.
     pub env: Environment,
-    /// The child's working directory; `None` is the host's own.
+    /// Working directory of the child; `None` inherits the host's.
     pub cwd: Option<PathBuf>,
-    /// What the child's standard streams are.
+    /// Standard streams of the child.
     pub stdio: Stdio,
-    /// How much of each stream is kept.
+    /// Memory limits of the stream logs.
     pub limits: LogLimits,
-    /// How much input may wait for the child, and for how long.
+    /// Limits of queued input.
     pub input: InputLimits,
-    /// The tightest hold to be used; `None` is the tightest that there is.
+    /// Strongest containment to use; `None` uses the strongest available.
     pub containment: Option<Containment>,
-    /// A program that calls [`run_guard`](crate::run_guard) first of all, such as this very one: it
-    /// ends the session's processes if this process is killed. Without one, they outlive a SIGKILL
-    /// of the host. Linux only; elsewhere nothing is started.
+    /// Program that runs the guard: it calls [`run_guard`](crate::run_guard) first in `main`, and
+    /// may be the host's own executable. The guard ends the session's processes if the host is
+    /// killed. Without a guard they survive a SIGKILL of the host. Linux only; ignored on other
+    /// systems.
     pub guard: Option<PathBuf>,
 }
 
 impl Configuration {
-    /// A program on pipes with the inherited environment and the default limits.
+    /// Returns a configuration with pipes, the inherited environment and the default limits.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
             program: program.into(),
@@ -65,14 +65,17 @@ impl Configuration {
         }
     }
 
-    /// The absolute path of the file that a session made from this would run, by the child's `PATH`
-    /// and working directory. Starts nothing: for hosts that hand the program to a shell, whose own
-    /// complaint would come too late and without a name.
+    /// Returns the absolute path of the program that this configuration would run, resolved with
+    /// the child's `PATH` and working directory.
+    ///
+    /// Starts nothing. A host that passes the program to a shell can use it to report a missing
+    /// program by name before the shell does.
     ///
     /// # Errors
     ///
-    /// As [`make_session`](crate::TerminalEngine::make_session) has them for the program and the
-    /// working directory. What only execve(2) tells, such as a missing interpreter, is not seen.
+    /// Returns the errors of [`LocalProcess::start`](crate::LocalProcess::start) that concern the
+    /// program and the working directory. Errors that only execve(2) detects, such as a missing
+    /// interpreter, are not reported.
     pub fn find_program(&self) -> Result<PathBuf, SpawnError> {
         let cwd = self.cwd.as_deref();
         cwd.map(program::open_directory).transpose()?;
@@ -81,47 +84,48 @@ impl Configuration {
     }
 }
 
-/// What the child's standard streams are.
+/// Kind of the child's standard streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stdio {
-    /// Three pipes: exact bytes, a real end of input, stderr apart. For dialogues.
+    /// Three pipes: bytes are unchanged, the input can be closed, and stderr is separate. For line
+    /// protocols.
     Pipes,
-    /// One terminal for all three. For shells and full-screen programs.
+    /// One pseudoterminal for all three streams (pty(7)). For shells and full-screen programs.
     Pty {
-        /// Size at birth.
+        /// Initial size.
         size: WindowSize,
-        /// What the line discipline does to the bytes.
+        /// Mode of the line discipline.
         mode: PtyMode,
     },
 }
 
-/// What a terminal's line discipline does to the bytes.
+/// Mode of a terminal's line discipline (termios(3)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PtyMode {
-    /// Nothing: no echo, no line buffer, no translation, no signals from keys.
+    /// Raw: no echo, line buffering, translation or signals from keys.
     Raw,
-    /// As a login has it: echo, line editing, `\n` to `\r\n`, signals from keys. Flow control by
-    /// ^S and ^Q is off, because a stray ^S in a prompt would stop the output for ever.
+    /// Cooked, as for a login: echo, line editing, `\n` to `\r\n`, signals from keys. Flow control
+    /// by ^S and ^Q is off, since a stray ^S in a prompt would stop the output.
     Cooked,
 }
 
-/// A terminal's size.
+/// Size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowSize {
-    /// Rows of text.
+    /// Number of rows.
     pub rows: u16,
-    /// Columns of text.
+    /// Number of columns.
     pub cols: u16,
-    /// Width in pixels, 0 if unknown.
+    /// Width in pixels; 0 if unknown.
     #[serde(default)]
     pub width: u16,
-    /// Height in pixels, 0 if unknown.
+    /// Height in pixels; 0 if unknown.
     #[serde(default)]
     pub height: u16,
 }
 
 impl WindowSize {
-    /// A size in characters, pixels unknown.
+    /// Returns a size in characters; the size in pixels is unknown.
     pub const fn new(rows: u16, cols: u16) -> Self {
         Self {
             rows,
@@ -133,25 +137,25 @@ impl WindowSize {
 }
 
 impl Default for WindowSize {
-    /// 24 rows of 80 columns, the VT100's.
+    /// Returns 24 rows by 80 columns, as on a VT100.
     fn default() -> Self {
         Self::new(24, 80)
     }
 }
 
-/// How much of each stream is kept in memory, and what happens when it is full.
+/// Memory limits of the stream logs, and the behavior of a full log.
 ///
-/// Errors always drop the oldest: stderr must never stop a child.
+/// The log of stderr always drops its oldest bytes, so that stderr never blocks the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLimits {
-    /// Bytes of output kept.
+    /// Capacity of the output log in bytes.
     pub output_bytes: usize,
-    /// Bytes of errors kept.
+    /// Capacity of the stderr log in bytes.
     pub errors_bytes: usize,
-    /// Bytes of these that are kept though every reader has taken them, for readers that come
-    /// later: by default all. With 0 a session that rests holds no bytes.
+    /// Bytes kept after every reader has read them, for readers that attach later. Defaults to all
+    /// of the capacity; with 0 an idle session keeps no bytes.
     pub history_bytes: usize,
-    /// What a full output log does; `None` blocks on pipes and drops the oldest on a PTY.
+    /// Behavior of a full output log; `None` blocks on pipes and drops the oldest bytes on a PTY.
     pub output_overflow: Option<Overflow>,
 }
 
@@ -166,19 +170,18 @@ impl Default for LogLimits {
     }
 }
 
-/// How much input may wait for the child to read it, and for how long.
+/// Limits of queued input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputLimits {
-    /// Bytes of writes that may wait for the kernel to take them. A single write may be longer if
-    /// nothing waits before it.
+    /// Maximum number of queued bytes that the kernel has not accepted. A single write may exceed
+    /// it while the queue is empty.
     pub queue_bytes: usize,
-    /// How long a write may make no progress at all before it is given up; `None` waits until the
-    /// child ends.
+    /// How long a write may make no progress before it fails; `None` waits until the child ends.
     pub deadline: Option<Duration>,
 }
 
 impl Default for InputLimits {
-    /// 32 MiB, and no deadline: an agent that is stopped or busy has not failed.
+    /// Returns 32 MiB and no deadline: an agent that is stopped or busy has not failed.
     fn default() -> Self {
         Self {
             queue_bytes: DEFAULT_QUEUE_BYTES,

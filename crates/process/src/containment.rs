@@ -1,4 +1,5 @@
-//! How tightly a session's processes are held, and what this machine can do about it.
+//! Containment levels of a session's processes, and the probe for the levels that this machine
+//! permits.
 
 use std::fmt;
 use std::io;
@@ -7,21 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys;
 
-/// How tightly a session's processes are held. Each level also does what those below it do. The
-/// order is that of strength: `Group < Subreaper < Cgroup`.
+/// Mechanism that finds all processes of a session. Each level includes those below it, and the
+/// order is by strength: `Group < Subreaper < Cgroup`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
-    /// By evidence: parentage, process group, session, and on Linux the variable
-    /// [`MARKER`](crate::MARKER) that every descendant inherits. A process that sheds all of it at
-    /// once is out of reach.
+    /// Finds descendants by parentage, process group and session, and on Linux by the inherited
+    /// variable [`MARKER`](crate::MARKER). A process that changes all of them at once is not found.
     Group,
-    /// By a guard process of the session, which every orphan of the tree falls to
-    /// (`PR_SET_CHILD_SUBREAPER`, prctl(2)): parentage alone finds everyone. Linux, with
+    /// Finds descendants by parentage alone: orphans are reparented to the session's guard
+    /// (`PR_SET_CHILD_SUBREAPER`, prctl(2)). Requires Linux and
     /// [`Configuration::guard`](crate::Configuration::guard).
     Subreaper,
-    /// By the kernel: a control group (cgroups(7), version 2) that every descendant is born into,
-    /// and that is killed as one. Linux, where our own group may have children.
+    /// Finds and kills descendants by a control group that each of them is created in (cgroups(7),
+    /// version 2). Requires Linux and permission to create groups below the host's own.
     Cgroup,
 }
 
@@ -35,19 +35,20 @@ impl fmt::Display for Containment {
     }
 }
 
-/// What [`probe`] found.
+/// Result of [`probe`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContainmentProbe {
-    /// The strongest level that a session gets without a guard.
+    /// Strongest level available without a guard.
     pub level: Containment,
-    /// The strongest level that a session gets with one.
+    /// Strongest level available with a guard.
     pub guarded: Containment,
-    /// Why it is not [`Containment::Cgroup`], as a lowercase fragment; `None` if it is.
+    /// Reason why [`Containment::Cgroup`] is not available, as a lowercase fragment; `None` if it
+    /// is available.
     pub lacking: Option<String>,
 }
 
-/// Tries out which levels of containment this process can give its sessions. Leaves nothing behind.
+/// Returns the containment levels that this process can use. Creates and removes a control group.
 pub fn probe() -> ContainmentProbe {
     let lacking = sys::Nest::make().err().map(|error| why(&error));
     let subreaper = if cfg!(target_os = "linux") {

@@ -1,13 +1,13 @@
-//! The child's environment: what it inherits, what is taken away, what is set.
+//! Environment of a child: inheritance, removal and assignment of variables.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Variables that an outer agent leaves to everything it starts, and that change how an inner one
-/// behaves (protocol notes, section C; some versions refuse to start with `CLAUDECODE`).
-/// `NODE_OPTIONS` would load the host's hooks into the agent's runtime.
+/// Variables that an agent passes to its children and that change the behavior of an agent started
+/// below it. Some versions refuse to start with `CLAUDECODE` set. `NODE_OPTIONS` would load the
+/// host's hooks into the agent's runtime.
 const OUTER_AGENT: [&str; 6] = [
     "CLAUDECODE",
     "CLAUDE_CODE_CHILD_SESSION",
@@ -17,12 +17,12 @@ const OUTER_AGENT: [&str; 6] = [
     "NODE_OPTIONS",
 ];
 
-/// Start of the names of an outer agent's message channel.
+/// Prefix of the variables of an outer agent's message channel.
 const OUTER_AGENT_PREFIX: &str = "CLAUDE_CODE_MESSAGING_";
 
-/// The child's environment. Starts from the host's, or empty; `set` and `remove` change it.
+/// Environment of a child, built from the host's environment or from an empty one.
 ///
-/// The variables of an outer agent are taken out of what is inherited; one that is `set` stays.
+/// The variables of an outer agent are not inherited. One that is [`set`](Self::set) is kept.
 #[derive(Clone, Default)]
 pub struct Environment {
     empty: bool,
@@ -30,12 +30,13 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The host's environment at the time the session is made, without an outer agent's variables.
+    /// Returns the host's environment as of the start of the child, without the variables of an
+    /// outer agent.
     pub fn inherited() -> Self {
         Self::default()
     }
 
-    /// No variable at all.
+    /// Returns an environment without variables.
     pub fn empty() -> Self {
         Self {
             empty: true,
@@ -43,19 +44,19 @@ impl Environment {
         }
     }
 
-    /// Sets a variable. Also keeps one that would be taken away.
+    /// Sets a variable. Also keeps a variable that would not be inherited.
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> &mut Self {
         self.changes.insert(name.into(), Some(value.into()));
         self
     }
 
-    /// Takes a variable away.
+    /// Removes a variable.
     pub fn remove(&mut self, name: impl Into<OsString>) -> &mut Self {
         self.changes.insert(name.into(), None);
         self
     }
 
-    /// What the child would find in a variable if it were made now.
+    /// Returns the value that a child started now would get for a variable.
     #[must_use]
     pub fn value(&self, name: impl AsRef<OsStr>) -> Option<OsString> {
         let name = name.as_ref();
@@ -66,7 +67,8 @@ impl Environment {
         }
     }
 
-    /// Whether it begins with the host's, and what is changed about it then.
+    /// Returns whether the host's environment is inherited, and the changes applied to it. `None`
+    /// in the map removes a variable.
     pub fn parts(&self) -> (bool, &BTreeMap<OsString, Option<OsString>>) {
         (!self.empty, &self.changes)
     }
@@ -86,7 +88,7 @@ impl Environment {
     }
 }
 
-/// Names only: values may be secrets.
+/// Prints names only: values may be secrets.
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |set: bool| {
@@ -114,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_what_the_child_will_find() {
+    fn value_matches_resolved_environment() {
         let mut env = Environment::inherited();
         env.set("CLAUDE_PID", "7").remove("HOME");
         let resolved = env.resolve();
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outer_agent_is_known_by_name() {
+    fn outer_agent_variables_are_recognized() {
         for name in [
             "CLAUDECODE",
             "CLAUDE_PID",
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_stays_and_what_is_removed_goes() {
+    fn set_and_remove_are_applied() {
         let mut environment = Environment::inherited();
         environment.set("NODE_OPTIONS", "--trace").remove("PATH");
         let variables = environment.resolve();
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_shows_no_value() {
+    fn debug_output_omits_values() {
         let mut environment = Environment::empty();
         environment.set("API_KEY", "hunter2");
         let text = format!("{environment:?}");

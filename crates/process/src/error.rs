@@ -1,100 +1,101 @@
-//! One error type per operation. Each message reads after "failed to" and says what to do next.
+//! One error type per operation. Each message is a phrase that completes "cannot ...", followed by
+//! a remedy.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why a session could not be made. Nothing is left behind: no process, task or descriptor.
+/// Reason why a process could not be started. No process, task or descriptor is left.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// The program's name is the empty string.
+    /// The program's name is empty.
     #[error("find the program: its name is empty, give a name or a path")]
     NoProgram,
-    /// No directory of `PATH` (the child's) has the program, or the path given does not exist.
+    /// No directory of the child's `PATH` contains the program, or the given path does not exist.
     #[error("find the program {program:?}: {}", what_is_missing(.path.as_deref()))]
     NotFound {
-        /// The program as it was asked for.
+        /// The program as configured.
         program: OsString,
         /// The `PATH` that was searched; `None` if the program was given as a path.
         path: Option<OsString>,
     },
-    /// The file is there, but it is a directory or has no execute permission for this user.
+    /// The file is a directory or lacks execute permission for this user.
     #[error("run {path:?}: it is not an executable file, check `ls -l` and `chmod +x`")]
     NotExecutable {
-        /// The file that was found.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The file is there, but the interpreter of its `#!` line, or its loader, is not.
+    /// The file exists, but its loader or the interpreter of its `#!` line does not.
     #[error("run {path:?}: its interpreter is missing, check the first line or the loader")]
     MissingInterpreter {
-        /// The file that was found.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The kernel does not know the file's format, for example a binary of another machine.
+    /// The kernel does not recognize the file's format, as for a binary of another architecture.
     #[error("run {path:?}: the file is not in a format that this machine can run")]
     BadFormat {
-        /// The file that was found.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// ETXTBSY: somebody has the file open for writing.
+    /// ETXTBSY: the file is open for writing.
     #[error("run {path:?}: it is being written, try again when that is done")]
     Busy {
-        /// The file that was found.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// ELOOP: too many symbolic links, or interpreters that need interpreters.
+    /// ELOOP: too many symbolic links or nested interpreters.
     #[error("run {path:?}: too many links or interpreters lead to it, check `ls -l`")]
     TooManyLinks {
-        /// The file as it was looked for.
+        /// Path as searched.
         path: PathBuf,
     },
-    /// ENAMETOOLONG: the path or a part of it is over the system's limit (Linux: 4,096 and 255
-    /// bytes).
+    /// ENAMETOOLONG: the path or one of its components exceeds the system's limit (Linux: 4,096 and
+    /// 255 bytes).
     #[error("run {path:?}: its path is too long for the system, use a shorter one")]
     NameTooLong {
-        /// The file as it was looked for.
+        /// Path as searched.
         path: PathBuf,
     },
     /// ENOMEM: the system has no memory for another process.
     #[error("start a process: no memory is left, end some processes")]
     OutOfMemory,
-    /// The guard did not do its part. It is not the program asked for that is wrong.
+    /// The guard failed to start. The configured program is not the cause.
     #[error("start the guard {path:?}: {source}, name a program that calls `run_guard`")]
     Guard {
         /// [`Configuration::guard`](crate::Configuration::guard).
         path: PathBuf,
-        /// What the system said.
+        /// The underlying error.
         #[source]
         source: io::Error,
     },
-    /// The working directory does not exist. No other directory is used in its place.
+    /// The working directory does not exist. No other directory is used instead.
     #[error("enter the working directory {path:?}: it does not exist, create it first")]
     CwdMissing {
-        /// The directory as it was asked for.
+        /// Path as configured.
         path: PathBuf,
     },
-    /// The working directory is a file.
+    /// The working directory is not a directory.
     #[error("enter the working directory {path:?}: it is not a directory")]
     CwdNotADirectory {
-        /// The directory as it was asked for.
+        /// Path as configured.
         path: PathBuf,
     },
-    /// The working directory may not be entered by this user.
+    /// This user lacks permission to enter the working directory.
     #[error("enter the working directory {path:?}: permission denied, check its mode")]
     CwdDenied {
-        /// The directory as it was asked for.
+        /// Path as configured.
         path: PathBuf,
     },
-    /// E2BIG of execve(2): arguments and environment together are over the kernel's limit
-    /// (Linux: 128 KiB for one argument).
+    /// E2BIG of execve(2): arguments and environment together exceed the kernel's limit, or one
+    /// argument does (Linux: 128 KiB).
     #[error("pass the arguments: too long for the kernel, send large input over stdin instead")]
     ArgumentsTooLong,
-    /// An argument or a variable has a NUL byte inside, which execve(2) cannot carry.
+    /// An argument or variable contains a NUL byte, which execve(2) cannot pass.
     #[error("pass the arguments: one has a NUL byte inside, remove it")]
     NulByte,
-    /// EMFILE or ENFILE: no descriptor is left for the session's pipes.
+    /// EMFILE or ENFILE: no descriptor is available for the pipes.
     #[error("open the session's pipes: too many open descriptors, raise `ulimit -n`")]
     TooManyDescriptors,
     /// EAGAIN of fork(2): the user's process limit is reached.
@@ -103,31 +104,31 @@ pub enum SpawnError {
     /// ENOSPC of posix_openpt(3): the system has no terminal left (Linux: `kernel.pty.max`).
     #[error("open a terminal: none is left, end some sessions or raise kernel.pty.max")]
     TooManyTerminals,
-    /// A session needs a tokio runtime with I/O and time enabled around the call.
+    /// The call was made outside a tokio runtime with I/O and time enabled.
     #[error("start a session: call it inside a tokio runtime")]
     NoRuntime,
-    /// Any other failure of the system.
+    /// Any other system error.
     #[error("{doing}: {source}, see the system's log")]
     Io {
-        /// What was tried, as a phrase.
+        /// The operation that failed, as a phrase.
         doing: &'static str,
-        /// What the system said.
+        /// The underlying error.
         #[source]
         source: io::Error,
     },
 }
 
 impl SpawnError {
-    /// Sorts a failure to open a terminal.
+    /// Maps an error of opening a terminal.
     pub(crate) fn terminal(error: io::Error) -> Self {
         match error.raw_os_error() {
-            // The kernel says the first, rustix makes the second of it, as POSIX has it.
+            // The kernel returns ENOSPC, which rustix maps to the EAGAIN that POSIX specifies.
             Some(libc::ENOSPC | libc::EAGAIN) => Self::TooManyTerminals,
             _ => Self::io("open a terminal", error),
         }
     }
 
-    /// Sorts a failure that can strike any step by its errno.
+    /// Maps an error that any step can return, by its errno.
     pub(crate) fn io(doing: &'static str, error: impl Into<io::Error>) -> Self {
         let source = error.into();
         match source.raw_os_error() {
@@ -150,7 +151,7 @@ fn what_is_missing(searched: Option<&OsStr>) -> String {
     }
 }
 
-/// A search path in few words: a real one is longer than the error.
+/// Summarizes a search path, which is usually longer than the rest of the message.
 fn searched_folders(path: &OsStr) -> String {
     let mut folders = std::env::split_paths(path).filter(|it| !it.as_os_str().is_empty());
     match (folders.next(), folders.count()) {
@@ -160,88 +161,89 @@ fn searched_folders(path: &OsStr) -> String {
     }
 }
 
-/// Why bytes did not reach the child's input.
+/// Reason why bytes were not written to the child's input.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The child ended, or closed its input, before every byte was taken.
+    /// The child ended or closed its input before all bytes were written.
     #[error("write to the child: it ended or closed its input, start a new session")]
     Ended,
-    /// [`close_input`](crate::TerminalSession::close_input) came before this write.
+    /// [`close_input`](crate::LocalProcess::close_input) was called before this write.
     #[error("write to the child: its input was closed before, start a new session")]
     Closed,
-    /// A line is longer than the terminal's line buffer: the kernel would cut it silently.
+    /// A line exceeds the terminal's line buffer; the kernel would truncate it silently
+    /// (termios(3), canonical mode).
     #[error(
         "type a line of {length} bytes: this terminal cuts lines at {limit}, use raw mode or pipes"
     )]
     LineTooLong {
-        /// Length of the longest line in the write, in bytes.
+        /// Length of the longest line of the write in bytes.
         length: usize,
-        /// The longest line that arrives whole, in bytes.
+        /// Maximum length of a line in bytes.
         limit: usize,
     },
-    /// [`InputLimits::queue_bytes`](crate::InputLimits::queue_bytes) would be exceeded. Nothing of
-    /// this write was sent.
+    /// [`InputLimits::queue_bytes`](crate::InputLimits::queue_bytes) would be exceeded. Nothing was
+    /// written.
     #[error("write to the child: {waiting} bytes already wait, let it read or raise `queue_bytes`")]
     QueueFull {
-        /// Bytes that wait before this write.
+        /// Bytes queued before this write.
         waiting: usize,
     },
-    /// The child took nothing for the whole
+    /// The child accepted no bytes for the whole
     /// [`InputLimits::deadline`](crate::InputLimits::deadline).
     #[error(
         "write to the child: it took {taken} of {length} bytes and no more for {waited:?}, wait or \
          terminate"
     )]
     Stalled {
-        /// Bytes of this write that were taken. They cannot be taken back.
+        /// Bytes of this write that were delivered and cannot be recalled.
         taken: usize,
         /// Length of this write in bytes.
         length: usize,
-        /// How long nothing was taken.
+        /// How long no bytes were accepted.
         waited: Duration,
     },
-    /// On pipes: an earlier write stalled in its middle, so that what follows it would be read as
-    /// its rest.
+    /// On pipes: a previous write was only partly delivered, so that later bytes would be read as
+    /// its continuation.
     #[error("write to the child: an earlier write was cut in its middle, terminate the session")]
     Torn,
-    /// On another machine: the link broke, and another host had the session before it was made
-    /// again. What was written may have arrived.
+    /// For a session on another machine: the connection was lost, and another host attached before
+    /// it was restored. The write may have been delivered.
     #[error("write to the child: nobody knows whether it arrived, look at what the child did")]
     Unconfirmed,
-    /// A terminal's input has no end that can be closed.
+    /// A terminal's input cannot be closed.
     #[error(
         "close the input: a terminal has none to close, write the end-of-file key or terminate"
     )]
     NoEndOfInput,
-    /// Any other failure of the system.
+    /// Any other system error.
     #[error("write to the child: {0}, terminate the session")]
     Io(#[from] io::Error),
 }
 
-/// Why a signal was not sent.
+/// Reason why a signal was not sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignalError {
-    /// The child ended before.
+    /// The child has ended.
     #[error("signal the child: it has ended, there is nothing left to do")]
     Ended,
-    /// Any other failure of the system.
+    /// Any other system error.
     #[error("signal the child: {0}, terminate the session")]
     Io(#[from] io::Error),
 }
 
-/// Why a terminal's size was not changed.
+/// Reason why a terminal was not resized.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResizeError {
-    /// The session is on pipes.
+    /// The child runs on pipes.
     #[error("resize: this session has no terminal, make it with `Stdio::Pty`")]
     NotATerminal,
-    /// The child ended and its terminal is closed.
+    /// The child has ended and its terminal is closed.
     #[error("resize: the child has ended, there is nothing left to do")]
     Ended,
-    /// Any other failure of the system.
+    /// Any other system error.
     #[error("resize: {0}, terminate the session")]
     Io(#[from] io::Error),
 }
@@ -251,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terminals_that_run_out_are_not_taken_for_processes() {
+    fn terminal_exhaustion_is_not_process_limit() {
         for errno in [libc::ENOSPC, libc::EAGAIN] {
             let error = SpawnError::terminal(io::Error::from_raw_os_error(errno));
             assert!(matches!(error, SpawnError::TooManyTerminals), "{error}");

@@ -1,44 +1,44 @@
-//! How a child ended.
+//! Exit of a child.
 
 use serde::{Deserialize, Serialize};
 
-/// How a child ended, known once and for all.
+/// Exit of a child, with the state of its streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// What the child left to its parent.
+    /// Exit status as reported to the parent.
     pub status: ExitStatus,
-    /// Whether memory had run out: it was killed, none of us killed it, and the system has counted a
-    /// kill for want of memory in its control group (or, without one, on the machine) since it was
-    /// born. Linux.
+    /// Whether the child was killed for lack of memory: it ended by SIGKILL, this crate did not
+    /// send it, and the kernel's count of such kills in the child's control group (without one, on
+    /// the machine) grew during its life. Linux only.
     pub oom: bool,
-    /// Whether the streams came to their own end.
+    /// Whether the streams reached their end.
     pub drained: Drained,
-    /// Offset behind the last byte of output.
+    /// Length of the output stream in bytes.
     pub output_end: u64,
-    /// Offset behind the last byte of errors.
+    /// Length of the stderr stream in bytes.
     pub errors_end: u64,
 }
 
-/// What the child left to its parent.
+/// Exit status of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitStatus {
-    /// It ended by itself with this code, 0 to 255.
+    /// The child exited with this code, 0 to 255.
     Code(i32),
-    /// A signal ended it; the number is the platform's.
+    /// A signal ended the child; the number is that of the platform.
     Signal(i32),
-    /// The system did not tell: something else in this process reaped the child (`SIGCHLD`
-    /// ignored, a stray `wait`), or it could not be killed in time.
+    /// The status is not available: other code in this process reaped the child (`SIGCHLD` ignored,
+    /// a stray `wait`), or the child could not be killed in time.
     Unknown,
 }
 
-/// Whether the streams came to their own end.
+/// Whether the streams of a child reached their end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Drained {
-    /// Every stream reached its end: nothing can be missing.
+    /// Every stream reached its end; all output was read.
     Clean,
-    /// Another process still holds a stream. It was read until it had been quiet for 50 ms, or
-    /// for 2 s, and then cut; all that the child itself had written is there.
+    /// Another process keeps a stream open. The stream was read until 50 ms passed without output,
+    /// or for 2 s, and was then closed. All output of the child itself was read.
     Timeout,
 }

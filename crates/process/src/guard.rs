@@ -1,20 +1,20 @@
-//! A helper process that outlives the host by a moment, to leave nothing behind.
+//! A helper process that ends a session's processes after the host was killed.
 //!
-//! A host that is killed by SIGKILL can do nothing about its children any more. A guard can: it
-//! holds one end of a socket whose other end only the host has, and when that closes without a word
-//! it kills what it guards and ends. It is the program that
-//! [`Configuration::guard`](crate::Configuration::guard) names, started in a hidden mode; such a
-//! program calls [`run_guard`] before anything else.
+//! A host that receives SIGKILL cannot end its children. The guard holds one end of a socket pair;
+//! the other end belongs to the host alone. When that end closes without a shutdown message, the
+//! guard kills the processes it is responsible for and exits. The guard runs the program named by
+//! [`Configuration::guard`](crate::Configuration::guard) with a hidden argument; the program calls
+//! [`run_guard`] first in `main`.
 //!
-//! There are two kinds. With control groups one guard *watches* over all sessions of the host, and
-//! kills the group that they are in. Without, each session has a guard that *keeps* it: it starts
-//! the child, orphans of the tree fall to it (`PR_SET_CHILD_SUBREAPER`, prctl(2)), and parentage
-//! finds them all, whatever they shed.
+//! There are two kinds. With control groups, one guard watches all sessions of the host and kills
+//! their common parent group. Without control groups, each session has a guard that starts the
+//! child as a subreaper (`PR_SET_CHILD_SUBREAPER`, prctl(2)): orphans are reparented to it, so that
+//! parentage finds every descendant.
 
-#[cfg(target_os = "linux")]
-mod keep;
 mod link;
 mod order;
+#[cfg(target_os = "linux")]
+mod subreaper;
 #[cfg(target_os = "linux")]
 mod watch;
 
@@ -23,17 +23,17 @@ use std::process::ExitCode;
 pub(crate) use link::{Answer, Link};
 pub(crate) use order::{Order, Program};
 
-/// The first argument of a program that is to be a guard.
+/// First argument of a guard process.
 pub(crate) const ARGUMENT: &str = "--bowline-guard";
 
-/// Does a guard's work if this process was started as one, and returns its exit code when there is
-/// nothing left to guard; `None` in any other process. To be called first in `main`, before any
-/// thread is started: a guard has one thread.
+/// Runs the guard if this process was started as one, and returns its exit code; returns `None` in
+/// any other process. Must be called first in `main`, before any thread is started: a guard has one
+/// thread.
 pub fn run_guard() -> Option<ExitCode> {
-    let asked = std::env::args_os()
+    let is_guard = std::env::args_os()
         .nth(1)
         .is_some_and(|first| first == ARGUMENT);
-    asked.then(guard)
+    is_guard.then(guard)
 }
 
 #[cfg(target_os = "linux")]
@@ -41,10 +41,10 @@ fn guard() -> ExitCode {
     let Ok(link) = Link::of_guard() else {
         return ExitCode::FAILURE;
     };
-    crate::sys::ignore_polite_signals();
+    crate::sys::ignore_termination_signals();
     match link.order() {
         Ok(Order::Watch { nest }) => watch::run(&link, &nest),
-        Ok(Order::Keep { program, tty }) => keep::run(link, &program, tty),
+        Ok(Order::Start { program, tty }) => subreaper::run(link, &program, tty),
         Err(_) => ExitCode::FAILURE,
     }
 }

@@ -1,4 +1,4 @@
-//! How hard a session is ended, step by step, and what came of it.
+//! Termination policy (close input, SIGINT, SIGTERM, SIGKILL) and the resulting report.
 
 use std::time::Duration;
 
@@ -7,26 +7,27 @@ use serde::{Deserialize, Serialize};
 use crate::containment::Containment;
 use crate::exit::Exit;
 
-/// The steps of [`terminate`](crate::TerminalSession::terminate) and how long each may take. A
-/// step of zero is left out. Every ladder ends with SIGKILL for the whole tree.
+/// Grace periods of the steps of [`terminate`](crate::LocalProcess::terminate). A step of zero is
+/// skipped. Every policy ends with SIGKILL for the whole process tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ladder {
-    /// After the input is closed (pipes) or the terminal hangs up (SIGHUP on a PTY).
+    /// Grace period after the input is closed (pipes) or SIGHUP is sent (PTY).
     #[serde(rename = "eof_grace_ms", with = "crate::millis")]
     pub eof_grace: Duration,
-    /// After SIGINT to the child's group, if there is to be one.
+    /// Grace period after SIGINT to the child's process group; `None` sends no SIGINT.
     #[serde(rename = "interrupt_ms", default, with = "crate::millis::option")]
     pub interrupt: Option<Duration>,
-    /// After SIGTERM to the child's group.
+    /// Grace period after SIGTERM to the child's process group.
     #[serde(rename = "term_grace_ms", with = "crate::millis")]
     pub term_grace: Duration,
-    /// How long SIGKILL is repeated until nothing is left of the tree. At least one round.
+    /// How long SIGKILL is repeated until no process of the tree is left. At least one pass is
+    /// made.
     #[serde(rename = "kill_ms", with = "crate::millis")]
     pub kill: Duration,
 }
 
 impl Ladder {
-    /// SIGKILL for the whole tree without a warning.
+    /// SIGKILL for the whole process tree, without a grace period.
     pub const AT_ONCE: Self = Self {
         eof_grace: Duration::ZERO,
         interrupt: None,
@@ -34,7 +35,7 @@ impl Ladder {
         kill: Duration::from_secs(2),
     };
 
-    /// The harder of two ladders, step by step.
+    /// Combines two policies by taking the shorter grace period of each step.
     pub fn harder(self, other: Self) -> Self {
         Self {
             eof_grace: self.eof_grace.min(other.eof_grace),
@@ -46,8 +47,8 @@ impl Ladder {
 }
 
 impl Default for Ladder {
-    /// Close the input, 2 s, SIGTERM, 2 s, SIGKILL: the ladder of the agent's own hosts
-    /// (protocol notes, section E.7). The agent takes up to 1.6 s over SIGTERM with a tool running.
+    /// Returns: close the input, 2 s, SIGTERM, 2 s, SIGKILL. An agent takes up to 1.6 s to handle
+    /// SIGTERM while a tool runs.
     fn default() -> Self {
         Self {
             eof_grace: Duration::from_secs(2),
@@ -58,25 +59,25 @@ impl Default for Ladder {
     }
 }
 
-/// What came of [`terminate`](crate::TerminalSession::terminate).
+/// Result of [`terminate`](crate::LocalProcess::terminate).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TerminationReport {
-    /// Processes that were sent SIGKILL, the child among them if it did not end by itself. Some
-    /// may have been on their way out.
+    /// Processes that SIGKILL was sent to, including the child if it did not end before. Some may
+    /// have been exiting already.
     pub killed: Vec<u32>,
-    /// Processes that were still there when the last step ran out.
+    /// Processes that were alive when the time limit of the last step expired.
     pub survivors: Vec<u32>,
-    /// How tightly the tree was held.
+    /// Containment level of the process tree.
     pub level: Containment,
-    /// From the first request to this report.
+    /// Time from the first request to this report.
     pub took: Duration,
-    /// How the child ended.
+    /// Exit of the child.
     pub exit: Exit,
 }
 
 impl TerminationReport {
-    /// That of a session which was let go of: nobody was asked to end.
+    /// Returns the report of a session that was released without a termination request.
     #[must_use]
     pub const fn untouched(level: Containment, exit: Exit) -> Self {
         Self {
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_harder_ladder_wins_step_by_step() {
+    fn shorter_grace_period_wins_per_step() {
         let soft = Ladder {
             interrupt: Some(Duration::from_secs(9)),
             ..Ladder::default()

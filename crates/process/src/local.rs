@@ -1,24 +1,23 @@
-//! Sessions whose child is a child of this process.
+//! A child process of this process.
 //!
-//! Tasks per session: one writer, one supervisor, and one pump for each stream unless the session's
-//! owner reads them itself ([`OutputReader`](crate::OutputReader)). The supervisor alone
-//! owns the child and its end; the handle sends it requests and watches its answers. It does not
-//! own the handle, so the last handle's drop is itself a request.
+//! Each process has a writer task, a supervisor task, and one reader task per stream unless the
+//! caller polls the [`StreamReaders`]. Only the supervisor owns the child and its exit status; the
+//! handle sends requests to it and watches the results. The supervisor does not own the handle, so
+//! dropping the last handle is a termination request.
 
-mod demand;
+mod containment_handle;
+mod fds;
 mod guardian;
-mod hold;
 mod input;
 mod leader;
-mod pump;
 mod readers;
 mod spawn;
+mod stream_reader;
 mod streams;
 mod supervisor;
-
+mod termination_request;
 mod tree;
 mod vitals;
-mod wires;
 
 use std::sync::{Arc, Weak};
 
@@ -39,35 +38,36 @@ use crate::stream::Stream;
 use crate::sys;
 use crate::tty::Tty;
 use crate::vitals::Vitals;
-use demand::Demand;
+use fds::{ChildFds, ParentFds};
 use input::Input;
-use pump::Mouth;
+use stream_reader::StreamReader;
 use streams::Streams;
 use supervisor::Supervisor;
-use wires::{Theirs, Wires};
+use termination_request::TerminationRequest;
 
 pub(crate) use leader::Leader;
 pub use readers::StreamReaders;
-pub(crate) use spawn::{Born, spawn};
+pub(crate) use spawn::{Spawned, spawn};
 pub use tree::MARKER;
 #[cfg(target_os = "linux")]
 pub(crate) use tree::with_descendants;
 pub(crate) use tree::{Round, Tree};
 
-/// Resolves when a write or a close has completed. Closed without a value: the session ended.
+/// Resolves when a write or a close has completed. Closed without a value if the session ended
+/// first.
 pub type WriteReceipt = oneshot::Receiver<Result<(), WriteError>>;
 
-/// A descriptor that the runtime watches. Shared by the tasks that need it; closed when the last
-/// of them lets go.
-type Wire = Arc<AsyncFd<std::os::fd::OwnedFd>>;
+/// A descriptor registered with the runtime. Shared by the tasks that use it; closed when the last
+/// reference is dropped.
+type SharedFd = Arc<AsyncFd<std::os::fd::OwnedFd>>;
 
-/// A session on this machine, on pipes or on a terminal.
+/// A child process on pipes or on a terminal.
 #[derive(Debug)]
 pub struct LocalProcess {
     has_terminal: bool,
     level: Containment,
     leader: Arc<Leader>,
-    /// Weak, so that the terminal closes with the child and not with the last handle.
+    /// Weak, so that the terminal closes with the child rather than with the last handle.
     console: Option<Weak<AsyncFd<std::os::fd::OwnedFd>>>,
     output: Arc<SharedLog>,
     errors: Arc<SharedLog>,
@@ -78,66 +78,75 @@ pub struct LocalProcess {
 }
 
 impl LocalProcess {
-    /// Starts the child. Until it lives nothing is spawned, so a failure leaves nothing behind.
-    /// The streams are to be read, by the tap or by those who take its place when it is dropped.
+    /// Starts the child.
+    ///
+    /// The streams must be read through the returned readers; when these are dropped, background
+    /// tasks read the streams into their logs. Must be called inside a tokio runtime with I/O and
+    /// time enabled.
+    ///
+    /// # Errors
+    ///
+    /// [`SpawnError`] if the child cannot be started. No process, task or descriptor is left in
+    /// that case.
     pub fn start(id: SessionId, what: &Configuration) -> Result<(Self, StreamReaders), SpawnError> {
-        Self::begin(id, what, wires::open(what.stdio)?)
+        Self::begin(id, what, fds::open(what.stdio)?)
     }
 
-    /// As [`start`](Self::start), for a child that only answers.
+    /// Starts a child that has no input and writes its answer to a single pipe: stdout, or
+    /// descriptor [`sys::EXTRA`].
     pub(crate) fn start_answering(
         id: SessionId,
         what: &Configuration,
         on_stdout: bool,
     ) -> Result<(Self, StreamReaders), SpawnError> {
-        Self::begin(id, what, wires::answering(on_stdout)?)
+        Self::begin(id, what, fds::answering(on_stdout)?)
     }
 
     fn begin(
         id: SessionId,
         what: &Configuration,
-        (wires, theirs): (Wires, Theirs),
+        (parent_fds, child_fds): (ParentFds, ChildFds),
     ) -> Result<(Self, StreamReaders), SpawnError> {
         sys::ignore_broken_pipes();
         let limits = what.limits;
         let [output, errors] = logs(limits, what.stdio);
-        let Born { child, hold } = spawn(id, what, theirs)?;
+        let Spawned { child, handle } = spawn(id, what, child_fds)?;
         let pid = child.pid;
-        let console = wires.console.as_ref().map(Arc::downgrade);
-        let level = hold.level();
-        let leader = Arc::new(Leader::new(pid, console.clone(), hold.guard().cloned()));
+        let console = parent_fds.console.as_ref().map(Arc::downgrade);
+        let level = handle.level();
+        let leader = Arc::new(Leader::new(pid, console.clone(), handle.guard().cloned()));
         tracing::debug!(session = %id, pid = pid.as_raw_nonzero().get(), %level, "child started");
 
-        let mut streams = Streams::keeping(wires.peer);
-        let mut mouth = |wire: Wire, log: &Arc<SharedLog>, console| {
-            streams.add(Arc::clone(&wire), Arc::clone(log));
-            Mouth::new(wire, Arc::clone(log), console)
+        let mut streams = Streams::keeping(parent_fds.peer);
+        let mut new_reader = |fd: SharedFd, log: &Arc<SharedLog>, console| {
+            streams.add(Arc::clone(&fd), Arc::clone(log));
+            StreamReader::new(fd, Arc::clone(log), console)
         };
-        let output_mouth = mouth(wires.output, &output, console.is_some());
-        let errors_mouth = wires.errors.map(|wire| mouth(wire, &errors, false));
-        if errors_mouth.is_none() {
+        let output_reader = new_reader(parent_fds.output, &output, console.is_some());
+        let errors_reader = parent_fds.errors.map(|fd| new_reader(fd, &errors, false));
+        if errors_reader.is_none() {
             errors.close();
         }
-        let readers = StreamReaders::new(output_mouth, errors_mouth);
-        let (input, writer) = Input::start(wires.input, console.is_some(), what.input);
-        let (requests, asked) = watch::channel(None);
+        let readers = StreamReaders::new(output_reader, errors_reader);
+        let (input, writer) = Input::start(parent_fds.input, console.is_some(), what.input);
+        let (requests, requested) = watch::channel(None);
         let (exit_known, exit) = watch::channel(None);
         let (report_known, report) = watch::channel(None);
         let supervisor = Supervisor {
             id,
             leader: Arc::clone(&leader),
             end: sys::ExitWatch::new(child),
-            tree: Tree::new(Arc::clone(&leader), hold, id),
+            tree: Tree::new(Arc::clone(&leader), handle, id),
             streams,
             output: Arc::clone(&output),
             errors: Arc::clone(&errors),
             input: input.clone(),
             writer,
-            demand: Demand::new(asked),
+            request: TerminationRequest::new(requested),
             exit: exit_known,
             report: report_known,
             memory: sys::OomCount::of(pid.as_raw_nonzero().get()),
-            swept: false,
+            tree_killed: false,
         };
         tokio::spawn(supervisor.run());
         let has_terminal = console.is_some();
@@ -157,7 +166,7 @@ impl LocalProcess {
     }
 }
 
-/// The logs of output and errors.
+/// Returns the logs of stdout and stderr.
 fn logs(limits: LogLimits, stdio: Stdio) -> [Arc<SharedLog>; 2] {
     let output = Log::new(limits.output_bytes, limits.output_overflow(stdio));
     let errors = Log::new(limits.errors_bytes, Overflow::DropOldest);
@@ -176,7 +185,7 @@ impl LocalProcess {
         self.has_terminal
     }
 
-    /// Returns the mechanism that holds the child and its descendants.
+    /// Returns the mechanism that contains the child and its descendants.
     pub fn containment(&self) -> Containment {
         self.level
     }
@@ -246,8 +255,8 @@ impl LocalProcess {
     /// Ends the child and all of its descendants. Idempotent; a later call with shorter grace periods
     /// shortens those of the termination in progress.
     pub fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>> {
-        self.requests.send_modify(|asked| {
-            *asked = Some(asked.map_or(ladder, |before| before.harder(ladder)));
+        self.requests.send_modify(|requested| {
+            *requested = Some(requested.map_or(ladder, |before| before.harder(ladder)));
         });
         self.report.clone()
     }

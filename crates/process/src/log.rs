@@ -1,8 +1,8 @@
 //! An append-only byte stream with `u64` offsets, of which the newest part is kept in memory.
 //!
-//! Pure: no clock, lock or `async`. [`shared`] puts the lock and the waiting around it.
-//! Invariants: offsets never restart; what a reader cannot be given any more it is told of as a
-//! [`Piece::Gap`]; under [`Overflow::Block`] no byte is dropped that nobody has read.
+//! Pure: no clock, lock or `async`; [`shared`] adds the lock and the wakeups. Invariants: offsets
+//! never restart; bytes that a reader can no longer get are reported as a [`Piece::Gap`]; with
+//! [`Overflow::Block`] no unread byte is dropped.
 
 #[cfg(test)]
 mod schedules;
@@ -10,7 +10,7 @@ mod shared;
 #[cfg(test)]
 mod waiting;
 
-/// The lock of a shared log; tests have another, so that a scheduler of theirs decides who gets it.
+/// Lock of a shared log. Tests replace it by one that is controlled by their scheduler.
 mod lock {
     pub(super) use std::sync::{Mutex, MutexGuard};
 }
@@ -21,50 +21,50 @@ use bytes::{Buf, Bytes};
 
 pub use shared::{LogReader, SharedLog};
 
-/// Bytes of capacity per chunk that may be kept. A chunk costs about 40 bytes of bookkeeping, so
-/// a child that writes one byte at a time cannot make the log cost more than it holds.
+/// Bytes of capacity per chunk. A chunk costs about 40 bytes of bookkeeping, so this limit keeps a
+/// child that writes single bytes from using more memory than the capacity.
 const BYTES_PER_CHUNK: usize = 64;
 
-/// Chunks that even the smallest log may keep.
-const FEWEST_CHUNKS: usize = 16;
+/// Minimum of the limit on chunks.
+const MIN_CHUNKS: usize = 16;
 
-/// From so many bytes on, a passed chunk is kept where it lies. A smaller one is copied: it lies in
-/// a buffer that many sessions share, and would keep all of it.
+/// Minimum size of a passed chunk that is kept without a copy. A smaller chunk is copied, since it
+/// would keep alive a read buffer that many sessions share.
 const SHARED_BYTES: usize = 16 * 1024;
 
-/// What a log does when it is full.
+/// Behavior of a full log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// Stop reading from the child until the slowest attached reader has taken enough.
+    /// Stops reading from the child until the slowest attached reader has read enough.
     Block,
-    /// Drop the oldest bytes. A reader that had not taken them is given a [`Piece::Gap`].
+    /// Drops the oldest bytes. A reader that has not read them gets a [`Piece::Gap`].
     DropOldest,
 }
 
-/// What a reader is given: bytes, or the news that some are gone.
+/// An item of a reader: bytes, or a gap where bytes were dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// One chunk, as it was read from the child. Never empty.
+    /// One chunk as it was read from the child. Never empty.
     Bytes {
         /// Offset of the first byte in the stream.
         offset: u64,
-        /// The bytes, shared with the log and with every other reader.
+        /// The bytes, shared with the log and the other readers.
         bytes: Bytes,
     },
-    /// The bytes in `from..to` were dropped before this reader took them.
+    /// The bytes in `from..to` were dropped before this reader read them.
     Gap {
-        /// First offset that is missing.
+        /// Offset of the first missing byte.
         from: u64,
-        /// First offset that is there again.
+        /// Offset of the first byte after the gap.
         to: u64,
     },
 }
 
-/// Names a reader's place within its log.
+/// Identifies a reader of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cursor(u64);
 
-/// Answer to [`Log::take`].
+/// Result of [`Log::take`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     Piece(Piece),
@@ -76,22 +76,22 @@ pub(crate) enum Taken {
 struct Chunk {
     offset: u64,
     content: Content,
-    /// Whether it had been there before this host came.
+    /// Whether the chunk was written before this host attached.
     is_replay: bool,
 }
 
 #[derive(Debug)]
 enum Content {
     Bytes(Bytes),
-    /// So many bytes were lost before they came here.
-    Gone(u64),
+    /// This many bytes were lost before they were received.
+    Lost(u64),
 }
 
 impl Chunk {
     fn length(&self) -> u64 {
         match &self.content {
             Content::Bytes(bytes) => bytes.len() as u64,
-            Content::Gone(length) => *length,
+            Content::Lost(length) => *length,
         }
     }
 
@@ -99,14 +99,14 @@ impl Chunk {
         self.offset + self.length()
     }
 
-    /// What a reader at an offset inside of it is given.
+    /// Returns the rest of the chunk from offset `at`.
     fn piece(&self, at: u64) -> Piece {
         match &self.content {
             Content::Bytes(bytes) => Piece::Bytes {
                 offset: at,
                 bytes: bytes.slice((at - self.offset) as usize..),
             },
-            Content::Gone(_) => Piece::Gap {
+            Content::Lost(_) => Piece::Gap {
                 from: at,
                 to: self.end(),
             },
@@ -117,7 +117,7 @@ impl Chunk {
         self.offset += length;
         match &mut self.content {
             Content::Bytes(bytes) => bytes.advance(length as usize),
-            Content::Gone(left) => *left -= length,
+            Content::Lost(left) => *left -= length,
         }
     }
 }
@@ -128,12 +128,12 @@ pub(crate) struct Log {
     start: u64,
     end: u64,
     capacity: usize,
-    /// Bytes that are kept though every reader has taken them.
+    /// Maximum number of bytes kept after every reader has read them.
     history: usize,
     overflow: Overflow,
     cursors: BTreeMap<Cursor, u64>,
     next_cursor: u64,
-    /// The furthest offset that any reader has taken.
+    /// The largest offset that any reader has reached.
     taken: u64,
     closed: bool,
 }
@@ -154,7 +154,7 @@ impl Log {
         }
     }
 
-    /// The same, but at most so many bytes are kept that every reader has taken.
+    /// Limits the bytes that are kept after every reader has read them.
     pub(crate) fn with_history(self, bytes: usize) -> Self {
         Self {
             history: bytes,
@@ -162,12 +162,12 @@ impl Log {
         }
     }
 
-    /// Offset behind the last byte.
+    /// Returns the offset past the last byte.
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
 
-    /// Attaches a reader at `offset`, or at the end if the stream is not that long yet.
+    /// Attaches a reader at `offset`, or at the end if the stream is shorter.
     pub(crate) fn attach(&mut self, offset: u64) -> Cursor {
         let cursor = Cursor(self.next_cursor);
         self.next_cursor += 1;
@@ -180,29 +180,29 @@ impl Log {
         self.attach(self.start)
     }
 
-    /// Forgets a reader: from now on it holds nothing.
+    /// Detaches a reader; it no longer retains bytes.
     pub(crate) fn detach(&mut self, cursor: Cursor) {
         self.cursors.remove(&cursor);
-        self.forget();
+        self.drop_read();
     }
 
-    /// Whether anybody reads.
+    /// Returns whether a reader is attached.
     pub(crate) fn has_readers(&self) -> bool {
         !self.cursors.is_empty()
     }
 
-    /// Where a reader stands.
+    /// Returns the offset of a reader.
     pub(crate) fn position(&self, cursor: Cursor) -> u64 {
         self.cursors.get(&cursor).copied().unwrap_or(self.end)
     }
 
-    /// Whether the next piece of a reader had been there before this host came.
+    /// Returns whether the next piece of a reader was written before this host attached.
     pub(crate) fn is_replay(&self, cursor: Cursor) -> bool {
         let next = self.chunks.get(self.index_of(self.position(cursor)));
         next.is_some_and(|chunk| chunk.is_replay)
     }
 
-    /// Hands the next piece to a reader and moves it on.
+    /// Returns the next piece of a reader and advances the reader.
     pub(crate) fn take(&mut self, cursor: Cursor) -> Taken {
         let at = self.position(cursor);
         if at < self.start {
@@ -221,28 +221,30 @@ impl Log {
         };
         let (piece, end) = (chunk.piece(at), chunk.end());
         self.advance(cursor, end);
-        self.forget();
+        self.drop_read();
         Taken::Piece(piece)
     }
 
-    /// How many bytes may be read from the child now. Zero only under [`Overflow::Block`].
+    /// Returns how many bytes may be read from the child now. Zero only with [`Overflow::Block`].
     pub(crate) fn room(&self) -> usize {
         if self.overflow == Overflow::DropOldest {
             return self.capacity;
         }
-        let hold = self.hold();
-        if self.chunks.len() - self.index_of(hold) >= self.most_chunks() {
+        let retained_from = self.retained_from();
+        if self.chunks.len() - self.index_of(retained_from) >= self.max_chunks() {
             return 0;
         }
-        self.capacity.saturating_sub((self.end - hold) as usize)
+        self.capacity
+            .saturating_sub((self.end - retained_from) as usize)
     }
 
-    /// Appends bytes and drops what the capacity no longer has place for.
+    /// Appends bytes, and drops bytes that exceed the capacity.
     pub(crate) fn push(&mut self, bytes: Bytes) {
         self.push_as(bytes, false);
     }
 
-    /// The same, of bytes that had been there before this host came, or had not.
+    /// Appends bytes as [`push`](Self::push) does; `is_replay` marks bytes that were written before
+    /// this host attached.
     pub(crate) fn push_as(&mut self, bytes: Bytes, is_replay: bool) {
         if bytes.is_empty() || self.closed {
             return;
@@ -250,14 +252,14 @@ impl Log {
         self.append(Content::Bytes(bytes), is_replay);
     }
 
-    /// Goes on at a later offset: what lies between never came.
+    /// Continues at a later offset; the bytes in between become a gap.
     pub(crate) fn skip_to(&mut self, to: u64) {
         if to > self.end && !self.closed {
-            self.append(Content::Gone(to - self.end), false);
+            self.append(Content::Lost(to - self.end), false);
         }
     }
 
-    /// Begins at an offset, while nothing has come and nobody reads.
+    /// Sets the offset of the first byte. Has no effect once bytes or a reader exist.
     pub(crate) fn begin_at(&mut self, offset: u64) {
         if self.end == 0 && self.cursors.is_empty() {
             (self.start, self.end, self.taken) = (offset, offset, offset);
@@ -275,8 +277,8 @@ impl Log {
         self.evict();
     }
 
-    /// Appends bytes that whoever fills the log takes too, for himself and before all readers.
-    /// Answers their offset, or `None` after the end.
+    /// Appends bytes that the task that fills the log consumes itself before all readers. Returns
+    /// their offset; `None` if the log is closed.
     pub(crate) fn pass(&mut self, bytes: &Bytes) -> Option<u64> {
         if self.closed {
             return None;
@@ -293,18 +295,18 @@ impl Log {
         Some(offset)
     }
 
-    /// Nobody is held back any more, whatever is lost.
+    /// Drops the oldest bytes from now on instead of blocking.
     pub(crate) fn drop_oldest(&mut self) {
         self.overflow = Overflow::DropOldest;
     }
 
-    /// Makes the log larger for good, so that what the child had written before its end always
-    /// fits, whatever the readers do.
+    /// Raises the capacity permanently, so that all bytes that the child wrote before its end fit
+    /// regardless of the readers.
     pub(crate) fn lift(&mut self, bytes: usize) {
         self.capacity = self.capacity.saturating_add(bytes);
     }
 
-    /// No byte comes after this.
+    /// Closes the log; later bytes are ignored.
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
@@ -320,30 +322,30 @@ impl Log {
         self.taken = self.taken.max(to);
     }
 
-    /// The oldest offset that must be kept under [`Overflow::Block`].
-    fn hold(&self) -> u64 {
+    /// Returns the oldest offset that must be retained with [`Overflow::Block`].
+    fn retained_from(&self) -> u64 {
         let slowest = self.cursors.values().copied().min();
         slowest.unwrap_or(self.taken).max(self.start)
     }
 
-    fn most_chunks(&self) -> usize {
-        (self.capacity / BYTES_PER_CHUNK).max(FEWEST_CHUNKS)
+    fn max_chunks(&self) -> usize {
+        (self.capacity / BYTES_PER_CHUNK).max(MIN_CHUNKS)
     }
 
-    /// Index of the chunk that contains `offset`; the number of chunks if it is the end.
+    /// Returns the index of the chunk that contains `offset`; the number of chunks at the end.
     fn index_of(&self, offset: u64) -> usize {
         self.chunks.partition_point(|chunk| chunk.end() <= offset)
     }
 
     fn evict(&mut self) {
         let limit = match self.overflow {
-            Overflow::Block => self.hold(),
+            Overflow::Block => self.retained_from(),
             Overflow::DropOldest => self.end,
         };
         let excess = (self.end - self.start).saturating_sub(self.capacity as u64);
         self.drop_front(excess.min(limit - self.start));
-        self.forget();
-        while self.chunks.len() > self.most_chunks() {
+        self.drop_read();
+        while self.chunks.len() > self.max_chunks() {
             match self.chunks.front() {
                 Some(front) if front.end() <= limit => {
                     let length = front.length();
@@ -354,11 +356,11 @@ impl Log {
         }
     }
 
-    /// Drops what everybody has taken and is no history.
-    fn forget(&mut self) {
-        let kept = self.hold().saturating_sub(self.history as u64);
+    /// Drops bytes that every reader has read and that exceed the history limit.
+    fn drop_read(&mut self) {
+        let kept = self.retained_from().saturating_sub(self.history as u64);
         self.drop_front(kept.saturating_sub(self.start));
-        if self.chunks.is_empty() && self.chunks.capacity() > FEWEST_CHUNKS {
+        if self.chunks.is_empty() && self.chunks.capacity() > MIN_CHUNKS {
             self.chunks = VecDeque::new();
         }
     }

@@ -1,10 +1,10 @@
-//! The environment that the user's own shell makes, for hosts that were not started from one.
+//! The environment of the user's login shell, for hosts that were not started from a shell.
 //!
-//! The shell is run once, as a login and interactively, and lists its environment on a descriptor
-//! of its own between random marks, so that nothing that its files print can be taken for it. It
-//! has a session of its own, no terminal and nothing to read; what it starts ends with it. A shell
-//! that does not do its part in time is done without: the answer then is this process's own
-//! environment, and says why.
+//! The shell runs once as an interactive login shell and prints its environment to a separate
+//! descriptor between random markers, so that output of its start-up files cannot be mistaken for
+//! it. It runs in a session of its own, without a terminal or input, and its descendants are killed
+//! with it. If the shell fails or times out, the result is the environment of this process and the
+//! reason.
 
 mod cache;
 mod capture;
@@ -20,55 +20,56 @@ use std::time::{Duration, SystemTime};
 use crate::environment::Environment;
 use dialect::Dialect;
 
-/// Set while a shell is asked for its environment, so that its files can leave out what is slow or
-/// only for people. Not part of the answer.
+/// Variable that is set while a shell prints its environment, so that its start-up files can skip
+/// slow or interactive parts. Not part of the result.
 pub const RESOLVING: &str = "BOWLINE_RESOLVING_ENVIRONMENT";
 
-/// How long a shell may take over all: editors give theirs 10 s, and people notice.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// Total time limit of a shell.
+const TIME_LIMIT: Duration = Duration::from_secs(8);
 
-/// Where the user database is (passwd(5)), and the shell of those who have none there.
-const USERS: &str = "/etc/passwd";
-const LAST_SHELL: &str = "/bin/sh";
+/// The user database (passwd(5)), and the shell of a user without an entry.
+const USER_DATABASE: &str = "/etc/passwd";
+const FALLBACK_SHELL: &str = "/bin/sh";
 
-/// A shell to be asked for its environment.
+/// A shell that can be run to obtain its environment.
 #[derive(Clone, Debug)]
 pub struct LoginShell {
-    /// The shell, by its full path. What it understands is told by its name.
+    /// Full path of the shell. Its file name selects the dialect.
     pub shell: PathBuf,
-    /// What it starts from; this process's own without an outer agent's variables, as a rule.
+    /// Environment that the shell starts with; usually that of this process without the variables
+    /// of an outer agent.
     pub env: Environment,
-    /// How long it may take, both ways of asking together.
+    /// Time limit for both attempts together.
     pub patience: Duration,
 }
 
 impl LoginShell {
-    /// The shell of `SHELL`, else of the user database, else `/bin/sh`; 8 s.
+    /// Returns the shell in `SHELL`, else of the user database, else `/bin/sh`, with a time limit
+    /// of 8 s.
     pub fn of_user() -> Self {
         let named = std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
         Self {
             shell: named.map_or_else(shell_of_database, PathBuf::from),
             env: Environment::inherited(),
-            patience: PATIENCE,
+            patience: TIME_LIMIT,
         }
     }
 
-    /// The environment that this shell makes. Asked for once: later callers get the same as long as
-    /// none of the files that the shell reads at its start has another time or size. What those
-    /// files read in turn is not watched; [`capture`](Self::capture) asks in any case.
+    /// Returns the environment of this shell. The result is cached until the modification time or
+    /// size of a start-up file changes. Files that those files include are not watched;
+    /// [`capture`](Self::capture) bypasses the cache.
     ///
     /// Needs a tokio runtime with I/O and time enabled.
     pub async fn environment(&self) -> LoginEnvironment {
         cache::environment(self).await
     }
 
-    /// Asks the shell now.
+    /// Runs the shell and returns its environment, without the cache.
     pub async fn capture(&self) -> LoginEnvironment {
         capture::capture(self).await
     }
 
-    /// The files that this shell reads at its start, where they are now; those that do not exist
-    /// are among them, for they may.
+    /// Returns the start-up files of this shell, including those that do not exist.
     pub fn files(&self) -> Vec<PathBuf> {
         Dialect::of(&self.shell).files(&self.env.resolve())
     }
@@ -81,7 +82,7 @@ impl Default for LoginShell {
 }
 
 fn shell_of_database() -> PathBuf {
-    let users = std::fs::read_to_string(USERS).unwrap_or_default();
+    let users = std::fs::read_to_string(USER_DATABASE).unwrap_or_default();
     let own = rustix::process::getuid().as_raw().to_string();
     let shell = users.lines().find_map(|user| {
         let mut fields = user.split(':').skip(2);
@@ -90,21 +91,22 @@ fn shell_of_database() -> PathBuf {
             .nth(3)
             .filter(|shell| is_own && shell.starts_with('/'))
     });
-    shell.unwrap_or(LAST_SHELL).into()
+    shell.unwrap_or(FALLBACK_SHELL).into()
 }
 
-/// An environment, and where it is from.
+/// An environment and its origin.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoginEnvironment {
-    /// Every variable, without those of an outer agent.
+    /// All variables, except those of an outer agent.
     pub variables: BTreeMap<OsString, OsString>,
-    /// Where they are from.
+    /// Origin of the variables.
     pub provenance: Provenance,
 }
 
 impl LoginEnvironment {
-    /// For a [`Configuration`](crate::Configuration): these variables and no other.
+    /// Returns an [`Environment`] of exactly these variables, for a
+    /// [`Configuration`](crate::Configuration).
     pub fn environment(&self) -> Environment {
         let mut environment = Environment::empty();
         for (name, value) in &self.variables {
@@ -114,7 +116,7 @@ impl LoginEnvironment {
     }
 }
 
-/// Names only: values may be secrets.
+/// Prints names only: values may be secrets.
 impl fmt::Debug for LoginEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoginEnvironment")
@@ -124,57 +126,58 @@ impl fmt::Debug for LoginEnvironment {
     }
 }
 
-/// Where an environment is from.
+/// Origin of an environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Provenance {
-    /// The shell that was asked.
+    /// The shell that was run.
     pub shell: PathBuf,
-    /// Which way of asking was answered.
+    /// The attempt that succeeded.
     pub source: LoginSource,
-    /// What came of the ways that were tried before, in their order.
+    /// Failures of the attempts before, in order.
     pub failures: Vec<LoginFailure>,
-    /// The files that the shell read at its start, as far as its kind tells and they exist.
+    /// Existing start-up files that a shell of this dialect reads.
     pub files: Vec<PathBuf>,
-    /// When it was asked.
+    /// Time of the capture.
     pub captured: SystemTime,
-    /// How long it took.
+    /// Duration of the capture.
     pub took: Duration,
 }
 
-/// Which way of asking was answered.
+/// The attempt that produced an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginSource {
-    /// The shell, as a login and interactively.
+    /// The shell as an interactive login shell.
     Interactive,
-    /// The shell, as a login.
+    /// The shell as a login shell.
     Login,
-    /// None: this process's own environment.
+    /// None: the environment is that of this process.
     Inherited,
 }
 
-/// Why a shell gave no environment.
+/// Reason why a shell produced no environment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoginFailure {
-    /// It could not be started, for the reason given.
+    /// The shell could not be started.
     #[error("the shell was not started: {reason}")]
     NotStarted {
-        /// What [`SpawnError`](crate::SpawnError) said.
+        /// Message of the [`SpawnError`](crate::SpawnError).
         reason: String,
     },
-    /// It did not answer in the time it had.
+    /// The shell did not answer within the time limit.
     #[error("the shell did not answer within {0:?}, look for what waits in its start-up files")]
     TimedOut(Duration),
-    /// It ended without an answer: one of its files ended it, or ran another program in its place.
+    /// The shell ended without an answer: a start-up file exited, or replaced the shell by another
+    /// program.
     #[error("the shell ended before it answered, look for exit or exec in its start-up files")]
     Ended,
-    /// It answered in a form that no shell gives.
+    /// The answer is malformed.
     #[error("the shell's answer was cut or mixed with other output")]
     Garbled,
 }
 
-/// Takes out what is the shell's own affair, or ours.
+/// Removes the variables that belong to the shell process itself or to this crate.
 fn clean(variables: &mut BTreeMap<OsString, OsString>) {
     for own in [RESOLVING, crate::MARKER, "_", "SHLVL", "PWD", "OLDPWD"] {
         variables.remove(OsStr::new(own));
@@ -187,16 +190,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_user_has_a_shell_in_the_database() {
+    fn database_shell_is_absolute() {
         assert!(shell_of_database().is_absolute());
     }
 
     #[test]
-    fn debug_shows_no_value() {
+    fn debug_output_omits_values() {
         let environment = LoginEnvironment {
             variables: BTreeMap::from([("API_KEY".into(), "hunter2".into())]),
             provenance: Provenance {
-                shell: LAST_SHELL.into(),
+                shell: FALLBACK_SHELL.into(),
                 source: LoginSource::Login,
                 failures: Vec::new(),
                 files: Vec::new(),

@@ -1,10 +1,10 @@
-//! Durations as JSON: whole milliseconds.
+//! Serde representation of durations as whole milliseconds.
 
 use std::time::Duration;
 
 use serde::{Deserialize as _, Deserializer, Serializer};
 
-/// What is over half a billion years is written as that.
+/// Writes whole milliseconds; longer durations saturate at `u64::MAX`.
 pub fn serialize<S: Serializer>(it: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(u64::try_from(it.as_millis()).unwrap_or(u64::MAX))
 }
@@ -14,7 +14,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Er
     u64::deserialize(from).map(Duration::from_millis)
 }
 
-/// The same for one that may be absent.
+/// The same representation for an optional duration.
 pub mod option {
     use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Finds the program and the working directory before anything is started, so that each way to
-//! fail has its own name.
+//! Resolution of the program and the working directory before a process is started, so that each
+//! failure has its own error.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -12,10 +12,10 @@ use rustix::io::Errno;
 use crate::error::SpawnError;
 use crate::sys;
 
-/// Where execvp(3) looks when there is no `PATH`.
+/// Search path of execvp(3) without `PATH`.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// Opens the working directory, so that the child enters the very one that was checked.
+/// Opens the working directory, so that the child enters the directory that was checked.
 pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, SpawnError> {
     let path_buf = || path.to_path_buf();
     let directory = sys::open_directory(path).map_err(|errno| match errno {
@@ -30,8 +30,8 @@ pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, SpawnError> {
     }
 }
 
-/// Finds the file to run, by the rules of execvp(3) from the child's point of view. The answer is
-/// absolute, because the child looks from another directory than we do.
+/// Resolves the file to run by the rules of execvp(3), relative to the child's working directory.
+/// The result is absolute, since the child's directory differs from that of this process.
 pub(crate) fn find(
     program: &OsStr,
     search: Option<&OsString>,
@@ -79,7 +79,7 @@ fn in_search(
     }))
 }
 
-/// `None` if there is no such file.
+/// Returns `None` if the file does not exist.
 fn check(path: PathBuf) -> Result<Option<PathBuf>, SpawnError> {
     match std::fs::metadata(&path) {
         Err(error) => match error.raw_os_error() {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_executable_of_the_path_wins_over_a_file_that_is_not() {
+    fn path_search_skips_non_executable_files() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("sh"), "").unwrap();
         let search = std::env::join_paths([directory.path(), Path::new("/bin")]).unwrap();
@@ -112,13 +112,13 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_path_starts_at_the_working_directory() {
+    fn relative_path_resolves_against_cwd() {
         let found = find("./sh".as_ref(), None, Some(Path::new("/bin"))).unwrap();
         assert_eq!(found, Path::new("/bin/./sh"));
     }
 
     #[test]
-    fn an_empty_name_and_a_directory_are_not_programs() {
+    fn empty_name_and_directory_are_rejected() {
         let found = find("".as_ref(), None, Some(Path::new("/bin")));
         assert!(matches!(found, Err(SpawnError::NoProgram)));
         let found = find("/bin/".as_ref(), None, None);

@@ -1,10 +1,11 @@
-//! The same terminals behind the traits of portable-pty, for hosts that speak its vocabulary.
+//! An implementation of portable-pty's traits on top of this crate's terminals.
 //!
-//! What differs from its own Unix back end: every descriptor is close-on-exec from birth; a program
-//! that cannot be run is an error (a [`SpawnError`](crate::SpawnError) inside the `anyhow::Error`)
-//! and not a child; a working directory that is missing is one too; dropping the writer types
-//! nothing and never blocks; `kill` ends the child's tree by the evidence of
-//! [`Containment::Group`](crate::Containment::Group); nothing is allocated between fork and exec.
+//! Differences from portable-pty's Unix back end: every descriptor is created close-on-exec; a
+//! program that cannot be run or a missing working directory is an error (a
+//! [`SpawnError`](crate::SpawnError) inside the `anyhow::Error`) rather than a child that fails;
+//! dropping the writer writes nothing and never blocks; `kill` ends the child's process tree as
+//! [`Containment::Group`](crate::Containment::Group) does; nothing is allocated between fork(2) and
+//! execve(2).
 
 mod child;
 mod command;
@@ -18,7 +19,8 @@ use crate::error::SpawnError;
 use crate::sys;
 use ends::{Master, Slave};
 
-/// The terminals of this system: a [`HardenedPtySystem`] on Unix, portable-pty's ConPTY on Windows.
+/// Returns the PTY system of this platform: a [`HardenedPtySystem`] on Unix, portable-pty's ConPTY
+/// on Windows.
 pub fn pty_system() -> Box<dyn PtySystem + Send> {
     #[cfg(unix)]
     return Box::new(HardenedPtySystem::default());
@@ -26,15 +28,15 @@ pub fn pty_system() -> Box<dyn PtySystem + Send> {
     return portable_pty::native_pty_system();
 }
 
-/// Makes terminals as [`Stdio::Pty`](crate::Stdio::Pty) sessions have them.
+/// Opens terminals with the same settings as [`Stdio::Pty`](crate::Stdio::Pty).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HardenedPtySystem {
-    /// What the line discipline does to the bytes, set before a child exists.
+    /// Mode of the line discipline, set before the child starts.
     pub mode: PtyMode,
 }
 
 impl Default for HardenedPtySystem {
-    /// Cooked, as a login has it.
+    /// Returns a system with [`PtyMode::Cooked`].
     fn default() -> Self {
         Self {
             mode: PtyMode::Cooked,
@@ -54,8 +56,8 @@ impl PtySystem for HardenedPtySystem {
 }
 
 impl SlavePty for Slave {
-    /// As portable-pty has it, but for `CommandBuilder::umask`, which cannot be read back and is
-    /// left as the host's.
+    /// Spawns the command as portable-pty does, except that `CommandBuilder::umask` is ignored,
+    /// since it cannot be read back.
     fn spawn_command(
         &self,
         command: CommandBuilder,

@@ -1,4 +1,4 @@
-//! The id of a session.
+//! Session ids.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use uuid::Uuid;
 
-/// Identifies one session for its whole life, across hosts.
+/// Unique id of a session for its whole life, across hosts.
 ///
-/// A random UUID, in text and in JSON as well. Not a secret: the child has it in its environment.
+/// A random UUID, also as text and in JSON. Not a secret: it is in the child's environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(Uuid);
 
@@ -49,10 +49,10 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// The text is not a valid id.
+/// Error of parsing an invalid id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("read an id: it is not {expected}, copy it as a whole")]
 pub struct ParseIdError {
-    /// What an id looks like.
+    /// Expected form of an id.
     pub expected: &'static str,
 }

@@ -1,26 +1,26 @@
-//! The signals that a host sends to a child.
+//! Signals that can be sent to a child.
 
 use serde::{Deserialize, Serialize};
 
-/// A signal that a host sends to a child. Delivered to the child's process group; on a PTY to the
-/// group in the foreground, as the terminal's own keys do.
+/// A signal for a child. Delivered to the child's process group; on a PTY to the foreground process
+/// group, as for the terminal's own keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Signal {
-    /// SIGHUP: the terminal is gone.
+    /// SIGHUP: the terminal was closed.
     Hangup,
-    /// SIGINT: what ^C sends.
+    /// SIGINT: sent by ^C.
     Interrupt,
-    /// SIGQUIT: what ^\ sends.
+    /// SIGQUIT: sent by ^\.
     Quit,
-    /// SIGTERM: please end.
+    /// SIGTERM: a request to exit.
     Terminate,
-    /// SIGKILL: end. Reaches the group only; `terminate` reaches the tree.
+    /// SIGKILL: ends the process group only; `terminate` ends the whole process tree.
     Kill,
-    /// SIGSTOP: stand still.
+    /// SIGSTOP: suspends the processes.
     Stop,
-    /// SIGCONT: go on.
+    /// SIGCONT: resumes the processes.
     Continue,
     /// SIGUSR1.
     User1,

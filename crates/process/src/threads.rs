@@ -1,4 +1,4 @@
-//! Whether threads are to be had.
+//! Check for available threads.
 
 use std::fs;
 use std::io;
@@ -7,21 +7,22 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a thread that has ended may still count.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time limit for ended threads to disappear from the system's count.
+const TIME_LIMIT: Duration = Duration::from_secs(1);
 
-/// Makes sure that a runtime can start so many threads: it has them all at once for a moment.
+/// Checks that `count` threads can run at once, by starting and joining them.
 ///
-/// To be called before tokio's runtime with many threads is built, which panics where it gets none
-/// and hangs at times where it gets too few.
+/// Call it before building tokio's multi-threaded runtime, which panics if it cannot start any
+/// worker and sometimes hangs if it starts too few.
 ///
 /// # Errors
 ///
-/// What pthread_create(3) says: the limit of threads is reached, or there is no memory.
+/// Returns the error of pthread_create(3): the thread limit is reached, or memory is exhausted.
 pub fn check_threads(count: usize) -> io::Result<()> {
-    let (gate, had) = (Mutex::new(()), Mutex::new(Vec::new()));
+    let (gate, entries) = (Mutex::new(()), Mutex::new(Vec::new()));
     let waits = || {
-        had.lock()
+        entries
+            .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .extend(entry());
         drop(gate.lock().unwrap_or_else(PoisonError::into_inner));
@@ -33,16 +34,16 @@ pub fn check_threads(count: usize) -> io::Result<()> {
         }
         io::Result::Ok(())
     })?;
-    // Who waits for a thread's end is woken before the system has let go of it.
-    let had = had.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let until = Instant::now() + PATIENCE;
-    while had.iter().any(|entry| entry.exists()) && Instant::now() < until {
+    // A join returns before the kernel has released the thread.
+    let entries = entries.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let until = Instant::now() + TIME_LIMIT;
+    while entries.iter().any(|entry| entry.exists()) && Instant::now() < until {
         thread::yield_now();
     }
     Ok(())
 }
 
-/// Where the system lists this thread (proc(5)), on a system that does.
+/// Returns the /proc entry of this thread (proc(5)); `None` on systems without it.
 fn entry() -> Option<PathBuf> {
     let link = fs::read_link("/proc/thread-self").ok()?;
     Some(Path::new("/proc").join(link))
@@ -53,13 +54,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn some_are_to_be_had() {
+    fn eight_threads_can_start() {
         check_threads(8).unwrap();
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_thread_knows_where_it_is_listed() {
+    fn thread_entry_exists() {
         let (here, there) = (entry().unwrap(), thread::spawn(entry).join().unwrap());
         assert!(here.exists());
         assert_ne!(Some(here), there);

@@ -1,16 +1,16 @@
-//! What a terminal is doing, asked of the kernel.
+//! State of a terminal, queried from the kernel.
 
-/// What a terminal is doing at this moment. Any of it may be another thing an instant later.
+/// Snapshot of a terminal's state. Any part of it may change right after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tty {
-    /// The longest line, in bytes without its end, that can be typed while the terminal collects
-    /// lines (`ICANON`): the kernel drops what is over it. `None` if each byte goes through.
+    /// Longest line in bytes, without its terminator, that can be typed in canonical mode
+    /// (`ICANON`, termios(3)): the kernel discards the excess. `None` in non-canonical mode.
     pub line_limit: Option<usize>,
-    /// The process group in the foreground; `None` if it has none or the system does not tell. A
-    /// shell's own is its process id.
+    /// The foreground process group; `None` if there is none or it is not available. That of a
+    /// shell is its pid.
     pub foreground: Option<u32>,
-    /// Typed bytes that the foreground has not read; while lines are collected, those of finished
-    /// lines. `None` where the system does not tell (all but Linux).
+    /// Input bytes that the foreground has not read; in canonical mode, those of completed lines.
+    /// `None` where not available (all systems but Linux).
     pub unread: Option<usize>,
 }

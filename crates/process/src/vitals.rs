@@ -1,15 +1,14 @@
-//! What a session's processes use.
+//! Resource usage of a session's processes.
 
 use std::time::Duration;
 
-/// What a session's processes have used so far, those that have ended and were waited for
-/// included.
+/// Resource usage of a session's processes, including ended children that were waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Vitals {
-    /// Processes that are alive.
+    /// Number of live processes.
     pub processes: usize,
-    /// Time on a processor, in user and kernel mode.
+    /// Processor time in user and kernel mode.
     pub cpu: Duration,
-    /// Bytes that went through read and write calls, files and sockets alike.
+    /// Bytes transferred by read and write calls, for files and sockets alike.
     pub io_bytes: u64,
 }

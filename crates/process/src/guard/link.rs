@@ -1,5 +1,4 @@
-//! The socket between a host and its guard, from either end. Only a guard waits for its host
-//! without a bound.
+//! The socket between a host and its guard. Only the guard waits without a timeout.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,38 +9,38 @@ use super::order::Order;
 use crate::exit::ExitStatus;
 use crate::sys;
 
-/// How long a guard or its host may take over one step of the guard's start: some milliseconds, on
-/// a machine that is not overrun.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout of each step of the guard's start, which takes milliseconds on a machine without
+/// overload.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bytes of every answer: what it is, a detail, a number.
+/// Size of an answer in bytes: type, detail and number.
 const ANSWER_BYTES: usize = 6;
 
-/// What the host says once it needs the child's number no more.
+/// Message of the host: the child's pid is no longer needed.
 const RELEASE: [u8; 1] = *b"r";
 
-/// What the host says before it lets the guard go, so that silence means its death.
-const FAREWELL: [u8; 1] = *b"f";
+/// Message of the host: orderly shutdown. A close without it means that the host has died.
+const SHUTDOWN: [u8; 1] = *b"f";
 
 /// One end of the socket.
 #[derive(Debug)]
 pub(crate) struct Link(UnixStream);
 
-/// What a guard says to its host.
+/// Message from the guard to its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The order is under way; the child's process id, or 0.
-    Begun(i32),
-    /// The child was not started: the number of the [`Step`](sys::Step) that failed, and why.
+    /// The order is being executed. Carries the child's pid, or 0.
+    Started(i32),
+    /// The child was not started: the number of the failed [`Step`](sys::Step), and the errno.
     Refused { step: u8, errno: i32 },
-    /// The child ended, and is still a zombie.
+    /// The child has ended and is a zombie.
     Ended(ExitStatus),
 }
 
 impl Answer {
     fn encode(self) -> [u8; ANSWER_BYTES] {
         let (what, detail, number) = match self {
-            Self::Begun(pid) => (1, 0, pid),
+            Self::Started(pid) => (1, 0, pid),
             Self::Refused { step, errno } => (2, step, errno),
             Self::Ended(ExitStatus::Code(code)) => (3, 0, code),
             Self::Ended(ExitStatus::Signal(signal)) => (3, 1, signal),
@@ -54,7 +53,7 @@ impl Answer {
     fn decode([what, detail, number @ ..]: [u8; ANSWER_BYTES]) -> Option<Self> {
         let number = i32::from_le_bytes(number);
         Some(match (what, detail) {
-            (1, _) => Self::Begun(number),
+            (1, _) => Self::Started(number),
             (2, step) => Self::Refused {
                 step,
                 errno: number,
@@ -67,34 +66,34 @@ impl Answer {
     }
 }
 
-/// What a guard hears from its host.
+/// Message from the host to its guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum HostMessage {
     Release,
-    Farewell,
-    /// The host is gone without a farewell.
-    Silence,
+    Shutdown,
+    /// The host closed the socket without a shutdown message.
+    Closed,
 }
 
 impl Link {
-    /// Both ends: (the host's, the guard's). No other child can inherit them.
+    /// Returns (the host's end, the guard's end), both close-on-exec.
     pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = UnixStream::pair()?;
         Ok((Self::new(ours)?, theirs.into()))
     }
 
-    /// The end that this process was started with, if it is a guard.
+    /// Returns the end that this guard process was started with.
     #[cfg(target_os = "linux")]
     pub(super) fn of_guard() -> io::Result<Self> {
         Self::new(sys::take_extra()?.into())
     }
 
     fn new(stream: UnixStream) -> io::Result<Self> {
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
         Ok(Self(stream))
     }
 
-    /// Gives a guard its order.
+    /// Sends the guard its order.
     pub(crate) fn send_order(&self, order: &Order) -> io::Result<()> {
         let order = order.encode();
         let length = u32::try_from(order.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -102,12 +101,12 @@ impl Link {
         self.send(&order)
     }
 
-    /// Waits for the order.
+    /// Receives the order.
     pub(super) fn order(&self) -> io::Result<Order> {
         let mut length = [0; 4];
-        self.receive(&mut length, Some(PATIENCE))?;
+        self.receive(&mut length, Some(TIMEOUT))?;
         let mut order = vec![0; u32::from_le_bytes(length) as usize];
-        self.receive(&mut order, Some(PATIENCE))?;
+        self.receive(&mut order, Some(TIMEOUT))?;
         Order::decode(&order).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
@@ -115,16 +114,17 @@ impl Link {
         self.send(&answer.encode())
     }
 
-    /// Waits for the guard's next answer.
-    pub(crate) fn heard(&self) -> io::Result<Answer> {
+    /// Receives the guard's next answer.
+    pub(crate) fn receive_answer(&self) -> io::Result<Answer> {
         let mut answer = [0; ANSWER_BYTES];
-        self.receive(&mut answer, Some(PATIENCE))?;
+        self.receive(&mut answer, Some(TIMEOUT))?;
         Answer::decode(answer).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// The guard's next answer, or that it is gone; `None` if it has not spoken.
-    pub(crate) fn heard_already(&self) -> Option<io::Result<Answer>> {
-        sys::readable(&self.0).then(|| self.heard())
+    /// Returns the guard's next answer or an error if the guard is gone; `None` if nothing has
+    /// arrived.
+    pub(crate) fn try_receive_answer(&self) -> Option<io::Result<Answer>> {
+        sys::readable(&self.0).then(|| self.receive_answer())
     }
 
     /// Lets the guard reap the child.
@@ -132,23 +132,23 @@ impl Link {
         self.send(&RELEASE)
     }
 
-    /// Tells the guard that its work is done.
-    pub(crate) fn farewell(&self) -> io::Result<()> {
-        self.send(&FAREWELL)
+    /// Sends the shutdown message.
+    pub(crate) fn shut_down(&self) -> io::Result<()> {
+        self.send(&SHUTDOWN)
     }
 
-    /// Waits for the host's next word.
-    pub(super) fn word(&self) -> Word {
-        let mut word = [0];
-        match self.receive(&mut word, None) {
-            Ok(()) if word == RELEASE => Word::Release,
-            Ok(()) if word == FAREWELL => Word::Farewell,
-            _ => Word::Silence,
+    /// Receives the host's next message.
+    pub(super) fn receive_message(&self) -> HostMessage {
+        let mut message = [0];
+        match self.receive(&mut message, None) {
+            Ok(()) if message == RELEASE => HostMessage::Release,
+            Ok(()) if message == SHUTDOWN => HostMessage::Shutdown,
+            _ => HostMessage::Closed,
         }
     }
 
-    /// The same end once more, to be watched.
-    pub(crate) fn watched(&self) -> io::Result<OwnedFd> {
+    /// Returns a duplicate of this end, to be registered with the runtime.
+    pub(crate) fn duplicate(&self) -> io::Result<OwnedFd> {
         Ok(self.0.try_clone()?.into())
     }
 
@@ -156,8 +156,8 @@ impl Link {
         (&self.0).write_all(bytes)
     }
 
-    fn receive(&self, into: &mut [u8], patience: Option<Duration>) -> io::Result<()> {
-        self.0.set_read_timeout(patience)?;
+    fn receive(&self, into: &mut [u8], timeout: Option<Duration>) -> io::Result<()> {
+        self.0.set_read_timeout(timeout)?;
         (&self.0).read_exact(into)
     }
 }
@@ -173,11 +173,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_and_words_arrive_as_they_were_sent() {
+    fn messages_round_trip() {
         let (host, guard) = Link::pair().unwrap();
         let guard = Link::new(guard.into()).unwrap();
         let answers = [
-            Answer::Begun(4_194_304),
+            Answer::Started(4_194_304),
             Answer::Refused { step: 5, errno: 2 },
             Answer::Ended(ExitStatus::Code(255)),
             Answer::Ended(ExitStatus::Signal(9)),
@@ -185,16 +185,16 @@ mod tests {
         ];
         for answer in answers {
             guard.answer(answer).unwrap();
-            assert_eq!(host.heard().unwrap(), answer);
+            assert_eq!(host.receive_answer().unwrap(), answer);
         }
-        assert!(host.heard_already().is_none());
+        assert!(host.try_receive_answer().is_none());
         host.release().unwrap();
-        host.farewell().unwrap();
+        host.shut_down().unwrap();
         assert_eq!(
-            (guard.word(), guard.word()),
-            (Word::Release, Word::Farewell)
+            (guard.receive_message(), guard.receive_message()),
+            (HostMessage::Release, HostMessage::Shutdown)
         );
         drop(host);
-        assert_eq!(guard.word(), Word::Silence);
+        assert_eq!(guard.receive_message(), HostMessage::Closed);
     }
 }

@@ -1,5 +1,5 @@
-//! What a host tells its guard to do: one message, of numbers in little endian and strings with
-//! their lengths before them.
+//! The message that starts a guard's work: little-endian numbers, and strings prefixed with their
+//! length.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,22 +9,22 @@ use std::path::PathBuf;
 use bytes::{Buf, BufMut as _};
 
 const WATCH: u8 = b'w';
-const KEEP: u8 = b'k';
+const START: u8 = b'k';
 
-/// A guard's work.
+/// Task of a guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Kill what is in this directory of control groups when the host is gone.
+    /// Kill the processes in this directory of control groups when the host is gone.
     Watch { nest: PathBuf },
-    /// Start a program and keep its tree.
-    Keep { program: Program, tty: bool },
+    /// Start a program as its subreaper, and kill its process tree when the host is gone.
+    Start { program: Program, tty: bool },
 }
 
-/// A program as execve(2) takes it.
+/// Arguments of execve(2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
-    /// The program's name first.
+    /// Begins with `argv[0]`.
     pub(crate) args: Vec<OsString>,
     pub(crate) env: BTreeMap<OsString, OsString>,
 }
@@ -37,8 +37,8 @@ impl Order {
                 out.put_u8(WATCH);
                 put(&mut out, nest.as_os_str());
             }
-            Self::Keep { program, tty } => {
-                out.put_u8(KEEP);
+            Self::Start { program, tty } => {
+                out.put_u8(START);
                 out.put_u8(u8::from(*tty));
                 put(&mut out, program.path.as_os_str());
                 put_all(&mut out, program.args.iter());
@@ -51,13 +51,13 @@ impl Order {
         out
     }
 
-    /// `None` if this is no order.
+    /// Returns `None` if the bytes are not a complete order.
     pub(crate) fn decode(mut from: &[u8]) -> Option<Self> {
         match from.try_get_u8().ok()? {
             WATCH => Some(Self::Watch {
                 nest: get(&mut from)?.into(),
             }),
-            KEEP => Some(Self::Keep {
+            START => Some(Self::Start {
                 tty: from.try_get_u8().ok()? != 0,
                 program: Program {
                     path: get(&mut from)?.into(),
@@ -104,18 +104,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_arrive_as_they_were_sent_and_never_in_part() {
+    fn orders_round_trip_and_truncated_orders_are_rejected() {
         let odd = OsString::from_vec(vec![0xff, b'\n', b'=']);
         let program = Program {
             path: "/bin/a b".into(),
             args: vec!["a b".into(), OsString::new(), odd.clone()],
             env: BTreeMap::from([("A".into(), "multi\nline".into()), ("B".into(), odd)]),
         };
-        let keep = Order::Keep { program, tty: true };
+        let start = Order::Start { program, tty: true };
         let watch = Order::Watch {
             nest: "/sys/x".into(),
         };
-        for order in [keep, watch] {
+        for order in [start, watch] {
             let sent = order.encode();
             assert_eq!(Order::decode(&sent), Some(order));
             for cut in 0..sent.len() {

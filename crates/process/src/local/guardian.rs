@@ -1,4 +1,4 @@
-//! A guard from its host's side.
+//! The host's handle to a guard process.
 
 use std::ffi::OsStr;
 use std::io;
@@ -13,22 +13,22 @@ use crate::exit::ExitStatus;
 use crate::guard::{ARGUMENT, Answer, Link, Order};
 use crate::sys::{self, Image, Launched, Place, Refusal};
 
-/// How often a guard that was told to end is looked at, and with what pauses: half a second in all.
-const LOOKS: u32 = 500;
-const PAUSE: Duration = Duration::from_millis(1);
+/// Number of checks for the end of a guard, and the pause between them: half a second in total.
+const EXIT_CHECKS: u32 = 500;
+const EXIT_CHECK_PAUSE: Duration = Duration::from_millis(1);
 
-/// A guard that was started. Dropped, it is told that its work is done, and is waited for.
+/// A running guard. Dropping it sends the shutdown message and waits for the guard to exit.
 #[derive(Debug)]
 pub(crate) struct Guard {
     link: Link,
     pid: Pid,
-    /// Of the child that it keeps, once known.
+    /// Status of the guarded child, once known.
     status: Mutex<Option<ExitStatus>>,
 }
 
 impl Guard {
-    /// Starts `program` as a guard at `place`, gives it its order, and returns it with the process
-    /// id that it answers with, or with the refusal of what it was to start.
+    /// Starts `program` as a guard in `place` and sends its order. Returns the guard with the pid
+    /// of its child, or with the error of starting that child.
     pub(super) fn start(
         program: &Path,
         place: Place,
@@ -46,8 +46,8 @@ impl Guard {
             status: Mutex::new(None),
         };
         guard.link.send_order(order).map_err(failed)?;
-        match guard.link.heard().map_err(failed)? {
-            Answer::Begun(pid) => Ok((guard, Ok(pid))),
+        match guard.link.receive_answer().map_err(failed)? {
+            Answer::Started(pid) => Ok((guard, Ok(pid))),
             Answer::Refused { step, errno } => Ok((guard, Err(Refusal::of(step, errno)))),
             Answer::Ended(_) => Err(failed(io::ErrorKind::InvalidData.into())),
         }
@@ -57,7 +57,7 @@ impl Guard {
         self.pid
     }
 
-    /// Whether it still does its work.
+    /// Returns whether the guard is running.
     pub(super) fn is_alive(&self) -> bool {
         !sys::has_ended(self.pid)
     }
@@ -66,19 +66,19 @@ impl Guard {
         &self.link
     }
 
-    /// Takes the child's status, and lets the guard reap it; `None` while it lives. `Unknown` if the
-    /// guard is gone: the child went with it.
+    /// Returns the child's status and lets the guard reap it; `None` while the child is alive.
+    /// `Unknown` if the guard is gone, since the child is killed with it.
     pub(super) fn reap_child(&self) -> Option<ExitStatus> {
         let mut known = self
             .status
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         if known.is_none() {
-            *known = Some(match self.link.heard_already()? {
+            *known = Some(match self.link.try_receive_answer()? {
                 Ok(Answer::Ended(status)) => status,
                 _ => ExitStatus::Unknown,
             });
-            // A guard that cannot hear this is gone.
+            // Fails only if the guard is gone, which needs no handling.
             drop(self.link.release());
         }
         *known
@@ -87,16 +87,16 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        drop(self.link.farewell());
-        for _ in 0..LOOKS {
+        drop(self.link.shut_down());
+        for _ in 0..EXIT_CHECKS {
             if sys::reap(self.pid).is_some() {
                 return;
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(EXIT_CHECK_PAUSE);
         }
         tracing::warn!(
             guard = self.pid.as_raw_nonzero().get(),
-            "a guard had to be killed"
+            "guard did not exit and was killed"
         );
         let _ = kill_process(self.pid, Signal::KILL);
         sys::wait(self.pid);
@@ -115,8 +115,8 @@ fn launch(program: &Path, place: Place, link: std::os::fd::OwnedFd) -> io::Resul
     sys::launch(&image, place, None).map_err(|refusal| refusal.error)
 }
 
-/// Where a guard lives that has no streams of a child to hand on.
-pub(super) fn nowhere() -> io::Result<Place> {
+/// Returns the `Place` of a guard that passes no streams to a child.
+pub(super) fn null_place() -> io::Result<Place> {
     let null = || -> io::Result<_> {
         let null = std::fs::File::options()
             .read(true)

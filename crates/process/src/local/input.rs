@@ -1,4 +1,4 @@
-//! The one writer of a child's input: orders wait in a queue, and are done whole, one by one.
+//! Writer of a child's input: orders are queued, and each is completed before the next.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::Wire;
+use super::SharedFd;
 use super::WriteReceipt;
 use crate::byte_budget::{ByteBudget, ReservedBytes};
 use crate::configuration::InputLimits;
@@ -25,7 +25,7 @@ enum Order {
     Close(Done),
 }
 
-/// The writer's queue, bounded by the bytes in it.
+/// Queue of the writer, bounded by the number of queued bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     orders: mpsc::UnboundedSender<Order>,
@@ -33,9 +33,9 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Starts the writer. Aborting it closes a pipe and fails every order that is not done.
+    /// Starts the writer. Aborting it closes a pipe and fails the remaining orders.
     pub(super) fn start(
-        wire: Option<Wire>,
+        fd: Option<SharedFd>,
         console: bool,
         limits: InputLimits,
     ) -> (Self, AbortHandle) {
@@ -45,7 +45,7 @@ impl Input {
             budget: ByteBudget::new(limits.queue_bytes),
         };
         let writer = Writer {
-            wire,
+            fd,
             console,
             deadline: limits.deadline,
             torn: false,
@@ -54,8 +54,8 @@ impl Input {
     }
 
     pub(super) fn write(&self, bytes: Bytes) -> Result<WriteReceipt, WriteError> {
-        let claim = self.budget.reserve(bytes.len())?;
-        self.order(|done| Order::Write(bytes, claim, done))
+        let reservation = self.budget.reserve(bytes.len())?;
+        self.order(|done| Order::Write(bytes, reservation, done))
     }
 
     pub(super) fn close(&self) -> Result<WriteReceipt, WriteError> {
@@ -76,7 +76,7 @@ impl Input {
 }
 
 struct Writer {
-    wire: Option<Wire>,
+    fd: Option<SharedFd>,
     console: bool,
     deadline: Option<Duration>,
     torn: bool,
@@ -86,10 +86,10 @@ impl Writer {
     async fn run(mut self, mut queue: mpsc::UnboundedReceiver<Order>) {
         while let Some(order) = queue.recv().await {
             match order {
-                // Its caller has gone before its turn: nothing of it is written.
+                // The caller dropped its receipt before the write began; nothing is written.
                 Order::Write(_, _, done) if done.is_closed() => {}
-                Order::Write(bytes, claim, done) => {
-                    drop(done.send(self.write(bytes, claim).await));
+                Order::Write(bytes, reservation, done) => {
+                    drop(done.send(self.write(bytes, reservation).await));
                 }
                 Order::Close(done) => drop(done.send(self.close())),
             }
@@ -100,35 +100,36 @@ impl Writer {
         if self.console {
             return Err(WriteError::NoEndOfInput);
         }
-        self.wire = None;
+        self.fd = None;
         Ok(())
     }
 
-    async fn write(&mut self, bytes: Bytes, claim: ReservedBytes) -> Result<(), WriteError> {
-        let wire = self.wire.as_ref().ok_or(WriteError::Closed)?;
+    async fn write(&mut self, bytes: Bytes, reservation: ReservedBytes) -> Result<(), WriteError> {
+        let fd = self.fd.as_ref().ok_or(WriteError::Closed)?;
         if self.torn {
             return Err(WriteError::Torn);
         }
         if self.console {
-            check_lines(&bytes, sys::line_limit(wire.get_ref()))?;
+            check_lines(&bytes, sys::line_limit(fd.get_ref()))?;
         }
-        let written = feed(wire, bytes, claim, self.deadline).await;
-        // The keys of a terminal stand for themselves; half a line on a pipe does not.
+        let written = write_all(fd, bytes, reservation, self.deadline).await;
+        // On a terminal each byte is a separate key; on a pipe a partial line corrupts the next
+        // one.
         self.torn = !self.console && matches!(written, Err(WriteError::Stalled { taken: 1.., .. }));
         written
     }
 }
 
-/// Writes all of `bytes`, or says how far it came.
-async fn feed(
-    wire: &Wire,
+/// Writes all of `bytes`, or returns how many were written.
+async fn write_all(
+    fd: &SharedFd,
     mut bytes: Bytes,
-    mut claim: ReservedBytes,
+    mut reservation: ReservedBytes,
     deadline: Option<Duration>,
 ) -> Result<(), WriteError> {
     let length = bytes.len();
     while !bytes.is_empty() {
-        let some = write_some(wire, &bytes);
+        let some = write_some(fd, &bytes);
         let taken = match deadline {
             None => some.await,
             Some(waited) => timeout(waited, some)
@@ -144,16 +145,16 @@ async fn feed(
             _ => error.into(),
         })?;
         bytes.advance(taken);
-        claim.shrink(taken);
+        reservation.shrink(taken);
     }
     Ok(())
 }
 
-/// One write(2) that takes something, as soon as there is place.
-async fn write_some(wire: &Wire, bytes: &[u8]) -> io::Result<usize> {
+/// Waits until the descriptor is writable, and writes at least one byte.
+async fn write_some(fd: &SharedFd, bytes: &[u8]) -> io::Result<usize> {
     loop {
-        let mut ready = wire.writable().await?;
-        match ready.try_io(|wire| Ok(rustix::io::write(wire.get_ref(), bytes)?)) {
+        let mut ready = fd.writable().await?;
+        match ready.try_io(|fd| Ok(rustix::io::write(fd.get_ref(), bytes)?)) {
             Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(taken) => return taken,
             Err(_would_block) => {}
@@ -161,7 +162,8 @@ async fn write_some(wire: &Wire, bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// The kernel drops what is over the limit and still reports it as written, so it must not see it.
+/// The kernel discards bytes beyond the limit but reports them as written, so they are rejected
+/// here.
 fn check_lines(bytes: &[u8], limit: Option<usize>) -> Result<(), WriteError> {
     let lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
     let length = lines.map(<[u8]>::len).max().unwrap_or(0);

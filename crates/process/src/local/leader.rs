@@ -1,4 +1,4 @@
-//! The child itself: the leader of its session, addressed by pid only while the pid is its own.
+//! The child: the leader of its session. It is addressed by pid only until it is reaped.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -17,10 +17,10 @@ use crate::sys;
 pub(crate) struct Leader {
     pid: Pid,
     console: Option<Weak<AsyncFd<OwnedFd>>>,
-    /// Its parent, if that is not this process.
+    /// The child's parent, if that is not this process.
     guard: Option<Arc<Guard>>,
-    /// Set when the child is reaped. The lock is held over reaping and over signalling, so that no
-    /// signal can go to a stranger that was given the number.
+    /// Set when the child is reaped. Reaping and signalling hold the lock, so that no signal is
+    /// sent to an unrelated process that reuses the pid.
     status: Mutex<Option<ExitStatus>>,
 }
 
@@ -46,12 +46,12 @@ impl Leader {
         self.console.is_some()
     }
 
-    /// Whether the child's number, group and session are still its own.
+    /// Returns whether the child's pid, group and session are still valid, that is, not reaped.
     pub(crate) fn is_ours(&self) -> bool {
         self.status().is_none()
     }
 
-    /// Takes the child's status for good. `Unknown` if it has not ended.
+    /// Reaps the child and returns its status; `Unknown` if it has not ended.
     pub(crate) fn reap(&self) -> ExitStatus {
         let mut status = self.status();
         if status.is_none() {
@@ -63,7 +63,7 @@ impl Leader {
         status.unwrap_or(ExitStatus::Unknown)
     }
 
-    /// Signals the group in the terminal's foreground, or the child's own.
+    /// Sends a signal to the terminal's foreground process group, or to the child's own group.
     pub(super) fn signal(&self, signal: Signal) -> Result<(), SignalError> {
         let status = self.status();
         if status.is_some() {
@@ -72,7 +72,7 @@ impl Leader {
         send(self.foreground().unwrap_or(self.pid), signal)
     }
 
-    /// Signals the child's own group and the one in the terminal's foreground.
+    /// Sends a signal to the child's own process group and to the terminal's foreground group.
     pub(super) fn signal_both(&self, signal: Signal) {
         let status = self.status();
         if status.is_some() {

@@ -1,34 +1,35 @@
-//! The streams of a session on this machine, read from their descriptors by its owner's own task.
+//! Readers of a child's streams, polled by the caller's own task.
 
 use std::cell::RefCell;
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
 
-use super::pump::{Mouth, READ_BYTES};
+use super::stream_reader::{READ_BYTES, StreamReader};
 use crate::log::Piece;
 use crate::stream::Stream;
 
-/// One turn in so many, errors are looked for before output, so that output that never ends does
-/// not keep them back.
+/// Every this many polls stderr is read before stdout, so that continuous output does not starve
+/// it.
 const ERRORS_FIRST: u8 = 16;
 
 thread_local! {
-    /// Where every tap of this thread reads into. What was read is folded before the next read, as
-    /// a rule, and then the buffer begins at its beginning again: a session that rests has none.
+    /// Read buffer shared by all readers of this thread. Usually the bytes of the previous read
+    /// have been consumed and its memory is reused, so that an idle session holds no buffer.
     static BUFFER: RefCell<BytesMut> = RefCell::new(BytesMut::new());
 }
 
-/// The descriptors of a session. Dropped, the session reads its streams by itself.
+/// Readers of the output and stderr streams. If dropped inside a tokio runtime, background tasks
+/// read the streams into their logs.
 #[derive(Debug)]
 pub struct StreamReaders {
-    output: Option<Mouth>,
-    errors: Option<Mouth>,
+    output: Option<StreamReader>,
+    errors: Option<StreamReader>,
     turn: u8,
 }
 
 impl StreamReaders {
-    pub(super) fn new(output: Mouth, errors: Option<Mouth>) -> Self {
+    pub(super) fn new(output: StreamReader, errors: Option<StreamReader>) -> Self {
         Self {
             output: Some(output),
             errors,
@@ -36,7 +37,8 @@ impl StreamReaders {
         }
     }
 
-    /// A piece of a stream, or its end; `None` after all ends.
+    /// Polls for the next piece of a stream, or `None` in place of the piece at the end of that
+    /// stream. Returns `None` after both streams have ended.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Stream, Option<Piece>)>> {
         self.turn = (self.turn + 1) % ERRORS_FIRST;
         let order = match self.turn {
@@ -44,11 +46,11 @@ impl StreamReaders {
             _ => [Stream::Output, Stream::Errors],
         };
         for stream in order {
-            let mouth = match stream {
+            let reader = match stream {
                 Stream::Output => &mut self.output,
                 Stream::Errors => &mut self.errors,
             };
-            if let Poll::Ready(piece) = poll_piece(mouth, cx) {
+            if let Poll::Ready(piece) = poll_piece(reader, cx) {
                 return Poll::Ready(Some((stream, piece)));
             }
         }
@@ -59,18 +61,18 @@ impl StreamReaders {
     }
 }
 
-/// The next piece of a stream. Its end is told once.
-fn poll_piece(from: &mut Option<Mouth>, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
-    let Some(mouth) = from.as_ref() else {
+/// Polls for the next piece of a stream. The end is returned once.
+fn poll_piece(from: &mut Option<StreamReader>, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
+    let Some(reader) = from.as_ref() else {
         return Poll::Pending;
     };
     let read = BUFFER.with_borrow_mut(|buffer| {
-        // From its beginning, if nobody holds a piece of it; otherwise the read finds room.
+        // Reuses the memory if no piece of it is referenced; otherwise the read allocates.
         let _ = buffer.try_reclaim(READ_BYTES);
-        mouth.poll_bytes(cx, buffer)
+        reader.poll_bytes(cx, buffer)
     });
     let piece = ready!(read).and_then(|bytes| {
-        let offset = mouth.log().pass(&bytes)?;
+        let offset = reader.log().pass(&bytes)?;
         Some(Piece::Bytes { offset, bytes })
     });
     if piece.is_none() {
@@ -83,8 +85,8 @@ impl Drop for StreamReaders {
     fn drop(&mut self) {
         let left = [self.output.take(), self.errors.take()];
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            for mouth in left.into_iter().flatten() {
-                runtime.spawn(mouth.pump());
+            for reader in left.into_iter().flatten() {
+                runtime.spawn(reader.read_to_end());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! From a configuration to a living child.
+//! Starts a child from its configuration.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use rustix::process::Pid;
 
+use super::containment_handle::{self, ContainmentHandle};
+use super::fds::ChildFds;
 use super::guardian::Guard;
-use super::hold::{self, Hold};
 use super::tree::{self, MARKER};
-use super::wires::Theirs;
 use crate::configuration::{Configuration, Stdio};
 use crate::error::SpawnError;
 use crate::guard::{Order, Program};
@@ -19,21 +19,21 @@ use crate::program;
 use crate::session_id::SessionId;
 use crate::sys::{self, Image, Launched, Place, Refusal, Step};
 
-/// What a terminal is called when the host has no name for it: the one that every system's terminal
-/// database has and that all of today's terminals follow.
+/// Default of `TERM`: present in every system's terminal database and compatible with current
+/// terminals.
 const DEFAULT_TERM: &str = "xterm-256color";
 
-/// A child that was born.
-pub(crate) struct Born {
+/// A started child and its containment.
+pub(crate) struct Spawned {
     pub(crate) child: Launched,
-    pub(crate) hold: Hold,
+    pub(crate) handle: ContainmentHandle,
 }
 
 pub(crate) fn spawn(
     id: SessionId,
     what: &Configuration,
-    theirs: Theirs,
-) -> Result<Born, SpawnError> {
+    child_fds: ChildFds,
+) -> Result<Spawned, SpawnError> {
     let directory = what
         .cwd
         .as_deref()
@@ -41,17 +41,17 @@ pub(crate) fn spawn(
         .transpose()?;
     let program = resolve(id, what)?;
     let tty = matches!(what.stdio, Stdio::Pty { .. });
-    let place = place(theirs, directory, tty);
-    match hold::choose(id, what)? {
-        Some(hold) => by_ourselves(program, place, hold),
-        None => by_guard(what, program, place),
+    let place = place(child_fds, directory, tty);
+    match containment_handle::choose(id, what)? {
+        Some(handle) => spawn_directly(program, place, handle),
+        None => spawn_by_guard(what, program, place),
     }
 }
 
-fn place(theirs: Theirs, cwd: Option<OwnedFd>, tty: bool) -> Place {
+fn place(child_fds: ChildFds, cwd: Option<OwnedFd>, tty: bool) -> Place {
     Place {
-        stdio: theirs.stdio,
-        extra: theirs.extra,
+        stdio: child_fds.stdio,
+        extra: child_fds.extra,
         cwd,
         tty,
         dies_with_us: false,
@@ -59,7 +59,7 @@ fn place(theirs: Theirs, cwd: Option<OwnedFd>, tty: bool) -> Place {
     }
 }
 
-/// The file to run, and what it is told.
+/// Resolves the program's path, arguments and environment.
 fn resolve(id: SessionId, what: &Configuration) -> Result<Program, SpawnError> {
     let mut env = what.env.resolve();
     if matches!(what.stdio, Stdio::Pty { .. }) {
@@ -75,26 +75,35 @@ fn resolve(id: SessionId, what: &Configuration) -> Result<Program, SpawnError> {
     Ok(Program { path, args, env })
 }
 
-fn by_ourselves(program: Program, place: Place, hold: Hold) -> Result<Born, SpawnError> {
+fn spawn_directly(
+    program: Program,
+    place: Place,
+    handle: ContainmentHandle,
+) -> Result<Spawned, SpawnError> {
     let args = program.args.iter().map(AsRef::as_ref);
     let image = Image::new(&program.path, args, &program.env).map_err(|_| SpawnError::NulByte)?;
-    let group = hold.group().map(sys::Group::directory).transpose();
+    let group = handle.group().map(sys::Group::directory).transpose();
     let group =
         group.map_err(|error| SpawnError::io("enter the session's control group", error))?;
     let group = group.as_ref().map(AsFd::as_fd);
     let child =
         sys::launch(&image, place, group).map_err(|refusal| explain(refusal, program.path))?;
-    Ok(Born { child, hold })
+    Ok(Spawned { child, handle })
 }
 
-/// The guard is given the child's streams and directory, and hands them on.
-fn by_guard(what: &Configuration, program: Program, place: Place) -> Result<Born, SpawnError> {
+/// Starts the child through a guard, which receives the child's streams and working directory and
+/// passes them on.
+fn spawn_by_guard(
+    what: &Configuration,
+    program: Program,
+    place: Place,
+) -> Result<Spawned, SpawnError> {
     let path = program.path.clone();
     let tty = place.tty;
     let guard = what.guard.as_deref().unwrap_or_else(|| "".as_ref());
     let place = Place {
         tty: false,
-        // The guard has to stay, and gives it to the child itself.
+        // The guard itself must not be killed early; it applies the score to the child.
         oom_score: None,
         ..place
     };
@@ -108,20 +117,20 @@ fn by_guard(what: &Configuration, program: Program, place: Place) -> Result<Born
     {
         return Err(SpawnError::NulByte);
     }
-    let (guard, child) = Guard::start(guard, place, &Order::Keep { program, tty })?;
+    let (guard, child) = Guard::start(guard, place, &Order::Start { program, tty })?;
     let pid = child.map_err(|refusal| explain(refusal, path))?;
-    let pid = Pid::from_raw(pid).ok_or_else(|| odd(io::ErrorKind::InvalidData.into()))?;
-    let watched = guard.link().watched().map_err(odd)?;
-    // The guard speaks when the child has ended, so its link tells as the child itself would.
+    let pid = Pid::from_raw(pid).ok_or_else(|| watch_failed(io::ErrorKind::InvalidData.into()))?;
+    let watched = guard.link().duplicate().map_err(watch_failed)?;
+    // The guard writes to its link when the child ends, so the link serves as the exit descriptor.
     let child = Launched {
         pid,
         descriptor: Some(watched),
     };
-    let hold = Hold::Guard(Arc::new(guard));
-    Ok(Born { child, hold })
+    let handle = ContainmentHandle::Guard(Arc::new(guard));
+    Ok(Spawned { child, handle })
 }
 
-fn odd(error: io::Error) -> SpawnError {
+fn watch_failed(error: io::Error) -> SpawnError {
     SpawnError::io("watch a guard", error)
 }
 
@@ -136,7 +145,8 @@ fn explain(Refusal { step, error }: Refusal, path: PathBuf) -> SpawnError {
     }
 }
 
-/// The file was there and executable a moment ago: what remains is about its contents (execve(2)).
+/// The file existed and was executable when checked, so the error concerns its contents
+/// (execve(2)).
 fn explain_exec(error: io::Error, path: PathBuf) -> SpawnError {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENOTDIR) => SpawnError::MissingInterpreter { path },

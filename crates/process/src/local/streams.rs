@@ -1,4 +1,4 @@
-//! A child's streams as the supervisor sees them: where they come from, and whether they are over.
+//! State of a child's streams as seen by the supervisor.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -6,34 +6,35 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::Wire;
+use super::SharedFd;
 use crate::exit::Drained;
 use crate::log::SharedLog;
 use crate::sys;
 
-/// How long the streams must be quiet after the child's end, while another process holds them, to
-/// be taken as complete; and how long that may take (terminal notes, section 2.1).
-const QUIET: Duration = Duration::from_millis(50);
+/// While another process keeps the streams open after the child's end: the time without output
+/// after which they count as complete, and the limit of the whole wait.
+const IDLE_TIME: Duration = Duration::from_millis(50);
 const DRAIN_CAP: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
-struct Outlet {
-    wire: Wire,
+struct OpenStream {
+    fd: SharedFd,
     log: Arc<SharedLog>,
 }
 
-impl Outlet {
-    /// Whether bytes, or the end, wait to be read.
-    fn is_behind(&self) -> bool {
-        let wire: &OwnedFd = self.wire.get_ref();
-        !self.log.is_closed() && sys::readable(wire)
+impl OpenStream {
+    /// Returns whether bytes or the end of the stream are ready to be read.
+    fn has_unread(&self) -> bool {
+        let fd: &OwnedFd = self.fd.get_ref();
+        !self.log.is_closed() && sys::readable(fd)
     }
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    outlets: Vec<Outlet>,
-    /// The child's side of the terminal: while it is open there is no end, and no loss.
+    open: Vec<OpenStream>,
+    /// The slave side of the terminal. While it is open no end of file occurs and no output is
+    /// discarded.
     peer: Option<OwnedFd>,
 }
 
@@ -45,55 +46,56 @@ impl Streams {
         }
     }
 
-    /// A descriptor that somebody reads, and the log that he fills and closes.
-    pub(super) fn add(&mut self, wire: Wire, log: Arc<SharedLog>) {
-        self.outlets.push(Outlet { wire, log });
+    /// Adds a descriptor and the log that its reader fills and closes.
+    pub(super) fn add(&mut self, fd: SharedFd, log: Arc<SharedLog>) {
+        self.open.push(OpenStream { fd, log });
     }
 
-    /// Makes room for all that the child can have written before its end: as much as its pipe
-    /// holds, and one more, since nothing is read without room, not even the end. From now on the
-    /// end waits for no reader.
+    /// Makes room for all bytes that the child can have written before its end: the capacity of its
+    /// pipe plus one, since nothing is read without room, not even the end of file. From then on no
+    /// reader delays the end.
     pub(super) fn lift(&self) {
-        for outlet in &self.outlets {
-            outlet.log.lift(sys::PIPE_BYTES + 1);
+        for stream in &self.open {
+            stream.log.lift(sys::PIPE_BYTES + 1);
         }
     }
 
-    /// Waits for the end of every stream, or until they are taken to be complete without.
+    /// Waits until every stream has ended or counts as complete.
     pub(super) async fn drained(&mut self) -> Drained {
-        let Self { outlets, peer } = self;
+        let Self { open, peer } = self;
         let ended = async {
-            while peer.is_some() && outlets.iter().any(Outlet::is_behind) {
+            while peer.is_some() && open.iter().any(OpenStream::has_unread) {
                 tokio::task::yield_now().await;
             }
             *peer = None;
-            for outlet in outlets.iter() {
-                outlet.log.closed().await;
+            for stream in open.iter() {
+                stream.log.closed().await;
             }
         };
         tokio::select! {
             biased;
             () = ended => Drained::Clean,
-            () = quiet(outlets) => Drained::Timeout,
+            () = idle(open) => Drained::Timeout,
             () = sleep(DRAIN_CAP) => Drained::Timeout,
         }
     }
 
-    /// Cuts what is still open and lets go of every descriptor, as do those who read them.
+    /// Closes the logs that are still open and releases the descriptors, which makes their readers
+    /// stop.
     pub(super) fn close(&mut self) {
         self.peer = None;
-        for outlet in self.outlets.drain(..) {
-            outlet.log.close();
+        for stream in self.open.drain(..) {
+            stream.log.close();
         }
     }
 }
 
-async fn quiet(outlets: &[Outlet]) {
-    let ends = || outlets.iter().map(|outlet| outlet.log.end()).sum::<u64>();
+async fn idle(open: &[OpenStream]) {
+    let ends = || open.iter().map(|stream| stream.log.end()).sum::<u64>();
     loop {
         let before = ends();
-        sleep(QUIET).await;
-        if before == ends() && !outlets.iter().any(Outlet::is_behind) {
+        sleep(IDLE_TIME).await;
+        if before == ends() && !open.iter().any(OpenStream::has_unread) {
             return;
         }
     }

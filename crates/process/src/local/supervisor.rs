@@ -1,4 +1,4 @@
-//! The one task that owns a child from birth to the last of its tree.
+//! The task that owns a child from its start until its last descendant has ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::demand::Demand;
 use super::input::Input;
 use super::leader::Leader;
 use super::streams::Streams;
+use super::termination_request::TerminationRequest;
 use super::tree::{Round, Tree};
 use crate::containment::Containment;
 use crate::exit::{Drained, Exit, ExitStatus};
@@ -20,26 +20,26 @@ use crate::log::SharedLog;
 use crate::session_id::SessionId;
 use crate::sys;
 
-/// Pauses between the rounds of a kill: the first suits a process that dies at once, the last one
+/// Pauses between kill passes: the first suits a process that ends at once, the last one a process
 /// that is stuck in the kernel.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LAST_PAUSE: Duration = Duration::from_millis(50);
 const GROUP_PAUSE: Duration = Duration::from_millis(2);
 
-/// How long an empty control group may refuse to be removed.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long the removal of an empty control group is retried.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Rounds, with the first pause after each, that a runtime's shutdown may be held up by.
-const LAST_ROUNDS: u32 = 500;
+/// Maximum number of kill passes, with the first pause after each, when the runtime shuts down.
+const SHUTDOWN_PASSES: u32 = 500;
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum TerminationStep {
     EndOfInput,
     Interrupt,
     Terminate,
 }
 
-impl Step {
+impl TerminationStep {
     const ALL: [Self; 3] = [Self::EndOfInput, Self::Interrupt, Self::Terminate];
 
     fn grace(self, ladder: Ladder) -> Duration {
@@ -55,7 +55,7 @@ impl Step {
 pub(super) struct Supervisor {
     pub(super) id: SessionId,
     pub(super) leader: Arc<Leader>,
-    /// Resolves when the child has ended. It stays a zombie until it is reaped.
+    /// Resolves when the child has ended. The child remains a zombie until it is reaped.
     pub(super) end: sys::ExitWatch,
     pub(super) tree: Tree,
     pub(super) streams: Streams,
@@ -63,47 +63,47 @@ pub(super) struct Supervisor {
     pub(super) errors: Arc<SharedLog>,
     pub(super) input: Input,
     pub(super) writer: AbortHandle,
-    pub(super) demand: Demand,
+    pub(super) request: TerminationRequest,
     pub(super) exit: watch::Sender<Option<Exit>>,
     pub(super) report: watch::Sender<Option<TerminationReport>>,
-    /// What the kernel counts when it kills for want of memory.
+    /// The kernel's count of kills for lack of memory.
     pub(super) memory: Option<sys::OomCount>,
-    /// Whether the tree is gone, so that a drop has nothing to kill.
-    pub(super) swept: bool,
+    /// Whether the process tree has been killed, so that drop has nothing to do.
+    pub(super) tree_killed: bool,
 }
 
 impl Supervisor {
     pub(super) async fn run(mut self) {
-        let demanded = tokio::select! {
+        let requested = tokio::select! {
             biased;
             () = self.end.ended() => false,
-            () = self.demand.made() => true,
+            () = self.request.received() => true,
         };
-        if demanded {
-            self.climb().await;
-            self.sweep().await;
+        if requested {
+            self.escalate().await;
+            self.kill_tree().await;
         }
         let exit = self.settle().await;
-        if !self.swept {
-            self.demand.made().await;
-            self.sweep().await;
+        if !self.tree_killed {
+            self.request.received().await;
+            self.kill_tree().await;
         }
-        self.let_go().await;
-        self.tell(exit);
+        self.release().await;
+        self.publish_report(exit);
     }
 
-    /// The kernel may take a moment to notice that everybody is gone.
-    async fn let_go(&mut self) {
-        let deadline = Instant::now() + LAST_WORDS;
-        while !self.tree.let_go() && Instant::now() < deadline {
+    /// Releases the containment. The kernel may take a moment to notice that a group is empty.
+    async fn release(&mut self) {
+        let deadline = Instant::now() + REMOVAL_TIMEOUT;
+        while !self.tree.release() && Instant::now() < deadline {
             sleep(FIRST_PAUSE).await;
         }
     }
 
-    async fn climb(&mut self) {
-        for step in Step::ALL {
-            if !step.grace(self.demand.ladder()).is_zero() {
-                self.take(step);
+    async fn escalate(&mut self) {
+        for step in TerminationStep::ALL {
+            if !step.grace(self.request.ladder()).is_zero() {
+                self.begin(step);
                 if self.ends_within(step).await {
                     return;
                 }
@@ -111,50 +111,53 @@ impl Supervisor {
         }
     }
 
-    fn take(&self, step: Step) {
-        tracing::debug!(session = %self.id, ?step, "asking the child to end");
+    fn begin(&self, step: TerminationStep) {
+        tracing::debug!(session = %self.id, ?step, "requesting the end of the child");
         match step {
-            // A terminal has no end of input; that it is gone is the news of the same weight.
-            Step::EndOfInput if self.leader.has_console() => self.urge(Signal::HUP),
-            Step::EndOfInput => drop(self.input.close()),
-            Step::Interrupt => self.urge(Signal::INT),
-            Step::Terminate => {
+            // A terminal's input cannot be closed; a hang-up is the equivalent.
+            TerminationStep::EndOfInput if self.leader.has_console() => {
+                self.signal_and_continue(Signal::HUP);
+            }
+            TerminationStep::EndOfInput => drop(self.input.close()),
+            TerminationStep::Interrupt => self.signal_and_continue(Signal::INT),
+            TerminationStep::Terminate => {
                 self.writer.abort();
-                self.urge(Signal::TERM);
+                self.signal_and_continue(Signal::TERM);
             }
         }
     }
 
-    /// A stopped process must go on to act on a signal.
-    fn urge(&self, signal: Signal) {
+    /// Sends a signal, and SIGCONT so that a stopped process handles it.
+    fn signal_and_continue(&self, signal: Signal) {
         self.leader.signal_both(signal);
         self.leader.signal_both(Signal::CONT);
     }
 
-    /// Waits for the child's end as long as the step may take; a harder ladder shortens it.
-    async fn ends_within(&mut self, step: Step) -> bool {
+    /// Waits for the child's end within the grace period of the step; a stricter policy shortens
+    /// the wait.
+    async fn ends_within(&mut self, step: TerminationStep) -> bool {
         let started = Instant::now();
         loop {
-            let deadline = started + step.grace(self.demand.ladder());
+            let deadline = started + step.grace(self.request.ladder());
             tokio::select! {
                 biased;
                 () = self.end.ended() => return true,
                 () = sleep_until(deadline) => return false,
-                () = self.demand.harder() => {}
+                () = self.request.tightened() => {}
             }
         }
     }
 
-    /// Kills the tree until nothing is left of it or time runs out.
-    async fn sweep(&mut self) {
+    /// Kills the process tree until no process is left or the time limit expires.
+    async fn kill_tree(&mut self) {
         self.writer.abort();
-        let deadline = Instant::now() + self.demand.ladder().kill;
+        let deadline = Instant::now() + self.request.ladder().kill;
         let mut pause = FIRST_PAUSE;
         loop {
-            // Lets all who are about to look ask first, so that one look serves them all.
+            // Yields so that concurrent passes share one scan of the process table.
             let since = std::time::Instant::now();
             tokio::task::yield_now().await;
-            match self.tree.strike(since) {
+            match self.tree.kill_pass(since) {
                 Round::Empty => break,
                 _ if Instant::now() >= deadline => break,
                 Round::Fresh => {}
@@ -164,16 +167,17 @@ impl Supervisor {
                 }
             }
         }
-        self.swept = true;
+        self.tree_killed = true;
         let left = deadline
             .saturating_duration_since(Instant::now())
             .max(LAST_PAUSE);
         if self.leader.is_ours() && timeout(left, self.end.ended()).await.is_err() {
-            tracing::warn!(session = %self.id, "the child outlives SIGKILL");
+            tracing::warn!(session = %self.id, "child did not end after SIGKILL");
         }
     }
 
-    /// A look at a control group is cheap, one at the whole process table is not.
+    /// Returns the maximum pause: listing a control group is cheap, a scan of the process table is
+    /// not.
     fn longest_pause(&self) -> Duration {
         match self.tree.level() {
             Containment::Cgroup => GROUP_PAUSE,
@@ -181,18 +185,18 @@ impl Supervisor {
         }
     }
 
-    /// After the child's end: the rest of its streams, its status, and the news.
+    /// After the child's end: drains the streams, reaps the child and publishes its exit.
     async fn settle(&mut self) -> Exit {
         self.writer.abort();
         self.streams.lift();
         let drained = self.drain().await;
         self.streams.close();
-        if !self.swept && self.tree.needs_memory() {
-            self.remember().await;
+        if !self.tree_killed && self.tree.needs_record() {
+            self.record_members().await;
         }
         let status = self.leader.reap();
-        let oom = self.is_for_memory(status);
-        self.end.let_go();
+        let oom = self.is_oom_kill(status);
+        self.end.release();
         let (output_end, errors_end) = (self.output.end(), self.errors.end());
         let exit = Exit {
             status,
@@ -206,37 +210,39 @@ impl Supervisor {
         exit
     }
 
-    /// Whether a kill that was none of ours was for want of memory.
-    fn is_for_memory(&self, status: ExitStatus) -> bool {
+    /// Returns whether a SIGKILL that this crate did not send was caused by lack of memory.
+    fn is_oom_kill(&self, status: ExitStatus) -> bool {
         let was_killed = status == ExitStatus::Signal(Signal::KILL.as_raw());
         let memory = self.memory.as_ref();
-        was_killed && !self.swept && memory.is_some_and(sys::OomCount::has_grown)
+        was_killed && !self.tree_killed && memory.is_some_and(sys::OomCount::has_grown)
     }
 
-    /// Before the child is reaped: who would be left of its tree, and out of reach by its number.
-    async fn remember(&mut self) {
-        // One look for all whose children end now, as in `sweep`.
+    /// Records the descendants before the child is reaped, since its pid no longer identifies them
+    /// afterwards.
+    async fn record_members(&mut self) {
+        // Shares one scan of the process table, as in `sweep`.
         let since = std::time::Instant::now();
         tokio::task::yield_now().await;
-        self.tree.remember(since);
+        self.tree.record_members(since);
     }
 
-    /// A demand cuts in: whoever holds the streams is killed, and then they end.
+    /// Drains the streams. A termination request interrupts the wait: killing the processes that
+    /// hold the streams ends them.
     async fn drain(&mut self) -> Drained {
-        if !self.swept {
+        if !self.tree_killed {
             tokio::select! {
                 biased;
                 drained = self.streams.drained() => return drained,
-                () = self.demand.made() => {}
+                () = self.request.received() => {}
             }
-            self.sweep().await;
+            self.kill_tree().await;
         }
         self.streams.drained().await
     }
 
-    fn tell(&mut self, exit: Exit) {
+    fn publish_report(&mut self, exit: Exit) {
         let took = self
-            .demand
+            .request
             .since()
             .map(|since| since.elapsed())
             .unwrap_or_default();
@@ -253,12 +259,13 @@ impl Supervisor {
     }
 }
 
-/// The runtime shuts down under a living session: nothing can be awaited, and nothing may be left.
+/// The runtime is shutting down with a live session: nothing can be awaited, and no process may be
+/// left.
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        if !self.swept {
-            for _ in 0..LAST_ROUNDS {
-                if self.tree.strike(std::time::Instant::now()) == Round::Empty {
+        if !self.tree_killed {
+            for _ in 0..SHUTDOWN_PASSES {
+                if self.tree.kill_pass(std::time::Instant::now()) == Round::Empty {
                     self.leader.reap();
                     if !self.leader.is_ours() {
                         break;

@@ -1,8 +1,9 @@
-//! The child and all that came of it, found and killed round by round.
+//! The process tree of a child: finds and kills its members in repeated passes.
 //!
-//! A signal to the group is not enough: an agent gives each of its tools a session of its own.
-//! Members are those in the child's group or session (while these numbers are its own), those that
-//! carry the session's marker in their environment, those seen before, and all of their descendants.
+//! A signal to the process group is not enough, since an agent starts each tool in a session of its
+//! own. Members are the processes in the child's group or session (until the child is reaped),
+//! those with the session's marker in their environment, those found before, and all of their
+//! descendants.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -11,7 +12,7 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 
-use super::hold::Hold;
+use super::containment_handle::ContainmentHandle;
 use super::leader::Leader;
 use crate::containment::Containment;
 use crate::session_id::SessionId;
@@ -19,7 +20,7 @@ use crate::sys::{self, Process};
 
 pub use crate::sys::MARKER;
 
-/// The marker of a session inside the one that `outer` marks, if any.
+/// Returns the marker of a session that runs inside the session marked by `outer`, if any.
 pub(super) fn marker(outer: Option<OsString>, id: SessionId) -> OsString {
     let mut marker = outer.filter(|outer| !outer.is_empty()).unwrap_or_default();
     if !marker.is_empty() {
@@ -29,51 +30,51 @@ pub(super) fn marker(outer: Option<OsString>, id: SessionId) -> OsString {
     marker
 }
 
-/// In place of a birth for members of a control group, which are listed by number alone.
-const ANY_BIRTH: u64 = u64::MAX;
+/// Placeholder start time of members of a control group, which are listed by pid only.
+const ANY_START_TIME: u64 = u64::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Tree {
     leader: Arc<Leader>,
-    hold: Hold,
+    handle: ContainmentHandle,
     token: String,
     known: HashSet<(i32, u64)>,
-    struck: HashSet<(i32, u64)>,
+    signalled: HashSet<(i32, u64)>,
     killed: Vec<u32>,
     left: Vec<u32>,
     outside: Outside,
 }
 
-/// Whether anybody lives outside of the control group: some tools arrange that for theirs.
+/// Whether members exist outside the control group; some tools move their processes to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outside {
-    /// Nobody has looked since the group was killed.
+    /// Not scanned since the group was killed.
     Unknown,
-    Nobody,
-    Somebody,
+    Empty,
+    Populated,
 }
 
-/// What a round found.
+/// Result of a kill pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Round {
-    /// Nobody is left.
+    /// No member is left.
     Empty,
-    /// Members that no round before had seen: go on at once, they may be multiplying.
+    /// New members were found. The next pass follows at once, since they may be forking.
     Fresh,
-    /// Only members that have been killed and are not gone yet.
+    /// Only members that were sent SIGKILL before and have not ended yet.
     Dying,
 }
 
 impl Tree {
-    pub(crate) fn new(leader: Arc<Leader>, hold: Hold, id: SessionId) -> Self {
-        // Makes it known as one whose descendants carry a marker.
-        sys::birth(leader.pid().as_raw_nonzero().get());
+    pub(crate) fn new(leader: Arc<Leader>, handle: ContainmentHandle, id: SessionId) -> Self {
+        // Registers the child's start time: only processes started later can carry the marker.
+        sys::record_start_time(leader.pid().as_raw_nonzero().get());
         Self {
             leader,
-            hold,
+            handle,
             token: id.to_string(),
             known: HashSet::new(),
-            struck: HashSet::new(),
+            signalled: HashSet::new(),
             killed: Vec::new(),
             left: Vec::new(),
             outside: Outside::Unknown,
@@ -81,36 +82,36 @@ impl Tree {
     }
 
     pub(super) fn level(&self) -> Containment {
-        self.hold.level()
+        self.handle.level()
     }
 
-    /// Kills every member that is alive at some time after `since`. Who has left the control group
-    /// is found as everywhere else. Whoever is in a group that was killed can do nothing any more,
-    /// so that the look for those outside is taken while the kernel buries those inside.
-    pub(crate) fn strike(&mut self, since: Instant) -> Round {
-        match (self.strike_group(), self.outside) {
-            (Round::Empty, Outside::Nobody) => Round::Empty,
-            (Round::Empty, _) => self.strike_found(since),
+    /// Kills every member that is alive at some time after `since`. Members outside the control
+    /// group are found as without one. Members of a killed group can no longer fork, so the scan
+    /// for processes outside runs while the kernel ends those inside.
+    pub(crate) fn kill_pass(&mut self, since: Instant) -> Round {
+        match (self.kill_group(), self.outside) {
+            (Round::Empty, Outside::Empty) => Round::Empty,
+            (Round::Empty, _) => self.kill_found(since),
             // Killed before `since`.
             (Round::Dying, Outside::Unknown) => {
-                self.outside = self.look_outside(since);
+                self.outside = self.scan_outside(since);
                 Round::Dying
             }
             (round, _) => round,
         }
     }
 
-    fn look_outside(&mut self, since: Instant) -> Outside {
+    fn scan_outside(&mut self, since: Instant) -> Outside {
         let found = self.members(since);
-        let is_outside = |one: &Process| !self.struck.contains(&(one.pid, ANY_BIRTH));
+        let is_outside = |one: &Process| !self.signalled.contains(&(one.pid, ANY_START_TIME));
         match found.iter().any(is_outside) {
-            true => Outside::Somebody,
-            false => Outside::Nobody,
+            true => Outside::Populated,
+            false => Outside::Empty,
         }
     }
 
-    fn strike_group(&mut self) -> Round {
-        let Some(group) = self.hold.group() else {
+    fn kill_group(&mut self) -> Round {
+        let Some(group) = self.handle.group() else {
             return Round::Empty;
         };
         let members = group.members();
@@ -118,12 +119,12 @@ impl Tree {
             return Round::Empty;
         }
         if let Err(error) = group.kill() {
-            tracing::warn!(%error, "a control group cannot be killed");
+            tracing::warn!(%error, "cannot kill control group");
         }
         self.left = members.iter().map(|pid| pid.cast_unsigned()).collect();
         let mut round = Round::Dying;
         for pid in members {
-            if self.struck.insert((pid, ANY_BIRTH)) {
+            if self.signalled.insert((pid, ANY_START_TIME)) {
                 self.killed.push(pid.cast_unsigned());
                 round = Round::Fresh;
             }
@@ -131,7 +132,7 @@ impl Tree {
         round
     }
 
-    fn strike_found(&mut self, since: Instant) -> Round {
+    fn kill_found(&mut self, since: Instant) -> Round {
         let members = self.members(since);
         self.left = members
             .iter()
@@ -144,35 +145,35 @@ impl Tree {
         };
         for member in members {
             sys::kill(&member);
-            if self.struck.insert(member.identity()) {
+            if self.signalled.insert(member.identity()) {
                 self.killed.push(member.pid.cast_unsigned());
                 round = Round::Fresh;
             }
         }
-        // Where there is no census (no /proc, other systems) this is all the reach there is.
+        // Without a process table (no /proc, other systems) this is the only mechanism.
         self.leader.signal_both(Signal::KILL);
         round
     }
 
-    /// Whether what the child leaves behind can only be told while its number is its own.
-    pub(super) fn needs_memory(&self) -> bool {
-        self.hold.level() == Containment::Group
+    /// Returns whether the descendants can be identified only until the child is reaped.
+    pub(super) fn needs_record(&self) -> bool {
+        self.handle.level() == Containment::Group
     }
 
-    /// Keeps in mind who is alive at some time after `since`. To be called while the child is dead
-    /// but not reaped: its number names its group and session until then, and may be somebody
-    /// else's afterwards.
-    pub(super) fn remember(&mut self, since: Instant) {
+    /// Records the members that are alive at some time after `since`. Must be called between the
+    /// child's end and its reaping: until then its pid identifies its group and session, afterwards
+    /// the pid may be reused.
+    pub(super) fn record_members(&mut self, since: Instant) {
         self.members(since);
     }
 
-    /// Lets go of what held the tree; `false` while the kernel still has something of it.
-    pub(super) fn let_go(&self) -> bool {
-        self.hold.group().is_none_or(sys::Group::remove)
+    /// Releases the containment; returns `false` while the kernel still holds a part of it.
+    pub(super) fn release(&self) -> bool {
+        self.handle.group().is_none_or(sys::Group::remove)
     }
 
-    /// Who was killed, and who is alive all the same. Whom the last round had found may have ended
-    /// since then, the child itself above all: its end is waited for after that round.
+    /// Returns the killed and the surviving processes. Processes found in the last pass may have
+    /// ended since, in particular the child, so survivors are checked again.
     pub(super) fn outcome(&mut self) -> (Vec<u32>, Vec<u32>) {
         if !self.left.is_empty() {
             self.left = self.alive();
@@ -184,7 +185,7 @@ impl Tree {
     }
 
     fn alive(&mut self) -> Vec<u32> {
-        let held = self.hold.group().map(sys::Group::members);
+        let held = self.handle.group().map(sys::Group::members);
         let found = self.members(Instant::now());
         let mut alive: Vec<u32> = found
             .iter()
@@ -197,14 +198,14 @@ impl Tree {
         alive
     }
 
-    /// Every member that is alive.
+    /// Returns the members that are alive, and records them.
     fn members(&mut self, since: Instant) -> Vec<Process> {
-        let all = sys::census(since);
+        let all = sys::process_table(since);
         let leader = self
             .leader
             .is_ours()
             .then(|| self.leader.pid().as_raw_nonzero().get());
-        let guard = self.hold.guard();
+        let guard = self.handle.guard();
         let guard = guard.map(|guard| guard.pid().as_raw_nonzero().get());
         let is_root = |one: &Process| {
             if Some(one.pid) == guard {
@@ -231,7 +232,7 @@ fn own_pid() -> i32 {
     std::process::id().cast_signed()
 }
 
-/// The processes that are roots, and all whose parent is one of those found.
+/// Returns the processes that satisfy `is_root`, and all of their descendants.
 pub(crate) fn with_descendants(
     all: &[Process],
     is_root: impl Fn(&Process) -> bool,
@@ -262,14 +263,14 @@ mod tests {
             parent,
             group: pid,
             session: pid,
-            born: 0,
+            start_time: 0,
             zombie: false,
             marker: None,
         }
     }
 
     #[test]
-    fn descendants_are_found_in_any_order_and_strangers_are_not() {
+    fn descendants_are_found_in_any_order() {
         let all = [(9, 8), (8, 7), (3, 1), (7, 2), (4, 3), (2, 1), (1, 0)];
         let all = all.map(|(pid, parent)| process(pid, parent));
         let mut found: Vec<_> = with_descendants(&all, |one| one.pid == 2)
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_names_the_sessions_around_it_too() {
+    fn marker_includes_enclosing_sessions() {
         let (outer, inner) = (SessionId::random(), SessionId::random());
         let alone = marker(None, outer);
         assert_eq!(alone, OsString::from(outer.to_string()));

@@ -1,4 +1,4 @@
-//! What the child and all that came of it use.
+//! Resource usage of a child and its descendants.
 
 use std::time::Instant;
 
@@ -9,12 +9,12 @@ use crate::session_id::SessionId;
 use crate::sys;
 use crate::vitals::Vitals;
 
-/// The sum over the child, those in its group or session, those with its marker, and their
-/// descendants.
+/// Returns the sum over the child, the processes in its group or session, those with its marker,
+/// and all of their descendants.
 pub(super) fn of_tree(leader: Pid, id: SessionId) -> Option<Vitals> {
     let leader = leader.as_raw_nonzero().get();
     let token = id.to_string();
-    let all = sys::census(Instant::now());
+    let all = sys::process_table(Instant::now());
     let members = with_descendants(&all, |one| {
         [one.pid, one.group, one.session].contains(&leader)
             || one

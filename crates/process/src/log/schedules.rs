@@ -1,8 +1,8 @@
-//! A shared log in many orders of events: whoever can go on is woken.
+//! Runs the shared log under many thread schedules and checks that no wakeup is lost.
 //!
-//! The same source as [`shared`](super::shared), with a lock at which `shuttle` decides who goes on;
-//! a schedule in which nobody can is a failure. Half of the schedules are random, the other half
-//! change priorities at a few places (PCT). The environment says how many, see [`VARIABLE`].
+//! The same source as [`shared`](super::shared), with a lock of the `shuttle` scheduler; a deadlock
+//! fails the test. Half of the schedules are random, the other half change priorities at a few
+//! points (PCT). The number is set by the environment variable [`VARIABLE`].
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -29,26 +29,26 @@ mod shared {
 
 use shared::{LogReader, SharedLog};
 
-/// The variable with the number of schedules.
+/// Environment variable with the number of schedules.
 const VARIABLE: &str = "BOWLINE_SCHEDULES";
 
-/// Schedules of each test, unless the environment says how many.
+/// Default number of schedules per test.
 const SCHEDULES: usize = 1_000;
 
-/// Bytes that the log holds, and that are sent through it.
+/// Capacity of the log, and number of bytes sent through it.
 const ROOM: usize = 3;
 const BYTES: u64 = 10;
 
-fn in_many_orders(deed: fn()) {
+fn under_many_schedules(test: fn()) {
     let many = std::env::var(VARIABLE).ok().and_then(|it| it.parse().ok());
     let each = many.unwrap_or(SCHEDULES) / 2;
     let random = RandomScheduler::new_from_seed(8, each);
-    Runner::new(random, Config::new()).run(deed);
+    Runner::new(random, Config::new()).run(test);
     let priorities = PctScheduler::new_from_seed(8, 4, each);
-    Runner::new(priorities, Config::new()).run(deed);
+    Runner::new(priorities, Config::new()).run(test);
 }
 
-/// Reads from the child as a session does: as much as there is room for.
+/// Writes as a session does: as many bytes as there is room for.
 fn fill(log: &SharedLog) {
     let mut offset = 0;
     while offset < BYTES {
@@ -62,7 +62,7 @@ fn fill(log: &SharedLog) {
     log.close();
 }
 
-/// Reads to the end, and checks that each byte comes once and in its order.
+/// Reads to the end, and checks that each byte arrives once and in order.
 fn read(mut reader: LogReader) {
     let mut next = reader.offset();
     while let Some(piece) = block_on(reader.next()) {
@@ -86,8 +86,8 @@ fn blocking() -> Arc<SharedLog> {
 }
 
 #[test]
-fn every_reader_has_every_byte() {
-    in_many_orders(|| {
+fn every_reader_gets_every_byte() {
+    under_many_schedules(|| {
         let log = blocking();
         let readers = [log.reader(), log.reader()].map(|it| thread::spawn(move || read(it)));
         fill(&log);
@@ -98,8 +98,8 @@ fn every_reader_has_every_byte() {
 }
 
 #[test]
-fn a_reader_that_goes_holds_nobody_back() {
-    in_many_orders(|| {
+fn dropped_reader_releases_backpressure() {
+    under_many_schedules(|| {
         let log = blocking();
         let (stays, mut goes) = (log.reader(), log.reader());
         let reading = thread::spawn(move || read(stays));
@@ -111,8 +111,8 @@ fn a_reader_that_goes_holds_nobody_back() {
 }
 
 #[test]
-fn a_close_from_elsewhere_ends_every_wait() {
-    in_many_orders(|| {
+fn close_wakes_all_waiters() {
+    under_many_schedules(|| {
         let log = blocking();
         let mut reader = log.reader();
         let reading = thread::spawn(move || while block_on(reader.next()).is_some() {});
@@ -132,8 +132,8 @@ fn a_close_from_elsewhere_ends_every_wait() {
 }
 
 #[test]
-fn a_log_that_drops_says_what_is_gone() {
-    in_many_orders(|| {
+fn dropped_bytes_are_reported_as_gaps() {
+    under_many_schedules(|| {
         let log = SharedLog::new(Log::new(ROOM, Overflow::DropOldest));
         let mut reader = log.reader();
         let reading = thread::spawn(move || {

@@ -1,8 +1,8 @@
-// The log with a lock around it, a bell that rings when it grew, and the one who fills it.
+// A log with a lock, and wakeups for its readers and for the task that fills it.
 //
-// The lock is held for a look-up or an append, never across an `await` or a system call.
+// The lock is held for a lookup or an append, never across an `await` or a system call.
 //
-// Included once more by `schedules`, with another lock.
+// `schedules` includes this file again with another lock.
 
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -26,16 +26,17 @@ struct State {
     filler: Filler,
 }
 
-/// Who reads from the child, and what he waits for.
+/// The task that fills the log, while it waits for room.
 #[derive(Debug, Default)]
 struct Filler {
     waker: Option<Waker>,
-    /// How much room he waits for; 0 while he waits for the child.
+    /// Number of bytes it needs; 0 while it does not wait for room.
     needs: usize,
 }
 
 impl SharedLog {
-    /// Returns a log that keeps `capacity` bytes, and `history` bytes more of what was read.
+    /// Returns a log that keeps `capacity` bytes, of which at most `history` were read by every
+    /// reader.
     #[must_use]
     pub fn with_limits(capacity: usize, overflow: Overflow, history: usize) -> Arc<Self> {
         Self::new(Log::new(capacity, overflow).with_history(history))
@@ -49,13 +50,13 @@ impl SharedLog {
         })
     }
 
-    /// How many bytes may be read from the child, at least one; `None` when the log was closed. The
-    /// task that asks is woken when there is room, and when the log is closed.
+    /// Polls for room to read from the child. Returns the number of bytes, at least one; `None` if
+    /// the log is closed. The task is woken when there is room and when the log is closed.
     pub fn poll_room(&self, cx: &mut Context<'_>) -> Poll<Option<usize>> {
         self.poll_room_of(cx, 1)
     }
 
-    /// As [`poll_room`](Self::poll_room), for who wants so many bytes at least.
+    /// Polls for room as [`poll_room`](Self::poll_room) does, for at least `needs` bytes.
     pub fn poll_room_of(&self, cx: &mut Context<'_>, needs: usize) -> Poll<Option<usize>> {
         let mut state = self.lock();
         if state.log.is_closed() {
@@ -74,18 +75,18 @@ impl SharedLog {
         Poll::Ready(Some(room))
     }
 
-    /// How many bytes there is place for now.
+    /// Returns how many bytes fit now.
     pub fn room(&self) -> usize {
         self.lock().log.room()
     }
 
-    /// Goes on at a later offset: what lies between never came.
+    /// Continues at a later offset; the bytes in between become a gap.
     pub fn skip_to(&self, offset: u64) {
         self.lock().log.skip_to(offset);
         self.grown.notify_waiters();
     }
 
-    /// Begins at an offset, while nothing has come and nobody reads.
+    /// Sets the offset of the first byte. Has no effect once bytes or a reader exist.
     pub fn begin_at(&self, offset: u64) {
         self.lock().log.begin_at(offset);
     }
@@ -95,14 +96,15 @@ impl SharedLog {
         self.push_as(bytes, false);
     }
 
-    /// The same, of bytes that had been there before this host came, or had not.
+    /// Appends bytes as [`push`](Self::push) does; `is_replay` marks bytes that were written before
+    /// this host attached.
     pub fn push_as(&self, bytes: Bytes, is_replay: bool) {
         self.lock().log.push_as(bytes, is_replay);
         self.grown.notify_waiters();
     }
 
-    /// Appends bytes that the filler takes too. Answers their offset; `None` when the log was
-    /// closed, and they are nobody's.
+    /// Appends bytes that the caller consumes itself. Returns their offset; `None` if the log is
+    /// closed, and then the bytes must not be used.
     pub fn pass(&self, bytes: &Bytes) -> Option<u64> {
         let mut state = self.lock();
         let offset = state.log.pass(bytes);
@@ -125,10 +127,10 @@ impl SharedLog {
         }
     }
 
-    /// Waits until no byte comes any more.
+    /// Waits until the log is closed. Cancel safe.
     pub async fn closed(&self) {
         loop {
-            // Made before the look, so that a ring in between is not lost.
+            // Created before the check, so that a notification in between is not lost.
             let grown = self.grown.notified();
             if self.is_closed() {
                 return;
@@ -147,7 +149,7 @@ impl SharedLog {
         self.with(|log| log.lift(bytes));
     }
 
-    /// Nobody is held back any more, whatever is lost.
+    /// Drops the oldest bytes from now on instead of blocking.
     pub fn drop_oldest(&self) {
         self.with(Log::drop_oldest);
     }
@@ -167,7 +169,7 @@ impl SharedLog {
         }
     }
 
-    /// Returns a reader at an offset; bytes that are no longer kept come as a gap.
+    /// Returns a reader at an offset; bytes that are no longer kept are reported as a gap.
     pub fn reader_at(self: &Arc<Self>, offset: u64) -> LogReader {
         let cursor = self.lock().log.attach(offset);
         LogReader {
@@ -177,7 +179,7 @@ impl SharedLog {
         }
     }
 
-    /// Does something that may make room, and lets a filler that waits for it go on.
+    /// Runs an operation that may make room, and wakes the task that waits for it.
     fn with<T>(&self, act: impl FnOnce(&mut Log) -> T) -> T {
         let mut state = self.lock();
         let done = act(&mut state.log);
@@ -200,9 +202,9 @@ impl SharedLog {
     }
 }
 
-/// One reader of one stream. Independent of the session: it reads on to the end of what is kept
-/// when the session is gone. While it lives it holds back an [`Overflow::Block`](crate::Overflow) log; dropped, it
-/// holds nothing.
+/// A reader of one stream. Independent of the session: it reads to the end of the kept bytes after
+/// the session has ended. An attached reader applies backpressure to an
+/// [`Overflow::Block`](crate::Overflow) log; dropping it releases its bytes.
 #[derive(Debug)]
 pub struct LogReader {
     log: Arc<SharedLog>,
@@ -211,8 +213,8 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    /// The next piece, or `None` after the end of the stream. Waits while the stream is alive and
-    /// has nothing new. Cancel safe: a dropped call takes nothing.
+    /// Returns the next piece, or `None` after the end of the stream. Waits for new bytes while the
+    /// stream is open. Cancel safe: a dropped call consumes nothing.
     pub async fn next(&mut self) -> Option<Piece> {
         loop {
             let grown = self.log.grown.notified();
@@ -228,7 +230,7 @@ impl LogReader {
         }
     }
 
-    /// The next piece if one is there now, without waiting. `None` also after the end.
+    /// Returns the next piece if one is available, without waiting; also `None` after the end.
     pub fn try_next(&mut self) -> Option<Piece> {
         let (taken, is_replay) = self.take();
         match taken {
@@ -240,19 +242,19 @@ impl LogReader {
         }
     }
 
-    /// Whether the piece that was given last is not for this host to answer: it had been written before
-    /// the host came, or while nobody held the lease. A terminal that is fed with it must set no
-    /// clipboard and answer no question of it. Never of a session on this machine.
+    /// Returns whether the last piece must not be answered by this host: it was written before the
+    /// host attached, or while no host held the lease. A terminal emulator must not set the
+    /// clipboard or reply to queries for such a piece. Always false for a session on this machine.
     pub fn is_replay(&self) -> bool {
         self.was_replay
     }
 
-    /// Offset of the next byte that this reader has not been given.
+    /// Returns the offset of the next byte that this reader has not returned.
     pub fn offset(&self) -> u64 {
         self.log.lock().log.position(self.cursor)
     }
 
-    /// What comes next, and whether it had been there before this host came.
+    /// Takes the next piece, and whether it was written before this host attached.
     fn take(&self) -> (Taken, bool) {
         self.log.with(|log| {
             let is_replay = log.is_replay(self.cursor);

@@ -10,7 +10,7 @@ fn bytes(piece: Taken) -> (u64, Bytes) {
 }
 
 #[test]
-fn a_reader_is_given_the_very_chunk() {
+fn reader_gets_chunk_without_copy() {
     let mut log = Log::new(1024, Overflow::Block);
     let chunk = Bytes::from_static(b"hello");
     let address = chunk.as_ptr();
@@ -24,7 +24,7 @@ fn a_reader_is_given_the_very_chunk() {
 }
 
 #[test]
-fn block_waits_for_the_slowest_and_forgets_the_dropped() {
+fn block_waits_for_slowest_attached_reader() {
     let mut log = Log::new(128, Overflow::Block);
     let (fast, slow) = (log.attach_oldest(), log.attach_oldest());
     log.push(Bytes::from(vec![1; 128]));
@@ -35,15 +35,11 @@ fn block_waits_for_the_slowest_and_forgets_the_dropped() {
     assert_eq!(log.room(), 128);
     log.push(Bytes::from(vec![2; 100]));
     log.detach(fast);
-    assert_eq!(
-        log.room(),
-        28,
-        "what nobody has read is kept, read history is not"
-    );
+    assert_eq!(log.room(), 28, "unread bytes are kept, read history is not");
 }
 
 #[test]
-fn without_a_reader_block_fills_and_then_stops() {
+fn block_without_reader_fills_and_stops() {
     let mut log = Log::new(100, Overflow::Block);
     assert_eq!(log.room(), 100);
     log.push(Bytes::from(vec![1; 100]));
@@ -53,7 +49,7 @@ fn without_a_reader_block_fills_and_then_stops() {
 }
 
 #[test]
-fn what_was_there_before_is_known_as_that() {
+fn replayed_bytes_are_marked() {
     let mut log = Log::new(100, Overflow::DropOldest);
     let cursor = log.attach_oldest();
     log.push_as("old".into(), true);
@@ -66,7 +62,7 @@ fn what_was_there_before_is_known_as_that() {
 }
 
 #[test]
-fn drop_oldest_tells_of_the_gap() {
+fn drop_oldest_reports_gap() {
     let mut log = Log::new(100, Overflow::DropOldest);
     let cursor = log.attach_oldest();
     log.push(Bytes::from(vec![1; 100]));
@@ -81,7 +77,7 @@ fn drop_oldest_tells_of_the_gap() {
 }
 
 #[test]
-fn a_chunk_larger_than_the_log_keeps_its_end() {
+fn oversized_chunk_keeps_its_end() {
     let mut log = Log::new(4, Overflow::DropOldest);
     log.push(Bytes::from_static(b"abcdefgh"));
     let cursor = log.attach_oldest();
@@ -89,7 +85,7 @@ fn a_chunk_larger_than_the_log_keeps_its_end() {
 }
 
 #[test]
-fn an_offset_that_is_gone_is_a_gap_and_one_ahead_waits() {
+fn dropped_offset_is_gap_and_future_offset_waits() {
     let mut log = Log::new(4, Overflow::DropOldest);
     log.push(Bytes::from_static(b"abcdefgh"));
     let (old, ahead) = (log.attach(1), log.attach(99));
@@ -98,7 +94,7 @@ fn an_offset_that_is_gone_is_a_gap_and_one_ahead_waits() {
 }
 
 #[test]
-fn single_bytes_cannot_fill_memory_with_bookkeeping() {
+fn single_byte_chunks_are_limited() {
     let mut dropping = Log::new(1280, Overflow::DropOldest);
     let mut blocking = Log::new(1280, Overflow::Block);
     for _ in 0..20 {
@@ -111,7 +107,7 @@ fn single_bytes_cannot_fill_memory_with_bookkeeping() {
 }
 
 #[test]
-fn without_history_a_log_keeps_what_somebody_has_yet_to_read() {
+fn without_history_unread_bytes_are_kept() {
     let mut log = Log::new(128, Overflow::Block).with_history(0);
     let (fast, slow) = (log.attach_oldest(), log.attach_oldest());
     log.push(Bytes::from(vec![1; 100]));
@@ -125,7 +121,7 @@ fn without_history_a_log_keeps_what_somebody_has_yet_to_read() {
 }
 
 #[test]
-fn what_is_passed_by_is_kept_for_readers_alone() {
+fn passed_bytes_are_kept_for_attached_readers_only() {
     let mut log = Log::new(128, Overflow::Block).with_history(0);
     assert_eq!(log.pass(&Bytes::from(vec![1; 100])), Some(0));
     assert_eq!((log.room(), log.chunks.len()), (128, 0));
@@ -138,7 +134,7 @@ fn what_is_passed_by_is_kept_for_readers_alone() {
     assert_eq!(
         log.room(),
         28,
-        "a reader holds back those who pass bytes by"
+        "an attached reader reduces the room for passed bytes"
     );
     assert_eq!(bytes(log.take(reader)).0, 100);
     assert_eq!((log.room(), log.start), (128, 200));
@@ -147,7 +143,7 @@ fn what_is_passed_by_is_kept_for_readers_alone() {
 }
 
 #[test]
-fn what_never_came_is_a_gap_in_its_place() {
+fn skipped_bytes_are_a_gap() {
     let mut log = Log::new(1000, Overflow::Block);
     log.begin_at(10);
     let reader = log.attach_oldest();
@@ -167,7 +163,7 @@ fn what_never_came_is_a_gap_in_its_place() {
 }
 
 #[test]
-fn a_gap_longer_than_the_log_takes_the_old_bytes_with_it() {
+fn gap_longer_than_capacity_drops_old_bytes() {
     let mut log = Log::new(10, Overflow::DropOldest);
     let reader = log.attach_oldest();
     log.push(Bytes::from_static(b"old"));
@@ -202,7 +198,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..200)
 }
 
-/// The byte that every log of these tests has at an offset.
+/// Returns the byte that every log of these tests has at an offset.
 fn byte_at(offset: u64) -> u8 {
     (offset % 251) as u8
 }
@@ -279,7 +275,7 @@ impl Model {
 
 proptest! {
     #[test]
-    fn every_reader_sees_every_byte_once_or_is_told(
+    fn every_byte_is_read_once_or_reported_as_gap(
         steps in steps(),
         blocks in any::<bool>(),
         history in prop_oneof![Just(0), 1..512_usize, Just(usize::MAX)],

@@ -1,4 +1,4 @@
-//! Who waits is woken.
+//! Tests of wakeups of the shared log.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::shared::SharedLog;
 use super::{Log, Overflow, Piece};
 
 #[tokio::test]
-async fn a_waiting_reader_wakes_on_bytes_and_on_the_end() {
+async fn waiting_reader_wakes_on_bytes_and_end() {
     let log = SharedLog::new(Log::new(16, Overflow::Block));
     let mut reader = log.reader();
     let waiting = tokio::spawn(async move { (reader.next().await, reader.next().await) });
@@ -24,7 +24,7 @@ async fn a_waiting_reader_wakes_on_bytes_and_on_the_end() {
 }
 
 #[tokio::test]
-async fn a_dropped_reader_lets_the_child_go_on() {
+async fn dropped_reader_makes_room() {
     let log = SharedLog::new(Log::new(4, Overflow::Block));
     let (mut fast, slow) = (log.reader(), log.reader());
     log.push(Bytes::from_static(b"full"));
@@ -40,7 +40,7 @@ async fn a_dropped_reader_lets_the_child_go_on() {
 }
 
 #[tokio::test]
-async fn a_close_ends_the_wait_of_whoever_fills_the_log() {
+async fn close_wakes_waiting_filler() {
     let log = SharedLog::new(Log::new(4, Overflow::Block));
     log.push(Bytes::from_static(b"full"));
     let waiting = tokio::spawn({

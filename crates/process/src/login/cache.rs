@@ -1,4 +1,4 @@
-//! Answers that are still good.
+//! Cache of captured login environments.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -11,15 +11,15 @@ use tokio::sync::OnceCell;
 
 use super::{LoginEnvironment, LoginShell};
 
-/// Whom was asked, and from what it started.
+/// Cache key: the shell and its inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Who {
+struct CacheKey {
     shell: PathBuf,
     env: BTreeMap<OsString, OsString>,
     patience: Duration,
 }
 
-/// A file as it was: time and size, or that it was not there.
+/// Modification time and size of a file; `None` if it does not exist.
 type Stamp = (PathBuf, Option<(SystemTime, u64)>);
 
 #[derive(Debug)]
@@ -28,24 +28,24 @@ struct Entry {
     answer: Arc<OnceCell<LoginEnvironment>>,
 }
 
-static ENTRIES: LazyLock<Mutex<HashMap<Who, Entry>>> = LazyLock::new(Mutex::default);
+static ENTRIES: LazyLock<Mutex<HashMap<CacheKey, Entry>>> = LazyLock::new(Mutex::default);
 
-/// The answer of before if no file has changed. Whoever comes while a shell is being asked waits for
-/// that answer.
+/// Returns the cached environment, or captures it if a start-up file has changed. Concurrent
+/// callers share one capture.
 pub(super) async fn environment(login: &LoginShell) -> LoginEnvironment {
     let answer = entry(login);
     answer.get_or_init(|| login.capture()).await.clone()
 }
 
 fn entry(login: &LoginShell) -> Arc<OnceCell<LoginEnvironment>> {
-    let who = Who {
+    let key = CacheKey {
         shell: login.shell.clone(),
         env: login.env.resolve(),
         patience: login.patience,
     };
     let stamps: Vec<Stamp> = login.files().into_iter().map(stamp).collect();
     let mut entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
-    let entry = entries.entry(who).or_insert_with(|| Entry {
+    let entry = entries.entry(key).or_insert_with(|| Entry {
         stamps: Vec::new(),
         answer: Arc::default(),
     });

@@ -1,4 +1,4 @@
-//! One conversation with a shell.
+//! Runs a shell and reads its environment.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,8 +19,8 @@ use crate::log::{Overflow, Piece};
 use crate::session_id::SessionId;
 use crate::stream::Stream;
 
-/// The share of the time that the first way of asking may use up: files that wait for a person do
-/// so when the shell is interactive, and then the second way still has a chance.
+/// Share of the time limit for the interactive attempt. Start-up files that wait for input do so in
+/// interactive shells only, so the second attempt needs time left.
 const FIRST_SHARE: f64 = 0.6;
 
 type Variables = BTreeMap<OsString, OsString>;
@@ -34,7 +34,7 @@ pub(super) async fn capture(login: &LoginShell) -> LoginEnvironment {
         (LoginSource::Login, 1.0),
     ] {
         let deadline = started + login.patience.mul_f64(share);
-        match ask(login, source == LoginSource::Interactive, deadline).await {
+        match attempt(login, source == LoginSource::Interactive, deadline).await {
             Ok(variables) => {
                 found = Some((source, variables));
                 break;
@@ -61,8 +61,8 @@ pub(super) async fn capture(login: &LoginShell) -> LoginEnvironment {
     }
 }
 
-/// Asks once. Nothing of the shell is left when this returns.
-async fn ask(
+/// Makes one attempt. All processes of the shell have ended when this returns.
+async fn attempt(
     login: &LoginShell,
     interactive: bool,
     deadline: Instant,
@@ -70,9 +70,9 @@ async fn ask(
     let started = Instant::now();
     let marks = Marks::random();
     let session = start(login, interactive, &marks)?;
-    let answer = timeout_at(deadline, listen(&session, marks)).await;
+    let answer = timeout_at(deadline, read_answer(&session, marks)).await;
     let mut report = session.terminate(Ladder::AT_ONCE);
-    // An error means that the runtime shuts down, which ends the shell as well.
+    // An error means that the runtime is shutting down, which ends the shell as well.
     let _ = report.wait_for(Option::is_some).await;
     answer.unwrap_or_else(|_| Err(LoginFailure::TimedOut(rounded(started.elapsed()))))
 }
@@ -93,7 +93,7 @@ fn start(
     configuration.args = question.args;
     configuration.env = login.env.clone();
     configuration.env.set(RESOLVING, "1");
-    configuration.limits.output_bytes = dump::MOST;
+    configuration.limits.output_bytes = dump::MAX_ANSWER_BYTES;
     configuration.limits.output_overflow = Some(Overflow::Block);
     let not_started = |error: SpawnError| LoginFailure::NotStarted {
         reason: format!("failed to {error}"),
@@ -105,7 +105,7 @@ fn start(
     started.map(|(process, _)| process).map_err(not_started)
 }
 
-async fn listen(session: &LocalProcess, marks: Marks) -> Result<Variables, LoginFailure> {
+async fn read_answer(session: &LocalProcess, marks: Marks) -> Result<Variables, LoginFailure> {
     let mut output = session.log(Stream::Output).reader();
     let mut dump = Dump::new(marks);
     while let Some(piece) = output.next().await {

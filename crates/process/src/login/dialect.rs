@@ -1,4 +1,4 @@
-//! What differs from shell to shell: how to ask, where it can answer, and what it reads first.
+//! Differences between shells: arguments, output descriptor, and start-up files.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 use super::dump::Marks;
 use crate::sys::EXTRA;
 
-/// Shells that are asked alike.
+/// Shells with the same command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     Bash,
     Zsh,
-    /// sh, dash, ksh and all whose name says nothing.
+    /// sh, dash, ksh, and shells of unknown name.
     Posix,
     Fish,
-    /// csh and tcsh: they close every descriptor but the first three.
+    /// csh and tcsh: they close every descriptor above 2.
     Csh,
-    /// nushell: redirects by name, never by number.
+    /// nushell: it redirects named streams only.
     Nu,
 }
 
-/// How to ask a shell: what it is told its name is, and its arguments.
+/// Command line that prints a shell's environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) arg0: OsString,
@@ -44,13 +44,13 @@ impl Dialect {
         }
     }
 
-    /// Whether the answer has to come over stdout.
+    /// Returns whether the answer is written to stdout.
     pub(super) fn answers_on_stdout(self) -> bool {
         matches!(self, Self::Csh | Self::Nu)
     }
 
-    /// How to ask for the environment between two marks. The programs are named by their paths:
-    /// neither an alias nor a lost `PATH` changes them, and none of them is this shell.
+    /// Returns the command line that prints the environment between two markers. Programs are given
+    /// by path, so that neither an alias nor a missing `PATH` affects them.
     pub(super) fn question(self, shell: &Path, interactive: bool, marks: &Marks) -> Question {
         let redirect = match self.answers_on_stdout() {
             true => String::new(),
@@ -72,7 +72,7 @@ impl Dialect {
             args.push("-i".into());
         }
         args.extend(["-c".into(), script.into()]);
-        // The first letter of its name tells a shell that this is a login; not every one has `-l`.
+        // A leading `-` makes a login shell of any shell; not every shell has `-l`.
         let arg0 = match self {
             Self::Fish | Self::Nu => name.to_owned(),
             _ => [OsStr::new("-"), name].into_iter().collect(),
@@ -80,7 +80,7 @@ impl Dialect {
         Question { arg0, args }
     }
 
-    /// What the shell reads at its start, by its manual.
+    /// Returns the start-up files of the shell, as listed in its manual.
     pub(super) fn files(self, env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
         let value = |name: &str| env.get(OsStr::new(name)).map(PathBuf::from);
         let home = value("HOME").unwrap_or_else(|| "/".into());
@@ -131,7 +131,7 @@ impl Dialect {
     }
 }
 
-/// A program that every Unix has, where this one has it.
+/// Returns the path of a program that every Unix system has.
 fn tool(name: &str) -> String {
     let usual = format!("/usr/bin/{name}");
     let other = format!("/bin/{name}");
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_shell_is_asked_in_its_own_way() {
+    fn command_line_matches_dialect() {
         let marks = Marks {
             open: "MARK".into(),
             close: "STOP".into(),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn files_follow_the_variables_that_move_them() {
+    fn startup_files_follow_variables() {
         let env = [
             ("HOME", "/h"),
             ("ZDOTDIR", "/z"),

@@ -1,4 +1,4 @@
-//! The shell's answer: a mark, the variables with a NUL behind each, another mark.
+//! Format of a shell's answer: a marker, the variables, each terminated by NUL, and another marker.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use uuid::Uuid;
 
-/// What begins an answer and what ends it. Not the same: some shells keep the last argument of the
-/// last command in a variable, which is then a part of the answer.
+/// The opening and the closing marker. They differ, because some shells keep the last argument of
+/// the last command in a variable, which is then part of the answer.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
     pub(super) open: String,
@@ -24,10 +24,10 @@ impl Marks {
     }
 }
 
-/// Bytes of an answer that are taken: twice what execve(2) can pass on by default on Linux.
-pub(super) const MOST: usize = 4 << 20;
+/// Maximum length of an answer in bytes: twice what execve(2) accepts by default on Linux.
+pub(super) const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// What has come of the answer so far. What comes before it is not kept.
+/// The part of the answer that was received so far. Bytes before the opening marker are dropped.
 #[derive(Debug)]
 pub(super) struct Dump {
     marks: Marks,
@@ -44,10 +44,10 @@ impl Dump {
         }
     }
 
-    /// Takes more, and hands out what is between the marks once both are there.
+    /// Appends bytes, and returns the answer once both markers were received.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Option<&[u8]> {
         let (open, close) = (self.marks.open.as_bytes(), self.marks.close.as_bytes());
-        // Half a mark may wait at the end of what was looked through before.
+        // The bytes searched before may end in a part of a marker.
         let half = open.len().max(close.len()).saturating_sub(1);
         let mut looked = self.kept.len().saturating_sub(half);
         self.kept.extend_from_slice(bytes);
@@ -63,9 +63,9 @@ impl Dump {
         self.kept.get(..end)
     }
 
-    /// Whether this is more than any answer.
+    /// Returns whether the length limit is exceeded.
     pub(super) fn is_too_long(&self) -> bool {
-        self.kept.len() > MOST
+        self.kept.len() > MAX_ANSWER_BYTES
     }
 }
 
@@ -76,14 +76,14 @@ fn find(text: &[u8], mark: &[u8], from: usize) -> Option<usize> {
         .map(|at| from + at)
 }
 
-/// Reads the variables; `None` if this is not what env(1) writes.
+/// Parses the variables; `None` if this is not the output of env(1).
 pub(super) fn variables(answer: &[u8]) -> Option<BTreeMap<OsString, OsString>> {
     let answer = answer.strip_suffix(b"\0")?;
     answer.split(|byte| *byte == 0).map(variable).collect()
 }
 
 fn variable(line: &[u8]) -> Option<(OsString, OsString)> {
-    // A name may begin with the sign: some systems keep such variables for themselves.
+    // A name may begin with `=`: some systems reserve such variables.
     let equals = line.iter().skip(1).position(|byte| *byte == b'=')? + 1;
     let (name, value) = line.split_at_checked(equals)?;
     let value = value.get(1..)?;
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_what_is_between_the_marks() {
+    fn answer_is_between_markers() {
         let mut dump = dump();
         for part in ["junk MA", "RKA=1\0B=two\nlines\0_=MARK\0STO"] {
             assert_eq!(dump.push(part.as_bytes()), None);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_may_come_in_any_parts_and_junk_is_not_kept() {
+    fn split_answer_is_read_and_prefix_dropped() {
         let text = b"MAR MAMARKA=1\0STOSTOP";
         for cut in 0..text.len() {
             let mut dump = dump();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_answer() {
+    fn malformed_answer_is_rejected() {
         for odd in ["", "A=1", "A=1\0B\0", "\0", "A=1\0\0", "=\0"] {
             assert_eq!(variables(odd.as_bytes()), None, "{odd:?}");
         }

@@ -1,4 +1,4 @@
-//! A child as portable-pty sees it.
+//! Implementation of portable-pty's `Child`.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,15 +11,15 @@ use crate::configuration::Configuration;
 use crate::containment::Containment;
 use crate::error::SpawnError;
 use crate::exit;
-use crate::local::{Born, Leader, Round, Tree, spawn};
+use crate::local::{Leader, Round, Spawned, Tree, spawn};
 use crate::session_id::SessionId;
 use crate::sys;
 
-/// How long a kill may take, and the pauses between its rounds.
+/// Time limit of a kill, and the pause between its passes.
 const KILL: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A child, and the only one who reaps it. Dropped, it lives on.
+/// A child, and its only reaper. Dropping it leaves the child running.
 #[derive(Debug)]
 pub(super) struct Child {
     killer: Killer,
@@ -33,9 +33,9 @@ impl Child {
             containment: Some(Containment::Group),
             ..what.clone()
         };
-        let Born { child, hold } = spawn(id, &what, streams.into())?;
+        let Spawned { child, handle } = spawn(id, &what, streams.into())?;
         let leader = Arc::new(Leader::new(child.pid, None, None));
-        let tree = Arc::new(Mutex::new(Tree::new(Arc::clone(&leader), hold, id)));
+        let tree = Arc::new(Mutex::new(Tree::new(Arc::clone(&leader), handle, id)));
         let killer = Killer { leader, tree };
         Ok(Self { killer })
     }
@@ -51,14 +51,14 @@ impl portable_pty::Child for Child {
         if leader.is_ours() && !sys::has_ended(leader.pid()) {
             return Ok(None);
         }
-        Ok(Some(told(leader.reap())))
+        Ok(Some(convert_status(leader.reap())))
     }
 
     fn wait(&mut self) -> io::Result<ExitStatus> {
         if self.leader().is_ours() {
             sys::await_end(self.leader().pid())?;
         }
-        Ok(told(self.leader().reap()))
+        Ok(convert_status(self.leader().reap()))
     }
 
     fn process_id(&self) -> Option<u32> {
@@ -83,11 +83,11 @@ struct Killer {
 }
 
 impl ChildKiller for Killer {
-    /// SIGKILL for the child and all of its descendants, until nobody is left.
+    /// Sends SIGKILL to the child and all of its descendants until none is left.
     fn kill(&mut self) -> io::Result<()> {
         let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
-        while tree.strike(Instant::now()) != Round::Empty {
+        while tree.kill_pass(Instant::now()) != Round::Empty {
             if started.elapsed() > KILL {
                 return Err(io::ErrorKind::TimedOut.into());
             }
@@ -101,8 +101,8 @@ impl ChildKiller for Killer {
     }
 }
 
-/// In portable-pty's words a signal has a name and no number.
-fn told(status: exit::ExitStatus) -> ExitStatus {
+/// Converts an exit status; portable-pty represents a signal by its name.
+fn convert_status(status: exit::ExitStatus) -> ExitStatus {
     match status {
         exit::ExitStatus::Code(code) => ExitStatus::with_exit_code(code.cast_unsigned()),
         exit::ExitStatus::Signal(number) => ExitStatus::with_signal(&signal_name(number)),

@@ -1,4 +1,4 @@
-//! portable-pty's way of saying what to start, in ours.
+//! Conversion of portable-pty's `CommandBuilder` to a [`Configuration`].
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -19,7 +19,7 @@ pub(super) fn configuration(command: &CommandBuilder) -> Configuration {
     }
     configuration.env = environment(command);
     configuration.cwd = command.get_cwd().map(Into::into);
-    // The terminal exists already; this only says whether it is to be the controlling one.
+    // The terminal exists already; this only selects whether it becomes the controlling terminal.
     configuration.stdio = match command.get_controlling_tty() {
         true => Stdio::Pty {
             size: WindowSize::default(),
@@ -30,7 +30,7 @@ pub(super) fn configuration(command: &CommandBuilder) -> Configuration {
     configuration
 }
 
-/// The user's shell, told by the first letter of its name that this is a login.
+/// Sets the user's shell as the program, with a leading `-` in `argv[0]` for a login shell.
 fn login_shell(command: &CommandBuilder, configuration: &mut Configuration) {
     let shell = command.get_shell();
     let name = shell.rsplit('/').next().unwrap_or_default();
@@ -38,13 +38,13 @@ fn login_shell(command: &CommandBuilder, configuration: &mut Configuration) {
     configuration.program = shell.into();
 }
 
-/// All that the builder has, without what an outer agent left there.
+/// Returns the builder's environment without the variables of an outer agent.
 fn environment(command: &CommandBuilder) -> Environment {
     let mut environment = Environment::empty();
     for (name, value) in command.iter_full_env_as_str() {
         set(&mut environment, name.as_ref(), value.as_ref());
     }
-    // The builder tells variables that are no text only by name.
+    // The builder reports variables that are not UTF-8 by name only.
     let is_text = |text: &OsStr| std::str::from_utf8(text.as_bytes()).is_ok();
     for (name, value) in std::env::vars_os() {
         if !(is_text(&name) && is_text(&value))

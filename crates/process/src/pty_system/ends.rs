@@ -1,4 +1,4 @@
-//! The two sides of a terminal.
+//! The master and the slave side of a terminal.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -22,7 +22,7 @@ impl Slave {
         Self(theirs)
     }
 
-    /// The child's three streams.
+    /// Returns the child's three standard streams.
     pub(super) fn streams(&self) -> io::Result<[OwnedFd; 3]> {
         Ok([
             self.0.try_clone()?,
@@ -64,7 +64,7 @@ impl MasterPty for Master {
         if self.is_writer_taken.swap(true, Ordering::Relaxed) {
             bail!("the writer was taken before, keep the first one");
         }
-        // A plain file: its drop closes a descriptor and types nothing.
+        // A plain file: dropping it closes the descriptor and writes nothing.
         Ok(Box::new(File::from(self.console.try_clone()?)))
     }
 
@@ -83,7 +83,7 @@ impl MasterPty for Master {
     }
 }
 
-/// Reads to the end: that is EIO on Linux, and 0 elsewhere.
+/// Reads to the end of the output, which is EIO on Linux (pty(7)) and 0 elsewhere.
 struct Reader(File);
 
 impl Read for Reader {

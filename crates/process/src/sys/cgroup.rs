@@ -1,7 +1,7 @@
-//! Control groups of our own, under the one that this process is in.
+//! Control groups below the one that this process is in (cgroups(7), version 2).
 //!
-//! All sessions of one process share a *nest*: `bowline-<pid>-<random>`, with one group for each
-//! session inside. A guard needs to know the nest alone to end every session at once.
+//! All sessions of a process share a parent group, the *nest*: `bowline-<pid>-<random>`, with one
+//! group per session in it. A guard can end every session by the nest alone.
 
 mod folder;
 
@@ -17,43 +17,43 @@ use super::launch;
 use folder::Folder;
 pub(super) use folder::mounted;
 
-/// How often an emptied directory is tried, and with what pauses: the kernel may hold the dead in it
-/// until somebody has reaped them.
+/// Number of attempts to remove an empty directory, and the pause between them: the kernel may keep
+/// zombies in it until they are reaped.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// What the names of nests begin with.
+/// Prefix of the names of nests.
 const NAME: &str = "bowline-";
 
-/// How old an empty nest must be to be taken for forgotten.
-const FORGOTTEN: Duration = Duration::from_secs(60);
+/// Age after which an empty nest counts as abandoned.
+const ABANDONED_AGE: Duration = Duration::from_secs(60);
 
-/// Nests that a process looks at before it makes its own.
-const LOOKS: usize = 32;
+/// Maximum number of existing nests that are checked when a nest is created.
+const MAX_CHECKED: usize = 32;
 
-/// Set when a process was once born into a nest.
+/// Set once a process was created in a nest successfully.
 static ENTERED: OnceLock<()> = OnceLock::new();
 
-/// The directory of this process.
+/// Parent group of the sessions of this process.
 #[derive(Debug)]
 pub(crate) struct Nest {
     folder: Folder,
 }
 
 impl Nest {
-    /// Makes the directory, and sees to it that a process can be born into it.
+    /// Creates the directory, and verifies that a process can be created in it.
     pub(crate) fn make() -> io::Result<Self> {
         let name = format!("{NAME}{}-{}", std::process::id(), Uuid::new_v4().simple());
         let home = folder::own()?;
         if ENTERED.get().is_none() {
-            tidy(&home);
+            remove_abandoned(&home);
         }
         let nest = Self {
             folder: Folder::make(&home.join(name))?,
         };
         if ENTERED.get().is_none() {
             launch::try_fork(nest.folder.open()?.as_fd())?;
-            // Whoever was first: it is the same news.
+            // A concurrent caller set the same value.
             let _ = ENTERED.set(());
         }
         Ok(nest)
@@ -72,13 +72,13 @@ impl Drop for Nest {
             }
             std::thread::sleep(PAUSE);
         }
-        tracing::debug!("the nest of control groups stays");
+        tracing::debug!("cannot remove the parent control group");
     }
 }
 
-/// Removes what hosts without a guard left when they were killed: nests of processes that are gone,
-/// with nobody in them. Looks at a few, others each time: there may be a thousand.
-fn tidy(home: &Path) {
+/// Removes empty nests of processes that are gone, which remain after a host without a guard was
+/// killed. Checks a limited number, beginning at a random one, since there may be a thousand.
+fn remove_abandoned(home: &Path) {
     let entries = std::fs::read_dir(home).into_iter().flatten().flatten();
     let nests: Vec<_> = entries
         .map(|entry| entry.path())
@@ -86,28 +86,28 @@ fn tidy(home: &Path) {
         .collect();
     let first = Uuid::new_v4().as_u128() as usize % nests.len().max(1);
     let (before, after) = nests.split_at(first);
-    for nest in after.iter().chain(before).take(LOOKS) {
+    for nest in after.iter().chain(before).take(MAX_CHECKED) {
         let is_gone = owner(nest).is_some_and(|pid| !Path::new("/proc").join(pid).exists());
-        if is_gone && is_forgotten(nest) {
-            // Somebody else may be tidying too.
+        if is_gone && is_abandoned(nest) {
+            // Another process may be removing it as well.
             let _ = Folder::at(nest).remove();
         }
     }
 }
 
-/// The process that a nest was made by.
+/// Returns the pid of the process that created a nest.
 fn owner(nest: &Path) -> Option<&str> {
     let name = nest.file_name()?.to_str()?;
     name.strip_prefix(NAME)?.split('-').next()
 }
 
-fn is_forgotten(nest: &Path) -> bool {
+fn is_abandoned(nest: &Path) -> bool {
     let made = nest.metadata().and_then(|data| data.modified());
     let age = made.ok().and_then(|made| made.elapsed().ok());
-    age.is_some_and(|age| age > FORGOTTEN) && !Folder::at(nest).is_populated()
+    age.is_some_and(|age| age > ABANDONED_AGE) && !Folder::at(nest).is_populated()
 }
 
-/// The group of one session.
+/// Control group of one session.
 #[derive(Debug)]
 pub(crate) struct Group {
     folder: Folder,
@@ -120,28 +120,28 @@ impl Group {
         })
     }
 
-    /// For clone3(2).
+    /// Returns the descriptor for clone3(2).
     pub(crate) fn directory(&self) -> io::Result<OwnedFd> {
         self.folder.open()
     }
 
-    /// Every process in the group and in those below it, dead or dying ones left out.
+    /// Returns the processes in the group and its subgroups, without zombies.
     pub(crate) fn members(&self) -> Vec<i32> {
         self.folder.members()
     }
 
-    /// Sends SIGKILL to every process in the group and in those below, those included that are
-    /// being forked meanwhile.
+    /// Sends SIGKILL to every process in the group and its subgroups, including those that are
+    /// being forked.
     pub(crate) fn kill(&self) -> io::Result<()> {
         self.folder.kill()
     }
 
-    /// Whether a live process is in the group or below.
+    /// Returns whether a live process is in the group or a subgroup.
     pub(crate) fn is_populated(&self) -> bool {
         self.folder.is_populated()
     }
 
-    /// Removes the directory; `false` while the kernel still holds something in it.
+    /// Removes the directory; returns `false` while the kernel still keeps processes in it.
     pub(crate) fn remove(&self) -> bool {
         self.folder.remove().is_ok()
     }
@@ -153,7 +153,7 @@ impl Drop for Group {
     }
 }
 
-/// Kills all that lives in a nest whose process is gone, and removes it.
+/// Kills every process in a nest whose owner is gone, and removes the nest.
 pub(crate) fn clear(nest: &Path) -> io::Result<()> {
     let folder = Folder::at(nest);
     if folder.is_populated() {
@@ -168,8 +168,8 @@ mod tests {
 
     use super::*;
 
-    /// Somebody who forks on and on, born outside and moved in.
-    fn crowd(group: &Group) -> std::process::Child {
+    /// Starts a process that forks continuously, outside of the group, and moves it into the group.
+    fn spawn_forking_child(group: &Group) -> std::process::Child {
         let script = "echo $$ > \"$0/cgroup.procs\"; while :; do sleep 1000 & sleep 1000 & \
                       echo; sleep 0.01; done";
         let mut command = Command::new("/bin/sh");
@@ -185,7 +185,7 @@ mod tests {
             return eprintln!("skipped: this process may not make control groups");
         };
         let group = Group::make(&nest, &Uuid::new_v4().to_string()).unwrap();
-        let mut child = crowd(&group);
+        let mut child = spawn_forking_child(&group);
         assert!(group.is_populated() && group.members().len() > 1);
         let path = group.folder.path().to_owned();
         let started = std::time::Instant::now();
@@ -202,12 +202,12 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_killed_as_one() {
+    fn kill_ends_forking_group() {
         ends_by(|group| group.kill().unwrap());
     }
 
     #[test]
-    fn groups_inside_a_group_go_with_it() {
+    fn clear_removes_subgroups() {
         let Ok(nest) = Nest::make() else {
             return eprintln!("skipped: this process may not make control groups");
         };
@@ -215,10 +215,10 @@ mod tests {
         let inner = Group {
             folder: Folder::make(&outer.folder.path().join("inner")).unwrap(),
         };
-        let mut child = crowd(&inner);
+        let mut child = spawn_forking_child(&inner);
         assert_eq!(outer.members(), inner.members());
         assert!(outer.is_populated() && !outer.remove());
-        // As a guard does it, whose host is gone.
+        // As a guard does after its host has died.
         let started = std::time::Instant::now();
         while clear(nest.path()).is_err() {
             assert!(started.elapsed().as_secs() < 20);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_cgroup_kill_is_no_way_out() {
+    fn kill_one_by_one_ends_forking_group() {
         ends_by(|group| group.folder.kill_one_by_one().unwrap());
     }
 }

@@ -1,4 +1,4 @@
-//! The wait for a child's end.
+//! Waiting for the end of a child.
 
 use std::os::fd::OwnedFd;
 use std::sync::Once;
@@ -11,13 +11,13 @@ use super::launch::Launched;
 use super::reap::has_ended;
 use super::{descriptor, platform};
 
-/// Sees to it that a write into a pipe that nobody reads is an error and not our end. Rust programs
-/// do this at their start, libraries in other hosts have to.
+/// Ignores SIGPIPE unless the host handles it, so that a write to a closed pipe fails with EPIPE
+/// (signal(7)). Rust programs do so at start, but a host may be written in another language.
 #[expect(unsafe_code, reason = "sigaction(2) has no safe form")]
 pub(crate) fn ignore_broken_pipes() {
     static ONCE: Once = Once::new();
     // SAFETY: sigaction(2) with a null new action only reads the old one into `old`, for which all
-    // zeroes is a valid value; SIG_IGN is no handler of ours.
+    // zeroes is a valid value; SIG_IGN is not a handler function.
     ONCE.call_once(|| unsafe {
         let mut old: libc::sigaction = std::mem::zeroed();
         let read = libc::sigaction(libc::SIGPIPE, std::ptr::null(), &raw mut old);
@@ -27,7 +27,7 @@ pub(crate) fn ignore_broken_pipes() {
     });
 }
 
-/// Waits for a child's end without reaping it, so that its pid stays ours.
+/// Waits for a child's end without reaping it, so that its pid stays valid.
 #[derive(Debug)]
 pub(crate) struct ExitWatch {
     pid: Pid,
@@ -35,7 +35,7 @@ pub(crate) struct ExitWatch {
 }
 
 impl ExitWatch {
-    /// Without a descriptor for processes (old kernels, other systems) SIGCHLD serves.
+    /// Falls back to SIGCHLD without a pidfd (old kernels, other systems).
     pub(crate) fn new(child: Launched) -> Self {
         let open = || platform::exit_descriptor(child.pid).ok();
         let descriptor = child.descriptor.or_else(open);
@@ -54,8 +54,8 @@ impl ExitWatch {
         self.ended_by_signal().await;
     }
 
-    /// Closes the descriptor. The wait is over.
-    pub(crate) fn let_go(&mut self) {
+    /// Closes the descriptor after the wait.
+    pub(crate) fn release(&mut self) {
         self.descriptor = None;
     }
 
@@ -80,7 +80,7 @@ mod tests {
     use crate::sys::reap::reap;
 
     #[tokio::test]
-    async fn without_a_descriptor_the_signal_tells() {
+    async fn exit_is_detected_by_sigchld_without_pidfd() {
         let args = ["sh", "-c", "exit 7"].map(OsStr::new);
         let image = Image::new(Path::new("/bin/sh"), args, &BTreeMap::new()).unwrap();
         let null = || std::fs::File::open("/dev/null").unwrap().into();

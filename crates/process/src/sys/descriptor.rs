@@ -1,4 +1,5 @@
-//! Descriptors: made close-on-exec from birth, non-blocking on our side, watched by the runtime.
+//! Descriptors: created close-on-exec, non-blocking on the parent's side, registered with the
+//! runtime.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,11 +9,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio};
 use tokio::io::unix::AsyncFd;
 
-/// The size asked for the output's pipe: 1 MiB, the most that Linux grants without privilege
-/// (pipe(7), `pipe-max-size`). The agent that exits with unread output leaves what fits in here.
+/// Requested capacity of the output pipe: 1 MiB, the maximum for an unprivileged process on Linux
+/// (pipe(7), `pipe-max-size`). Output that fits is kept when the agent exits before it was read.
 pub(crate) const PIPE_BYTES: usize = 1 << 20;
 
-/// A pipe that no other child can inherit. Returns (read end, write end).
+/// Returns (read end, write end) of a pipe that other children do not inherit.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     #[cfg(not(target_vendor = "apple"))]
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
@@ -23,31 +24,31 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
-/// Makes a descriptor non-blocking and has the runtime watch it.
+/// Makes a descriptor non-blocking and registers it with the runtime.
 pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     ioctl_fionbio(&descriptor, true)?;
     register(descriptor)
 }
 
-/// Has the runtime watch a descriptor that needs no mode.
+/// Registers a descriptor with the runtime without changing its mode.
 #[expect(unsafe_code, reason = "AsyncFd asks its caller for I/O safety")]
 pub(super) fn register(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` is valid until dropped, always answers the same number, and is not
+    // SAFETY: an `OwnedFd` is valid until dropped, always returns the same number, and is not
     // replaced or closed while the `AsyncFd` owns it.
     Ok(unsafe { AsyncFd::register(descriptor) }?)
 }
 
-/// What one read(2) did.
+/// Result of one read(2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Filled {
-    /// Bytes that came; none at the end.
+    /// Number of bytes read; 0 at the end.
     pub(crate) bytes: usize,
-    /// Fewer bytes came than there was place for: a pipe has no more now.
+    /// Whether fewer bytes were read than requested: a pipe is empty now.
     pub(crate) is_short: bool,
 }
 
-/// One read(2) of at most `most` bytes to the end of `buffer`. Grows the buffer only when less
-/// than a quarter of `most` is left in it, so small reads share one allocation.
+/// Appends at most `most` bytes to `buffer` with one read(2). Grows the buffer only when less than
+/// a quarter of `most` is spare, so that small reads share an allocation.
 #[expect(unsafe_code, reason = "reading into spare capacity saves zeroing it")]
 pub(crate) fn read_into(
     descriptor: impl AsFd,
@@ -61,7 +62,8 @@ pub(crate) fn read_into(
     let most = most.min(spare.len());
     let (filled, _) = rustix::io::read(descriptor, &mut spare[..most])?;
     let filled = filled.len();
-    // SAFETY: rustix says that the first `filled` bytes of the spare capacity are initialised.
+    // SAFETY: rustix guarantees that the first `filled` bytes of the spare capacity are
+    // initialised.
     unsafe { buffer.set_len(buffer.len() + filled) };
     Ok(Filled {
         bytes: filled,
@@ -69,7 +71,7 @@ pub(crate) fn read_into(
     })
 }
 
-/// Whether a read would find bytes or an end now. Never waits.
+/// Returns whether a read would return bytes or the end now. Does not block.
 pub(crate) fn readable(descriptor: impl AsFd) -> bool {
     let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
     poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)

@@ -1,5 +1,5 @@
-//! From a plan to a living process. Everything is allocated before the fork; between fork and exec
-//! the child makes system calls on what is there already, and nothing else.
+//! Starts a process. All memory is allocated before fork(2); between fork(2) and execve(2) the
+//! child only makes system calls on prepared data.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, NulError, OsStr, OsString, c_char, c_int};
@@ -14,14 +14,14 @@ use rustix::process::Pid;
 
 use super::{descriptor, platform, reap};
 
-/// The child's number of the one descriptor that it may have beside its first three.
+/// Number of the optional fourth descriptor of a child.
 pub(crate) const EXTRA: RawFd = 9;
 
-/// The standard signals. A host may ignore some, which execve(2) would pass on: a host under
-/// nohup(1) would make children that no hang-up reaches.
+/// The standard signals (signal(7)). execve(2) passes ignored signals on: without a reset, the
+/// children of a host under nohup(1) would not react to SIGHUP.
 const STANDARD_SIGNALS: std::ops::Range<c_int> = 1..32;
 
-/// What execve(2) takes, laid out as it takes it.
+/// Arguments of execve(2) in their final layout.
 #[derive(Debug)]
 pub(crate) struct Image {
     path: CString,
@@ -30,7 +30,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// `args` begin with the name that the program is told to have.
+    /// Creates an image; `args` begin with `argv[0]`.
     pub(crate) fn new<'a>(
         path: &Path,
         args: impl IntoIterator<Item = &'a OsStr>,
@@ -51,7 +51,7 @@ impl Image {
 #[derive(Debug)]
 struct Strings {
     pointers: Vec<*const c_char>,
-    /// What the pointers point to: the heap's, so that moving this moves nothing.
+    /// Owners of the strings. These are on the heap, so moving this value does not move them.
     _owned: Vec<CString>,
 }
 
@@ -66,27 +66,27 @@ impl Strings {
     }
 }
 
-/// What a child is born with beside its program.
+/// Attributes of a child besides its program.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// Its first three descriptors.
+    /// Standard streams.
     pub(crate) stdio: [OwnedFd; 3],
-    /// Its descriptor [`EXTRA`].
+    /// Descriptor [`EXTRA`].
     pub(crate) extra: Option<OwnedFd>,
-    /// Its working directory; `None` is ours.
+    /// Working directory; `None` inherits it.
     pub(crate) cwd: Option<OwnedFd>,
-    /// Whether its stdin becomes its controlling terminal.
+    /// Whether stdin becomes the controlling terminal.
     pub(crate) tty: bool,
-    /// Whether it is killed when the *thread* that calls [`launch`] ends: for callers that have but
-    /// one thread (`PR_SET_PDEATHSIG`, prctl(2)). Linux only.
+    /// Whether the child is killed when the *thread* that calls [`launch`] ends; for
+    /// single-threaded callers (`PR_SET_PDEATHSIG`, prctl(2)). Linux only.
     pub(crate) dies_with_us: bool,
-    /// How near it is to being killed when memory runs out, for the system; `None` is as near as
-    /// this process.
+    /// Value to write to the child's `oom_score_adj` (proc_pid_oom_score_adj(5)); `None` inherits
+    /// it.
     pub(crate) oom_score: Option<Vec<u8>>,
 }
 
 impl Place {
-    /// Moves every descriptor out of the way of those that the child is to have.
+    /// Duplicates descriptors so that none has a number that the child's own will get.
     fn above_targets(self) -> io::Result<Self> {
         let floor = if self.extra.is_some() { EXTRA + 1 } else { 3 };
         let lift = |fd| lift(fd, floor);
@@ -107,15 +107,15 @@ fn lift(fd: OwnedFd, floor: RawFd) -> io::Result<OwnedFd> {
     Ok(fcntl_dupfd_cloexec(&fd, floor)?)
 }
 
-/// A process that was started.
+/// A started process.
 #[derive(Debug)]
 pub(crate) struct Launched {
     pub(crate) pid: Pid,
-    /// Becomes readable with its end, where the system has such a descriptor.
+    /// Becomes readable when the process ends, on systems with such a descriptor.
     pub(crate) descriptor: Option<OwnedFd>,
 }
 
-/// Why no process was started, or why it could not become its program. Nothing is left of it.
+/// Reason why a process was not started or could not execute its program. The process is reaped.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) step: Step,
@@ -123,7 +123,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// From a step's number and errno.
+    /// Creates a refusal from the number of a step and an errno.
     pub(crate) fn of(step: u8, errno: c_int) -> Self {
         let mut steps = Step::ALL.into_iter();
         let step = steps
@@ -133,21 +133,21 @@ impl Refusal {
     }
 }
 
-/// How far a start came.
+/// Step of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Step {
-    /// Descriptors and memory of ours.
+    /// Preparing descriptors and memory in the parent.
     Prepare,
-    /// The new process itself.
+    /// Creating the process.
     Fork,
-    /// The control group, entered by the process itself.
+    /// Entering the control group, from inside the child.
     Group,
-    /// The session and its terminal.
+    /// Creating the session and setting the controlling terminal.
     Session,
-    /// The working directory.
+    /// Changing to the working directory.
     Directory,
-    /// The program.
+    /// Executing the program.
     Exec,
 }
 
@@ -169,9 +169,9 @@ impl Step {
     }
 }
 
-/// Starts the program as the leader of a session of its own, with no descriptor but those of
-/// `place`, all standard signals as at a login, and inside the control group of the directory
-/// `cgroup` from its first instruction.
+/// Starts the program as a session leader (setsid(2)), with no descriptors except those of `place`,
+/// default dispositions of all standard signals, and inside the control group `cgroup` from its
+/// first instruction.
 pub(crate) fn launch(
     image: &Image,
     place: Place,
@@ -184,7 +184,7 @@ pub(crate) fn launch(
     match read_report(report) {
         None => Ok(launched),
         Some(refusal) => {
-            // It has said its last word, so this wait is for its exit alone.
+            // The child has reported its error and is about to exit.
             reap::wait(launched.pid);
             Err(refusal)
         }
@@ -196,7 +196,7 @@ fn prepare(place: Place) -> io::Result<(Place, OwnedFd, OwnedFd)> {
     Ok((place.above_targets()?, report, lift(reply, EXTRA + 1)?))
 }
 
-/// Nothing comes through when the program has taken over: the pipe closes with execve(2).
+/// Returns the child's error. On success the pipe is closed by execve(2) without a message.
 fn read_report(report: OwnedFd) -> Option<Refusal> {
     let mut words = [0_u8; 5];
     std::fs::File::from(report).read_exact(&mut words).ok()?;
@@ -204,7 +204,7 @@ fn read_report(report: OwnedFd) -> Option<Refusal> {
     Some(Refusal::of(step, c_int::from_ne_bytes([a, b, c, d])))
 }
 
-/// What [`platform::fork`] answers, once in each of the two processes.
+/// Result of [`platform::fork`], in each of the two processes.
 pub(super) enum Fork {
     Child { group: io::Result<()> },
     Parent(Launched),
@@ -218,19 +218,19 @@ fn fork(
     cgroup: Option<BorrowedFd<'_>>,
 ) -> Result<Launched, Refusal> {
     let reply = reply.as_raw_fd();
-    // SAFETY: `enter` is written for this place.
+    // SAFETY: `enter` makes only calls that are permitted in a forked child.
     let child = |group: io::Result<()>| unsafe { enter(image, place, reply, &group) };
-    // SAFETY: as above; all is prepared.
+    // SAFETY: as above; all data is prepared.
     unsafe { fork_with(cgroup, child) }.map_err(|error| Step::Fork.failed(error))
 }
 
-/// Whether a process can be born into a control group.
+/// Checks that a process can be created in a control group.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "_exit(2) has no safe form")]
 pub(super) fn try_fork(cgroup: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: _exit(2) is async-signal-safe and never returns.
     let child = |group: io::Result<()>| unsafe { libc::_exit(i32::from(group.is_err())) };
-    // SAFETY: the child does nothing but that.
+    // SAFETY: the child makes no other call.
     let launched = unsafe { fork_with(Some(cgroup), child) }?;
     match reap::wait(launched.pid) {
         crate::exit::ExitStatus::Code(0) => Ok(()),
@@ -238,12 +238,12 @@ pub(super) fn try_fork(cgroup: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Forks with all signals blocked, so that no handler of the host can run in the child.
+/// Forks with all signals blocked, so that no signal handler of the host runs in the child.
 ///
 /// # Safety
 ///
-/// The child begins with a copy of this thread alone. `child` may make async-signal-safe calls
-/// only, and must neither allocate nor unwind.
+/// The child starts with a copy of this thread alone. `child` may make async-signal-safe calls only
+/// (signal-safety(7)), and must neither allocate nor unwind.
 #[expect(unsafe_code, reason = "fork(2) and sigprocmask(2) have no safe form")]
 unsafe fn fork_with(
     cgroup: Option<BorrowedFd<'_>>,
@@ -259,7 +259,7 @@ unsafe fn fork_with(
     let launched = match forked {
         Ok(Fork::Child { group }) => {
             child(group);
-            // SAFETY: async-signal-safe; the copy of the host ends here at the latest.
+            // SAFETY: async-signal-safe; the child must not return into the host's code.
             unsafe { libc::_exit(127) }
         }
         Ok(Fork::Parent(launched)) => Ok(launched),
@@ -270,18 +270,18 @@ unsafe fn fork_with(
     launched
 }
 
-/// The child's way to its program.
+/// Executes the program in the forked child, or reports an error and exits.
 ///
 /// # Safety
 ///
-/// Only for a forked process. Everything called is async-signal-safe (signal-safety(7)); nothing
+/// Only for a forked process. All calls are async-signal-safe (signal-safety(7)); nothing
 /// allocates, locks or unwinds.
 #[expect(
     unsafe_code,
     reason = "async-signal-safe calls only, which libc has raw"
 )]
 unsafe fn enter(image: &Image, place: &Place, reply: RawFd, group: &io::Result<()>) -> ! {
-    // SAFETY: the pointers are to memory that the parent prepared and that nobody changes; every
+    // SAFETY: the pointers refer to memory that the parent prepared and that is not modified; every
     // number is an open descriptor above all targets.
     unsafe {
         if let Err(error) = group {
@@ -317,8 +317,8 @@ unsafe fn enter(image: &Image, place: &Place, reply: RawFd, group: &io::Result<(
     reason = "async-signal-safe calls only, which libc has raw"
 )]
 unsafe fn reset_signals() {
-    // SAFETY: SIG_DFL is no handler of ours; for SIGKILL and SIGSTOP the call only fails. The set
-    // is initialised before it is read.
+    // SAFETY: SIG_DFL is not a handler function; for SIGKILL and SIGSTOP the call merely fails. The
+    // set is initialised before it is read.
     unsafe {
         for number in STANDARD_SIGNALS {
             libc::signal(number, libc::SIG_DFL);
@@ -329,7 +329,7 @@ unsafe fn reset_signals() {
     }
 }
 
-/// A session of its own, its descriptors in place, its terminal.
+/// Creates the session, installs the descriptors and sets the controlling terminal.
 ///
 /// # Safety
 ///
@@ -373,14 +373,14 @@ unsafe fn settle(place: &Place) -> Result<(), c_int> {
 unsafe fn give_up(reply: RawFd, step: Step, errno: c_int) -> ! {
     let [a, b, c, d] = errno.to_ne_bytes();
     let words = [step as u8, a, b, c, d];
-    // SAFETY: `words` are as long as said; a pipe takes five bytes at once or not at all.
+    // SAFETY: `words` has the given length; a write of five bytes to a pipe is atomic (pipe(7)).
     unsafe {
         libc::write(reply, words.as_ptr().cast(), words.len());
         libc::_exit(127)
     }
 }
 
-/// The thread's errno, without what `io::Error` would make of it.
+/// Returns errno without the decoding of `io::Error`.
 fn errno() -> c_int {
     io::Error::last_os_error()
         .raw_os_error()

@@ -1,4 +1,4 @@
-//! Linux: processes by pidfd and /proc, descriptors by close_range(2).
+//! Linux: processes by pidfd_open(2) and proc(5), descriptors by close_range(2).
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -17,16 +17,18 @@ use super::launch::{Fork, Launched};
 
 pub(super) const OPENPT_CLOEXEC: OpenptFlags = OpenptFlags::CLOEXEC;
 
-/// `CLONE_INTO_CGROUP` of `<linux/sched.h>`: over 32 bits, which libc's type for it cannot hold.
+/// `CLONE_INTO_CGROUP` of `<linux/sched.h>`; it exceeds 32 bits, which libc's type cannot
+/// represent.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
-/// Numbers looked at where close_range(2) is missing: the usual hard limit of such systems.
+/// Number of descriptors marked one by one without close_range(2): the usual hard limit of such
+/// systems.
 const MOST_DESCRIPTORS: RawFd = 1 << 16;
 
-/// Linux keeps a terminal's output until it is read, whoever has closed the other side.
+/// Linux keeps a terminal's output until it is read, even if the slave side is closed.
 pub(crate) const KEEPS_OUTPUT: bool = true;
 
-/// Needs no read permission on the directory, as chdir(2) needs none.
+/// Opens a directory with `O_PATH`, which needs no read permission on it, as chdir(2) does not.
 pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
     open(
         path,
@@ -35,15 +37,16 @@ pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
     )
 }
 
-/// The child's side of a terminal, by descriptor: no path that could name another one.
+/// Opens the slave side of a terminal by descriptor (`TIOCGPTPEER`, ioctl_tty(2)), since a path
+/// could refer to another terminal.
 pub(super) fn open_peer(ours: &OwnedFd) -> io::Result<OwnedFd> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     Ok(ioctl_tiocgptpeer(ours, flags)?)
 }
 
-/// Bytes that wait for a reader on the child's side of the terminal. Only that side is told
-/// (`TIOCINQ`, ioctl_tty(2)), so it is opened for the moment of the question. Bytes that were just
-/// written are on their way there and not counted; a poll that finds nothing waits for those.
+/// Returns the number of bytes that wait to be read on the slave side. Only that side can be
+/// queried (`TIOCINQ`, ioctl_tty(2)), so it is opened for the duration of the call. Bytes that were
+/// just written may be in transit and not counted; a poll that finds nothing waits for them.
 pub(super) fn unread(ours: &OwnedFd) -> Option<usize> {
     let theirs = open_peer(ours).ok()?;
     super::readable(&theirs);
@@ -51,12 +54,13 @@ pub(super) fn unread(ours: &OwnedFd) -> Option<usize> {
     usize::try_from(unread).ok()
 }
 
-/// Marks every descriptor from 3 up close-on-exec, whoever in the host forgot to. Runs between
-/// fork and exec. Kernels before 5.11 do not know the call; there each number is marked by itself.
+/// Marks every descriptor from 3 up close-on-exec, including those of the host. Runs between
+/// fork(2) and execve(2). Kernels before 5.11 lack the flag; there each descriptor is marked by
+/// itself.
 #[expect(unsafe_code, reason = "close_range(2) has no safe form")]
 pub(super) fn seal_descriptors() {
     // SAFETY: the calls only set flags of descriptors and are async-signal-safe; a number that is
-    // not open is only an error.
+    // not open only returns an error.
     unsafe {
         let sealed = libc::syscall(
             libc::SYS_close_range,
@@ -72,18 +76,19 @@ pub(super) fn seal_descriptors() {
     }
 }
 
-/// Has the kernel kill this process when the thread that forked it ends (prctl(2)).
+/// Requests SIGKILL for this process when the thread that forked it ends (`PR_SET_PDEATHSIG`,
+/// prctl(2)).
 #[expect(unsafe_code, reason = "prctl(2) has no safe form")]
 pub(super) fn die_with_parent() {
     // SAFETY: the call takes numbers only and is async-signal-safe.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
 }
 
-/// Moves this process nearer to being killed when memory runs out. Runs between fork and exec; that
-/// it may fail changes nothing else.
+/// Sets this process's `oom_score_adj` (proc_pid_oom_score_adj(5)). Runs between fork(2) and
+/// execve(2); a failure is ignored.
 #[expect(unsafe_code, reason = "rustix's calls may allocate for the path")]
 pub(super) fn set_oom_score(score: &[u8]) {
-    // SAFETY: the path ends with a zero, the bytes are as many as said, and all calls are
+    // SAFETY: the path is null-terminated, the length is that of the bytes, and all calls are
     // async-signal-safe.
     unsafe {
         let path = c"/proc/self/oom_score_adj".as_ptr();
@@ -95,18 +100,18 @@ pub(super) fn set_oom_score(score: &[u8]) {
     }
 }
 
-/// Forks, into a control group if one is given. In the child, only async-signal-safe calls may
-/// follow.
+/// Forks, into a control group if one is given.
 ///
 /// # Safety
 ///
-/// As fork(2) in a process with threads: see signal-safety(7).
+/// The child may make async-signal-safe calls only, as after fork(2) in a process with threads
+/// (signal-safety(7)).
 #[expect(unsafe_code, reason = "clone3(2) and fork(2) have no safe form")]
 pub(super) unsafe fn fork(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
     let mut descriptor: RawFd = -1;
-    // SAFETY: all zeroes is a valid `clone_args`. Without CLONE_VM the child has memory of its own,
-    // its stack included, so both return from the call as from fork(2). The kernel writes one
-    // number to `descriptor`, in the parent's memory, and it is a new descriptor.
+    // SAFETY: all zeroes is a valid `clone_args`. Without CLONE_VM the child has its own copy of
+    // memory, including the stack, so both processes return from the call as from fork(2). The
+    // kernel writes one number to `descriptor`, in the parent's memory, and it is a new descriptor.
     unsafe {
         let mut args: libc::clone_args = std::mem::zeroed();
         args.flags = libc::CLONE_PIDFD as u64;
@@ -121,7 +126,7 @@ pub(super) unsafe fn fork(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
             -1 => {
                 let error = io::Error::last_os_error();
                 match error.raw_os_error() {
-                    // Old kernels; sandboxes that do not know the call or its arguments.
+                    // Old kernels, and sandboxes that reject the call or its arguments.
                     Some(libc::ENOSYS | libc::EPERM | libc::EINVAL | libc::E2BIG) => {
                         fork_plainly(cgroup)
                     }
@@ -145,12 +150,12 @@ unsafe fn fork_plainly(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
     let members = cgroup
         .map(|cgroup| openat(cgroup, c"cgroup.procs", flags, Mode::empty()))
         .transpose()?;
-    // SAFETY: the child goes on with a write(2) and then as its caller promised.
+    // SAFETY: the child makes a write(2) and then only calls that the caller permits.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Fork::Child {
             group: match &members {
-                // "0" is the writing process (cgroups(7)).
+                // "0" stands for the writing process (cgroups(7)).
                 Some(members) => rustix::io::write(members, b"0")
                     .map(drop)
                     .map_err(Into::into),
@@ -168,10 +173,11 @@ fn pid_of(number: i32) -> io::Result<Pid> {
     Pid::from_raw(number).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// Best effort: over `pipe-user-pages-soft` (64 MiB of pipes per user) the kernel refuses.
+/// Enlarges a pipe. Best effort: the kernel refuses beyond `pipe-user-pages-soft`, 64 MiB of pipes
+/// per user (pipe(7)).
 pub(crate) fn grow_pipe(pipe: &OwnedFd, bytes: usize) {
     if let Err(error) = fcntl_setpipe_size(pipe, bytes) {
-        tracing::debug!(%error, "output pipe stays small");
+        tracing::debug!(%error, "cannot enlarge output pipe");
     }
 }
 
@@ -179,13 +185,14 @@ pub(super) fn exit_descriptor(pid: Pid) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Every number in /proc.
+/// Returns the pids listed in /proc.
 pub(super) fn pids() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten();
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-/// A variable of the environment that a process was started with, if we may look.
+/// Returns a variable of the environment that a process was started with; `None` without
+/// permission.
 pub(super) fn variable(pid: i32, name: &str) -> Option<Box<str>> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut variables = environment.split(|byte| *byte == 0);
@@ -194,14 +201,14 @@ pub(super) fn variable(pid: i32, name: &str) -> Option<Box<str>> {
     Some(std::str::from_utf8(value).ok()?.into())
 }
 
-/// Sends SIGKILL to this very process and to no other that got its number since.
+/// Sends SIGKILL to this process, but not to another one that reuses its pid.
 pub(crate) fn kill(process: &Process) {
     let Some(pid) = Pid::from_raw(process.pid) else {
         return;
     };
     let descriptor = pidfd_open(pid, PidfdFlags::empty());
-    // With the descriptor open, the number cannot change hands between this look and the signal.
-    if look_up(process.pid).map(|now| now.born) != Some(process.born) {
+    // While the pidfd is open, the pid cannot be reused between this check and the signal.
+    if look_up(process.pid).map(|now| now.start_time) != Some(process.start_time) {
         return;
     }
     let killed = match descriptor {
@@ -214,13 +221,13 @@ pub(crate) fn kill(process: &Process) {
     }
 }
 
-/// One process, without its marker.
+/// Returns a process table entry without its marker.
 pub(super) fn look_up(pid: i32) -> Option<Process> {
     let mut line = [0_u8; STAT_BYTES];
     parse(pid, stat(pid, &mut line)?)
 }
 
-/// One read is enough, and the kernel writes no more than a line of about 300 bytes.
+/// Size of the read buffer; the kernel writes a single line of about 300 bytes.
 const STAT_BYTES: usize = 1024;
 
 fn stat(pid: i32, line: &mut [u8; STAT_BYTES]) -> Option<&[u8]> {
@@ -229,8 +236,8 @@ fn stat(pid: i32, line: &mut [u8; STAT_BYTES]) -> Option<&[u8]> {
     line.get(..length)
 }
 
-/// Time on a processor, and bytes read and written, of one process and its children that it has
-/// waited for; no bytes of a process that is not ours to look into.
+/// Returns the processor time and the bytes read and written of a process and the children that it
+/// has waited for. Bytes are 0 without permission to read them.
 pub(crate) fn usage(pid: i32) -> Option<(Duration, u64)> {
     let mut line = [0_u8; STAT_BYTES];
     let ticks = ticks(stat(pid, &mut line)?)?;
@@ -239,7 +246,7 @@ pub(crate) fn usage(pid: i32) -> Option<(Duration, u64)> {
     Some((cpu, moved(&io)))
 }
 
-/// `utime`, `stime`, `cutime` and `cstime` of proc_pid_stat(5).
+/// Sums `utime`, `stime`, `cutime` and `cstime` of proc_pid_stat(5), in clock ticks.
 fn ticks(stat: &[u8]) -> Option<u64> {
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
@@ -247,7 +254,7 @@ fn ticks(stat: &[u8]) -> Option<u64> {
     fields.map(|field| field.parse::<u64>().ok()).sum()
 }
 
-/// `rchar` and `wchar` of proc_pid_io(5).
+/// Sums `rchar` and `wchar` of proc_pid_io(5).
 fn moved(io: &str) -> u64 {
     let counts = io.lines().filter_map(|line| {
         let (name, count) = line.split_once(": ")?;
@@ -256,8 +263,8 @@ fn moved(io: &str) -> u64 {
     counts.sum()
 }
 
-/// Reads proc_pid_stat(5). The name in brackets may hold anything, brackets too: the last one ends
-/// it. A process whose first thread has ended looks dead while its other threads live.
+/// Parses proc_pid_stat(5). The name in parentheses may itself contain parentheses; the last one
+/// ends it. A process whose main thread has ended is reported as a zombie while other threads run.
 fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
@@ -269,7 +276,7 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
         parent: number(1)?,
         group: number(2)?,
         session: number(3)?,
-        born: fields.get(19)?.parse().ok()?,
+        start_time: fields.get(19)?.parse().ok()?,
         zombie: matches!(*fields.first()?, "Z" | "X") && threads <= 1,
         marker: None,
     })
@@ -282,17 +289,17 @@ mod tests {
     const STAT: &str = "S 7 42 40 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9001 100 200";
 
     #[test]
-    fn a_name_full_of_brackets_does_not_confuse() {
+    fn process_name_with_parentheses_is_parsed() {
         let parsed = parse(42, format!("42 (a) Z 1 (b) {STAT}").as_bytes()).unwrap();
         assert_eq!(
             (parsed.pid, parsed.parent, parsed.group, parsed.session),
             (42, 7, 42, 40)
         );
-        assert_eq!((parsed.born, parsed.zombie), (9001, false));
+        assert_eq!((parsed.start_time, parsed.zombie), (9001, false));
     }
 
     #[test]
-    fn a_dead_first_thread_is_not_a_dead_process() {
+    fn process_with_live_threads_is_not_zombie() {
         let dead = STAT.replacen('S', "Z", 1);
         assert!(parse(1, format!("1 (x) {dead}").as_bytes()).unwrap().zombie);
         let threads = dead.replacen("20 0 1 0 9001", "20 0 2 0 9001", 1);
@@ -305,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_is_read_behind_the_name() {
+    fn usage_is_parsed_after_name() {
         assert_eq!(
             ticks(format!("42 (a) 1 (b) {STAT}").as_bytes()),
             Some(5 + 6 + 7 + 8)
@@ -320,11 +327,11 @@ mod tests {
     }
 
     #[test]
-    fn we_are_in_the_table() {
+    fn own_process_is_in_table() {
         let own = std::process::id().cast_signed();
         assert!(pids().any(|pid| pid == own));
         let found = look_up(own).unwrap();
-        assert!(!found.zombie && found.parent > 0 && found.born > 0);
+        assert!(!found.zombie && found.parent > 0 && found.start_time > 0);
         let path = std::env::var("PATH").unwrap();
         assert_eq!(variable(own, "PATH").as_deref(), Some(path.as_str()));
         assert_eq!(variable(own, "PAT"), None);

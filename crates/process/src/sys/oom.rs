@@ -1,28 +1,28 @@
-//! Who goes first when memory runs out, and whether the kernel has killed for want of it.
+//! The OOM killer: the score of a child, and detection of a kill.
 //!
-//! The kernel counts its kills in the memory group of whom it kills (cgroup-v2.rst, `memory.events`;
-//! version 1: `memory.oom_control`), and all of them in proc_vmstat(5).
+//! The kernel counts its kills in the memory control group of the killed process (cgroup-v2.rst,
+//! `memory.events`; version 1: `memory.oom_control`), and all of them in proc_vmstat(5).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::cgroup::mounted;
 
-/// How much nearer a child is to being killed than who starts it, in thousandths of all memory
+/// Amount added to a child's `oom_score_adj` relative to its parent, in thousandths of all memory
 /// (proc_pid_oom_score_adj(5)).
 const NEARER: i32 = 300;
 
-/// The nearest.
+/// Maximum of `oom_score_adj`.
 const NEAREST: i32 = 1_000;
 
-/// What a child writes to its own `oom_score_adj`. Its descendants inherit it.
+/// Returns the value for a child's `oom_score_adj`. Its descendants inherit it.
 pub(crate) fn score_of_child() -> Option<Vec<u8>> {
     let own = fs::read_to_string("/proc/self/oom_score_adj").ok()?;
     let own: i32 = own.trim().parse().ok()?;
     Some((own + NEARER).min(NEAREST).to_string().into_bytes())
 }
 
-/// The kernel's count of kills that a process would be counted in.
+/// The kernel's counter of OOM kills that applies to a process.
 #[derive(Debug)]
 pub(crate) struct OomCount {
     file: PathBuf,
@@ -30,7 +30,8 @@ pub(crate) struct OomCount {
 }
 
 impl OomCount {
-    /// To be called while the process lives: it is in the group that it was born into.
+    /// Selects the counter of a process. Must be called while the process is in its initial control
+    /// group.
     pub(crate) fn of(pid: i32) -> Option<Self> {
         let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -39,7 +40,7 @@ impl OomCount {
         Some(Self { file, before })
     }
 
-    /// Whether the kernel has killed since.
+    /// Returns whether the counter has grown since.
     pub(crate) fn has_grown(&self) -> bool {
         read(&self.file).is_some_and(|now| now > self.before)
     }
@@ -52,7 +53,7 @@ fn read(file: &Path) -> Option<u64> {
     count.trim().parse().ok()
 }
 
-/// The file with the count of the nearest group that has one.
+/// Returns the file with the counter of the closest group that has one.
 fn counter(groups: &str, mounts: &str) -> Option<PathBuf> {
     let of_version_1 = groups.lines().find_map(|line| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_is_nearer_than_its_parent() {
+    fn child_score_exceeds_own() {
         let own = fs::read_to_string("/proc/self/oom_score_adj").unwrap();
         let own: i32 = own.trim().parse().unwrap();
         let text = String::from_utf8(score_of_child().unwrap()).unwrap();
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_counted_that_did_not_happen() {
+    fn counter_is_unchanged_without_kill() {
         let child = std::process::Command::new("/bin/true").spawn();
         let mut child = child.unwrap();
         let count = OomCount::of(child.id().cast_signed()).unwrap();

@@ -1,4 +1,4 @@
-//! Unix systems but Linux. Written for macOS and the BSDs, not run by us.
+//! Unix systems other than Linux. Written for macOS and the BSDs; not run by our tests.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
@@ -12,10 +12,10 @@ use rustix::pty::{OpenptFlags, ptsname};
 use super::Process;
 use super::launch::{Fork, Launched};
 
-/// posix_openpt(3) does not promise to know O_CLOEXEC here; [`open_peer`] sets it on both sides.
+/// posix_openpt(3) may not support O_CLOEXEC here; [`open_peer`] sets it on both sides.
 pub(super) const OPENPT_CLOEXEC: OpenptFlags = OpenptFlags::empty();
 
-/// macOS throws away what is unread when the last descriptor of the child's side closes.
+/// macOS discards unread output when the last descriptor of the slave side is closed.
 pub(crate) const KEEPS_OUTPUT: bool = false;
 
 pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
@@ -36,32 +36,32 @@ pub(super) fn open_peer(ours: &OwnedFd) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Not known here: opening the child's side for a moment may throw away what it has not read.
+/// Not available: opening the slave side may discard unread bytes when it is closed again.
 pub(super) fn unread(_ours: &OwnedFd) -> Option<usize> {
     None
 }
 
-/// Marks the descriptors from 3 up close-on-exec, one by one, up to 4,096 of them.
+/// Marks the descriptors from 3 to 4,095 close-on-exec.
 #[expect(
     unsafe_code,
     reason = "a number that may name no descriptor has no safe form"
 )]
 pub(super) fn seal_descriptors() {
     for number in 3..4096 {
-        // SAFETY: fcntl(2) is async-signal-safe; a number that is not open is only an error.
+        // SAFETY: fcntl(2) is async-signal-safe; a number that is not open only returns an error.
         unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
 }
 
-/// Only Linux has this.
+/// Not available on these systems.
 pub(super) fn die_with_parent() {}
 
-/// Not known here: libc has no call for it that all of these systems share.
+/// Not available: libc has no call that all of these systems share.
 pub(crate) fn usage(_pid: i32) -> Option<(std::time::Duration, u64)> {
     None
 }
 
-/// Only Linux has control groups: there is never one.
+/// Control groups exist on Linux only; this type has no value.
 #[derive(Debug)]
 pub(crate) enum Nest {}
 
@@ -75,7 +75,7 @@ impl Nest {
     }
 }
 
-/// The group of one session: there is never one.
+/// Control groups exist on Linux only; this type has no value.
 #[derive(Debug)]
 pub(crate) enum Group {}
 
@@ -105,7 +105,7 @@ impl Group {
     }
 }
 
-/// Not told here.
+/// Not available on these systems.
 #[derive(Debug)]
 pub(crate) enum OomCount {}
 
@@ -125,12 +125,14 @@ pub(crate) fn score_of_child() -> Option<Vec<u8>> {
 
 pub(super) fn set_oom_score(_score: &[u8]) {}
 
+/// Forks.
+///
 /// # Safety
 ///
-/// As fork(2) in a process with threads: see signal-safety(7).
+/// As fork(2) in a process with threads (signal-safety(7)).
 #[expect(unsafe_code, reason = "fork(2) has no safe form")]
 pub(super) unsafe fn fork(_cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Fork::Child { group: Ok(()) }),
@@ -141,7 +143,7 @@ pub(super) unsafe fn fork(_cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
     }
 }
 
-/// Pipes grow by themselves or not at all here.
+/// Has no effect: the capacity of a pipe cannot be set on these systems.
 pub(crate) fn grow_pipe(_pipe: &OwnedFd, _bytes: usize) {}
 
 pub(super) fn exit_descriptor(_pid: Pid) -> io::Result<OwnedFd> {
@@ -156,7 +158,7 @@ pub(super) fn pids() -> impl Iterator<Item = i32> {
 #[cfg(target_os = "macos")]
 #[expect(unsafe_code, reason = "libproc has no safe form")]
 pub(super) fn pids() -> impl Iterator<Item = i32> {
-    // More than kern.maxproc allows on any Mac of today.
+    // More than kern.maxproc permits on current Macs.
     let mut pids = vec![0_i32; 16 * 1024];
     let bytes = (pids.len() * size_of::<i32>()) as i32;
     // SAFETY: the buffer has `bytes` bytes and the call writes no more.
@@ -174,7 +176,7 @@ pub(super) fn look_up(_pid: i32) -> Option<Process> {
 #[expect(unsafe_code, reason = "libproc has no safe form")]
 pub(super) fn look_up(pid: i32) -> Option<Process> {
     // SAFETY: all zeroes is a valid value, the call writes at most `size` bytes into it, and
-    // getsid(2) touches no memory.
+    // getsid(2) accesses no memory.
     unsafe {
         let mut info: libc::proc_bsdinfo = std::mem::zeroed();
         let size = size_of::<libc::proc_bsdinfo>() as i32;
@@ -185,21 +187,21 @@ pub(super) fn look_up(pid: i32) -> Option<Process> {
             parent: info.pbi_ppid.cast_signed(),
             group: info.pbi_pgid.cast_signed(),
             session: libc::getsid(pid),
-            born: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec,
+            start_time: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec,
             zombie: info.pbi_status == libc::SZOMB,
             marker: None,
         })
     }
 }
 
-/// The environment of another process is not read here.
+/// Not implemented on these systems.
 pub(super) fn variable(_pid: i32, _name: &str) -> Option<Box<str>> {
     None
 }
 
 pub(crate) fn kill(process: &Process) {
     if let Some(pid) = Pid::from_raw(process.pid)
-        && look_up(process.pid).map(|now| now.born) == Some(process.born)
+        && look_up(process.pid).map(|now| now.start_time) == Some(process.start_time)
         && let Err(error) = kill_process(pid, Signal::KILL)
     {
         tracing::debug!(process.pid, %error, "cannot kill");

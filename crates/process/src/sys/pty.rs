@@ -1,4 +1,4 @@
-//! Terminals: opened, sized and set before the child exists.
+//! Terminals: opened and configured before the child is started.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,15 +13,16 @@ use super::platform;
 use crate::configuration::{PtyMode, WindowSize};
 use crate::tty::Tty;
 
-/// The longest line, without its end, that a terminal in canonical mode hands over whole. Measured:
-/// Linux keeps 4,095 bytes of a longer one and says nothing; macOS keeps 1,024 with the end.
+/// Longest line, without its terminator, that a terminal in canonical mode delivers completely.
+/// Measured: Linux silently truncates a longer line to 4,095 bytes (termios(3)); macOS keeps 1,024
+/// including the terminator.
 const LINE_LIMIT: usize = if cfg!(target_os = "linux") {
     4095
 } else {
     1023
 };
 
-/// Returns (our side, the child's side), both close-on-exec.
+/// Returns (master side, slave side) of a new terminal, both close-on-exec.
 pub(crate) fn open_pty(size: WindowSize, mode: PtyMode) -> io::Result<(OwnedFd, OwnedFd)> {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | platform::OPENPT_CLOEXEC)?;
     grantpt(&ours)?;
@@ -32,7 +33,7 @@ pub(crate) fn open_pty(size: WindowSize, mode: PtyMode) -> io::Result<(OwnedFd, 
     Ok((ours, theirs))
 }
 
-/// The terminal's size.
+/// Returns the terminal's size.
 pub(crate) fn window_size(terminal: impl AsFd) -> io::Result<WindowSize> {
     let size = tcgetwinsize(terminal)?;
     Ok(WindowSize {
@@ -43,7 +44,7 @@ pub(crate) fn window_size(terminal: impl AsFd) -> io::Result<WindowSize> {
     })
 }
 
-/// Sets the size; the kernel tells the foreground group if it differs.
+/// Sets the terminal's size; the kernel sends SIGWINCH to the foreground group if it differs.
 pub(crate) fn resize(terminal: impl AsFd, size: WindowSize) -> io::Result<()> {
     let size = Winsize {
         ws_row: size.rows,
@@ -54,7 +55,7 @@ pub(crate) fn resize(terminal: impl AsFd, size: WindowSize) -> io::Result<()> {
     Ok(tcsetwinsize(terminal, size)?)
 }
 
-/// The longest line that can be typed now; `None` if the terminal does not collect lines.
+/// Returns the longest line that can be typed now; `None` if the terminal is not in canonical mode.
 pub(crate) fn line_limit(terminal: impl AsFd) -> Option<usize> {
     let modes = tcgetattr(terminal).ok()?;
     modes
@@ -63,7 +64,7 @@ pub(crate) fn line_limit(terminal: impl AsFd) -> Option<usize> {
         .then_some(LINE_LIMIT)
 }
 
-/// What the terminal is doing now, seen from our side of it.
+/// Returns the terminal's state, queried through the master side.
 pub(crate) fn tty(ours: &OwnedFd) -> Tty {
     let foreground = tcgetpgrp(ours).ok();
     Tty {

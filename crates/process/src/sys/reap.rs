@@ -1,10 +1,10 @@
-//! A child's end, and what it left.
+//! Waiting for and reaping children (waitid(2)).
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus, waitid};
 
 use crate::exit::ExitStatus;
 
-/// Reaps a child that has ended; `None` while it lives.
+/// Reaps a child that has ended; `None` while it is alive.
 pub(crate) fn reap(pid: Pid) -> Option<ExitStatus> {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     match waitid(WaitId::Pid(pid), look) {
@@ -25,14 +25,14 @@ pub(crate) fn wait(pid: Pid) -> ExitStatus {
     }
 }
 
-/// Waits for a child's end; it stays as it is.
+/// Waits for a child's end without reaping it.
 pub(crate) fn await_end(pid: Pid) -> std::io::Result<()> {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     rustix::io::retry_on_intr(|| waitid(WaitId::Pid(pid), look))?;
     Ok(())
 }
 
-/// Whether a child has ended; it stays as it is.
+/// Returns whether a child has ended, without reaping it.
 pub(crate) fn has_ended(pid: Pid) -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     !matches!(waitid(WaitId::Pid(pid), look), Ok(None))

@@ -1,4 +1,4 @@
-//! One directory of the control group file system (cgroups(7), and the kernel's cgroup-v2.rst).
+//! A directory of the control group file system (cgroups(7), and the kernel's cgroup-v2.rst).
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How many rounds [`Folder::kill_one_by_one`] makes; each finds only who was born in the last.
+/// Maximum number of passes of [`Folder::kill_one_by_one`]; each finds the processes forked during
+/// the previous one.
 const ROUNDS: u32 = 64;
 
-/// Named by its path, so that a session that rests holds no descriptor: no two groups ever have the
-/// same name.
+/// Identified by path, so that an idle session uses no descriptor; names are never reused.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
@@ -32,7 +32,7 @@ impl Folder {
         &self.path
     }
 
-    /// The directory itself, as a place only.
+    /// Opens the directory with `O_PATH` (open(2)).
     pub(super) fn open(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(open(&self.path, flags, Mode::empty())?)
@@ -54,13 +54,13 @@ impl Folder {
 
     pub(super) fn kill(&self) -> io::Result<()> {
         match self.write("cgroup.kill", "1") {
-            // Kernels before 5.14.
+            // `cgroup.kill` is missing before Linux 5.14.
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.kill_one_by_one(),
             done => done,
         }
     }
 
-    /// Stands everyone still, so that no one is born meanwhile, and kills them.
+    /// Freezes the group, so that no process can fork, and kills its members.
     pub(super) fn kill_one_by_one(&self) -> io::Result<()> {
         self.write("cgroup.freeze", "1")?;
         for _ in 0..ROUNDS {
@@ -69,14 +69,14 @@ impl Folder {
                 break;
             }
             for pid in members.into_iter().filter_map(Pid::from_raw) {
-                // Listed a moment ago, in a group that nobody joins but by birth.
+                // Listed a moment ago; processes enter this group only by fork(2).
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
         self.write("cgroup.freeze", "0")
     }
 
-    /// Removes the directory and those that somebody inside made in it.
+    /// Removes the directory and the subgroups that its processes created.
     pub(super) fn remove(&self) -> io::Result<()> {
         for below in self.below() {
             below.remove()?;
@@ -94,7 +94,7 @@ impl Folder {
         }
     }
 
-    /// The groups inside.
+    /// Returns the direct subgroups.
     fn below(&self) -> Vec<Self> {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
         let groups = entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
@@ -111,21 +111,22 @@ impl Folder {
     }
 }
 
-/// The directory of the group that this process is in.
+/// Returns the directory of the group that this process is in.
 pub(super) fn own() -> io::Result<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup")?;
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     find(&groups, &mounts).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Reads proc_pid_cgroup(5) (`0::/path` is version 2) and proc_pid_mountinfo(5).
+/// Parses `/proc/PID/cgroup`, where `0::/path` is version 2 (cgroups(7)), and
+/// proc_pid_mountinfo(5).
 fn find(groups: &str, mounts: &str) -> Option<PathBuf> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     mounted(own, mounts, |system| system.starts_with("cgroup2 "))
 }
 
-/// Where a group can be seen, on a file system that is wanted by what mountinfo says of it: its
-/// type, its source and its options.
+/// Returns the path of a group on the first mounted file system that satisfies `is_wanted`, which
+/// gets the type, source and options of the mountinfo line.
 pub(in crate::sys) fn mounted(
     group: &str,
     mounts: &str,
@@ -143,7 +144,7 @@ pub(in crate::sys) fn mounted(
     })
 }
 
-/// The four characters that mountinfo escapes.
+/// Replaces the four escapes of proc_pid_mountinfo(5).
 fn plain(path: &str) -> String {
     let escapes = [
         ("\\040", " "),
@@ -163,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_own_group_is_found_whatever_is_mounted_where() {
+    fn own_group_is_found_in_mounts() {
         let mounts = "25 18 0:22 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n\
                       40 25 0:35 / /sys/fs/cgroup/my\\040unified rw,relatime shared:3 - cgroup2 cgroup2 rw";
         let groups = "4:memory:/a/b\n0::/user.slice/a.scope\n";

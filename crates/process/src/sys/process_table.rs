@@ -1,5 +1,4 @@
-//! Who is alive on this machine. A look at the whole process table costs milliseconds, so those who
-//! ask at the same time share one.
+//! The process table of this machine. A scan costs milliseconds, so concurrent callers share one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,81 +7,82 @@ use std::time::Instant;
 
 use super::platform;
 
-/// The variable that every descendant of a session's child inherits. Its value is the session's
-/// id, after those of the sessions around it, separated by colons.
+/// Environment variable that every descendant of a child inherits. Its value is the session's id,
+/// preceded by the ids of the enclosing sessions, separated by colons.
 pub const MARKER: &str = "BOWLINE_SESSION";
 
-/// One line of the system's process table.
+/// An entry of the process table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
     pub(crate) group: i32,
     pub(crate) session: i32,
-    /// When it was started, in the platform's ticks: with the pid, this names a process for good.
-    pub(crate) born: u64,
-    /// Dead, and not yet reaped by its parent.
+    /// Start time in the platform's ticks; identifies a process uniquely together with the pid.
+    pub(crate) start_time: u64,
+    /// Ended, but not yet reaped by its parent.
     pub(crate) zombie: bool,
-    /// Value of [`MARKER`] in the environment that it was started with.
+    /// Value of [`MARKER`] in the environment that the process was started with.
     pub(crate) marker: Option<Box<str>>,
 }
 
 impl Process {
     pub(crate) fn identity(&self) -> (i32, u64) {
-        (self.pid, self.born)
+        (self.pid, self.start_time)
     }
 }
 
-/// Birth of the oldest child of ours: nobody older can carry a marker of ours.
+/// Start time of the oldest child: no older process can carry a marker of this one.
 static OLDEST_CHILD: AtomicU64 = AtomicU64::new(u64::MAX);
 
 static LAST: Mutex<Option<(Instant, Arc<Vec<Process>>)>> = Mutex::new(None);
 
-/// When a new child of ours was started, in the platform's ticks; 0 if it is gone.
-pub(crate) fn birth(child: i32) -> u64 {
-    let born = platform::look_up(child).map_or(0, |process| process.born);
-    OLDEST_CHILD.fetch_min(born, Ordering::Relaxed);
-    born
+/// Returns and records the start time of a new child, in the platform's ticks; 0 if it is gone.
+pub(crate) fn record_start_time(child: i32) -> u64 {
+    let start_time = platform::look_up(child).map_or(0, |process| process.start_time);
+    OLDEST_CHILD.fetch_min(start_time, Ordering::Relaxed);
+    start_time
 }
 
-/// The process table at some time after `since`. What ends while we look is left out.
-pub(crate) fn census(since: Instant) -> Arc<Vec<Process>> {
-    // Held while looking: who waits here gets this very look if it began after `since`.
+/// Returns the process table as of some time after `since`. Processes that end during the scan are
+/// omitted.
+pub(crate) fn process_table(since: Instant) -> Arc<Vec<Process>> {
+    // Held during the scan: a waiting caller gets the same result if the scan began after `since`.
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((began, census)) = &*last
+    if let Some((began, process_table)) = &*last
         && *began >= since
     {
-        return Arc::clone(census);
+        return Arc::clone(process_table);
     }
     let began = Instant::now();
-    let census = Arc::new(look());
-    *last = Some((began, Arc::clone(&census)));
-    census
+    let process_table = Arc::new(scan());
+    *last = Some((began, Arc::clone(&process_table)));
+    process_table
 }
 
-fn look() -> Vec<Process> {
+fn scan() -> Vec<Process> {
     let oldest = OLDEST_CHILD.load(Ordering::Relaxed);
-    let all = closed(platform::pids, platform::look_up);
-    // Parents before their children as a rule, so that a kill strikes a shell before what it waits
-    // for.
+    let all = read_all(platform::pids, platform::look_up);
+    // Parents usually come before their children, so that a shell is killed before the processes it
+    // waits for.
     let mut all: Vec<Process> = all.into_values().collect();
     all.sort_unstable_by_key(|process| process.pid);
     for process in all
         .iter_mut()
-        .filter(|process| process.born >= oldest && !process.zombie)
+        .filter(|process| process.start_time >= oldest && !process.zombie)
     {
         process.marker = platform::variable(process.pid, MARKER);
     }
     all
 }
 
-/// Passes over the table that one look may take: each is for those who were born during the last.
+/// Maximum number of passes of a scan; each finds the processes started during the previous one.
 const PASSES: u32 = 16;
 
-/// The table, and whoever was born while it was read. A process that forks and ends between the
-/// listing and its own line would otherwise take its child out of sight. A parent that ended
-/// meanwhile is asked for anew, so that every line of descent leads to somebody who is listed.
-fn closed<P: Iterator<Item = i32>>(
+/// Returns the process table, including processes started during the scan. Otherwise the child of a
+/// process that forks and exits between the listing and its lookup would be missed. An entry whose
+/// parent exited in the meantime is read again, so that every parent in the table is listed.
+fn read_all<P: Iterator<Item = i32>>(
     list: impl Fn() -> P,
     look_up: impl Fn(i32) -> Option<Process>,
 ) -> HashMap<i32, Process> {
@@ -120,15 +120,15 @@ mod tests {
             parent,
             group: pid,
             session: pid,
-            born: 0,
+            start_time: 0,
             zombie: false,
             marker: None,
         }
     }
 
     #[test]
-    fn who_is_born_while_others_are_looked_at_is_seen() {
-        // 7 forks 9 and ends after it was listed and before it is looked up; 9 falls to 2.
+    fn process_started_during_scan_is_found() {
+        // 7 forks 9 and exits after it was listed and before it is looked up; 9 is reparented to 2.
         let listed = Cell::new(0);
         let list = || {
             listed.set(listed.get() + 1);
@@ -145,14 +145,14 @@ mod tests {
             9 => Some(child(9, 2)),
             _ => None,
         };
-        let mut seen: Vec<i32> = closed(list, look_up).into_keys().collect();
+        let mut seen: Vec<i32> = read_all(list, look_up).into_keys().collect();
         seen.sort_unstable();
         assert_eq!(seen, [1, 2, 9]);
     }
 
     #[test]
-    fn who_loses_a_parent_meanwhile_is_asked_for_the_next() {
-        // 9 is looked up as a child of 11, which has ended when its own turn comes.
+    fn orphaned_entry_is_read_again() {
+        // 9 is looked up as a child of 11, which has exited when it is looked up itself.
         let looks = Cell::new(0);
         let look_up = |pid| match pid {
             1 => Some(child(1, 0)),
@@ -163,18 +163,18 @@ mod tests {
             }
             _ => None,
         };
-        let all = closed(|| [1, 2, 9, 11].into_iter(), look_up);
+        let all = read_all(|| [1, 2, 9, 11].into_iter(), look_up);
         assert_eq!(all.get(&9).map(|one| one.parent), Some(2));
         assert!(!all.contains_key(&11));
     }
 
     #[test]
-    fn a_census_is_shared_but_never_older_than_asked_for() {
-        let first = census(Instant::now());
-        let asked = Instant::now();
-        let second = census(asked);
+    fn scan_is_not_older_than_requested() {
+        let first = process_table(Instant::now());
+        let since = Instant::now();
+        let second = process_table(since);
         assert!(!Arc::ptr_eq(&first, &second));
-        let third = census(asked);
+        let third = process_table(since);
         assert!(
             third
                 .iter()

@@ -1,4 +1,5 @@
-//! The guard of one session without control groups: parent of its child, and of all its orphans.
+//! Guard of one session without control groups. It is the parent of the child and the subreaper of
+//! its orphans (prctl(2)).
 
 use std::io;
 use std::process::ExitCode;
@@ -6,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::link::{Answer, Link, Word};
+use super::link::{Answer, HostMessage, Link};
 use super::order::Program;
 use crate::local::with_descendants;
 use crate::sys::{self, ChildSignal, Image, Place, Process, Refusal};
 
-/// Between two rounds of a kill in which nobody new was found.
+/// Pause between kill passes that find no new process.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// How long the last kill may take: a process that is stuck in the kernel may never go.
+/// Time limit of the final kill: a process that is stuck in the kernel may never end.
 const KILL: Duration = Duration::from_secs(60);
 
 pub(super) fn run(link: Link, program: &Program, tty: bool) -> ExitCode {
@@ -39,17 +40,18 @@ pub(super) fn run(link: Link, program: &Program, tty: bool) -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
-    drop(link.answer(Answer::Begun(pid.as_raw_nonzero().get())));
-    Keeper {
+    drop(link.answer(Answer::Started(pid.as_raw_nonzero().get())));
+    Subreaper {
         link,
         children,
         child: Some(pid),
-        told: false,
+        exit_reported: false,
     }
-    .keep()
+    .serve()
 }
 
-/// Starts the child on this process's own streams, and lets go of them and of the directory.
+/// Starts the child on this process's own standard streams, and then releases the streams and the
+/// working directory.
 fn start(program: &Program, tty: bool) -> io::Result<Result<Pid, Refusal>> {
     let args = program.args.iter().map(AsRef::as_ref);
     let image = Image::new(&program.path, args, &program.env)?;
@@ -66,39 +68,39 @@ fn start(program: &Program, tty: bool) -> io::Result<Result<Pid, Refusal>> {
     Ok(launched.map(|launched| launched.pid))
 }
 
-struct Keeper {
+struct Subreaper {
     link: Link,
     children: ChildSignal,
-    /// Until it is reaped.
+    /// Set until the child is reaped.
     child: Option<Pid>,
-    /// Whether the host knows of the child's end.
-    told: bool,
+    /// Whether the child's end was reported to the host.
+    exit_reported: bool,
 }
 
-impl Keeper {
-    fn keep(mut self) -> ExitCode {
-        while let Ok(spoken) = self.children.or_readable(&self.link) {
-            if spoken {
-                match self.link.word() {
-                    Word::Release => self.release(),
-                    Word::Farewell | Word::Silence => break,
+impl Subreaper {
+    fn serve(mut self) -> ExitCode {
+        while let Ok(has_message) = self.children.or_readable(&self.link) {
+            if has_message {
+                match self.link.receive_message() {
+                    HostMessage::Release => self.release(),
+                    HostMessage::Shutdown | HostMessage::Closed => break,
                 }
             }
-            self.bury();
+            self.reap_ended();
         }
         self.kill_all()
     }
 
-    /// Reaps orphans. The child stays until the host has let go of its number; what ends meanwhile
-    /// waits behind it.
-    fn bury(&mut self) {
+    /// Reaps orphans. The child remains a zombie until the host releases its pid; processes that
+    /// end in the meantime are reaped after it.
+    fn reap_ended(&mut self) {
         while let Some((pid, status)) = sys::ended_child() {
             if Some(pid) != self.child {
                 sys::reap(pid);
                 continue;
             }
-            if !self.told {
-                self.told = self.link.answer(Answer::Ended(status)).is_ok();
+            if !self.exit_reported {
+                self.exit_reported = self.link.answer(Answer::Ended(status)).is_ok();
             }
             break;
         }
@@ -115,8 +117,8 @@ impl Keeper {
         self.child = None;
         let started = Instant::now();
         while started.elapsed() < KILL {
-            self.bury();
-            let all = sys::census(Instant::now());
+            self.reap_ended();
+            let all = sys::process_table(Instant::now());
             let mut tree = with_descendants(&all, |one| one.parent == own);
             tree.retain(|one: &Process| !one.zombie);
             if tree.is_empty() {

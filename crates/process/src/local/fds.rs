@@ -1,74 +1,73 @@
-//! The descriptors between us and the child, opened before it exists.
+//! The descriptors that connect a child with its parent, opened before the child is started.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::Wire;
+use super::SharedFd;
 use crate::configuration::{PtyMode, Stdio, WindowSize};
 use crate::error::SpawnError;
 use crate::sys;
 
-/// Our ends.
-pub(super) struct Wires {
-    /// Absent if the child has nothing to read.
-    pub(super) input: Option<Wire>,
-    pub(super) output: Wire,
-    /// Absent on a terminal.
-    pub(super) errors: Option<Wire>,
-    /// The terminal, which is the input and the output too.
-    pub(super) console: Option<Wire>,
-    /// The child's side of the terminal, where it must stay open until all is read.
+/// The parent's ends.
+pub(super) struct ParentFds {
+    /// `None` if the child has no input.
+    pub(super) input: Option<SharedFd>,
+    pub(super) output: SharedFd,
+    /// `None` on a terminal.
+    pub(super) errors: Option<SharedFd>,
+    /// The master side of the terminal, which is also input and output.
+    pub(super) console: Option<SharedFd>,
+    /// The slave side of the terminal, on systems where it must stay open until all output is read.
     pub(super) peer: Option<OwnedFd>,
 }
 
-/// The child's ends. Dropped in this process as soon as the child has them, or no stream would ever
-/// end.
-pub(crate) struct Theirs {
+/// The child's ends. Closed in this process once the child has them; otherwise no stream would end.
+pub(crate) struct ChildFds {
     /// stdin, stdout and stderr.
     pub(crate) stdio: [OwnedFd; 3],
-    /// One beside them.
+    /// An additional descriptor.
     pub(crate) extra: Option<OwnedFd>,
 }
 
-impl From<[OwnedFd; 3]> for Theirs {
+impl From<[OwnedFd; 3]> for ChildFds {
     fn from(stdio: [OwnedFd; 3]) -> Self {
         Self { stdio, extra: None }
     }
 }
 
-pub(super) fn open(stdio: Stdio) -> Result<(Wires, Theirs), SpawnError> {
+pub(super) fn open(stdio: Stdio) -> Result<(ParentFds, ChildFds), SpawnError> {
     match stdio {
         Stdio::Pipes => pipes().map_err(|error| SpawnError::io("open the session's pipes", error)),
         Stdio::Pty { size, mode } => pty(size, mode).map_err(SpawnError::terminal),
     }
 }
 
-fn pipes() -> io::Result<(Wires, Theirs)> {
+fn pipes() -> io::Result<(ParentFds, ChildFds)> {
     let (stdin, input) = sys::pipe()?;
     let (output, stdout) = sys::pipe()?;
     let (errors, stderr) = sys::pipe()?;
     sys::grow_pipe(&stdout, sys::PIPE_BYTES);
-    let wires = Wires {
+    let parent_fds = ParentFds {
         input: Some(Arc::new(sys::watch(input)?)),
         output: Arc::new(sys::watch(output)?),
         errors: Some(Arc::new(sys::watch(errors)?)),
         console: None,
         peer: None,
     };
-    Ok((wires, [stdin, stdout, stderr].into()))
+    Ok((parent_fds, [stdin, stdout, stderr].into()))
 }
 
-/// One pipe, for an answer; all else comes from nowhere and goes there.
-pub(super) fn answering(on_stdout: bool) -> Result<(Wires, Theirs), SpawnError> {
+/// Opens a single pipe for the answer of a child; its other streams are `/dev/null`.
+pub(super) fn answering(on_stdout: bool) -> Result<(ParentFds, ChildFds), SpawnError> {
     let open = || -> io::Result<_> {
         let null = || -> io::Result<OwnedFd> {
             let null = File::options().read(true).write(true).open("/dev/null")?;
             Ok(null.into())
         };
         let (output, answer) = sys::pipe()?;
-        let wires = Wires {
+        let parent_fds = ParentFds {
             input: None,
             output: Arc::new(sys::watch(output)?),
             errors: None,
@@ -80,15 +79,15 @@ pub(super) fn answering(on_stdout: bool) -> Result<(Wires, Theirs), SpawnError> 
             false => (null()?, Some(answer)),
         };
         let stdio = [null()?, stdout, null()?];
-        Ok((wires, Theirs { stdio, extra }))
+        Ok((parent_fds, ChildFds { stdio, extra }))
     };
     open().map_err(|error| SpawnError::io("open the pipe of an answer", error))
 }
 
-fn pty(size: WindowSize, mode: PtyMode) -> io::Result<(Wires, Theirs)> {
+fn pty(size: WindowSize, mode: PtyMode) -> io::Result<(ParentFds, ChildFds)> {
     let (ours, theirs) = sys::open_pty(size, mode)?;
     let console = Arc::new(sys::watch(ours)?);
-    let wires = Wires {
+    let parent_fds = ParentFds {
         input: Some(Arc::clone(&console)),
         output: Arc::clone(&console),
         errors: None,
@@ -100,7 +99,7 @@ fn pty(size: WindowSize, mode: PtyMode) -> io::Result<(Wires, Theirs)> {
         },
     };
     Ok((
-        wires,
+        parent_fds,
         [theirs.try_clone()?, theirs.try_clone()?, theirs].into(),
     ))
 }

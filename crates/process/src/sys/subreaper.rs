@@ -1,4 +1,4 @@
-//! What only a guard needs of the system. Linux.
+//! System calls of the guard. Linux only.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,18 +12,18 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stderr, stdin, stdout}
 use super::launch::EXTRA;
 use crate::exit::ExitStatus;
 
-/// The descriptor that this process was given beside its first three. To be called once.
+/// Takes ownership of descriptor [`EXTRA`] that this process was started with. Must be called once.
 #[expect(unsafe_code, reason = "a number becomes an owned descriptor")]
 pub(crate) fn take_extra() -> io::Result<OwnedFd> {
-    // SAFETY: only looked at; an error if it is not open.
+    // SAFETY: only queried; an error if it is not open.
     let given = unsafe { BorrowedFd::borrow_raw(EXTRA) };
     fcntl_getfd(given)?;
     fcntl_setfd(given, FdFlags::CLOEXEC)?;
-    // SAFETY: it is open, and a guard has just begun: nothing else here knows its number.
+    // SAFETY: it is open, and the guard has just started, so no other code uses this number.
     Ok(unsafe { OwnedFd::from_raw_fd(EXTRA) })
 }
 
-/// This process's own three streams; it goes on without any.
+/// Takes this process's three standard streams and replaces them by `/dev/null`.
 pub(crate) fn take_stdio() -> io::Result<[OwnedFd; 3]> {
     let above = EXTRA + 1;
     let taken = [
@@ -41,7 +41,7 @@ pub(crate) fn take_stdio() -> io::Result<[OwnedFd; 3]> {
     Ok(taken)
 }
 
-/// From now on every orphan among the descendants becomes a child of this process.
+/// Makes this process the subreaper of its descendants (prctl(2), `PR_SET_CHILD_SUBREAPER`).
 #[expect(unsafe_code, reason = "prctl(2) has no safe form")]
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     // SAFETY: the call takes numbers only.
@@ -51,10 +51,10 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
     }
 }
 
-/// A guard is not talked out of its work: only SIGKILL ends it before its time, and no host that is
-/// gone while it is spoken to.
+/// Ignores the signals that would end a guard early; only SIGKILL ends it. SIGPIPE is ignored
+/// because the host may die during a write to it.
 #[expect(unsafe_code, reason = "signal(2) has no safe form")]
-pub(crate) fn ignore_polite_signals() {
+pub(crate) fn ignore_termination_signals() {
     for number in [
         libc::SIGHUP,
         libc::SIGINT,
@@ -62,17 +62,20 @@ pub(crate) fn ignore_polite_signals() {
         libc::SIGTERM,
         libc::SIGPIPE,
     ] {
-        // SAFETY: SIG_IGN is no handler of ours.
+        // SAFETY: SIG_IGN is not a handler function.
         unsafe { libc::signal(number, libc::SIG_IGN) };
     }
 }
 
-/// A child that has ended, whoever it is, and how. It stays as it is.
-#[expect(unsafe_code, reason = "rustix does not say whom waitid(2) has found")]
+/// Returns any child that has ended, and its status, without reaping it.
+#[expect(
+    unsafe_code,
+    reason = "rustix does not return the pid that waitid(2) found"
+)]
 pub(crate) fn ended_child() -> Option<(Pid, ExitStatus)> {
     let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: all zeroes is a valid `siginfo_t`, which the call fills in; its two fields are those
-    // of SIGCHLD, or zero if nobody has ended.
+    // of SIGCHLD, or zero if no child has ended.
     let (pid, code, status) = unsafe {
         let mut found: libc::siginfo_t = std::mem::zeroed();
         if libc::waitid(libc::P_ALL, 0, &raw mut found, look) < 0 {
@@ -88,12 +91,12 @@ pub(crate) fn ended_child() -> Option<(Pid, ExitStatus)> {
     Some((Pid::from_raw(pid)?, status))
 }
 
-/// Tells of ended children by a descriptor (signalfd(2)).
+/// Reports ended children through a descriptor (signalfd(2)).
 #[derive(Debug)]
 pub(crate) struct ChildSignal(OwnedFd);
 
 impl ChildSignal {
-    /// Blocks SIGCHLD in the calling thread. For processes that have but one.
+    /// Blocks SIGCHLD in the calling thread. For single-threaded processes.
     #[expect(unsafe_code, reason = "signalfd(2) has no safe form")]
     pub(crate) fn new() -> io::Result<Self> {
         let mut set = MaybeUninit::uninit();
@@ -110,7 +113,7 @@ impl ChildSignal {
         }
     }
 
-    /// Waits until a child has ended or `other` can be read; answers whether it was the latter.
+    /// Waits until a child has ended or `other` is readable; returns whether `other` is readable.
     pub(crate) fn or_readable(&self, other: impl AsFd) -> io::Result<bool> {
         let mut polled = [
             PollFd::new(&self.0, PollFlags::IN),
@@ -121,10 +124,11 @@ impl ChildSignal {
             Err(errno) => return Err(errno.into()),
         }
         let [_, other] = polled;
-        let is_spoken = !other.revents().is_empty();
-        // Signals of one kind do not queue: what was told is looked up anyway.
-        let mut told = [0_u8; size_of::<libc::signalfd_siginfo>()];
-        while rustix::io::read(&self.0, &mut told).is_ok() {}
-        Ok(is_spoken)
+        let is_readable = !other.revents().is_empty();
+        // Standard signals do not queue (signal(7)), so the content is discarded and all children
+        // are checked.
+        let mut discarded = [0_u8; size_of::<libc::signalfd_siginfo>()];
+        while rustix::io::read(&self.0, &mut discarded).is_ok() {}
+        Ok(is_readable)
     }
 }

@@ -1,4 +1,4 @@
-//! The wish that a session end: when it was first made, and how hard it is by now.
+//! Request to terminate a session: when it was first made, and its current policy.
 
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -6,13 +6,13 @@ use tokio::time::Instant;
 use crate::ladder::Ladder;
 
 #[derive(Debug)]
-pub(super) struct Demand {
+pub(super) struct TerminationRequest {
     requests: watch::Receiver<Option<Ladder>>,
     ladder: Ladder,
     since: Option<Instant>,
 }
 
-impl Demand {
+impl TerminationRequest {
     pub(super) fn new(requests: watch::Receiver<Option<Ladder>>) -> Self {
         Self {
             requests,
@@ -21,34 +21,34 @@ impl Demand {
         }
     }
 
-    /// The hardest ladder asked for so far.
+    /// Returns the strictest policy requested so far.
     pub(super) fn ladder(&self) -> Ladder {
         self.ladder
     }
 
-    /// When the end was first asked for.
+    /// Returns the time of the first request.
     pub(super) fn since(&self) -> Option<Instant> {
         self.since
     }
 
-    /// Waits until the end is asked for. Without any handle left, that is at once.
-    pub(super) async fn made(&mut self) {
-        let asked = self
+    /// Waits until termination is requested. Resolves at once if every handle was dropped.
+    pub(super) async fn received(&mut self) {
+        let latest = self
             .requests
             .wait_for(Option::is_some)
             .await
             .ok()
-            .and_then(|asked| *asked);
-        self.ladder = asked.unwrap_or(Ladder::AT_ONCE);
+            .and_then(|latest| *latest);
+        self.ladder = latest.unwrap_or(Ladder::AT_ONCE);
         self.since = self.since.or_else(|| Some(Instant::now()));
     }
 
-    /// Waits until a harder end is asked for.
-    pub(super) async fn harder(&mut self) {
+    /// Waits until a stricter policy is requested.
+    pub(super) async fn tightened(&mut self) {
         let changed = self.requests.changed().await;
-        let asked = changed
+        let latest = changed
             .ok()
             .and_then(|()| *self.requests.borrow_and_update());
-        self.ladder = asked.unwrap_or(Ladder::AT_ONCE);
+        self.ladder = latest.unwrap_or(Ladder::AT_ONCE);
     }
 }
