@@ -1,19 +1,19 @@
-//! Terminal sessions: a process on a PTY or on pipes, its byte streams, its end.
+//! Terminal sessions: a process on a PTY or on pipes, its byte streams, and its exit.
 //!
-//! This crate never looks inside the bytes, never loses one without saying so ([`Piece::Gap`]),
-//! never types anything that the host did not write, never runs a thread for a session, and never
-//! leaves a process, task or descriptor behind when a session ends.
+//! This crate does not interpret the bytes, reports all lost bytes ([`Piece::Gap`]), writes only the
+//! host's input to the child, spawns no thread per session, and leaves no process, task or descriptor
+//! when a session ends.
 //!
-//! # Words
+//! # Terms
 //!
-//! | word | for |
+//! | term | meaning |
 //! |---|---|
-//! | session | one child, its streams, its writer and its end: a [`TerminalSession`] |
+//! | session | one child, its streams, its input and its exit: a [`TerminalSession`] |
 //! | stream | an append-only sequence of bytes, addressed by `u64` offsets from 0 |
-//! | log | the newest part of a stream in memory, 1 MiB unless said otherwise |
-//! | journal | a session's streams on disk, up to a cap: [`journal`] |
-//! | reader | a place in a log that moves on as its owner takes [`Piece`]s |
-//! | tree | the child and all that came of it, in whatever session or group it hides |
+//! | log | the newest part of a stream in memory, 1 MiB by default |
+//! | journal | a session's streams on disk, up to a size limit: [`journal`] |
+//! | reader | a position in a log, which advances as [`Piece`]s are read |
+//! | tree | the child and all its descendants, in any session or process group |
 //! | ladder | the steps from a polite request to SIGKILL: a [`Ladder`] |
 //!
 //! # Example
@@ -38,50 +38,51 @@
 //! # }
 //! ```
 //!
-//! # What holds a child back
+//! # Backpressure
 //!
-//! Output on pipes blocks the child when the slowest attached reader is one log behind, so nothing
-//! is lost; with no reader attached, when the log is full of bytes that nobody has read. A host that
-//! does not want this drops its readers, or asks for [`Overflow::DropOldest`]. Errors and the output
-//! of a PTY drop their oldest bytes instead and never hold a child back.
+//! Output on pipes blocks the child when the slowest attached reader lags by the size of the log, or
+//! without a reader when the log is full of unread bytes, so nothing is lost. To avoid blocking, drop
+//! the readers or set [`Overflow::DropOldest`]. Errors and the output of a PTY drop their oldest bytes
+//! and never block the child.
 //!
 //! # Remote sessions (feature `remote`)
 //!
 //! `TerminalEngine::make_remote` and
-//! `TerminalEngine::attach_remote` give the same [`TerminalSession`] for a child
-//! that belongs to a runner. A link that breaks is made again: output goes on at its offset, what is
-//! gone is a [`Piece::Gap`], and what was written is typed once. How the link stands is a
-//! [`ConnectionState`]; what both sides say to each other is [`wire`].
+//! `TerminalEngine::attach_remote` return the same [`TerminalSession`] for a child
+//! that belongs to a runner. A lost connection is reestablished: output resumes at its offset, lost
+//! bytes are a [`Piece::Gap`], and input is written at most once. [`ConnectionState`] is the state of
+//! the connection; [`wire`] is the protocol.
 //!
-//! # What ends with a session
+//! # Termination
 //!
-//! An agent runs each tool in a session of its own, out of reach of a signal to its group. How
-//! tightly a session's processes are held is a [`Containment`], the tightest that [`probe`] finds:
+//! An agent runs each tool in its own session (setsid(2)), which a signal to the agent's process group
+//! does not reach. [`Containment`] is how descendants are found; [`probe`] returns the strictest level
+//! available:
 //!
-//! | level | holds | needs |
+//! | level | finds | needs |
 //! |---|---|---|
-//! | `Cgroup` | everyone, by the kernel, from their birth | cgroup v2, our own group writable |
-//! | `Subreaper` | everyone, by parentage: orphans fall to the session's guard | Linux, a guard |
-//! | `Group` | whom parentage, group, session or a variable ([`MARKER`]) gives away | nothing |
+//! | `Cgroup` | all descendants, from their start (cgroups(7)) | cgroup v2 with a writable cgroup of this process |
+//! | `Subreaper` | all descendants, by parentage: the session's guard adopts orphans | Linux, a guard |
+//! | `Group` | descendants by parentage, group, session or a variable ([`MARKER`]) | nothing |
 //!
 //! At `Group`, a descendant that has cleared its environment, left its group and session, and lost
-//! its parent, is out of reach; outside of Linux the reach is that of parentage (macOS) or of the
-//! process group. Every level is killed round by round until nobody is left.
+//! its parent, is not found. Outside of Linux only parentage (macOS) or the process group is used. All
+//! levels repeat the kill until no process is left.
 //!
-//! A host that is killed by SIGKILL can end nothing. With [`Configuration::guard`] a helper process
-//! does it in its place ([`run_guard`]): one for all sessions in control groups, else one for each.
-//! Without a guard, and while a login shell is asked ([`LoginShell`]), they outlive such a host.
+//! A host that is killed by SIGKILL cannot end its sessions. With [`Configuration::guard`] a helper
+//! process ends them ([`run_guard`]): one for all sessions in cgroups, otherwise one per session.
+//! Without a guard, and while a login shell runs ([`LoginShell`]), processes outlive such a host.
 //!
-//! # What is taken before anything is started
+//! # Resources
 //!
-//! Program, directory, terminal, pipes and the descriptor of the process itself: what is missing is
-//! a [`SpawnError`] with a name, and no process was there. A session holds 2 descriptors on a
-//! terminal and 4 on pipes, and one more in a control group or with a guard of its own.
+//! Program, directory, terminal, pipes and the pidfd are acquired before the process starts. A failure
+//! is a specific [`SpawnError`]. A session holds 2 descriptors on a terminal and 4 on pipes, and one
+//! more in a cgroup or with its own guard.
 //!
-//! # Other systems
+//! # Platforms
 //!
-//! What differs on macOS is written on documented calls and was never run by us. On Windows only
-//! [`pty_system`] has an answer, that of portable-pty; sessions are not built there.
+//! Linux is tested. The macOS implementation is untested. On Windows only [`pty_system`] is available,
+//! as portable-pty's implementation.
 
 mod connection;
 mod engine;

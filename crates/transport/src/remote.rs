@@ -1,9 +1,10 @@
-//! Sessions whose child is on another machine, or belongs to another process of this one.
+//! Sessions whose child belongs to another process, on this machine or another one.
 //!
-//! A session is one task here: it owns a [machine](machine), which decides, and a connection. When
-//! that breaks it is made again, and the streams go on where they stopped; what a host has written
-//! is typed once, whatever happens to the connection.
+//! Each session is one task, which owns a sans-I/O [state machine](machine) and a connection. A lost
+//! connection is reestablished and the streams resume at their offsets. Input is written to the
+//! child at most once.
 
+mod alert_stream;
 mod ask;
 mod attach;
 mod begin;
@@ -11,7 +12,6 @@ mod create;
 mod credentials;
 mod driver;
 mod error;
-mod farewell;
 #[cfg(feature = "grpc")]
 mod grpc;
 mod link;

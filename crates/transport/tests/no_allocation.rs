@@ -1,5 +1,5 @@
-//! Nothing is allocated between fork and exec: an allocator that ends any process but the first
-//! one would tell.
+//! Nothing is allocated between fork and exec. The allocator of this test ends any process other than
+//! the first one.
 
 #![expect(unsafe_code, reason = "an allocator is unsafe by its trait")]
 
@@ -13,7 +13,7 @@ use bowline_transport::{
     Configuration, Containment, ExitStatus, PtyMode, SpawnError, Stdio, TerminalEngine, WindowSize,
 };
 
-/// What a process ends with that allocates, or frees, and is a fork of this one.
+/// Exit code of a forked process that allocates or frees.
 const CAUGHT: i32 = 99;
 
 static OWNER: AtomicI32 = AtomicI32::new(0);
@@ -53,7 +53,7 @@ fn watch() {
 }
 
 #[test]
-fn an_allocation_would_be_caught() {
+fn allocation_in_child_is_detected() {
     watch();
     let mut command = Command::new("/bin/true");
     // SAFETY: not safe, and that is the point; the process does nothing else.
@@ -67,7 +67,7 @@ fn an_allocation_would_be_caught() {
 }
 
 #[tokio::test]
-async fn a_start_allocates_nothing_in_the_child() {
+async fn spawn_allocates_nothing_in_child() {
     watch();
     let pty = Stdio::Pty {
         size: WindowSize::default(),

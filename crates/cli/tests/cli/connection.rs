@@ -47,7 +47,7 @@ fn run_ends_when_token_is_refused() {
         &served,
         &run.finish(),
         &proxy.url(),
-        "the runner answers 401",
+        "the runner answered 401",
     );
 }
 
@@ -106,7 +106,7 @@ fn attached_dialogue_ends_with_its_connection() {
         let line = run.finish().failed(1);
         assert!(
             line.contains(&format!(
-                "session {id} is unreachable: the runner answers {status}"
+                "session {id} is unreachable: the runner answered {status}"
             )),
             "{line}"
         );

@@ -1,4 +1,4 @@
-//! Asks a runner over HTTP: one request on a connection of its own.
+//! REST requests to a runner, each on its own HTTP/1.1 connection.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::credentials::Token;
 use super::error::RemoteError;
-use super::machine::Breakage;
+use super::machine::LinkError;
 use super::network::ByteStream;
 use super::open::{authorization, connect, failure, token};
 use super::target::Remote;
@@ -20,20 +20,20 @@ use super::tls;
 use super::url::Carrier;
 use crate::connection::ReconnectFailure;
 
-/// How long a runner may take over a request: a child may be started for it, and a login shell
-/// asked before.
-const ANSWER: Duration = Duration::from_secs(60);
+/// Time limit of a request. Creating a session may run a login shell first.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The longest answer that is read, in bytes.
-const ANSWER_BYTES: usize = 16 << 20;
+/// Size limit of a response body, in bytes.
+const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
 impl Remote {
-    /// Asks the runner something of its REST door; the status and the body of its answer, whatever
-    /// they are. `body` is JSON, or empty.
+    /// Sends a request to the runner's REST API and returns the status and the body of the
+    /// response, including those of error responses. `body` is JSON or empty. If the token is
+    /// refused, the request is repeated once with a new one.
     ///
     /// # Errors
     ///
-    /// [`RemoteError::Link`] if the runner cannot be reached or does not answer within 60 s.
+    /// Returns [`RemoteError::Link`] if the runner cannot be reached or does not answer within 60 s.
     pub async fn ask(
         &self,
         method: &str,
@@ -41,24 +41,24 @@ impl Remote {
         body: Bytes,
     ) -> Result<(u16, Bytes), RemoteError> {
         let method = Method::from_bytes(method.as_bytes())
-            .map_err(|error| Breakage::lost(error.to_string()))?;
+            .map_err(|error| LinkError::lost(error.to_string()))?;
         let answer = ask(self, method, path, body).await;
         let answer = answer.map_err(|unanswered| unanswered.why)?;
         Ok((answer.status().as_u16(), answer.into_body()))
     }
 }
 
-/// A request that nobody has answered.
+/// A request without a response.
 #[derive(Debug)]
-pub(super) struct Unanswered {
-    pub(super) why: Breakage,
-    /// Whether the runner may have heard it, and done what it asks.
+pub(super) struct RequestError {
+    pub(super) why: LinkError,
+    /// Whether the runner may have received and executed the request.
     pub(super) may_be_done: bool,
 }
 
-impl From<Breakage> for Unanswered {
-    /// Nobody has heard it.
-    fn from(why: Breakage) -> Self {
+impl From<LinkError> for RequestError {
+    /// Converts an error that occurred before the request was sent.
+    fn from(why: LinkError) -> Self {
         Self {
             why,
             may_be_done: false,
@@ -66,19 +66,22 @@ impl From<Breakage> for Unanswered {
     }
 }
 
-/// Asks, and once more with another token if the first is refused.
+/// Sends a request, and repeats it once with another token if the first is refused.
 pub(super) async fn ask(
     remote: &Remote,
     method: Method,
     path: &str,
     body: Bytes,
-) -> Result<Response<Bytes>, Unanswered> {
+) -> Result<Response<Bytes>, RequestError> {
     let shown = token(remote, None).await?;
     let request = |token: Option<Token>| {
         let (method, body) = (method.clone(), body.clone());
         async move {
-            let asked = timeout(ANSWER, exchange(remote, token.as_ref(), method, path, body));
-            let late = || unsure(Breakage::lost("the runner did not answer within 60 s"));
+            let asked = timeout(
+                REQUEST_TIMEOUT,
+                exchange(remote, token.as_ref(), method, path, body),
+            );
+            let late = || unsure(LinkError::lost("the runner did not answer within 60 s"));
             asked.await.unwrap_or_else(|_| Err(late()))
         }
     };
@@ -90,8 +93,8 @@ pub(super) async fn ask(
     request(fresh).await
 }
 
-const fn unsure(why: Breakage) -> Unanswered {
-    Unanswered {
+const fn unsure(why: LinkError) -> RequestError {
+    RequestError {
         why,
         may_be_done: true,
     }
@@ -103,7 +106,7 @@ async fn exchange(
     method: Method,
     path: &str,
     body: Bytes,
-) -> Result<Response<Bytes>, Unanswered> {
+) -> Result<Response<Bytes>, RequestError> {
     let mut request = Request::builder()
         .method(method)
         .uri(path)
@@ -113,16 +116,16 @@ async fn exchange(
         request = request.header(AUTHORIZATION, authorization(token)?);
     }
     let request = request.body(Full::new(body));
-    let request = request.map_err(|error| Breakage::lost(error.to_string()))?;
+    let request = request.map_err(|error| LinkError::lost(error.to_string()))?;
     let stream = connect(remote, Carrier::WebSocket).await?;
-    speak(stream, request).await.map_err(unsure)
+    send_request_over(stream, request).await.map_err(unsure)
 }
 
-async fn speak(
+async fn send_request_over(
     stream: Box<dyn ByteStream>,
     request: Request<Full<Bytes>>,
-) -> Result<Response<Bytes>, Breakage> {
-    let lost = |error: hyper::Error| tls::broken("the runner does not answer", &error);
+) -> Result<Response<Bytes>, LinkError> {
+    let lost = |error: hyper::Error| tls::broken("no response from the runner", &error);
     let stream = TokioIo::new(stream);
     let (mut sender, connection) = http1::handshake(stream).await.map_err(lost)?;
     let exchange = async {
@@ -131,15 +134,15 @@ async fn speak(
             .await
             .map_err(lost)?
             .into_parts();
-        let body = Limited::new(body, ANSWER_BYTES).collect().await;
-        let body = body.map_err(|error| Breakage::lost(error.to_string()))?;
+        let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await;
+        let body = body.map_err(|error| LinkError::lost(error.to_string()))?;
         Ok(Response::from_parts(head, body.to_bytes()))
     };
     tokio::pin!(exchange);
     tokio::select! {
         answer = &mut exchange => answer,
-        // A connection that has ended may have brought the answer before; if not, one of the two
-        // knows why, and who was refused is to hear that.
+        // The response may have arrived before the connection ended. If not, only one of the two
+        // errors may contain the reason, such as a TLS alert.
         ended = connection => match (exchange.await, ended) {
             (Err(why), Err(error)) if why.failure == ReconnectFailure::Lost => {
                 Err(lost(error))

@@ -1,4 +1,4 @@
-//! What a host says about the session that it joins.
+//! Options for attaching to a session.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,43 +9,43 @@ use bowline_process::SessionId;
 use bowline_process::{InputLimits, LogLimits, WindowSize};
 use bowline_wire::{AttachMode, DEFAULT_CREDIT, Epoch, Lease, StreamId};
 
-/// How a host joins a session.
+/// Options for attaching to a session.
 #[derive(Clone, Debug)]
 pub struct Attachment {
-    /// What it may do there. One host at a time holds [`Lease::Write`], and a new one fences the one
-    /// before.
+    /// The access to request. One host at a time holds [`Lease::Write`]; a new holder fences the
+    /// previous one.
     pub lease: Lease,
-    /// Where its output begins.
+    /// Where the output begins.
     pub beginning: Beginning,
-    /// The incarnation of the child that it knows. A session that has another one is gone.
+    /// The expected incarnation of the child. If the session has another one, it counts as gone.
     pub epoch: Option<Epoch>,
-    /// The size of its window, if it shows one.
+    /// The size of the host's window, if it displays the session.
     pub size: Option<WindowSize>,
-    /// How much of each stream is kept here. A full log stops the bytes at the runner.
+    /// Sizes of the local logs. A full log stops the stream at the runner.
     pub limits: LogLimits,
-    /// How much input may wait here. [`InputLimits::deadline`] is not looked at: the runner's is.
+    /// Limits of queued input. [`InputLimits::deadline`] is ignored; the runner's applies.
     pub input: InputLimits,
-    /// How long the first connection is tried for; with zero it is tried once.
+    /// How long to retry the first connection. Zero means a single attempt.
     pub patience: Duration,
 }
 
-/// Where a host's output begins.
+/// Where the output of an attached session begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Beginning {
-    /// With the first byte. What is gone of it is a [`Gap`](crate::Piece::Gap).
+    /// At the first byte. Bytes that were dropped are reported as a [`Gap`](crate::Piece::Gap).
     #[default]
     Start,
-    /// Behind what this host has already, in bytes.
+    /// After the bytes that the host already has.
     At {
         /// Offset of the next byte of output.
         output: u64,
         /// Offset of the next byte of errors.
         errors: u64,
     },
-    /// With the screen as it is ([`TerminalSession::screen`](crate::TerminalSession::screen)).
+    /// At the current screen ([`TerminalSession::screen`](crate::TerminalSession::screen)).
     /// Terminals only.
     Screen,
-    /// With what comes from now on.
+    /// At the current end of the output.
     Now,
 }
 
@@ -84,7 +84,8 @@ impl Attachment {
         }
     }
 
-    /// Those of a terminal and of pipes; the owner says which of them there are.
+    /// Returns the cursors of a terminal and of pipes. The session ignores streams that it does not
+    /// have.
     fn cursors(&self) -> BTreeMap<StreamId, Option<u64>> {
         let (output, errors) = match self.beginning {
             Beginning::Start => (Some(0), Some(0)),

@@ -1,4 +1,4 @@
-//! Makes the tasks and handles of remote sessions.
+//! Creates and attaches remote sessions.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::attach::Attachment;
 use super::create::{self, RemoteOrder};
-use super::driver::{Driver, Told};
+use super::driver::{Driver, Notifications};
 use super::error::RemoteError;
 use super::machine::Machine;
 use super::target::Remote;
@@ -21,14 +21,17 @@ use bowline_process::log::SharedLog;
 use bowline_process::{SessionId, Stream};
 
 impl TerminalEngine {
-    /// Joins a session that a runner has. When it comes back the owner has answered, and the session
-    /// reads on from where the [`Attachment`] begins. Dropping the last handle lets go of it; to end
-    /// it, [`terminate`](TerminalSession::terminate) it.
+    /// Attaches to a session of a runner.
+    ///
+    /// Returns once the session has accepted the attachment. The output begins where the
+    /// [`Attachment`] states. Dropping the last handle detaches; to end the session, call
+    /// [`terminate`](TerminalSession::terminate).
     ///
     /// # Errors
     ///
-    /// [`RemoteError::Link`] if the runner cannot be reached within the attachment's patience, or
-    /// does not let us in, or does not have the session.
+    /// Returns [`RemoteError::Link`] if the runner cannot be reached within the attachment's
+    /// patience, refuses the connection, or does not have the session, and
+    /// [`RemoteError::NoRuntime`] outside of a tokio runtime.
     pub async fn attach_remote(
         &self,
         remote: &Remote,
@@ -38,12 +41,12 @@ impl TerminalEngine {
         tokio::runtime::Handle::try_current().map_err(|_| RemoteError::NoRuntime)?;
         let logs = logs(&attachment);
         let budget = ByteBudget::new(attachment.input.queue_bytes);
-        let (orders, inbox) = mpsc::unbounded_channel();
-        let (told, news, joined) = Told::new();
-        let (seed, _) = Uuid::new_v4().as_u64_pair();
-        let machine = Machine::new(attachment.joining(remote, session), seed);
+        let (commands, inbox) = mpsc::unbounded_channel();
+        let (notifications, updates, joined) = Notifications::new();
+        let (random, _) = Uuid::new_v4().as_u64_pair();
+        let machine = Machine::new(attachment.joining(remote, session), random);
         let to = (Arc::new(remote.clone()), session);
-        let driver = Driver::new(machine, to, inbox, logs.clone(), told);
+        let driver = Driver::new(machine, to, inbox, logs.clone(), notifications);
         tokio::spawn(Box::new(driver).run());
         let joined = joined.await.map_err(|_| RemoteError::NoRuntime)?;
         let attached = joined.map_err(|failed| RemoteError::Link {
@@ -54,20 +57,22 @@ impl TerminalEngine {
             attached,
             logs,
             budget,
-            orders,
-            news,
+            commands,
+            updates,
         };
         Ok(TerminalSession::new(session, Arc::new(terminal)))
     }
 
-    /// Makes a session at a runner, and joins it from its first byte on. What differs from a session
-    /// on this machine: the environment that is inherited is the runner's, `guard` and `containment`
-    /// are the runner's business, and the session outlives this host.
+    /// Creates a session at a runner and attaches to it from its first byte.
+    ///
+    /// Unlike a local session, it inherits the runner's environment, the runner chooses `guard` and
+    /// `containment`, and it outlives this host.
     ///
     /// # Errors
     ///
-    /// [`RemoteError::Refused`] if the runner does not make it, [`RemoteError::NotText`] for what
-    /// JSON cannot say, and as [`attach_remote`](Self::attach_remote).
+    /// Returns [`RemoteError::Refused`] if the runner does not create the session,
+    /// [`RemoteError::NotText`] for values that are not UTF-8, and the errors of
+    /// [`attach_remote`](Self::attach_remote).
     pub async fn make_remote(
         &self,
         remote: &Remote,
@@ -78,11 +83,12 @@ impl TerminalEngine {
         self.attach_remote(remote, made.id, attachment).await
     }
 
-    /// As [`make_remote`](Self::make_remote), for an owner that reads the streams in its own task.
+    /// Creates a session like [`make_remote`](Self::make_remote) and returns it with a reader of its
+    /// output.
     ///
     /// # Errors
     ///
-    /// As [`make_remote`](Self::make_remote).
+    /// Returns the errors of [`make_remote`](Self::make_remote).
     pub async fn make_remote_with_reader(
         &self,
         remote: &Remote,
@@ -91,12 +97,12 @@ impl TerminalEngine {
         Ok(with_reader(self.make_remote(remote, order).await?))
     }
 
-    /// As [`attach_remote`](Self::attach_remote), for an owner that reads the streams in its own
-    /// task.
+    /// Attaches like [`attach_remote`](Self::attach_remote) and returns the session with a reader of
+    /// its output.
     ///
     /// # Errors
     ///
-    /// As [`attach_remote`](Self::attach_remote).
+    /// Returns the errors of [`attach_remote`](Self::attach_remote).
     pub async fn attach_remote_with_reader(
         &self,
         remote: &Remote,
@@ -114,8 +120,8 @@ fn with_reader(session: TerminalSession) -> (TerminalSession, OutputReader) {
     (session, OutputReader::of_readers(readers))
 }
 
-/// Errors drop the oldest, as everywhere. What is told of output is not to be lost here, whatever
-/// the owner does about it.
+/// Creates the logs of a session. Output blocks unless configured otherwise; errors always drop
+/// their oldest bytes.
 fn logs(attachment: &Attachment) -> Logs {
     let limits = attachment.limits;
     let overflow = limits.output_overflow.unwrap_or(Overflow::Block);

@@ -1,4 +1,4 @@
-//! Asks a runner for a new session.
+//! Creates sessions at a runner (`POST /api/sessions`).
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::ask::{Unanswered, ask};
+use super::ask::{RequestError, ask};
 use super::attach::Attachment;
 use super::error::RemoteError;
-use super::machine::{Backoff, Breakage};
-use super::open::failure;
+use super::machine::{Backoff, LinkError};
+use super::open::{failure, host_refused};
 use super::target::Remote;
 use super::url::RemoteUrl;
 use crate::connection::ReconnectFailure;
@@ -24,41 +24,41 @@ use bowline_process::SessionId;
 use bowline_process::{Configuration, PtyMode, Stdio};
 use bowline_wire::{Epoch, SessionKind};
 
-/// How long a session that was just made is tried to be reached.
-const JOIN: Duration = Duration::from_secs(30);
+/// How long to retry creating a session, and attaching to a new one.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a runner answers that has a session of that name.
-const EXISTS: &str = "SESSION_EXISTS";
+/// The error code of a runner that already has a session with the requested id.
+const SESSION_EXISTS: &str = "SESSION_EXISTS";
 
-/// A session that a runner is asked to make.
+/// The description of a session to create at a runner.
 #[derive(Clone, Debug)]
 pub struct RemoteOrder {
-    /// Its name for programs; `None` is a fresh one. A runner makes one session of a name, so that
-    /// an order whose answer was lost can be given again.
+    /// The id of the session; `None` generates one. A runner creates at most one session per id, so
+    /// a request whose response was lost can be repeated.
     pub id: Option<SessionId>,
-    /// What it is for.
+    /// The kind of session.
     pub kind: SessionKind,
-    /// What it is made from. Of its limits, those of the logs are this host's, and the number of
-    /// bytes of output is the runner's, too.
+    /// The process to run. Its log limits apply to this host; the size of the output log applies to
+    /// the runner as well.
     pub configuration: Configuration,
-    /// A name for people.
+    /// A display name.
     pub name: Option<String>,
-    /// What it can be found by.
+    /// Labels for finding the session.
     pub labels: BTreeMap<String, String>,
-    /// Whether the runner keeps the streams on disk. Without it, a host that comes later hears only
-    /// the newest part.
+    /// Whether the runner keeps the streams on disk. Without a journal, a host that attaches later
+    /// receives only the newest part.
     pub journal: bool,
 }
 
-/// A session that was made.
+/// The response for a created session.
 #[derive(Debug, Deserialize)]
-pub(super) struct Made {
+pub(super) struct CreatedSession {
     pub(super) id: SessionId,
     #[serde(default)]
     pub(super) epoch: Option<Epoch>,
 }
 
-/// What a runner says when it does not do something.
+/// The error response of a runner.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Problem {
@@ -68,7 +68,7 @@ struct Problem {
 }
 
 impl RemoteOrder {
-    /// A session with a journal.
+    /// Returns an order for a session with a journal.
     #[must_use]
     pub const fn new(kind: SessionKind, configuration: Configuration) -> Self {
         Self {
@@ -90,12 +90,12 @@ impl RemoteOrder {
             },
             limits: self.configuration.limits,
             input: self.configuration.input,
-            patience: JOIN,
+            patience: JOIN_TIMEOUT,
             ..Attachment::default()
         }
     }
 
-    /// What the runner is told.
+    /// Returns the body of the request.
     fn body(&self, id: SessionId) -> Result<Value, RemoteError> {
         let what = &self.configuration;
         let args = what.args.iter().map(|arg| text(arg, "an argument"));
@@ -149,9 +149,12 @@ fn text<'a>(it: &'a OsStr, what: &'static str) -> Result<&'a str, RemoteError> {
     it.to_str().ok_or(RemoteError::NotText { what })
 }
 
-/// Asks for a session. A token that is refused is replaced once. An answer that was lost is asked
-/// for again, by the session's name, so that it is made once.
-pub(super) async fn create(remote: &Remote, order: &RemoteOrder) -> Result<Made, RemoteError> {
+/// Creates a session. If the response is lost, repeats the request with the same id, so that only
+/// one session is created.
+pub(super) async fn create(
+    remote: &Remote,
+    order: &RemoteOrder,
+) -> Result<CreatedSession, RemoteError> {
     if matches!(remote.url, RemoteUrl::Shim(_)) {
         let url = remote.url.to_string();
         return Err(RemoteError::NotARunner { url });
@@ -160,30 +163,35 @@ pub(super) async fn create(remote: &Remote, order: &RemoteOrder) -> Result<Made,
     let body = Bytes::from(order.body(id)?.to_string());
     let order = || ask(remote, Method::POST, "/api/sessions", body.clone());
     match order().await {
-        Ok(answer) => read(&answer),
+        Ok(answer) => read(remote, &answer),
         Err(lost) if lost.may_be_done && lost.why.failure == ReconnectFailure::Lost => {
-            again(id, lost.why, order).await
+            again(remote, id, lost.why, order).await
         }
         Err(unanswered) => Err(unanswered.why.into()),
     }
 }
 
-/// Gives an order again that may have been carried out, until somebody answers.
-async fn again<F>(id: SessionId, why: Breakage, order: impl Fn() -> F) -> Result<Made, RemoteError>
+/// Repeats a request that may have been executed until the runner responds, for at most 30 s.
+async fn again<F>(
+    remote: &Remote,
+    id: SessionId,
+    why: LinkError,
+    order: impl Fn() -> F,
+) -> Result<CreatedSession, RemoteError>
 where
-    F: Future<Output = Result<Response<Bytes>, Unanswered>>,
+    F: Future<Output = Result<Response<Bytes>, RequestError>>,
 {
-    let until = Instant::now() + JOIN;
-    let (seed, _) = Uuid::new_v4().as_u64_pair();
-    let mut backoff = Backoff::new(seed);
+    let until = Instant::now() + JOIN_TIMEOUT;
+    let (random, _) = Uuid::new_v4().as_u64_pair();
+    let mut backoff = Backoff::new(random);
     let mut why = why;
     while Instant::now() < until {
         sleep(backoff.next()).await;
         match order().await {
             Ok(answer) => {
-                return match read(&answer) {
-                    Err(RemoteError::Refused { code, .. }) if code == EXISTS => {
-                        Ok(Made { id, epoch: None })
+                return match read(remote, &answer) {
+                    Err(RemoteError::Refused { code, .. }) if code == SESSION_EXISTS => {
+                        Ok(CreatedSession { id, epoch: None })
                     }
                     made => made,
                 };
@@ -195,21 +203,24 @@ where
     Err(why.into())
 }
 
-fn read(answer: &Response<Bytes>) -> Result<Made, RemoteError> {
+fn read(remote: &Remote, answer: &Response<Bytes>) -> Result<CreatedSession, RemoteError> {
     let status = answer.status();
     if status.is_success() {
         let made = serde_json::from_slice(answer.body());
         return made.map_err(|error| {
-            let detail = format!("its answer is none: {error}");
+            let detail = format!("invalid response: {error}");
             let next = "use a runner of this version".to_owned();
             let code = String::new();
             refused(status, Problem { code, detail, next })
         });
     }
+    if let Some(refused) = host_refused(&remote.url, status, answer.body()) {
+        return Err(refused.into());
+    }
     if failure(status) == ReconnectFailure::Auth {
         return Err(RemoteError::Link {
             failure: ReconnectFailure::Auth,
-            detail: format!("the runner answers {status}, check the token"),
+            detail: format!("the runner answered {status}; check the token"),
         });
     }
     let problem = serde_json::from_slice(answer.body());
@@ -220,12 +231,12 @@ fn refused(status: StatusCode, problem: Problem) -> RemoteError {
     RemoteError::Refused {
         status: status.as_u16(),
         code: problem.code,
-        detail: format!("{}, {}", problem.detail, problem.next),
+        detail: format!("{}; {}", problem.detail, problem.next),
     }
 }
 
-impl From<Breakage> for RemoteError {
-    fn from(why: Breakage) -> Self {
+impl From<LinkError> for RemoteError {
+    fn from(why: LinkError) -> Self {
         Self::Link {
             failure: why.failure,
             detail: why.detail,
@@ -239,7 +250,7 @@ mod tests {
     use bowline_process::WindowSize;
 
     #[test]
-    fn a_runner_is_told_everything_that_it_can_be_told() {
+    fn request_body_has_all_fields() {
         let mut what = Configuration::new("claude");
         what.args = vec!["--print".into()];
         what.env.set("A", "b").remove("PATH");
@@ -265,19 +276,23 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_why_and_what_to_do() {
+    fn refusal_has_reason_and_remedy() {
         let answer = |status, body: &'static str| {
             let mut answer = Response::new(Bytes::from(body));
             *answer.status_mut() = status;
-            read(&answer).unwrap_err().to_string()
+            let remote = Remote::new("http://127.0.0.1:8080".parse().unwrap());
+            read(&remote, &answer).unwrap_err().to_string()
         };
         let full = r#"{"code":"MAX_SESSIONS","detail":"it is full","next":"end some"}"#;
         assert_eq!(
             answer(StatusCode::TOO_MANY_REQUESTS, full),
-            "make a session: the runner answers 429 MAX_SESSIONS, it is full, end some"
+            "make a session: the runner answered 429 MAX_SESSIONS: it is full; end some"
         );
         assert!(answer(StatusCode::BAD_GATEWAY, "<html>").contains("502"));
         assert!(answer(StatusCode::UNAUTHORIZED, "{}").contains("token"));
+        let host = answer(StatusCode::FORBIDDEN, r#"{"code":"HOST_REFUSED"}"#);
+        assert!(host.contains("--host 127.0.0.1:8080"), "{host}");
+        assert!(!host.contains("token"), "{host}");
         assert!(answer(StatusCode::OK, "{}").contains("missing field `id`"));
     }
 }

@@ -1,25 +1,25 @@
-//! How a host shows who it is.
+//! Tokens that authenticate a host to a runner.
 
 use std::fmt;
 use std::future::{Future, ready};
 use std::path::PathBuf;
 use std::pin::Pin;
 
-/// A future that is kept behind a pointer.
+/// A boxed future.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a runner lets a host in for. Goes into the header `Authorization` alone: never into a URL,
-/// an argument, an environment or a log.
+/// A bearer token (RFC 6750). It is sent only in the `Authorization` header, never in a URL, an
+/// argument, an environment variable or a log.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// Takes a token without the white space around it.
+    /// Returns a token from its text, without surrounding white space.
     pub fn new(text: impl AsRef<str>) -> Self {
         Self(text.as_ref().trim().to_owned())
     }
 
-    /// The value of the header.
+    /// Returns the value of the `Authorization` header.
     pub(super) fn bearer(&self) -> String {
         format!("Bearer {}", self.0)
     }
@@ -31,24 +31,28 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Why there is no token.
+/// No token is available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("get a token: {0}")]
 pub struct NoToken(
-    /// In words, and what to do next: a lowercase fragment without the token.
+    /// The reason and the remedy as a lowercase fragment, without the token.
     pub String,
 );
 
-/// Gives tokens. Asked for each connection, so that one that was replaced is used from the next
+/// Provides tokens. It is called for each connection, so a replaced token applies from the next
 /// connection on.
 pub trait CredentialsProvider: fmt::Debug + Send + Sync {
-    /// The token to use now; `None` where none is needed. `refused` is the one that the runner has
-    /// just refused: a provider that can get another one does, and one that cannot gives it again.
+    /// Returns the current token, or `None` if none is needed. `refused` is the token that the
+    /// runner has just refused: a provider that cannot obtain another one returns it again.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NoToken`] if the token cannot be read or obtained.
     fn token<'a>(&'a self, refused: Option<&'a Token>)
     -> Boxed<'a, Result<Option<Token>, NoToken>>;
 }
 
-/// For a socket that knows its callers.
+/// Provides no token, for sockets that authenticate their peers by user id.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoCredentials;
 
@@ -58,14 +62,15 @@ impl CredentialsProvider for NoCredentials {
     }
 }
 
-/// One token for ever.
+/// Provides itself, unchanged.
 impl CredentialsProvider for Token {
     fn token<'a>(&'a self, _: Option<&'a Token>) -> Boxed<'a, Result<Option<Token>, NoToken>> {
         Box::pin(ready(Ok(Some(self.clone()))))
     }
 }
 
-/// A file with a token, read anew for each connection: whoever rotates the token writes the file.
+/// A file that contains a token. It is read for each connection, so a token is rotated by writing
+/// the file.
 #[derive(Clone, Debug)]
 pub struct TokenFile(pub PathBuf);
 
@@ -74,7 +79,7 @@ impl CredentialsProvider for TokenFile {
         Box::pin(async {
             let read = tokio::fs::read_to_string(&self.0).await;
             let text = read.map_err(|error| {
-                NoToken(format!("{}: {error}, check the file", self.0.display()))
+                NoToken(format!("{}: {error}; check the file", self.0.display()))
             })?;
             Ok(Some(Token::new(text)))
         })
@@ -86,14 +91,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_shown_to_nobody_but_the_runner() {
+    fn debug_output_hides_token() {
         let token = Token::new("hunter2\n");
         assert_eq!(format!("{token:?}"), "Token(***)");
         assert_eq!(token.bearer(), "Bearer hunter2");
     }
 
     #[tokio::test]
-    async fn a_file_is_read_anew() {
+    async fn token_file_is_read_each_time() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let provider = TokenFile(file.path().to_owned());
         for text in ["one", "two"] {

@@ -1,11 +1,11 @@
-//! The one task of a remote session: it owns the machine and the connection, and does what the
-//! machine wants.
+//! The task of a remote session: it owns the state machine and the connection, and executes the
+//! outputs of the machine.
 //!
-//! At rest it waits for the socket, the handles and one timer.
+//! While idle it waits for the socket, the handles and one timer.
 
-mod told;
+mod notifications;
 
-pub(super) use self::told::Told;
+pub(super) use self::notifications::Notifications;
 
 use std::future::{Future, pending, poll_fn};
 use std::pin::Pin;
@@ -19,50 +19,50 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::credentials::{Boxed, Token};
 use super::link::Link;
-use super::machine::{Breakage, Connection, Input, Machine, Output};
-use super::open::{Opened, Unopened, open};
-use super::socket::asleep;
+use super::machine::{Connection, Input, LinkError, Machine, Output};
+use super::open::{OpenError, Opened, open};
+use super::socket::suspended_time;
 use super::target::Remote;
-use super::terminal::{Logs, Order};
+use super::terminal::{Command, Logs};
 use super::url::RemoteUrl;
 use bowline_process::SessionId;
 use bowline_wire::{Decoder, Frame, MAX_MESSAGE, StreamId, encode};
 
-/// Bytes that may wait for a connection that takes nothing, before it is given up: over the longest
-/// message and everything else that may be under way.
-const UNSENT: usize = 2 * MAX_MESSAGE;
+/// Unsent bytes after which a connection is dropped. More than the longest message and all other
+/// data in flight.
+const MAX_UNSENT_BYTES: usize = 2 * MAX_MESSAGE;
 
-/// How long the last words may take.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Time limit for sending the remaining bytes when the session is over.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A machine that was suspended for less has not slept.
-const NAP: Duration = Duration::from_secs(2);
+/// Suspensions of this machine that are shorter are ignored.
+const MIN_SUSPENSION: Duration = Duration::from_secs(2);
 
-type Opening = Pin<Box<dyn Future<Output = Result<Opened, Unopened>> + Send>>;
+type Opening = Pin<Box<dyn Future<Output = Result<Opened, OpenError>> + Send>>;
 
 pub(super) struct Driver {
     machine: Machine,
     remote: Arc<Remote>,
     session: SessionId,
-    orders: mpsc::UnboundedReceiver<Order>,
-    /// Whether anybody still holds a handle.
+    commands: mpsc::UnboundedReceiver<Command>,
+    /// Whether a handle still exists.
     is_held: bool,
     logs: Logs,
-    told: Told,
+    notifications: Notifications,
     connection: Connection,
     opening: Option<Opening>,
     link: Option<Link>,
-    /// While there is no link: what might make one possible.
+    /// While there is no link: resolves when the network changes.
     changes: Option<Boxed<'static, ()>>,
-    /// Whether the machine wants nothing more of the connection.
+    /// Whether the machine has requested a disconnect.
     is_cut: bool,
     decoder: Decoder,
     out: BytesMut,
     token: Option<Token>,
-    /// Room in the log of output that the machine knows of.
+    /// Free space in the output log as last reported to the machine, in bytes.
     room: usize,
-    /// How much more is worth telling.
-    quarter: usize,
+    /// Growth of the free space that is worth a report, in bytes.
+    room_step: usize,
     slept: Duration,
     start: Instant,
     is_over: bool,
@@ -72,18 +72,18 @@ impl Driver {
     pub(super) fn new(
         machine: Machine,
         (remote, session): (Arc<Remote>, SessionId),
-        orders: mpsc::UnboundedReceiver<Order>,
+        commands: mpsc::UnboundedReceiver<Command>,
         logs: Logs,
-        told: Told,
+        notifications: Notifications,
     ) -> Self {
         let room = logs.output.room();
         Self {
             machine,
             remote,
             session,
-            orders,
+            commands,
             is_held: true,
-            told,
+            notifications,
             connection: 0,
             opening: None,
             link: None,
@@ -93,8 +93,8 @@ impl Driver {
             out: BytesMut::new(),
             token: None,
             room,
-            quarter: (room / 4).max(1),
-            slept: asleep(),
+            room_step: (room / 4).max(1),
+            slept: suspended_time(),
             start: Instant::now(),
             is_over: false,
             logs,
@@ -106,30 +106,30 @@ impl Driver {
         self.feed(Input::Start);
         while !self.is_over {
             let due = self.machine.poll_timeout().map(|due| self.start + due);
-            let needs = self.room + self.quarter;
+            let needs = self.room + self.room_step;
             tokio::select! {
-                order = self.orders.recv(), if self.is_held => self.order(order),
+                command = self.commands.recv(), if self.is_held => self.command(command),
                 opened = opening(&mut self.opening) => self.opened(opened),
-                came = turn(&mut self.link, &mut self.out) => self.came(came),
+                received = turn(&mut self.link, &mut self.out) => self.received(received),
                 room = room(&self.logs, needs) => self.made_room(room),
                 () = changed(&mut self.changes) => self.changed(),
                 () = at(due) => self.timed_out(),
             }
         }
         if let Some(link) = &mut self.link {
-            // The other side finds out by itself, if it does not take them.
-            let _ = timeout(LAST_WORDS, link.flush(&mut self.out)).await;
+            // If this fails, the peer detects the closed connection.
+            let _ = timeout(FLUSH_TIMEOUT, link.flush(&mut self.out)).await;
         }
-        self.told.finish(&self.logs);
+        self.notifications.finish(&self.logs);
     }
 
-    /// One input, and everything that follows from it.
+    /// Handles one input and executes all outputs that result from it.
     fn feed(&mut self, input: Input) {
         self.machine.handle(input, self.start.elapsed());
         while let Some(output) = self.machine.poll_output() {
             self.act(output);
         }
-        // The last words of a session are still to go out.
+        // When the session is over, `run` still has to send what is queued.
         if std::mem::take(&mut self.is_cut) && !self.is_over {
             self.hang_up();
         }
@@ -149,7 +149,7 @@ impl Driver {
                 is_replay,
             } => self.deliver(stream, bytes, is_replay),
             Output::Over => self.is_over = true,
-            output => self.told.tell(output, &self.logs),
+            output => self.notifications.handle(output, &self.logs),
         }
     }
 
@@ -169,7 +169,7 @@ impl Driver {
         self.out = BytesMut::new();
     }
 
-    fn opened(&mut self, opened: Result<Opened, Unopened>) {
+    fn opened(&mut self, opened: Result<Opened, OpenError>) {
         self.opening = None;
         match opened {
             Ok(Opened { link, token }) => {
@@ -178,7 +178,7 @@ impl Driver {
                 self.changes = None;
                 self.feed(Input::Opened(self.connection));
             }
-            Err(Unopened { why, token }) => {
+            Err(OpenError { why, token }) => {
                 self.token = token;
                 self.watch();
                 self.feed(Input::Broken(self.connection, why));
@@ -192,18 +192,18 @@ impl Driver {
         }
     }
 
-    fn came(&mut self, came: Result<Bytes, String>) {
-        match came {
+    fn received(&mut self, received: Result<Bytes, String>) {
+        match received {
             Ok(bytes) => {
                 self.decoder.push(bytes);
-                self.hear();
+                self.decode_frames();
             }
             Err(why) => self.broken(why),
         }
     }
 
-    /// Hears everything that has come whole, as long as it is the same connection.
-    fn hear(&mut self) {
+    /// Handles all complete frames that were received on this connection.
+    fn decode_frames(&mut self) {
         let connection = self.connection;
         while connection == self.connection && self.link.is_some() && !self.is_over {
             match self.decoder.next() {
@@ -212,18 +212,18 @@ impl Driver {
                 Err(error) => return self.broken(error.to_string()),
             }
         }
-        if self.out.len() > UNSENT {
-            self.broken("it asks and does not listen".to_owned());
+        if self.out.len() > MAX_UNSENT_BYTES {
+            self.broken("the runner sends requests but does not read the replies".to_owned());
         }
     }
 
     fn broken(&mut self, why: String) {
         self.hang_up();
         self.watch();
-        self.feed(Input::Broken(self.connection, Breakage::lost(why)));
+        self.feed(Input::Broken(self.connection, LinkError::lost(why)));
     }
 
-    /// A runner on this machine is not reached by other links than before.
+    /// Watches the network for changes, which do not affect a runner on this machine.
     fn watch(&mut self) {
         if matches!(self.remote.url, RemoteUrl::Tcp { .. }) {
             self.changes
@@ -256,46 +256,46 @@ impl Driver {
         }
     }
 
-    fn order(&mut self, order: Option<Order>) {
-        let Some(order) = order else {
+    fn command(&mut self, command: Option<Command>) {
+        let Some(command) = command else {
             self.is_held = false;
             return self.feed(Input::Detach);
         };
-        match order {
-            // Its caller has gone before its turn: nothing of it is written.
-            Order::Write(_, _, done) if done.is_closed() => {}
-            Order::Write(bytes, claim, done) => {
-                let ticket = self.told.ticket(Some(claim), done);
+        match command {
+            // The caller has cancelled the write before it was sent.
+            Command::Write(_, _, done) if done.is_closed() => {}
+            Command::Write(bytes, claim, done) => {
+                let ticket = self.notifications.ticket(Some(claim), done);
                 self.feed(Input::Write(bytes, ticket));
             }
-            Order::Close(done) => {
-                let ticket = self.told.ticket(None, done);
+            Command::Close(done) => {
+                let ticket = self.notifications.ticket(None, done);
                 self.feed(Input::Close(ticket));
             }
-            Order::Prompt(prompt, answer) => {
-                let ticket = self.told.prompt_ticket(answer);
+            Command::Prompt(prompt, answer) => {
+                let ticket = self.notifications.prompt_ticket(answer);
                 self.feed(Input::Prompt(prompt, ticket));
             }
-            Order::Resize(size) => self.feed(Input::Resize(size)),
-            Order::Signal(signal) => self.feed(Input::Signal(signal)),
-            Order::Kill(ladder) => self.feed(Input::Kill(ladder)),
-            Order::Retry => self.feed(Input::Retry),
-            Order::Detach => self.feed(Input::Detach),
+            Command::Resize(size) => self.feed(Input::Resize(size)),
+            Command::Signal(signal) => self.feed(Input::Signal(signal)),
+            Command::Kill(ladder) => self.feed(Input::Kill(ladder)),
+            Command::Retry => self.feed(Input::Retry),
+            Command::Detach => self.feed(Input::Detach),
         }
     }
 
     fn timed_out(&mut self) {
-        let slept = asleep();
-        let nap = slept.saturating_sub(self.slept);
+        let slept = suspended_time();
+        let suspended = slept.saturating_sub(self.slept);
         self.slept = slept;
-        if nap > NAP {
+        if suspended > MIN_SUSPENSION {
             self.feed(Input::Woke);
         }
         self.feed(Input::Timeout);
     }
 }
 
-async fn opening(opening: &mut Option<Opening>) -> Result<Opened, Unopened> {
+async fn opening(opening: &mut Option<Opening>) -> Result<Opened, OpenError> {
     match opening {
         Some(opening) => opening.await,
         None => pending().await,
@@ -309,7 +309,8 @@ async fn turn(link: &mut Option<Link>, out: &mut BytesMut) -> Result<Bytes, Stri
     }
 }
 
-/// Waits until the log of output has so much room; one that never is full always has.
+/// Waits until the output log has `needs` bytes of free space. Returns `None` for a log that is never
+/// full.
 async fn room(logs: &Logs, needs: usize) -> Option<usize> {
     poll_fn(|cx| match logs.output.poll_room_of(cx, needs) {
         Poll::Ready(None) => Poll::Pending,

@@ -1,42 +1,42 @@
-//! Why there is no remote session.
+//! Errors of creating and attaching to remote sessions.
 
 use crate::connection::ReconnectFailure;
 
-/// Why a session on another machine could not be made or joined.
+/// A remote session could not be created or attached to.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// The runner could not be reached, or did not let us in.
-    #[error("reach the runner: {failure}, {detail}")]
+    /// The runner could not be reached or refused the connection.
+    #[error("reach the runner: {failure}: {detail}")]
     Link {
-        /// What kind of trouble it is.
+        /// The kind of failure.
         failure: ReconnectFailure,
-        /// What is wrong, for people.
+        /// The reason and the remedy, as text.
         detail: String,
     },
-    /// The runner did not make a session.
-    #[error("make a session: the runner answers {status} {code}, {detail}")]
+    /// The runner did not create the session.
+    #[error("make a session: the runner answered {status} {code}: {detail}")]
     Refused {
-        /// The status of the HTTP answer.
+        /// The status of the HTTP response.
         status: u16,
-        /// Why, for programs: the runner's own code, such as `MAX_SESSIONS`; empty if it gave none.
+        /// The stable error code of the runner, such as `MAX_SESSIONS`; empty if there is none.
         code: String,
-        /// Why, for people.
+        /// The reason and the remedy, as text.
         detail: String,
     },
-    /// What was asked for cannot be said to a runner.
-    #[error("make a session: {what} is no UTF-8, which a runner on another machine cannot be told")]
+    /// A value of the order is not UTF-8, so it cannot be sent as JSON.
+    #[error("make a session: {what} is not valid UTF-8; a runner accepts only UTF-8")]
     NotText {
-        /// What it is.
+        /// The name of the value, with its article.
         what: &'static str,
     },
-    /// A single session's socket makes no sessions.
-    #[error("make a session: {url} is the socket of one session, give the runner's URL")]
+    /// The URL is the socket of a single session, which cannot create sessions.
+    #[error("make a session: {url} is the socket of a single session; use the URL of a runner")]
     NotARunner {
         /// The URL.
         url: String,
     },
-    /// A session needs a tokio runtime with I/O and time enabled around the call.
-    #[error("join a session: call it inside a tokio runtime")]
+    /// The call is outside of a tokio runtime. The runtime needs I/O and time enabled.
+    #[error("join a session: no tokio runtime; call this function inside one")]
     NoRuntime,
 }

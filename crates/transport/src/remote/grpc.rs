@@ -23,7 +23,7 @@ use tonic_prost::ProstCodec;
 
 use super::credentials::Token;
 use super::link::batch;
-use super::machine::Breakage;
+use super::machine::LinkError;
 use super::network::ByteStream;
 use super::tls;
 use super::url::RemoteUrl;
@@ -105,8 +105,8 @@ pub(super) async fn attach(
     url: &RemoteUrl,
     session: SessionId,
     token: Option<&Token>,
-) -> Result<GrpcLink, Breakage> {
-    let lost = |error: hyper::Error| tls::broken("the runner does not answer", &error);
+) -> Result<GrpcLink, LinkError> {
+    let lost = |error: hyper::Error| tls::broken("no response from the runner", &error);
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
@@ -116,7 +116,7 @@ pub(super) async fn attach(
     // An error of the connection reaches the call that runs over it.
     let connection = Connection(tokio::spawn(async { drop(connection.await) }));
     let origin = Uri::try_from(format!("http://{}", url.authority()));
-    let origin = origin.map_err(|error| Breakage::lost(error.to_string()))?;
+    let origin = origin.map_err(|error| LinkError::lost(error.to_string()))?;
     let mut grpc =
         Grpc::with_origin(Http2(sender), origin).max_decoding_message_size(MESSAGE_BYTES);
     let (requests, queued) = mpsc::channel(QUEUED_MESSAGES);
@@ -139,15 +139,15 @@ pub(super) async fn attach(
     })
 }
 
-fn ascii(text: &str) -> Result<MetadataValue<tonic::metadata::Ascii>, Breakage> {
+fn ascii(text: &str) -> Result<MetadataValue<tonic::metadata::Ascii>, LinkError> {
     MetadataValue::try_from(text).map_err(|_| {
         let detail = "the token has characters that are not allowed in a header; check the token";
-        Breakage::new(ReconnectFailure::Auth, detail)
+        LinkError::new(ReconnectFailure::Auth, detail)
     })
 }
 
 /// Maps the status of a refused call, as the runner assigns them to its HTTP statuses.
-fn refused(status: &Status) -> Breakage {
+fn refused(status: &Status) -> LinkError {
     let failure = match status.code() {
         Code::Unauthenticated | Code::PermissionDenied => ReconnectFailure::Auth,
         Code::NotFound => ReconnectFailure::Gone,
@@ -158,9 +158,9 @@ fn refused(status: &Status) -> Breakage {
     if status.code() == Code::Unknown
         && let Some(source) = std::error::Error::source(status)
     {
-        return tls::broken("the runner does not answer", source);
+        return tls::broken("no response from the runner", source);
     }
-    Breakage::new(failure, format!("the runner answers {}", status.message()))
+    LinkError::new(failure, format!("the runner answered {}", status.message()))
 }
 
 /// One HTTP/2 connection as the service that tonic calls.

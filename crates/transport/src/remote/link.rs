@@ -1,4 +1,4 @@
-//! One connection: frames as bytes, over a socket or in the messages of a WebSocket.
+//! A connection that carries frames: a byte stream, a WebSocket or a gRPC call.
 
 use std::future::poll_fn;
 use std::mem::MaybeUninit;
@@ -14,30 +14,31 @@ use tokio_tungstenite::tungstenite::Message;
 use super::network::ByteStream;
 use bowline_wire::{HEADER_BYTES, MAX_PAYLOAD};
 
-/// Bytes that are read at once: as much as an owner puts into one frame.
+/// Size of a read, in bytes: the usual size of a frame of output.
 const READ_BYTES: usize = 64 << 10;
 
-/// The longest message that is sent: one frame of the longest, or several that are shorter.
+/// Size limit of a sent message, in bytes: one frame of the maximum size, or several shorter ones.
 const BATCH_BYTES: usize = HEADER_BYTES + MAX_PAYLOAD;
 
 pub(super) enum Link {
-    /// Frame after frame.
+    /// A byte stream of frames.
     Raw(Box<dyn ByteStream>),
-    /// Whole frames in each message.
+    /// A WebSocket whose binary messages have whole frames.
     Socket(Box<WebSocketStream<Box<dyn ByteStream>>>),
-    /// Whole frames in each message of a gRPC stream.
+    /// A gRPC stream whose messages have whole frames.
     #[cfg(feature = "grpc")]
     Grpc(Box<super::grpc::GrpcLink>),
 }
 
 impl Link {
-    /// Sends what waits in `out`, and answers what has come. Cancel safe: what was not sent is
-    /// still in `out`, or in the link.
+    /// Sends the bytes in `out` and returns the next bytes received.
+    ///
+    /// Cancel safe: unsent bytes remain in `out` or in the link.
     pub(super) async fn turn(&mut self, out: &mut BytesMut) -> Result<Bytes, String> {
         poll_fn(|cx| self.poll_turn(cx, out)).await
     }
 
-    /// Sends all that waits in `out`.
+    /// Sends all bytes in `out`.
     pub(super) async fn flush(&mut self, out: &mut BytesMut) -> Result<(), String> {
         poll_fn(|cx| self.poll_send(cx, out)).await
     }
@@ -47,7 +48,7 @@ impl Link {
         cx: &mut Context<'_>,
         out: &mut BytesMut,
     ) -> Poll<Result<Bytes, String>> {
-        // Even while the other side takes nothing, it may have something to say.
+        // A peer that does not read may still send.
         if let Poll::Ready(Err(why)) = self.poll_send(cx, out) {
             return Poll::Ready(Err(why));
         }
@@ -65,7 +66,11 @@ impl Link {
                 while !out.is_empty() {
                     let written = ready!(Pin::new(&mut *stream).poll_write(cx, out));
                     match written {
-                        Ok(0) => return Poll::Ready(Err("it takes nothing any more".to_owned())),
+                        Ok(0) => {
+                            return Poll::Ready(Err(
+                                "the connection accepts no more bytes".to_owned()
+                            ));
+                        }
                         Ok(written) => drop(out.split_to(written)),
                         Err(error) => return Poll::Ready(Err(error.to_string())),
                     }
@@ -95,11 +100,13 @@ fn poll_read(
     stream: &mut Box<dyn ByteStream>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<Bytes, String>> {
-    // On the stack, so that a link that rests holds no buffer.
+    // On the stack, so that an idle link holds no buffer.
     let mut space = [MaybeUninit::uninit(); READ_BYTES];
     let mut buffer = ReadBuf::uninit(&mut space);
     match ready!(Pin::new(stream).poll_read(cx, &mut buffer)) {
-        Ok(()) if buffer.filled().is_empty() => Poll::Ready(Err("it has hung up".to_owned())),
+        Ok(()) if buffer.filled().is_empty() => {
+            Poll::Ready(Err("the runner closed the connection".to_owned()))
+        }
         Ok(()) => Poll::Ready(Ok(Bytes::copy_from_slice(buffer.filled()))),
         Err(error) => Poll::Ready(Err(error.to_string())),
     }
@@ -115,17 +122,19 @@ fn poll_message(
             Some(Ok(Message::Binary(bytes))) => Ok(bytes),
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
             Some(Ok(Message::Close(Some(close)))) => Err(format!(
-                "it has closed the connection, {} {}",
+                "the runner closed the connection: {} {}",
                 close.code, close.reason
             )),
-            Some(Ok(Message::Text(_))) => Err("it sends text and no frames".to_owned()),
+            Some(Ok(Message::Text(_))) => {
+                Err("the runner sent a text message in place of frames".to_owned())
+            }
             Some(Err(error)) => Err(error.to_string()),
-            Some(Ok(_)) | None => Err("it has hung up".to_owned()),
+            Some(Ok(_)) | None => Err("the runner closed the connection".to_owned()),
         });
     }
 }
 
-/// Takes as many whole frames as fit into one message.
+/// Removes as many whole frames from `out` as fit into one message.
 pub(super) fn batch(out: &mut BytesMut) -> Bytes {
     let mut end = 0;
     while let Some(length) = out[end..].first_chunk().map(|it| u32::from_le_bytes(*it)) {
@@ -137,7 +146,7 @@ pub(super) fn batch(out: &mut BytesMut) -> Bytes {
     }
     let batch = out.split_to(end).freeze();
     if out.is_empty() {
-        // What was sent holds the old buffer.
+        // The batch shares the old buffer, which could not be reused.
         *out = BytesMut::new();
     }
     batch
@@ -146,13 +155,13 @@ pub(super) fn batch(out: &mut BytesMut) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bowline_wire::{Decoder, Frame, Message as Said, StreamId, encode};
+    use bowline_wire::{Decoder, Frame, Message as WireMessage, StreamId, encode};
 
     #[test]
     fn messages_hold_whole_frames_and_are_bounded() {
         let mut out = BytesMut::new();
         for offset in 0..10 {
-            let message = Said::Data {
+            let message = WireMessage::Data {
                 stream: StreamId::STDOUT,
                 offset,
                 bytes: vec![7; 100_000].into(),

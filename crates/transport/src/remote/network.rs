@@ -1,4 +1,4 @@
-//! The network as a host sees it: something that connects. Tests put another one in its place.
+//! The network that connections are made over. Tests replace it.
 
 use std::fmt;
 use std::future::pending;
@@ -14,27 +14,32 @@ use super::network_change::network_change;
 use super::socket::watch_peer;
 use bowline_wire::DEAD_AFTER;
 
-/// Bytes both ways.
+/// A bidirectional byte stream.
 pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
-/// What to connect to.
+/// An address to connect to.
 #[derive(Clone, Copy, Debug)]
 pub enum Address<'a> {
-    /// A socket in the file system.
+    /// The path of a Unix socket.
     Unix(&'a Path),
-    /// A name or an address, and a port.
+    /// A host name or IP address, and a port.
     Tcp(&'a str, u16),
 }
 
-/// Connects. The time that it takes is bounded by who asks.
+/// Makes connections. The caller limits the time.
 pub trait Network: fmt::Debug + Send + Sync {
-    /// Makes a connection.
+    /// Connects to an address.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system.
     fn connect<'a>(&'a self, to: Address<'a>) -> Boxed<'a, io::Result<Box<dyn ByteStream>>>;
 
-    /// Resolves when this machine's links, addresses or routes change from now on, so that a lost
-    /// link is tried at once. Never, where nobody tells: the next try comes within 5 s.
+    /// Resolves when this machine's links, addresses or routes change after the call, so that a lost
+    /// connection is retried at once. Never resolves where the system does not report changes; the
+    /// next retry then comes within 5 s.
     fn changed(&self) -> Boxed<'static, ()> {
         Box::pin(pending())
     }
@@ -44,8 +49,7 @@ pub trait Network: fmt::Debug + Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemNetwork;
 
-/// After so long without a sign of the other side the kernel begins to look for one, and then asks
-/// this often.
+/// Idle time before the first TCP keepalive probe, and the interval between probes.
 const KEEPALIVE: Duration = Duration::from_secs(5);
 
 impl Network for SystemNetwork {
@@ -59,7 +63,7 @@ impl Network for SystemNetwork {
                 Address::Tcp(host, port) => {
                     let stream = TcpStream::connect((host, port)).await?;
                     stream.set_nodelay(true)?;
-                    // Where the system has no such thing, the pings find out alone.
+                    // Optional: pings also detect a dead connection, only later.
                     let _ = watch_peer(&stream, KEEPALIVE, DEAD_AFTER);
                     let stream: Box<dyn ByteStream> = Box::new(stream);
                     Ok(stream)

@@ -1,14 +1,15 @@
-//! Whether the networks of this machine change: links, addresses, routes.
+//! Notification of changes of this machine's links, addresses and routes.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
 
-/// Resolves when something changes after this call; never where nobody tells.
+/// Resolves when the network changes after this call. Never resolves where the system does not report
+/// changes.
 #[cfg(target_os = "linux")]
 pub(crate) fn network_change() -> Pin<Box<dyn Future<Output = ()> + Send>> {
     match linux::Changes::open() {
         Ok(changes) => Box::pin(changes.next()),
-        // A sandbox may forbid it. Whoever waits tries again by itself, only later.
+        // A sandbox may forbid netlink sockets. Retries then happen by timer alone.
         Err(_) => Box::pin(pending()),
     }
 }
@@ -28,13 +29,13 @@ mod linux {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
     use tokio::io::unix::AsyncFd;
 
-    /// What is told of: rtnetlink(7), RTMGRP_LINK, and IFADDR and ROUTE of IPv4 and IPv6.
+    /// Multicast groups of rtnetlink(7): RTMGRP_LINK, and IFADDR and ROUTE of IPv4 and IPv6.
     const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
 
-    /// One change is told of in many messages.
-    const BURST: Duration = Duration::from_millis(50);
+    /// Delay after the first message, since one change causes many.
+    const DEBOUNCE: Duration = Duration::from_millis(50);
 
-    /// A socket on which the kernel tells.
+    /// A netlink socket that is subscribed to network changes.
     pub(super) struct Changes(AsyncFd<OwnedFd>);
 
     impl Changes {
@@ -50,7 +51,7 @@ mod linux {
 
         pub(super) async fn next(self) {
             if self.0.readable().await.is_ok() {
-                tokio::time::sleep(BURST).await;
+                tokio::time::sleep(DEBOUNCE).await;
             }
         }
     }
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn nothing_is_told_before_it_happens() {
+    async fn unchanged_network_is_not_reported() {
         let change = network_change();
         let early = tokio::time::timeout(std::time::Duration::ZERO, change).await;
         assert!(early.is_err());

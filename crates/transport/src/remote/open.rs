@@ -1,4 +1,4 @@
-//! Opens connections: finds the token, connects, and asks the runner for the session.
+//! Opens connections to a session: obtains the token, connects, and performs the handshake.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 use super::credentials::Token;
 use super::link::Link;
-use super::machine::Breakage;
+use super::machine::LinkError;
 use super::network::{Address, ByteStream};
 use super::target::Remote;
 use super::tls::{self, Trust};
@@ -23,35 +23,39 @@ use super::url::{Carrier, RemoteUrl};
 use crate::connection::ReconnectFailure;
 use bowline_process::SessionId;
 use bowline_wire::{HEADER_BYTES, MAX_PAYLOAD};
+use serde::Deserialize;
 
-/// What is spoken over the WebSocket.
+/// The WebSocket subprotocol (RFC 6455, section 1.9).
 const PROTOCOL: &str = "bowline.frames.v1";
 
-/// The longest message that is taken, in bytes.
+/// Size limit of a WebSocket message, in bytes.
 const MESSAGE_BYTES: usize = 1 << 20;
 
-/// A connection, and the token that it was made with.
+/// The error code of a runner that does not accept the `Host` header.
+const HOST_REFUSED: &str = "HOST_REFUSED";
+
+/// An open connection and the token that it was authenticated with.
 pub(super) struct Opened {
     pub(super) link: Link,
     pub(super) token: Option<Token>,
 }
 
-/// A connection that could not be made, and the token that was shown.
-pub(super) struct Unopened {
-    pub(super) why: Breakage,
+/// The error of a failed connection and the token that was sent.
+pub(super) struct OpenError {
+    pub(super) why: LinkError,
     pub(super) token: Option<Token>,
 }
 
-/// Opens a connection to a session.
+/// Opens a connection to a session. `refused` is a token that the runner has refused before.
 pub(super) async fn open(
     remote: Arc<Remote>,
     session: SessionId,
     refused: Option<Token>,
-) -> Result<Opened, Unopened> {
+) -> Result<Opened, OpenError> {
     let token = match token(&remote, refused.as_ref()).await {
         Ok(token) => token,
         Err(why) => {
-            return Err(Unopened {
+            return Err(OpenError {
                 why,
                 token: refused,
             });
@@ -59,24 +63,24 @@ pub(super) async fn open(
     };
     match open_with(&remote, session, token.as_ref()).await {
         Ok(link) => Ok(Opened { link, token }),
-        Err(why) => Err(Unopened { why, token }),
+        Err(why) => Err(OpenError { why, token }),
     }
 }
 
-/// The token to show.
+/// Returns the token to send, as an error of [`ReconnectFailure::Auth`] if there is none.
 pub(super) async fn token(
     remote: &Remote,
     refused: Option<&Token>,
-) -> Result<Option<Token>, Breakage> {
+) -> Result<Option<Token>, LinkError> {
     let token = remote.credentials.token(refused).await;
-    token.map_err(|error| Breakage::new(ReconnectFailure::Auth, error.to_string()))
+    token.map_err(|error| LinkError::new(ReconnectFailure::Auth, error.to_string()))
 }
 
 async fn open_with(
     remote: &Remote,
     session: SessionId,
     token: Option<&Token>,
-) -> Result<Link, Breakage> {
+) -> Result<Link, LinkError> {
     let stream = connect(remote, remote.url.carrier()).await?;
     if matches!(remote.url, RemoteUrl::Shim(_)) {
         return Ok(Link::Raw(stream));
@@ -89,29 +93,30 @@ async fn open_with(
     let request = request(remote, session, token)?;
     let (socket, response) = client_async_with_config(request, stream, Some(limits()))
         .await
-        .map_err(unwelcome)?;
+        .map_err(|error| handshake_error(&remote.url, error))?;
     let spoken = response.headers().get(SEC_WEBSOCKET_PROTOCOL);
     if spoken.is_none_or(|it| it != PROTOCOL) {
-        let detail = format!("it does not speak {PROTOCOL}, use a runner of this version");
-        return Err(Breakage::new(ReconnectFailure::Version, detail));
+        let detail =
+            format!("the runner does not support {PROTOCOL}; use a runner of this version");
+        return Err(LinkError::new(ReconnectFailure::Version, detail));
     }
     Ok(Link::Socket(Box::new(socket)))
 }
 
-/// Connects, with TLS where the URL says so.
+/// Connects to the runner, with TLS if the URL requires it.
 pub(super) async fn connect(
     remote: &Remote,
     carrier: Carrier,
-) -> Result<Box<dyn ByteStream>, Breakage> {
+) -> Result<Box<dyn ByteStream>, LinkError> {
     if !remote.url.is_private() && remote.trust != Trust::Unprotected {
-        let detail = "a token would be readable on the way, use https://";
-        return Err(Breakage::new(ReconnectFailure::Auth, detail));
+        let detail = "the token would be sent unencrypted; use https://";
+        return Err(LinkError::new(ReconnectFailure::Auth, detail));
     }
     let address = match &remote.url {
         RemoteUrl::Unix(path) | RemoteUrl::Shim(path) => Address::Unix(path),
         RemoteUrl::Tcp { host, port, .. } => Address::Tcp(host, *port),
     };
-    let lost = |error: std::io::Error| Breakage::lost(format!("{}: {error}", remote.url));
+    let lost = |error: std::io::Error| LinkError::lost(format!("{}: {error}", remote.url));
     let stream = remote.network.connect(address).await.map_err(lost)?;
     match &remote.url {
         RemoteUrl::Tcp {
@@ -125,12 +130,12 @@ fn request(
     remote: &Remote,
     session: SessionId,
     token: Option<&Token>,
-) -> Result<Request, Breakage> {
+) -> Result<Request, LinkError> {
     let authority = remote.url.authority();
     let uri = format!("ws://{authority}/api/sessions/{session}/attach");
     let mut request = uri
         .into_client_request()
-        .map_err(|error| Breakage::lost(error.to_string()))?;
+        .map_err(|error| LinkError::lost(error.to_string()))?;
     let headers = request.headers_mut();
     headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
     if let Some(token) = token {
@@ -139,11 +144,11 @@ fn request(
     Ok(request)
 }
 
-/// The header that a token is shown in.
-pub(super) fn authorization(token: &Token) -> Result<HeaderValue, Breakage> {
+/// Returns the value of the `Authorization` header.
+pub(super) fn authorization(token: &Token) -> Result<HeaderValue, LinkError> {
     let mut value = HeaderValue::from_str(&token.bearer()).map_err(|_| {
-        let detail = "the token has characters that no header may have, check it";
-        Breakage::new(ReconnectFailure::Auth, detail)
+        let detail = "the token has characters that are not allowed in a header; check the token";
+        LinkError::new(ReconnectFailure::Auth, detail)
     })?;
     value.set_sensitive(true);
     Ok(value)
@@ -157,24 +162,45 @@ fn limits() -> WebSocketConfig {
         .max_frame_size(Some(HEADER_BYTES + MAX_PAYLOAD))
 }
 
-/// Why the runner did not let us in.
-fn unwelcome(error: Error) -> Breakage {
+/// Converts an error of the WebSocket handshake.
+fn handshake_error(url: &RemoteUrl, error: Error) -> LinkError {
     match error {
-        Error::Http(response) => turned_down(&response),
-        error => tls::broken("the runner does not answer", &error),
+        Error::Http(response) => refused(url, &response),
+        error => tls::broken("no response from the runner", &error),
     }
 }
 
-fn turned_down<T>(response: &Response<T>) -> Breakage {
+/// Converts a refusal of the WebSocket handshake. The body may be missing or cut off.
+fn refused(url: &RemoteUrl, response: &Response<Option<Vec<u8>>>) -> LinkError {
     let status = response.status();
-    let mut why = Breakage::new(failure(status), format!("the runner answers {status}"));
+    let body = response.body().as_deref().unwrap_or_default();
+    if let Some(refused) = host_refused(url, status, body) {
+        return refused;
+    }
+    let mut why = LinkError::new(failure(status), format!("the runner answered {status}"));
     let wait = response.headers().get(RETRY_AFTER);
     let seconds = wait.and_then(|wait| wait.to_str().ok()?.parse().ok());
     why.after = seconds.map(Duration::from_secs);
     why
 }
 
-/// What a refusal means for a link.
+/// Returns the error if the runner refused the `Host` header, which another token does not change.
+pub(super) fn host_refused(url: &RemoteUrl, status: StatusCode, body: &[u8]) -> Option<LinkError> {
+    #[derive(Deserialize)]
+    struct Refusal {
+        code: String,
+    }
+
+    let refusal: Refusal = serde_json::from_slice(body).ok()?;
+    (status == StatusCode::FORBIDDEN && refusal.code == HOST_REFUSED).then(|| {
+        let host = url.authority();
+        LinkError::lost(format!(
+            "the runner refused the host name {host}; start it with --host {host}"
+        ))
+    })
+}
+
+/// Maps the status of a refusal to the kind of failure.
 pub(super) fn failure(status: StatusCode) -> ReconnectFailure {
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ReconnectFailure::Auth,
@@ -184,5 +210,33 @@ pub(super) fn failure(status: StatusCode) -> ReconnectFailure {
             ReconnectFailure::Version
         }
         _ => ReconnectFailure::Lost,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(status: StatusCode, body: &str) -> LinkError {
+        let url = "http://127.0.0.1:8080".parse().unwrap();
+        let mut response = Response::new(Some(body.as_bytes().to_vec()));
+        *response.status_mut() = status;
+        refused(&url, &response)
+    }
+
+    #[test]
+    fn refused_host_is_not_a_refused_token() {
+        let error = refusal(StatusCode::FORBIDDEN, r#"{"code":"HOST_REFUSED"}"#);
+        let detail = "the runner refused the host name 127.0.0.1:8080; \
+                      start it with --host 127.0.0.1:8080";
+        assert_eq!(error, LinkError::lost(detail));
+    }
+
+    #[test]
+    fn other_refusals_are_authentication_failures() {
+        for body in ["", "<html>", r#"{"code":"ORIGIN_REFUSED"}"#] {
+            let error = refusal(StatusCode::FORBIDDEN, body);
+            assert_eq!(error.failure, ReconnectFailure::Auth, "{body}");
+        }
     }
 }

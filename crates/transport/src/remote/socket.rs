@@ -1,4 +1,4 @@
-//! What the kernel knows of the other side of a connection, and of this machine's sleep.
+//! TCP keepalive options, and the time that this machine was suspended.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rustix::net::sockopt;
 
-/// Lets the kernel look for a silent other side, and give up one that acknowledges nothing
-/// (`TCP_USER_TIMEOUT` of tcp(7), Linux alone).
+/// Enables keepalive probes after `every` idle time, and closes a connection whose peer acknowledges
+/// nothing for `dead` (`TCP_USER_TIMEOUT` of tcp(7), Linux only).
 pub(crate) fn watch_peer(socket: impl AsFd, every: Duration, dead: Duration) -> io::Result<()> {
     sockopt::set_socket_keepalive(&socket, true)?;
     sockopt::set_tcp_keepidle(&socket, every)?;
@@ -26,10 +26,10 @@ fn give_up_after(_: impl AsFd, _: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// How long this machine has been suspended since it was started: the monotonic clock stands still
-/// meanwhile, the boot-time clock does not (clock_gettime(2)). Elsewhere nobody tells.
+/// Returns how long this machine has been suspended since boot: CLOCK_BOOTTIME includes suspended time,
+/// CLOCK_MONOTONIC does not (clock_gettime(2)). Returns zero on other systems.
 #[cfg(target_os = "linux")]
-pub(crate) fn asleep() -> Duration {
+pub(crate) fn suspended_time() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
     let clock = |id| {
         let now = clock_gettime(id);
@@ -40,7 +40,7 @@ pub(crate) fn asleep() -> Duration {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn asleep() -> Duration {
+pub(crate) fn suspended_time() -> Duration {
     Duration::ZERO
 }
 
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_kernel_watches_a_connection() {
+    async fn keepalive_options_are_set() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stream = tokio::net::TcpStream::connect(address).await.unwrap();

@@ -1,4 +1,4 @@
-//! Which runner, and how to get to it.
+//! A runner and the parameters of its connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,30 +8,31 @@ use super::network::{Network, SystemNetwork};
 use super::tls::{Identity, Trust};
 use super::url::RemoteUrl;
 
-/// How long a lost link is tried for by default. After that the host is told, and may retry.
-const PATIENCE: Duration = Duration::from_secs(10 * 60);
+/// How long a lost connection is retried by default.
+const DEFAULT_PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// A runner, and how to get to it. Holds no connection.
+/// A runner and the parameters of its connections. Holds no connection.
 #[derive(Clone, Debug)]
 pub struct Remote {
-    /// Where it is.
+    /// The address of the runner.
     pub url: RemoteUrl,
-    /// What it lets us in for.
+    /// The source of tokens.
     pub credentials: Arc<dyn CredentialsProvider>,
-    /// How it proves who it is, where there is TLS.
+    /// How the runner is authenticated, with TLS.
     pub trust: Trust,
-    /// How we prove who we are, where it asks for that.
+    /// The client certificate, for runners that require one.
     pub identity: Option<Identity>,
-    /// How long a lost link is tried for before it is given up.
+    /// How long a lost connection is retried before
+    /// [`ConnectionState::Failed`](crate::ConnectionState::Failed).
     pub patience: Duration,
-    /// Who we are, for people who look at the runner's list: a name without secrets.
+    /// The name of this client in the runner's list of clients. It must not contain secrets.
     pub client: String,
-    /// What connects.
+    /// The network that connections are made over.
     pub network: Arc<dyn Network>,
 }
 
 impl Remote {
-    /// A runner that lets us in without a token, as one on a Unix socket does.
+    /// Returns a runner that requires no token, as on a Unix socket.
     #[must_use]
     pub fn new(url: RemoteUrl) -> Self {
         Self {
@@ -39,13 +40,13 @@ impl Remote {
             credentials: Arc::new(NoCredentials),
             trust: Trust::default(),
             identity: None,
-            patience: PATIENCE,
+            patience: DEFAULT_PATIENCE,
             client: format!("bowline {}", env!("CARGO_PKG_VERSION")),
             network: Arc::new(SystemNetwork),
         }
     }
 
-    /// The same, with tokens.
+    /// Sets the source of tokens.
     #[must_use]
     pub fn with_credentials(self, credentials: impl CredentialsProvider + 'static) -> Self {
         let credentials = Arc::new(credentials);

@@ -1,4 +1,4 @@
-//! What a handle of a remote session can do: everything goes to the session's driver as an order.
+//! The handle of a remote session. It sends commands to the session's task.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use bowline_process::{ResizeError, SignalError, WriteError};
 use bowline_process::{SessionId, Stream, WriteReceipt};
 use bowline_wire::{Attached, Prompt, PromptStatus, StdioKind, StreamId};
 
-/// Resolves a write.
+/// Completes a write.
 pub(super) type Done = oneshot::Sender<Result<(), WriteError>>;
 
-/// What a handle wants.
-pub(super) enum Order {
+/// A command of a handle to the session's task.
+pub(super) enum Command {
     Write(Bytes, ReservedBytes, Done),
     Close(Done),
     Prompt(Prompt, oneshot::Sender<PromptStatus>),
@@ -53,33 +53,33 @@ impl Logs {
     }
 }
 
-/// What the driver tells the handles.
+/// The state that the session's task publishes to its handles.
 #[derive(Clone, Debug)]
-pub(super) struct News {
+pub(super) struct SessionUpdates {
     pub(super) exit: watch::Receiver<Option<Exit>>,
     pub(super) report: watch::Receiver<Option<TerminationReport>>,
     pub(super) state: watch::Receiver<ConnectionState>,
     pub(super) screen: watch::Receiver<Option<Screen>>,
 }
 
-/// A session whose child is somebody else's. The last one that goes lets go of the session, which
-/// lives on.
+/// A session whose child belongs to another process. Dropping the last handle detaches; the session
+/// keeps running.
 pub(super) struct RemoteTerminal {
-    /// What the owner said at first.
+    /// The reply to the first attach.
     pub(super) attached: Attached,
     pub(super) logs: Logs,
     pub(super) budget: Arc<ByteBudget>,
-    pub(super) orders: mpsc::UnboundedSender<Order>,
-    pub(super) news: News,
+    pub(super) commands: mpsc::UnboundedSender<Command>,
+    pub(super) updates: SessionUpdates,
 }
 
 impl RemoteTerminal {
-    fn order<E>(&self, order: Order, ended: E) -> Result<(), E> {
-        self.orders.send(order).map_err(|_| ended)
+    fn command<E>(&self, command: Command, ended: E) -> Result<(), E> {
+        self.commands.send(command).map_err(|_| ended)
     }
 
     fn has_ended(&self) -> bool {
-        self.news.exit.borrow().is_some()
+        self.updates.exit.borrow().is_some()
     }
 }
 
@@ -117,7 +117,7 @@ impl Terminal for RemoteTerminal {
     fn write(&self, bytes: Bytes) -> Result<WriteReceipt, WriteError> {
         let claim = self.budget.reserve(bytes.len())?;
         let (done, receipt) = oneshot::channel();
-        self.order(Order::Write(bytes, claim, done), WriteError::Ended)?;
+        self.command(Command::Write(bytes, claim, done), WriteError::Ended)?;
         Ok(receipt)
     }
 
@@ -126,7 +126,7 @@ impl Terminal for RemoteTerminal {
             return Err(WriteError::NoEndOfInput);
         }
         let (done, receipt) = oneshot::channel();
-        self.order(Order::Close(done), WriteError::Ended)?;
+        self.command(Command::Close(done), WriteError::Ended)?;
         Ok(receipt)
     }
 
@@ -137,14 +137,14 @@ impl Terminal for RemoteTerminal {
         if self.has_ended() {
             return Err(ResizeError::Ended);
         }
-        self.order(Order::Resize(size), ResizeError::Ended)
+        self.command(Command::Resize(size), ResizeError::Ended)
     }
 
     fn signal(&self, signal: Signal) -> Result<(), SignalError> {
         if self.has_ended() {
             return Err(SignalError::Ended);
         }
-        self.order(Order::Signal(signal), SignalError::Ended)
+        self.command(Command::Signal(signal), SignalError::Ended)
     }
 
     fn tty(&self) -> Option<Tty> {
@@ -156,25 +156,25 @@ impl Terminal for RemoteTerminal {
     }
 
     fn exit(&self) -> watch::Receiver<Option<Exit>> {
-        self.news.exit.clone()
+        self.updates.exit.clone()
     }
 
     fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>> {
-        // A driver that is gone has said already what there is to say.
-        let _ = self.orders.send(Order::Kill(ladder));
-        self.news.report.clone()
+        // A task that has ended has already published its report.
+        let _ = self.commands.send(Command::Kill(ladder));
+        self.updates.report.clone()
     }
 
     fn connection(&self) -> watch::Receiver<ConnectionState> {
-        // What it says of the past is no news.
-        let mut state = self.news.state.clone();
+        // Only later changes count as changes.
+        let mut state = self.updates.state.clone();
         state.mark_unchanged();
         state
     }
 
     fn retry(&self) -> Result<(), RetryError> {
-        if self.news.state.borrow().is_failed() {
-            self.order(Order::Retry, RetryError::NotFailed)
+        if self.updates.state.borrow().is_failed() {
+            self.command(Command::Retry, RetryError::NotFailed)
         } else {
             Err(RetryError::NotFailed)
         }
@@ -186,13 +186,13 @@ impl Terminal for RemoteTerminal {
 
     fn prompt(&self, prompt: Prompt) -> Result<oneshot::Receiver<PromptStatus>, WriteError> {
         let (answer, status) = oneshot::channel();
-        self.order(Order::Prompt(prompt, answer), WriteError::Ended)?;
+        self.command(Command::Prompt(prompt, answer), WriteError::Ended)?;
         Ok(status)
     }
 
     fn detach(&self) -> bool {
-        // A driver that is gone holds nothing.
-        let _ = self.orders.send(Order::Detach);
+        // A task that has ended is detached.
+        let _ = self.commands.send(Command::Detach);
         true
     }
 
@@ -203,6 +203,6 @@ impl Terminal for RemoteTerminal {
     }
 
     fn screen(&self) -> watch::Receiver<Option<Screen>> {
-        self.news.screen.clone()
+        self.updates.screen.clone()
     }
 }

@@ -1,4 +1,4 @@
-//! Whom to believe that he is the runner, and how to prove who we are.
+//! TLS: authentication of the runner and of this client.
 
 use std::error::Error as StdError;
 use std::io;
@@ -20,45 +20,45 @@ use tokio_rustls::rustls::{
     SignatureScheme, version,
 };
 
-use super::farewell::LastWords;
-use super::machine::Breakage;
+use super::alert_stream::AlertStream;
+use super::machine::LinkError;
 use super::network::ByteStream;
 use super::target::Remote;
 use super::url::Carrier;
 use crate::connection::ReconnectFailure;
 
-/// How a runner proves who it is.
+/// How a runner is authenticated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Trust {
-    /// By a certificate for its name from an authority that browsers trust.
+    /// By a certificate for its name from a public certificate authority.
     #[default]
     Authorities,
-    /// By one of these certificates, whatever its name and its dates: the SHA-256 of each in DER,
-    /// as `openssl x509 -outform der | sha256sum` has it.
+    /// By one of these certificates, regardless of its name and dates. Each is the SHA-256 of the
+    /// DER form, as printed by `openssl x509 -outform der | sha256sum`.
     Certificates(Vec<[u8; 32]>),
-    /// Not at all, and everything can be read on the way. Lets `http://` reach other machines, for
-    /// networks that are encrypted and authenticated themselves, and for simulated ones.
+    /// Not authenticated and not encrypted. Allows `http://` to other machines, for networks that are
+    /// encrypted and authenticated themselves, and for simulated ones.
     Unprotected,
 }
 
-/// How we prove who we are to a runner that lets nobody in without a certificate (mutual TLS). Both
-/// files are read for each connection, so that a renewed certificate is shown from then on.
+/// The client certificate for a runner that requires one (mutual TLS). Both files are read for each
+/// connection, so a renewed certificate applies from the next connection on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Our certificate and those between it and the authority that the runner knows, in PEM.
+    /// The client certificate and its intermediate certificates, in PEM.
     pub certificate: PathBuf,
-    /// The private key of the first one, in PEM.
+    /// The private key of the client certificate, in PEM.
     pub key: PathBuf,
 }
 
-/// Speaks TLS 1.3 over a connection to this host.
+/// Performs a TLS 1.3 handshake with the runner over `stream`.
 pub(super) async fn secure(
     stream: Box<dyn ByteStream>,
     host: &str,
     remote: &Remote,
     carrier: Carrier,
-) -> Result<Box<dyn ByteStream>, Breakage> {
+) -> Result<Box<dyn ByteStream>, LinkError> {
     let lost = |error: io::Error| broken(&remote.url.to_string(), &error);
     let name = ServerName::try_from(host.to_owned()).map_err(|it| lost(io::Error::other(it)))?;
     let mut configuration = configuration(remote)?;
@@ -69,22 +69,22 @@ pub(super) async fn secure(
     }];
     let connector = TlsConnector::from(Arc::new(configuration));
     let stream = connector.connect(name, stream).await.map_err(lost)?;
-    Ok(Box::new(LastWords::of(stream)))
+    Ok(Box::new(AlertStream::new(stream)))
 }
 
-/// What it means that a connection broke: a runner that refuses our certificate says so as late as
-/// in its first answer.
-pub(super) fn broken(what: &str, error: &(dyn StdError + 'static)) -> Breakage {
+/// Classifies the error of a connection. A runner may refuse the client certificate (RFC 8446, section
+/// 4.4.2.4) as late as in its first response.
+pub(super) fn broken(what: &str, error: &(dyn StdError + 'static)) -> LinkError {
     if is_refusal(error) {
         let detail = format!(
-            "{what}: it lets nobody in without a certificate that it knows, show it one ({error})"
+            "{what}: the runner requires a client certificate that it trusts ({error}); set one"
         );
-        return Breakage::new(ReconnectFailure::Auth, detail);
+        return LinkError::new(ReconnectFailure::Auth, detail);
     }
-    Breakage::lost(format!("{what}: {error}"))
+    LinkError::lost(format!("{what}: {error}"))
 }
 
-/// Whether a runner has refused our certificate, or wants one (RFC 8446, section 6.2).
+/// Returns whether the runner refused the client certificate or requires one (RFC 8446, section 6.2).
 fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
     if let Some(Error::AlertReceived(alert)) = error.downcast_ref() {
         return matches!(
@@ -100,7 +100,7 @@ fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
                 | AlertDescription::DecryptError
         );
     }
-    // An I/O error hides what it is made of from `source`.
+    // `source` of an I/O error skips its inner error.
     let inner = error
         .downcast_ref::<io::Error>()
         .and_then(|it| it.get_ref())
@@ -108,8 +108,8 @@ fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
     inner.or_else(|| error.source()).is_some_and(is_refusal)
 }
 
-fn configuration(remote: &Remote) -> Result<ClientConfig, Breakage> {
-    let unfit = |error: Error| Breakage::lost(format!("{}: {error}", remote.url));
+fn configuration(remote: &Remote) -> Result<ClientConfig, LinkError> {
+    let unfit = |error: Error| LinkError::lost(format!("{}: {error}", remote.url));
     let provider = Arc::new(default_provider());
     let algorithms = provider.signature_verification_algorithms;
     let builder = ClientConfig::builder_with_provider(provider)
@@ -127,8 +127,8 @@ fn configuration(remote: &Remote) -> Result<ClientConfig, Breakage> {
             builder.with_custom_certificate_verifier(verifier)
         }
         Trust::Unprotected => {
-            return Err(Breakage::lost(format!(
-                "{}: an https:// runner has to prove who it is, name its certificate",
+            return Err(LinkError::lost(format!(
+                "{}: https:// requires an authenticated runner; set the trusted certificate",
                 remote.url
             )));
         }
@@ -145,7 +145,7 @@ fn configuration(remote: &Remote) -> Result<ClientConfig, Breakage> {
 }
 
 impl Identity {
-    fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Breakage> {
+    fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), LinkError> {
         let chain = CertificateDer::pem_file_iter(&self.certificate)
             .and_then(Iterator::collect)
             .map_err(|error| unusable(&self.certificate, &error))?;
@@ -154,15 +154,15 @@ impl Identity {
     }
 }
 
-fn unusable(path: &Path, error: &dyn StdError) -> Breakage {
+fn unusable(path: &Path, error: &dyn StdError) -> LinkError {
     let detail = format!(
-        "our certificate cannot be shown: {}: {error}, give one in PEM and its key",
+        "cannot use the client certificate: {}: {error}; set a certificate and its key in PEM",
         path.display()
     );
-    Breakage::new(ReconnectFailure::Auth, detail)
+    LinkError::new(ReconnectFailure::Auth, detail)
 }
 
-/// Takes certificates that it knows, and no others. That the runner has the key is checked as ever.
+/// Accepts only the pinned certificates. rustls verifies that the runner has the private key.
 #[derive(Debug)]
 struct Pinned {
     known: Vec<[u8; 32]>,
@@ -210,10 +210,10 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-/// The hash that a suite which ends with its name works with.
+/// Returns the SHA-256 of `bytes`, with the hash function of a cipher suite.
 fn sha256(bytes: &[u8]) -> impl AsRef<[u8]> {
     let suite = cipher_suite::TLS13_AES_128_GCM_SHA256.tls13();
-    let suite = suite.expect("a suite of TLS 1.3 is one");
+    let suite = suite.expect("the suite is for TLS 1.3");
     suite.common.hash_provider.hash(bytes)
 }
 
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_sha_256() {
+    fn hash_is_sha_256() {
         let hash = sha256(b"abc");
         let hex: String = hash.as_ref().iter().map(|it| format!("{it:02x}")).collect();
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";

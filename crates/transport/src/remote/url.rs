@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_read_and_written() {
+    fn urls_round_trip() {
         for (text, written, is_private) in [
             ("unix:/run/b.sock", "unix:/run/b.sock", true),
             ("unix:///run/b.sock", "unix:/run/b.sock", true),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_in_a_url_is_refused() {
+    fn invalid_urls_are_refused() {
         for text in [
             "",
             "runner:7070",

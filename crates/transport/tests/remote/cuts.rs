@@ -1,4 +1,4 @@
-//! Connections that break at random bytes, thousands of them.
+//! Thousands of connections that break at random bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,12 +11,12 @@ use crate::network::Chaos;
 use crate::owner::Owner;
 use crate::support::{attach, read, soon};
 
-/// Sessions, each with connections that break within so many bytes.
+/// Number of sessions and the maximum length of their connections in bytes.
 const SESSIONS: u64 = 60;
 const REACH: usize = 3_000;
 const MESSAGES: usize = 120;
 
-/// Bytes that no two places have in the same order.
+/// Returns bytes that differ at all offsets.
 fn message(seed: u64, number: usize) -> Bytes {
     let length = 1 + (number * 37 + seed as usize * 101) % 900;
     let text = format!("{{\"n\":{number},\"x\":\"{}\"}}\n", "y".repeat(length));
@@ -24,7 +24,7 @@ fn message(seed: u64, number: usize) -> Bytes {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_lost_repeated_or_reordered() {
+async fn output_is_complete_and_ordered() {
     let mut cuts = 0;
     for seed in 1..=SESSIONS {
         let owner = Owner::new(StdioKind::Pipes);
@@ -42,9 +42,14 @@ async fn nothing_is_lost_repeated_or_reordered() {
         let (heard, ()) = tokio::join!(read(&mut output, length), writing);
         assert!(
             heard == sent.concat(),
-            "seed {seed}: what was heard is not what was said"
+            "seed {seed}: the received bytes differ from the sent ones"
         );
-        owner.with(|state| assert!(state.typed == heard, "seed {seed}: not typed once"));
+        owner.with(|state| {
+            assert!(
+                state.typed == heard,
+                "seed {seed}: input was not written once"
+            )
+        });
 
         owner.say(StreamId::STDERR, b"last words");
         owner.exit(ExitStatus::Code(7));
@@ -66,7 +71,7 @@ async fn nothing_is_lost_repeated_or_reordered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_reader_holds_the_bytes_back_and_loses_none() {
+async fn slow_reader_blocks_without_loss() {
     let owner = Owner::new(StdioKind::Pipes);
     let network = Arc::new(Chaos::new(owner.clone(), 5, 200_000));
     let session = attach(&owner, &network).await;

@@ -1,4 +1,4 @@
-//! How sessions end, and how hosts let go of them.
+//! Ends of sessions, and detaching.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,7 +11,7 @@ use crate::owner::Owner;
 use crate::support::{attach, read, soon};
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_input_is_said_once() {
+async fn end_of_input_is_sent_once() {
     let owner = Owner::new(StdioKind::Pipes);
     let network = Arc::new(Chaos::new(owner.clone(), 8, 900));
     let session = attach(&owner, &network).await;
@@ -28,13 +28,13 @@ async fn the_end_of_input_is_said_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_lets_go_of_a_living_session_leaves_it_alive() {
+async fn detach_keeps_session_running() {
     let owner = Owner::new(StdioKind::Pipes);
     let network = Arc::new(Chaos::new(owner.clone(), 1, 0));
     let session = attach(&owner, &network).await;
     let mut output = session.reader(Stream::Output);
     drop(session);
-    soon("a farewell", owner.until(|state| state.detaches == 1)).await;
+    soon("a detach", owner.until(|state| state.detaches == 1)).await;
     assert_eq!(soon("end", output.next()).await, None);
     owner.with(|state| assert_eq!(state.exit, None));
     // And another host goes on with it.
@@ -43,7 +43,7 @@ async fn who_lets_go_of_a_living_session_leaves_it_alive() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_exit_is_kept_until_the_host_lets_go() {
+async fn exit_is_kept_until_detach() {
     let owner = Owner::new(StdioKind::Pipes);
     let network = Arc::new(Chaos::new(owner.clone(), 1, 0));
     let session = attach(&owner, &network).await;
@@ -60,7 +60,7 @@ async fn an_exit_is_kept_until_the_host_lets_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tree_is_ended_over_a_bad_network_and_the_report_comes() {
+async fn termination_report_arrives_over_bad_network() {
     for seed in 0..20 {
         let owner = Owner::new(StdioKind::Pipes);
         let network = Arc::new(Chaos::new(owner.clone(), seed * 991, 4_000));
@@ -81,7 +81,7 @@ async fn a_tree_is_ended_over_a_bad_network_and_the_report_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_that_is_asked_for_waits_for_no_reader() {
+async fn termination_does_not_wait_for_readers() {
     let owner = Owner::new(StdioKind::Pipes);
     let network = Arc::new(Chaos::new(owner.clone(), 1, 0));
     let session = attach(&owner, &network).await;
@@ -92,7 +92,7 @@ async fn an_end_that_is_asked_for_waits_for_no_reader() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unreachable_tree_is_reported_as_alive() {
+async fn unreachable_tree_is_reported_as_survivor() {
     let owner = Owner::new(StdioKind::Pipes);
     let network = Arc::new(Chaos::new(owner.clone(), 3, 1500));
     let session = attach(&owner, &network).await;

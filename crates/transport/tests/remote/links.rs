@@ -1,4 +1,4 @@
-//! What becomes of links, and what hosts are told of them.
+//! Connection states and attach modes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,7 +25,7 @@ fn has_failed(state: &ConnectionState) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_says_what_it_is() {
+async fn session_reports_its_facts() {
     let (owner, network) = calm(StdioKind::Pipes);
     let session = attach(&owner, &network).await;
     assert_eq!(
@@ -56,7 +56,7 @@ async fn a_session_says_what_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hosts_begin_where_they_like() {
+async fn output_begins_as_requested() {
     let (owner, network) = calm(StdioKind::Pipes);
     owner.say(StreamId::STDOUT, b"0123456789");
     owner.with(|state| state.start = 3);
@@ -105,7 +105,7 @@ async fn hosts_begin_where_they_like() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_that_is_down_is_told_of_and_comes_back() {
+async fn lost_link_is_reported_and_restored() {
     let (owner, network) = calm(StdioKind::Pipes);
     let fragile = Arc::new(Chaos::new(owner.clone(), 3, 1500));
     let session = attach(&owner, &fragile).await;
@@ -133,7 +133,7 @@ async fn a_link_that_is_down_is_told_of_and_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_written_before_a_host_came_is_known_as_a_replay() {
+async fn earlier_output_is_marked_as_replay() {
     let (owner, network) = calm(StdioKind::Pty);
     owner.say(StreamId::TTY, b"old");
     let session = attach(&owner, &network).await;
@@ -158,7 +158,7 @@ async fn what_was_written_before_a_host_came_is_known_as_a_replay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_that_stays_down_is_given_up_and_retried_by_hand() {
+async fn lost_link_fails_and_can_be_retried() {
     let (owner, _) = calm(StdioKind::Pipes);
     let network = Arc::new(Chaos::new(owner.clone(), 3, 1500));
     let session = attach(&owner, &network).await;
@@ -186,7 +186,7 @@ async fn a_link_that_stays_down_is_given_up_and_retried_by_hand() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_dies_in_silence_is_found_out_within_fifteen_seconds() {
+async fn silent_connection_is_detected() {
     let owner = Owner::new(StdioKind::Pipes);
     let network = Arc::new(Chaos::new(owner.clone(), 9, 1200));
     network.is_silent.store(true, Relaxed);
@@ -206,7 +206,7 @@ async fn a_connection_that_dies_in_silence_is_found_out_within_fifteen_seconds()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_is_gone_ends_with_its_reason() {
+async fn gone_session_ends_with_reason() {
     for (code, failure) in [
         (code::UNKNOWN_SESSION, ReconnectFailure::Gone),
         (code::EXPIRED, ReconnectFailure::Expired),
@@ -240,7 +240,7 @@ async fn a_session_that_is_gone_ends_with_its_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runner_that_is_not_there_is_said_at_once() {
+async fn missing_runner_fails_at_once() {
     let (owner, network) = calm(StdioKind::Pipes);
     network.is_down.store(true, Relaxed);
     let began = tokio::time::Instant::now();
@@ -253,7 +253,7 @@ async fn a_runner_that_is_not_there_is_said_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_host_fences_the_one_before() {
+async fn new_host_fences_previous_one() {
     let (owner, network) = calm(StdioKind::Pipes);
     let first = attach(&owner, &network).await;
     first.write("first\n".into()).await.unwrap();
@@ -276,7 +276,7 @@ async fn a_new_host_fences_the_one_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_is_sent_once_by_its_id() {
+async fn prompt_is_sent_once() {
     let owner = Owner::new(StdioKind::Pipes);
     let network = Arc::new(Chaos::new(owner.clone(), 21, 2_500));
     let session = attach(&owner, &network).await;

@@ -1,9 +1,9 @@
-//! Remote sessions against an owner in the same process, over a network that breaks when it likes.
+//! Remote sessions of a simulated runner in the same process, over an unreliable network.
 
 mod cuts;
-mod door;
-mod doors;
 mod ends;
+mod http;
+mod http_server;
 mod links;
 mod network;
 mod owner;

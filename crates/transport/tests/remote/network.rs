@@ -1,5 +1,5 @@
-//! A network in memory. Its connections break where a seed says, in either direction, within a
-//! frame or between two.
+//! A network in memory. Its connections break at pseudorandom bytes, in either direction, within
+//! frames or between them.
 
 use std::io;
 use std::pin::Pin;
@@ -10,24 +10,24 @@ use std::task::{Context, Poll};
 use bowline_transport::{Address, Boxed, ByteStream, Network};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 
-use crate::door::Door;
+use crate::http_server::HttpServer;
 use crate::owner::Owner;
 
-/// Bytes that are under way in each direction.
+/// Maximum of bytes in flight in each direction.
 const PIPE_BYTES: usize = 16 << 10;
 
 #[derive(Debug)]
 pub(crate) struct Chaos {
     owner: Owner,
     random: Mutex<u64>,
-    /// A connection breaks within so many bytes; 0 never.
+    /// Maximum length of a connection in bytes; 0 is unlimited.
     reach: AtomicUsize,
     pub(crate) connections: AtomicUsize,
-    /// Whether nobody can connect.
+    /// Whether connecting fails.
     pub(crate) is_down: AtomicBool,
-    /// What stands between the network and the owner.
-    pub(crate) door: Option<Arc<Door>>,
-    /// Whether what breaks does so in silence.
+    /// The HTTP server in front of the session, if any.
+    pub(crate) door: Option<Arc<HttpServer>>,
+    /// Whether connections break without an error.
     pub(crate) is_silent: AtomicBool,
 }
 
@@ -44,7 +44,7 @@ impl Chaos {
         }
     }
 
-    /// The network is good from now on.
+    /// Makes the network reliable from now on.
     pub(crate) fn calm(&self) {
         self.reach.store(0, Relaxed);
     }
@@ -85,7 +85,7 @@ impl Network for Chaos {
     }
 }
 
-/// A connection that carries so many bytes each way and then breaks both.
+/// A connection that breaks in both directions after a number of bytes.
 struct Fragile {
     inner: Option<DuplexStream>,
     reads: usize,
@@ -94,7 +94,8 @@ struct Fragile {
 }
 
 impl Fragile {
-    /// Breaks, with what is under way. In silence nothing comes and everything goes, for ever.
+    /// Breaks the connection and drops the bytes in flight. A silent break accepts all writes and
+    /// returns nothing.
     fn broken<T>(&mut self, swallowed: T) -> Poll<io::Result<T>> {
         if self.is_silent {
             return Poll::Ready(Ok(swallowed));

@@ -1,5 +1,4 @@
-//! The owner of a session, as small as it can be: it keeps every byte, and its child echoes what it
-//! reads.
+//! A minimal simulated session, which keeps all bytes and echoes its input.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -30,11 +29,11 @@ pub(crate) struct State {
     pub(crate) stdio: StdioKind,
     /// Output and errors.
     pub(crate) streams: BTreeMap<StreamId, Vec<u8>>,
-    /// Output before this is gone.
+    /// Offset of the oldest output that is kept.
     pub(crate) start: u64,
     pub(crate) typed: Vec<u8>,
     pub(crate) input_has_ended: bool,
-    /// Whether what is typed comes back as output.
+    /// Whether input is echoed as output.
     pub(crate) echoes: bool,
     pub(crate) generation: u64,
     pub(crate) exit: Option<ExitNotice>,
@@ -45,7 +44,7 @@ pub(crate) struct State {
     pub(crate) detaches: usize,
     pub(crate) hang_ups: usize,
     pub(crate) attaches: Vec<Attach>,
-    /// What every attach is refused with.
+    /// The error code of all attaches, if set.
     pub(crate) refusal: Option<&'static str>,
 }
 
@@ -81,16 +80,16 @@ impl Owner {
     }
 
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        let done = act(&mut self.state.lock().expect("nobody panics with it"));
+        let done = act(&mut self.state.lock().expect("no panic holds the lock"));
         self.news.notify_waiters();
         done
     }
 
-    /// Waits until the owner has come so far.
+    /// Waits until a condition holds.
     pub(crate) async fn until(&self, is_so_far: impl Fn(&State) -> bool) {
         loop {
             let news = self.news.notified();
-            if is_so_far(&self.state.lock().expect("nobody panics with it")) {
+            if is_so_far(&self.state.lock().expect("no panic holds the lock")) {
                 return;
             }
             news.await;
@@ -105,7 +104,7 @@ impl Owner {
         self.with(|state| state.end(status));
     }
 
-    /// Ends every connection of now.
+    /// Closes all current connections.
     pub(crate) fn hang_up(&self) {
         self.with(|state| state.hang_ups += 1);
     }
@@ -143,7 +142,7 @@ impl State {
     pub(crate) fn stream(&mut self, id: StreamId) -> &mut Vec<u8> {
         self.streams
             .get_mut(&id)
-            .expect("it is one of the session's")
+            .expect("the session has the stream")
     }
 
     fn output(&mut self) -> &mut Vec<u8> {
@@ -191,16 +190,16 @@ struct Attachment {
     lease: Lease,
     generation: u64,
     cursors: BTreeMap<StreamId, u64>,
-    /// What lies before was there when the host came.
+    /// Ends of the streams at the attach. Earlier output is a replay.
     live_from: BTreeMap<StreamId, u64>,
     credits: BTreeMap<StreamId, u64>,
-    exit_is_told: bool,
+    exit_is_sent: bool,
 }
 
 struct Connection {
     owner: Owner,
     attachment: Option<Attachment>,
-    /// How often everybody was hung up on before this one came.
+    /// Value of `State::hang_ups` when the connection began.
     hang_ups: usize,
 }
 
@@ -298,7 +297,7 @@ impl Connection {
             cursors,
             live_from,
             credits,
-            exit_is_told: false,
+            exit_is_sent: false,
         });
         vec![state.attached(state.generation), state.input_ack()]
     }
@@ -355,9 +354,9 @@ impl Connection {
         Vec::new()
     }
 
-    /// What there is to say by itself. Answers whether the connection goes on.
+    /// Writes the pending messages. Returns whether the connection continues.
     fn speak(&mut self, out: &mut BytesMut) -> bool {
-        let state = self.owner.state.lock().expect("nobody panics with it");
+        let state = self.owner.state.lock().expect("no panic holds the lock");
         if state.hang_ups != self.hang_ups {
             return false;
         }
@@ -405,10 +404,10 @@ impl Connection {
                 *next = end;
             }
         }
-        if let Some(exit) = state.exit.clone().filter(|_| !attachment.exit_is_told) {
+        if let Some(exit) = state.exit.clone().filter(|_| !attachment.exit_is_sent) {
             let cursors = &mut attachment.cursors.iter();
             if cursors.all(|(id, next)| *next == exit.ends[id]) {
-                attachment.exit_is_told = true;
+                attachment.exit_is_sent = true;
                 say(Message::Exit(exit));
             }
         }

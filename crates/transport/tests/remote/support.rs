@@ -1,4 +1,4 @@
-//! What these tests share.
+//! Test utilities.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use bowline_transport::{
 use crate::network::Chaos;
 use crate::owner::Owner;
 
-/// Waits, but not for ever. Time is simulated, so this costs nothing.
+/// Waits with a limit, in simulated time.
 pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     let waited = tokio::time::timeout(Duration::from_secs(3600), future).await;
     waited.unwrap_or_else(|_| panic!("timed out: {what}"))
 }
 
-/// A runner behind a network of ours.
+/// Returns a runner on the simulated network.
 pub(crate) fn remote(network: &Arc<Chaos>) -> Remote {
     let mut remote = Remote::new(RemoteUrl::Shim("/none".into()));
     remote.network = Arc::clone(network) as _;
@@ -35,7 +35,7 @@ pub(crate) async fn attach(owner: &Owner, network: &Arc<Chaos>) -> TerminalSessi
     soon("attach", joined).await.expect("the owner is there")
 }
 
-/// Reads so many bytes, none of which may be missing.
+/// Reads `count` bytes. Panics on a gap.
 pub(crate) async fn read(reader: &mut LogReader, count: usize) -> Vec<u8> {
     let mut all = Vec::new();
     while all.len() < count {
@@ -47,7 +47,7 @@ pub(crate) async fn read(reader: &mut LogReader, count: usize) -> Vec<u8> {
     all
 }
 
-/// Waits for a state of the link.
+/// Waits for a connection state.
 pub(crate) async fn state(
     session: &TerminalSession,
     what: &str,

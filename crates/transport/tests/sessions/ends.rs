@@ -1,4 +1,4 @@
-//! How children end, and when that is said.
+//! Exits of children, and their notification.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use bowline_transport::{Signal, WindowSize};
 use crate::support::{is_gone, read_all, read_until, shell, start, within};
 
 #[tokio::test]
-async fn the_exit_comes_after_the_last_byte() {
+async fn exit_follows_last_byte() {
     for round in 0_u64..200 {
-        // 1 byte to 1 MiB, each with another remainder.
+        // 1 byte to 1 MiB, with different remainders.
         let size = 1_u64.max((1 << (round % 21)) - round % 7 * u64::from(round > 100));
         let session = start(shell(&format!("head -c {size} /dev/zero")));
-        // Nobody reads before the end: the news of it may not depend on a consumer.
+        // Not read before the exit, whose notification must not depend on a reader.
         let exit = within(session.exited()).await;
         assert_eq!((exit.output_end, exit.drained), (size, Drained::Clean));
         assert_eq!(exit.status, ExitStatus::Code(0));
@@ -23,7 +23,7 @@ async fn the_exit_comes_after_the_last_byte() {
 }
 
 #[tokio::test]
-async fn codes_and_signals_are_told_apart_to_any_number_of_waiters() {
+async fn exit_codes_and_signals_are_distinguished() {
     let session = start(shell("exit 7"));
     let waiters: Vec<_> = (0..5)
         .map(|_| {
@@ -44,7 +44,7 @@ async fn codes_and_signals_are_told_apart_to_any_number_of_waiters() {
 }
 
 #[tokio::test]
-async fn a_child_that_closes_its_output_lives() {
+async fn closed_output_is_not_an_exit() {
     let session = start(shell("echo bye; exec >&-; read answer; exit $answer"));
     let (all, _) = read_all(&mut session.reader(Stream::Output)).await;
     assert_eq!(all, b"bye\n");
@@ -54,7 +54,7 @@ async fn a_child_that_closes_its_output_lives() {
 }
 
 #[tokio::test]
-async fn a_child_that_closed_its_output_can_be_terminated() {
+async fn child_with_closed_output_is_terminated() {
     let session = start(shell("exec >&- 2>&-; exec sleep 1000"));
     assert_eq!(
         read_all(&mut session.reader(Stream::Output)).await,
@@ -67,7 +67,7 @@ async fn a_child_that_closed_its_output_can_be_terminated() {
 }
 
 #[tokio::test]
-async fn a_grandchild_that_holds_the_output_does_not_hold_the_news() {
+async fn open_output_of_grandchild_does_not_delay_exit() {
     let session = start(shell("sleep 1000 & echo $!"));
     let mut output = session.reader(Stream::Output);
     let exit = within(session.exited()).await;
@@ -85,7 +85,7 @@ async fn a_grandchild_that_holds_the_output_does_not_hold_the_news() {
 }
 
 #[tokio::test]
-async fn a_grandchild_that_never_falls_silent_is_cut() {
+async fn output_of_endless_grandchild_is_cut() {
     let session = start(shell("yes 2>&1 & echo"));
     let mut output = session.reader(Stream::Output);
     let reading = tokio::spawn(async move { read_all(&mut output).await });
@@ -100,7 +100,7 @@ async fn a_grandchild_that_never_falls_silent_is_cut() {
 }
 
 #[tokio::test]
-async fn a_child_that_obeys_is_not_killed() {
+async fn child_that_exits_on_request_is_not_killed() {
     let by_end_of_input = start(shell("cat; echo over; exit 4"));
     let mut output = by_end_of_input.reader(Stream::Output);
     let report = within(by_end_of_input.terminate(Ladder::default())).await;
@@ -135,7 +135,7 @@ async fn a_child_that_obeys_is_not_killed() {
 }
 
 #[tokio::test]
-async fn a_stopped_child_ends_by_the_ladder() {
+async fn stopped_child_is_terminated() {
     let session = start(shell("echo ready; kill -STOP $$; exit 1"));
     read_until(&mut session.reader(Stream::Output), "ready").await;
     let ladder = Ladder {
@@ -147,7 +147,7 @@ async fn a_stopped_child_ends_by_the_ladder() {
 }
 
 #[tokio::test]
-async fn all_who_terminate_get_one_report_and_the_hardest_ladder_counts() {
+async fn concurrent_terminations_share_report_and_shortest_grace() {
     let session = start(shell(
         "trap '' TERM HUP INT; echo ready; while :; do sleep 1000; done",
     ));
@@ -172,7 +172,7 @@ async fn all_who_terminate_get_one_report_and_the_hardest_ladder_counts() {
 }
 
 #[tokio::test]
-async fn a_log_full_of_unread_output_does_not_stop_the_end() {
+async fn full_log_does_not_block_termination() {
     let session = start(shell("yes"));
     let _never_reads = session.reader(Stream::Output);
     crate::support::until(|| session.end(Stream::Output) == 1 << 20).await;

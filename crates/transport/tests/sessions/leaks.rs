@@ -1,4 +1,4 @@
-//! What a session leaves behind: nothing. And what it lets in: nothing.
+//! Sessions leak no resources and inherit none.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ fn footprint() -> Footprint {
     }
 }
 
-/// One of the ways in which a session lives and ends.
+/// Runs a session, in one of several ways.
 async fn live(round: usize) {
     let configuration = shell("echo hello; setsid sleep 1000 & cat");
     let configuration = match round % 2 {
@@ -43,13 +43,13 @@ async fn live(round: usize) {
 }
 
 #[test]
-fn two_hundred_sessions_leave_nothing() {
-    alone("leaks::two_hundred_sessions_leave_nothing_alone", |_| {});
+fn sessions_leak_nothing() {
+    alone("leaks::sessions_leak_nothing_alone", |_| {});
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "run by `two_hundred_sessions_leave_nothing` in a process of its own"]
-async fn two_hundred_sessions_leave_nothing_alone() {
+#[ignore = "run by `sessions_leak_nothing` in a separate process"]
+async fn sessions_leak_nothing_alone() {
     let tasks = tokio::runtime::Handle::current().metrics();
     live(0).await;
     until(|| tasks.num_alive_tasks() == 0).await;
@@ -68,8 +68,8 @@ async fn two_hundred_sessions_leave_nothing_alone() {
 }
 
 #[tokio::test]
-async fn a_child_has_three_descriptors_whatever_the_host_leaves_open() {
-    // Not close-on-exec, as a careless library would have it.
+async fn child_inherits_only_three_descriptors() {
+    // Not close-on-exec, as some libraries open files.
     let careless = rustix::pipe::pipe().unwrap();
     let session = start(shell("ls /proc/$$/fd"));
     let (all, _) = read_all(&mut session.reader(Stream::Output)).await;
@@ -78,9 +78,9 @@ async fn a_child_has_three_descriptors_whatever_the_host_leaves_open() {
 }
 
 #[test]
-fn an_outer_agent_and_ignored_signals_stay_outside() {
+fn outer_agent_and_ignored_signals_are_not_inherited() {
     alone(
-        "leaks::an_outer_agent_and_ignored_signals_stay_outside_alone",
+        "leaks::outer_agent_and_ignored_signals_are_not_inherited_alone",
         |command| {
             command.envs([
                 ("CLAUDECODE", "1"),
@@ -96,8 +96,8 @@ fn an_outer_agent_and_ignored_signals_stay_outside() {
 }
 
 #[tokio::test]
-#[ignore = "run by `an_outer_agent_and_ignored_signals_stay_outside` in a process of its own"]
-async fn an_outer_agent_and_ignored_signals_stay_outside_alone() {
+#[ignore = "run by `outer_agent_and_ignored_signals_are_not_inherited` in a separate process"]
+async fn outer_agent_and_ignored_signals_are_not_inherited_alone() {
     let session = start(Configuration::new("env"));
     let (all, _) = read_all(&mut session.reader(Stream::Output)).await;
     let all = String::from_utf8(all).unwrap();
@@ -109,11 +109,11 @@ async fn an_outer_agent_and_ignored_signals_stay_outside_alone() {
     assert!(all.contains("CLAUDE_CONFIG_DIR=kept"));
     assert!(all.contains(&format!("BOWLINE_SESSION=outer:{}\n", session.id())));
 
-    // Rust ignores SIGPIPE for itself, and the shell that started us hang-ups; a child must not.
+    // The Rust runtime ignores SIGPIPE, and the parent shell SIGHUP; a child must ignore neither.
     let session = start(shell("grep -E '^Sig(Ign|Blk)' /proc/self/status"));
     let (all, _) = read_all(&mut session.reader(Stream::Output)).await;
     let masks = String::from_utf8(all).unwrap();
-    // The real-time signals from 32 up are the C library's own affair.
+    // The C library reserves the first real-time signals, from 32 on (signal(7)).
     let masks = masks
         .split_whitespace()
         .filter_map(|mask| u64::from_str_radix(mask, 16).ok());

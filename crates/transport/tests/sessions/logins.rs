@@ -1,5 +1,4 @@
-//! The login environment: asked for once, and again when a file has changed. What hostile files do
-//! is a campaign of its own.
+//! The login environment: cached until one of its files changes.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,7 +11,7 @@ use bowline_transport::{
 
 use crate::support::{read_all, start, within};
 
-/// Leaves a line for each time that it is read.
+/// A file that records each time it is read.
 const COUNTED: &str =
     "echo asked >> \"$HOME/asked\"; export GIVEN=given; [ -n \"$SLOW\" ] && sleep 300";
 
@@ -42,7 +41,7 @@ fn given(environment: &LoginEnvironment) -> Option<&OsStr> {
 }
 
 #[tokio::test]
-async fn a_shell_is_asked_once_until_a_file_changes() {
+async fn login_environment_is_cached_until_file_changes() {
     let home = tempfile::tempdir().unwrap();
     let login = shell(home.path());
     let (one, other) = tokio::join!(login.environment(), login.environment());
@@ -65,7 +64,7 @@ async fn a_shell_is_asked_once_until_a_file_changes() {
 }
 
 #[tokio::test]
-async fn a_shell_that_hangs_is_done_without_and_says_why() {
+async fn hanging_shell_is_skipped_with_reason() {
     let home = tempfile::tempdir().unwrap();
     let mut login = shell(home.path());
     login.env.set("SLOW", "1");
@@ -82,7 +81,7 @@ async fn a_shell_that_hangs_is_done_without_and_says_why() {
 }
 
 #[tokio::test]
-async fn a_session_can_be_given_it() {
+async fn session_uses_login_environment() {
     let home = tempfile::tempdir().unwrap();
     let login = within(shell(home.path()).capture()).await;
     let mut configuration = Configuration::new("env");

@@ -1,5 +1,5 @@
-//! Whole sessions with real children. No test sleeps: each waits for bytes, an end or a task count,
-//! within a bound. What counts descriptors, threads or children runs in a process of its own.
+//! Sessions with real children. No test sleeps: each waits for bytes, an exit or a task count, with a
+//! time limit. Tests that count descriptors, threads or children run in a separate process.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Bytes over pipes: exact, in order, held back only where it is said.
+//! Streams over pipes: complete, in order, with documented backpressure.
 
 use std::os::unix::ffi::OsStringExt as _;
 
@@ -12,7 +12,7 @@ use crate::support::{read_all, read_until, shell, start, until, within};
 
 const MIB: usize = 1 << 20;
 
-/// Lines that differ, so that loss, repetition and disorder all show.
+/// Distinct lines, which reveal loss, repetition and reordering.
 fn lines(bytes: usize) -> Vec<u8> {
     let mut lines: Vec<u8> = (0..)
         .flat_map(|n: u32| format!("{n:>15}\n").into_bytes())
@@ -23,7 +23,7 @@ fn lines(bytes: usize) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_goes_in_comes_back() {
+async fn input_is_echoed_by_cat() {
     let session = start(Configuration::new("cat"));
     assert_eq!(session.kind(), Kind::LocalPipes);
     assert_eq!(*session.connection().borrow(), ConnectionState::Connected);
@@ -55,10 +55,10 @@ async fn arguments_are_exact_bytes() {
     assert_eq!(all, b"\xff\xfe\n'||$HOME *|");
 }
 
-/// A read is short when the pipe is empty, not when the buffer had little place left: the first
-/// write leaves some of a buffer over, and the second one does not fit in it.
+/// A short read means an empty pipe only if the buffer was not full: the first write leaves part of a
+/// buffer free, and the second one does not fit in it.
 #[tokio::test]
-async fn a_read_that_fills_what_was_left_is_not_the_last() {
+async fn read_that_fills_buffer_is_not_last() {
     let write = |bytes: usize| format!("dd if=/dev/zero bs={bytes} count=1 2>/dev/null");
     let script = format!("{}; read go; {}; read done", write(40_000), write(200_000));
     let session = start(shell(&script));
@@ -94,7 +94,7 @@ async fn ten_mebibytes_round_trip() {
 }
 
 #[tokio::test]
-async fn a_prompt_nobody_reads_blocks_nothing() {
+async fn unread_input_does_not_block_output() {
     let session = start(shell(
         "trap 'echo hup' HUP; echo ready; while :; do sleep 1000 & wait; done",
     ));
@@ -121,7 +121,7 @@ async fn a_prompt_nobody_reads_blocks_nothing() {
 }
 
 #[tokio::test]
-async fn a_pending_write_fails_when_the_child_dies_though_another_holds_its_input() {
+async fn pending_write_fails_when_child_dies() {
     let session = start(shell("sleep 1000 <&0 & echo ready; exec sleep 1000"));
     let mut output = session.reader(Stream::Output);
     read_until(&mut output, "ready").await;
@@ -165,13 +165,13 @@ async fn writes_never_interleave() {
 }
 
 #[tokio::test]
-async fn a_write_dropped_before_its_turn_is_taken_back() {
+async fn dropped_write_is_cancelled() {
     let session = start(Configuration::new("cat"));
     let first = tokio::spawn({
         let session = session.clone();
         async move { session.write(vec![b'a'; 8 * MIB].into()).await }
     });
-    // Nobody reads: cat stops, and the first write stays in its turn.
+    // The output is not read: cat blocks, and the first write stays pending.
     until(|| session.end(Stream::Output) == MIB as u64).await;
     let mut second = Box::pin(session.write("b".into()));
     let polled = futures_poll_once(&mut second).await;
@@ -197,7 +197,7 @@ async fn futures_poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Outpu
 }
 
 #[tokio::test]
-async fn a_slow_reader_loses_nothing_and_holds_the_child_back() {
+async fn slow_reader_blocks_child_without_loss() {
     let session = start(Configuration::new("cat"));
     let mut slow = session.reader(Stream::Output);
     let mut fast = session.reader(Stream::Output);
@@ -214,7 +214,7 @@ async fn a_slow_reader_loses_nothing_and_holds_the_child_back() {
     let mut seen = Vec::new();
     while let Some(Piece::Bytes { bytes, .. }) = within(slow.next()).await {
         let ahead = session.end(Stream::Output) - seen.len() as u64;
-        // The log is made larger by one pipe when the child has ended.
+        // The log grows by the size of a pipe when the child has exited.
         assert!(ahead <= 2 * MIB as u64, "{ahead} bytes in memory");
         seen.extend_from_slice(&bytes);
         tokio::task::yield_now().await;
@@ -225,7 +225,7 @@ async fn a_slow_reader_loses_nothing_and_holds_the_child_back() {
 }
 
 #[tokio::test]
-async fn without_a_reader_the_child_waits_and_nothing_is_lost() {
+async fn child_without_reader_blocks_without_loss() {
     let session = start(shell("head -c 3000000 /dev/zero; echo end"));
     until(|| session.end(Stream::Output) == MIB as u64).await;
     let mut output = session.reader(Stream::Output);
@@ -234,7 +234,7 @@ async fn without_a_reader_the_child_waits_and_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn a_flood_of_errors_blocks_nobody_and_says_what_is_gone() {
+async fn error_overflow_is_reported_as_gap() {
     let session = start(shell("head -c 10485760 /dev/zero >&2; echo done"));
     let mut errors = session.reader(Stream::Errors);
     read_until(&mut session.reader(Stream::Output), "done").await;
@@ -246,7 +246,7 @@ async fn a_flood_of_errors_blocks_nobody_and_says_what_is_gone() {
 }
 
 #[tokio::test]
-async fn limits_are_the_hosts_to_set() {
+async fn log_limits_are_configurable() {
     let mut configuration = shell("head -c 100000 /dev/zero; echo end");
     configuration.limits.output_bytes = 1000;
     configuration.limits.output_overflow = Some(Overflow::DropOldest);
@@ -261,7 +261,7 @@ async fn limits_are_the_hosts_to_set() {
 }
 
 #[tokio::test]
-async fn a_later_reader_may_start_anywhere() {
+async fn later_reader_starts_at_any_offset() {
     let session = start(shell("printf 0123456789"));
     within(session.exited()).await;
     let (all, _) = {

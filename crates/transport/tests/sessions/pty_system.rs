@@ -1,4 +1,4 @@
-//! The terminals behind portable-pty's traits: what goes wrong with its own goes right here.
+//! The PTY implementation of portable-pty's traits, in cases where portable-pty's own fails.
 
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn script(text: &str) -> CommandBuilder {
     command
 }
 
-/// Starts it and lets go of the child's side, so that its end is the end.
+/// Spawns the command and closes the slave side, so that the output ends with the child.
 fn start(mode: PtyMode, command: CommandBuilder) -> (Box<dyn MasterPty>, Box<dyn Child>) {
     let PtyPair { slave, master } = open(mode);
     let child = slave.spawn_command(command).unwrap();
@@ -38,7 +38,7 @@ fn all(master: &dyn MasterPty) -> String {
 }
 
 #[test]
-fn size_streams_environment_and_exit_are_as_asked() {
+fn size_streams_environment_and_exit_match() {
     let mut command = script("stty size; tty; echo $GIVEN; exit 7");
     command.env("GIVEN", "given");
     let (master, mut child) = start(PtyMode::Cooked, command);
@@ -52,7 +52,7 @@ fn size_streams_environment_and_exit_are_as_asked() {
 }
 
 #[test]
-fn a_writer_that_is_dropped_types_nothing_and_never_blocks() {
+fn dropped_writer_writes_nothing() {
     let (master, mut child) = start(
         PtyMode::Raw,
         script("echo ready; head -c 4; exec sleep 1000"),
@@ -67,7 +67,7 @@ fn a_writer_that_is_dropped_types_nothing_and_never_blocks() {
     let mut half = [0; 4];
     reader.read_exact(&mut half).unwrap();
     assert_eq!(&half, b"half");
-    // head took four bytes and no more: whatever came behind them still waits there.
+    // head has read four bytes only: later input is still queued.
     let theirs = std::fs::File::open(master.tty_name().unwrap()).unwrap();
     assert_eq!(rustix::io::ioctl_fionread(theirs).unwrap(), 0);
     child.kill().unwrap();
@@ -76,7 +76,7 @@ fn a_writer_that_is_dropped_types_nothing_and_never_blocks() {
     reader.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "");
 
-    // A full queue holds nobody up.
+    // A full queue does not block the drop.
     let (master, mut child) = start(PtyMode::Raw, script("exec sleep 1000"));
     fill(&*master);
     let writer = master.take_writer().unwrap();
@@ -87,7 +87,7 @@ fn a_writer_that_is_dropped_types_nothing_and_never_blocks() {
     child.wait().unwrap();
 }
 
-/// Writes until nothing more is taken.
+/// Writes until the queue is full.
 #[expect(
     unsafe_code,
     reason = "the trait gives a number, as portable-pty's own does"
@@ -101,7 +101,7 @@ fn fill(master: &dyn MasterPty) {
 }
 
 #[test]
-fn what_cannot_be_started_is_an_error_with_a_name() {
+fn failed_spawn_names_its_cause() {
     let refused = |command: CommandBuilder| {
         let error = open(PtyMode::Cooked).slave.spawn_command(command);
         let error = error.map(drop).unwrap_err();
@@ -120,7 +120,7 @@ fn what_cannot_be_started_is_an_error_with_a_name() {
 }
 
 #[test]
-fn a_kill_reaches_the_tree() {
+fn kill_ends_process_tree() {
     let text = "setsid sleep 1000 & echo $!; (setsid sh -c 'trap \"\" TERM HUP; sleep 1000' &); \
                 echo ready; sleep 1000";
     let (master, mut child) = start(PtyMode::Cooked, script(text));
@@ -140,7 +140,7 @@ fn a_kill_reaches_the_tree() {
 }
 
 #[test]
-fn the_shell_of_the_user_is_told_that_it_is_a_login() {
+fn default_program_is_login_shell() {
     let mut command = CommandBuilder::new_default_prog();
     command.env("SHELL", "/bin/sh");
     let PtyPair { slave, master } = pty_system().openpty(PtySize::default()).unwrap();
@@ -154,8 +154,8 @@ fn the_shell_of_the_user_is_told_that_it_is_a_login() {
 }
 
 #[test]
-fn an_outer_agent_stays_outside() {
-    // Set by hand it stays; what is merely inherited goes.
+fn outer_agent_is_not_inherited() {
+    // An explicitly set variable stays; an inherited one is removed.
     let mut command = script("echo [$CLAUDECODE]");
     command.env("CLAUDECODE", "by hand");
     let (master, mut child) = start(PtyMode::Cooked, command);

@@ -1,4 +1,4 @@
-//! Terminals of our own.
+//! Sessions on a PTY.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use crate::support::{on_pty, read_all, read_until, shell, start, until, within};
 
 #[tokio::test]
-async fn a_raw_terminal_carries_every_byte_both_ways() {
+async fn raw_terminal_passes_every_byte() {
     let session = start(on_pty(
         shell("echo ready; exec head -c 70256"),
         PtyMode::Raw,
@@ -36,7 +36,7 @@ async fn a_raw_terminal_carries_every_byte_both_ways() {
 }
 
 #[tokio::test]
-async fn a_cooked_terminal_echoes_and_edits_and_interrupts() {
+async fn cooked_terminal_echoes_edits_and_interrupts() {
     let session = start(on_pty(Configuration::new("cat"), PtyMode::Cooked));
     let mut output = session.reader(Stream::Output);
     within(session.write("hix\x7f\n".into())).await.unwrap();
@@ -53,7 +53,7 @@ async fn a_cooked_terminal_echoes_and_edits_and_interrupts() {
 }
 
 #[tokio::test]
-async fn a_line_that_the_kernel_would_cut_is_refused() {
+async fn too_long_line_is_refused() {
     let session = start(on_pty(
         shell("stty -echo; echo ready; exec wc -c"),
         PtyMode::Cooked,
@@ -77,7 +77,7 @@ async fn a_line_that_the_kernel_would_cut_is_refused() {
 }
 
 #[tokio::test]
-async fn the_size_is_there_at_birth_and_follows() {
+async fn window_size_is_initial_and_updated() {
     let script = "stty size; trap 'stty size; exit' WINCH; echo ready; sleep 1000 & wait";
     let session = start(on_pty(shell(script), PtyMode::Cooked));
     let mut output = session.reader(Stream::Output);
@@ -88,7 +88,7 @@ async fn the_size_is_there_at_birth_and_follows() {
 }
 
 #[tokio::test]
-async fn it_is_the_controlling_terminal_with_a_name() {
+async fn pty_is_controlling_terminal() {
     let script = "test -t 0 && test -t 1 && test -t 2 && echo \"$TERM\" > /dev/tty";
     let mut configuration = on_pty(shell(script), PtyMode::Cooked);
     configuration.env.remove("TERM");
@@ -118,7 +118,7 @@ async fn output_is_read_to_the_end() {
 }
 
 #[tokio::test]
-async fn output_that_nobody_reads_is_dropped_and_says_so() {
+async fn unread_output_is_dropped_with_gap() {
     let session = start(on_pty(
         shell("head -c 3000000 /dev/zero; echo end"),
         PtyMode::Raw,
@@ -134,8 +134,8 @@ async fn output_that_nobody_reads_is_dropped_and_says_so() {
 }
 
 #[tokio::test]
-async fn both_sides_full_still_end() {
-    // Writes without rest and never reads.
+async fn full_pty_can_be_terminated() {
+    // Writes continuously and never reads.
     let session = start(on_pty(shell("yes"), PtyMode::Raw));
     let writing = tokio::spawn({
         let session = session.clone();
@@ -151,7 +151,7 @@ async fn both_sides_full_still_end() {
 }
 
 #[tokio::test]
-async fn a_hang_up_is_the_terminals_end_of_input() {
+async fn hangup_ends_terminal_input() {
     let session = start(on_pty(shell("echo ready; exec cat"), PtyMode::Cooked));
     read_until(&mut session.reader(Stream::Output), "ready").await;
     let report = within(session.terminate(Ladder::default())).await;
@@ -162,8 +162,8 @@ async fn a_hang_up_is_the_terminals_end_of_input() {
 }
 
 #[tokio::test]
-async fn a_signal_goes_to_the_foreground() {
-    // Job control gives the second sleep a group of its own, in the foreground.
+async fn signal_reaches_foreground_group() {
+    // With job control the second sleep has its own process group, in the foreground.
     let script =
         "set -m; trap 'echo wrong' USR1; sh -c 'echo ready; exec sleep 1000'; echo \"job $?\"";
     let session = start(on_pty(shell(script), PtyMode::Cooked));
@@ -175,13 +175,13 @@ async fn a_signal_goes_to_the_foreground() {
 }
 
 #[tokio::test]
-async fn what_a_terminal_is_doing_can_be_asked() {
+async fn terminal_state_is_reported() {
     let script = "echo cooked; head -n1; stty raw -echo; echo raw; read -r gone; echo $gone";
     let session = start(on_pty(shell(script), PtyMode::Cooked));
     let mut output = session.reader(Stream::Output);
     read_until(&mut output, "cooked").await;
     assert_eq!(session.tty().unwrap().line_limit, Some(4095));
-    // No job control: the reader is of the shell's own group.
+    // Without job control the reader is in the shell's process group.
     assert_eq!(session.tty().unwrap().foreground, session.pid());
     within(session.write("go\n".into())).await.unwrap();
     read_until(&mut output, "raw").await;
@@ -201,7 +201,7 @@ async fn what_a_terminal_is_doing_can_be_asked() {
 }
 
 #[tokio::test]
-async fn input_that_nobody_reads_is_counted_bounded_and_given_up() {
+async fn unread_input_is_bounded_and_times_out() {
     for console in [true, false] {
         let mut configuration = shell("echo ready; exec sleep 1000");
         if console {

@@ -1,4 +1,4 @@
-//! Every way in which a session cannot be made, by its name, leaving nothing behind.
+//! Failures of spawning: each has a specific error and leaks nothing.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn write(path: &Path, text: &str, mode: u32) {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there() {
+async fn missing_program_is_reported() {
     let mut configuration = Configuration::new("no-such-program");
     configuration.env.set("PATH", "/no/such/directory");
     let error = refused(configuration);
@@ -63,9 +63,9 @@ async fn a_program_that_is_not_there() {
     );
 }
 
-/// Outside of a runtime: nothing can be started here.
+/// Spawns outside of a runtime.
 #[test]
-fn a_lookup_finds_what_a_session_would_run() {
+fn lookup_matches_spawned_program() {
     let directory = tempfile::tempdir().unwrap();
     let tool = directory.path().join("tool");
     write(&tool, "#!/bin/sh\ntouch started\n", 0o755);
@@ -90,7 +90,7 @@ fn a_lookup_finds_what_a_session_would_run() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_run() {
+async fn non_executable_file_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let plain = directory.path().join("plain");
     write(&plain, "#!/bin/sh\n", 0o644);
@@ -109,7 +109,7 @@ async fn a_file_that_cannot_be_run() {
 }
 
 #[tokio::test]
-async fn a_relative_program_starts_at_the_childs_directory() {
+async fn relative_program_resolves_in_child_directory() {
     let directory = tempfile::tempdir().unwrap();
     write(&directory.path().join("here"), "#!/bin/sh\nexit 6\n", 0o755);
     let mut configuration = in_directory(directory.path());
@@ -119,7 +119,7 @@ async fn a_relative_program_starts_at_the_childs_directory() {
 }
 
 #[tokio::test]
-async fn a_directory_that_cannot_be_entered() {
+async fn inaccessible_directory_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     write(&file, "", 0o644);
@@ -132,7 +132,7 @@ async fn a_directory_that_cannot_be_entered() {
 }
 
 #[tokio::test]
-async fn arguments_that_the_kernel_cannot_carry() {
+async fn too_long_arguments_are_reported() {
     let mut long = shell("true");
     long.args.push("x".repeat(3 << 20).into());
     assert!(matches!(refused(long), SpawnError::ArgumentsTooLong));
@@ -142,18 +142,18 @@ async fn arguments_that_the_kernel_cannot_carry() {
 }
 
 #[test]
-fn no_runtime() {
+fn missing_runtime_is_reported() {
     assert!(matches!(refused(shell("true")), SpawnError::NoRuntime));
 }
 
 #[test]
-fn no_descriptor_left() {
-    alone("refusals::no_descriptor_left_alone", |_| {});
+fn exhausted_descriptors_are_reported() {
+    alone("refusals::exhausted_descriptors_are_reported_alone", |_| {});
 }
 
 #[tokio::test]
-#[ignore = "run by `no_descriptor_left` in a process of its own"]
-async fn no_descriptor_left_alone() {
+#[ignore = "run by `exhausted_descriptors_are_reported` in a separate process"]
+async fn exhausted_descriptors_are_reported_alone() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count() as u64;
     let tasks = tokio::runtime::Handle::current().metrics();

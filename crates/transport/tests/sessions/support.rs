@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Test utilities.
 
 use std::future::Future;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use bowline_transport::{Configuration, LogReader, Piece, PtyMode, Stdio, WindowSize};
 use bowline_transport::{TerminalEngine, TerminalSession};
 
-/// Waits for `future`, but not for ever.
+/// Waits for `future`, with a time limit.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future)
         .await
@@ -32,7 +32,7 @@ pub(crate) fn start(configuration: Configuration) -> TerminalSession {
     TerminalEngine.make_session(configuration).unwrap()
 }
 
-/// All bytes to the end, and how many were in gaps.
+/// Reads to the end. Returns all bytes and the number of bytes in gaps.
 pub(crate) async fn read_all(reader: &mut LogReader) -> (Vec<u8>, u64) {
     let (mut all, mut missing) = (Vec::new(), 0);
     while let Some(piece) = within(reader.next()).await {
@@ -51,7 +51,7 @@ pub(crate) async fn read_all(reader: &mut LogReader) -> (Vec<u8>, u64) {
     (all, missing)
 }
 
-/// The bytes up to and with the first `wanted`.
+/// Reads up to the first occurrence of `wanted`, inclusive.
 pub(crate) async fn read_until(reader: &mut LogReader, wanted: &str) -> String {
     let mut seen = Vec::new();
     while !String::from_utf8_lossy(&seen).contains(wanted) {
@@ -63,7 +63,7 @@ pub(crate) async fn read_until(reader: &mut LogReader, wanted: &str) -> String {
     String::from_utf8(seen).unwrap()
 }
 
-/// Whether a process has ended, reaped or not.
+/// Returns whether a process has exited, reaped or not.
 pub(crate) fn is_gone(pid: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat
@@ -74,7 +74,7 @@ pub(crate) fn is_gone(pid: u32) -> bool {
     }
 }
 
-/// Lets other tasks run until `done`, but not for ever.
+/// Lets other tasks run until `done`, with a limit.
 pub(crate) async fn until(mut done: impl FnMut() -> bool) {
     within(async {
         while !done() {
@@ -84,7 +84,7 @@ pub(crate) async fn until(mut done: impl FnMut() -> bool) {
     .await;
 }
 
-/// Runs one ignored test in a process of its own, where nothing else goes on.
+/// Runs one ignored test in a separate process.
 pub(crate) fn alone(test: &str, prepare: impl FnOnce(&mut Command)) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([

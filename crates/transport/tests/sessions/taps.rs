@@ -1,10 +1,10 @@
-//! Streams that the session's owner reads in its own task.
+//! Output that the session's owner reads in its own task.
 
 use bowline_transport::{Configuration, OutputReader, Piece, PtyMode, Stream, TerminalEngine};
 
 use crate::support::{on_pty, read_all, shell, within};
 
-/// What a tap gives of each stream to the end of both, and how often an end was told.
+/// Reads both streams to their ends. Returns their bytes and the number of reported ends.
 async fn drain(tap: &mut OutputReader) -> ([Vec<u8>; 2], usize) {
     let (mut seen, mut ends) = ([Vec::new(), Vec::new()], 0);
     while let Some((stream, piece)) = within(tap.next()).await {
@@ -31,7 +31,7 @@ fn tapped(configuration: Configuration) -> (bowline_transport::TerminalSession, 
 }
 
 #[tokio::test]
-async fn a_tap_and_a_reader_get_every_byte() {
+async fn output_reader_and_log_reader_get_every_byte() {
     let mut configuration = shell("seq 200000; echo wrong >&2; exit 3");
     configuration.limits.history_bytes = 0;
     let (session, mut tap) = tapped(configuration);
@@ -48,7 +48,7 @@ async fn a_tap_and_a_reader_get_every_byte() {
 }
 
 #[tokio::test]
-async fn a_terminal_has_one_stream() {
+async fn terminal_has_one_stream() {
     let (session, mut tap) = tapped(on_pty(shell("echo hello"), PtyMode::Raw));
     let ([output, errors], ends) = drain(&mut tap).await;
     assert_eq!(
@@ -59,7 +59,7 @@ async fn a_terminal_has_one_stream() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_holds_a_tap_back() {
+async fn slow_log_reader_blocks_output_reader() {
     let mut configuration = shell("head -c 3000000 /dev/zero");
     configuration.limits.output_bytes = 100_000;
     let (session, mut tap) = tapped(configuration);
@@ -82,7 +82,7 @@ async fn a_slow_reader_holds_a_tap_back() {
     assert_eq!((all.len(), missing), (3_000_000, 0));
 }
 
-/// How many more bytes come of each stream.
+/// Returns the number of remaining bytes of each stream.
 async fn drain_from(tap: &mut OutputReader, mut offset: usize) -> ([usize; 2], usize) {
     let (mut more, mut ends) = ([0, 0], 0);
     while let Some((stream, piece)) = within(tap.next()).await {
@@ -100,7 +100,7 @@ async fn drain_from(tap: &mut OutputReader, mut offset: usize) -> ([usize; 2], u
 }
 
 #[tokio::test]
-async fn without_its_tap_a_session_reads_by_itself() {
+async fn session_reads_after_output_reader_is_dropped() {
     let (session, mut tap) = tapped(shell("echo first; read go; seq 200000"));
     let mut reader = session.reader(Stream::Output);
     let (stream, piece) = within(tap.next()).await.unwrap();
@@ -115,8 +115,8 @@ async fn without_its_tap_a_session_reads_by_itself() {
 }
 
 #[tokio::test]
-async fn a_tap_ends_when_the_streams_are_cut() {
-    // The child ends, and somebody else holds its streams and says nothing.
+async fn output_reader_ends_when_streams_are_cut() {
+    // The child exits, and a silent descendant keeps its streams open.
     let (session, mut tap) = tapped(shell("sleep 1000 & echo done"));
     let ([output, _], ends) = drain(&mut tap).await;
     assert_eq!((&output[..], ends), (&b"done\n"[..], 2));

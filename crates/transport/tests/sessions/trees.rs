@@ -1,11 +1,11 @@
-//! What hides from a signal to a group, and is found all the same.
+//! Termination of descendants outside of the process group.
 
 use bowline_transport::{Configuration, Ladder, LogReader, Stream};
 
 use crate::support::{is_gone, read_until, shell, start, until, within};
 
-/// A background job, a session of its own, a double fork that ignores signals, and nohup with two
-/// children. Each says its pid.
+/// A background job, a process in its own session, a double fork that ignores signals, and nohup with
+/// two children. Each prints its pid.
 const HIDING: &str = r#"
     sleep 1001 & echo "pid $! background"
     setsid sh -c 'echo "pid $$ setsid"; exec sleep 1002' &
@@ -25,7 +25,7 @@ async fn pids(output: &mut LogReader, count: usize) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn nobody_hides_from_terminate() {
+async fn termination_finds_hidden_descendants() {
     let session = start(shell(&format!("{HIDING} exec sleep 1006")));
     let hidden = pids(&mut session.reader(Stream::Output), 5).await;
     assert!(hidden.iter().all(|pid| !is_gone(*pid)), "all alive before");
@@ -41,7 +41,7 @@ async fn nobody_hides_from_terminate() {
 }
 
 #[tokio::test]
-async fn nobody_hides_behind_a_parent_that_ended_by_itself() {
+async fn descendants_of_exited_parent_are_found() {
     let session = start(shell(HIDING));
     let hidden = pids(&mut session.reader(Stream::Output), 5).await;
     within(session.exited()).await;
@@ -50,7 +50,7 @@ async fn nobody_hides_behind_a_parent_that_ended_by_itself() {
 }
 
 #[tokio::test]
-async fn a_job_without_our_variable_is_found_by_its_group() {
+async fn job_without_marker_is_found_by_group() {
     let session = start(shell("env -i sleep 1000 & echo \"pid $!\""));
     let hidden = pids(&mut session.reader(Stream::Output), 1).await;
     within(session.exited()).await;
@@ -59,9 +59,9 @@ async fn a_job_without_our_variable_is_found_by_its_group() {
     assert!(is_gone(hidden[0]));
 }
 
-/// A shell with job control gives each job a group of its own, inside the shell's session.
+/// A shell with job control gives each job its own process group in the shell's session.
 #[tokio::test]
-async fn a_job_in_a_group_of_its_own_is_found_by_its_session() {
+async fn job_in_own_group_is_found_by_session() {
     let script = "set -m; env -i sleep 1000 <&- >&- 2>&- & echo \"pid $!\"; read -r go";
     let mut configuration = Configuration::new("bash");
     configuration.args = vec!["-c".into(), script.into()];
@@ -81,7 +81,7 @@ async fn a_job_in_a_group_of_its_own_is_found_by_its_session() {
 }
 
 #[tokio::test]
-async fn a_tree_that_is_still_growing_ends() {
+async fn growing_tree_is_terminated() {
     let script =
         "i=0; while [ $i -lt 300 ]; do setsid sleep 1000 & echo \"pid $!\"; i=$((i+1)); done; wait";
     let session = start(shell(script));
@@ -100,7 +100,7 @@ async fn a_tree_that_is_still_growing_ends() {
 }
 
 #[tokio::test]
-async fn a_drop_ends_the_tree_and_reaps_the_child() {
+async fn drop_kills_tree_and_reaps_child() {
     let session = start(shell(&format!("{HIDING} exec sleep 1006")));
     let (child, mut output) = (session.pid().unwrap(), session.reader(Stream::Output));
     let hidden = pids(&mut output, 5).await;
@@ -118,7 +118,7 @@ async fn a_drop_ends_the_tree_and_reaps_the_child() {
 }
 
 #[test]
-fn the_runtime_takes_its_sessions_with_it() {
+fn runtime_shutdown_ends_sessions() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -145,7 +145,7 @@ fn the_runtime_takes_its_sessions_with_it() {
 }
 
 #[tokio::test]
-async fn strangers_live() {
+async fn unrelated_processes_are_not_killed() {
     let (ours, other) = (
         start(Configuration::new("cat")),
         start(Configuration::new("cat")),

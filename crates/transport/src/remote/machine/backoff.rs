@@ -1,15 +1,15 @@
-//! How long to wait before the next try.
+//! Delays between attempts.
 
 use std::time::Duration;
 
-/// The first try comes within this (terminal notes, section 5.4, rule 10).
+/// Upper bound of the first delay.
 const BASE: Duration = Duration::from_millis(100);
 
-/// And no later one after more than this.
+/// Upper bound of all delays.
 const CAP: Duration = Duration::from_secs(5);
 
-/// Full jitter: a random part of a bound that doubles with each try, so that many hosts that lost
-/// the same runner do not come back at once.
+/// Exponential backoff with full jitter: a random part of a bound that doubles with each attempt, so
+/// that hosts that lost the same runner do not reconnect at once.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     attempt: u32,
@@ -17,19 +17,19 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(initial: u64) -> Self {
         Self {
             attempt: 0,
-            random: SplitMix(seed),
+            random: SplitMix(initial),
         }
     }
 
-    /// The number of the try that is next or under way, from 1.
+    /// Returns the number of attempts since the last reset.
     pub(crate) fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// Counts a try, and says how long to wait before it.
+    /// Counts an attempt and returns the delay before it.
     pub(crate) fn next(&mut self) -> Duration {
         let bound = BASE.saturating_mul(1 << self.attempt.min(6)).min(CAP);
         self.attempt = self.attempt.saturating_add(1);
@@ -37,18 +37,18 @@ impl Backoff {
         Duration::from_micros(self.random.next() % micros)
     }
 
-    /// The link has shown that it works, or that it may work again.
+    /// Starts over, because the link works or may work again.
     pub(crate) fn reset(&mut self) {
         self.attempt = 0;
     }
 
-    /// A number that others do not come upon.
+    /// Returns a random number, which distinguishes this host's ids.
     pub(crate) fn salt(&mut self) -> u64 {
         self.random.next()
     }
 }
 
-/// Splitmix64 of Steele, Lea and Flood (2014): enough to spread hosts out, and no secret.
+/// Splitmix64 of Steele, Lea and Flood (2014). Not cryptographic.
 #[derive(Debug)]
 struct SplitMix(u64);
 
@@ -67,10 +67,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_are_spread_over_a_bound_that_doubles_to_five_seconds() {
+    fn delays_spread_over_doubling_bound() {
         let mut longest = [Duration::ZERO; 9];
-        for seed in 0..500 {
-            let mut backoff = Backoff::new(seed);
+        for initial in 0..500 {
+            let mut backoff = Backoff::new(initial);
             for longest in &mut longest {
                 *longest = backoff.next().max(*longest);
             }

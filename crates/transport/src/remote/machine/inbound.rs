@@ -1,44 +1,44 @@
-//! One stream of output on its way to us: where we stand, and how much may come.
+//! The receiving side of an output stream: its offset and its credit.
 
 use bytes::Bytes;
 
 use bowline_wire::{AttachMode, Extent};
 
-/// What may come beyond its credit before the other side is taken for broken, in bytes.
+/// Bytes beyond the credit that are tolerated before the connection is dropped.
 const TOLERANCE: u64 = 4 << 20;
 
 #[derive(Debug)]
 pub(super) struct Inbound {
-    /// The offset of the next byte; unknown until the owner says where the stream begins for us.
+    /// The offset of the next byte; `None` until the session has stated it.
     next: Option<u64>,
-    /// Bytes that there is place for.
+    /// Free space in the log, in bytes.
     room: u64,
-    /// Bytes that may still come of what was allowed.
+    /// Remaining credit, in bytes.
     owed: u64,
-    /// Bytes that came without being allowed.
+    /// Bytes received beyond the credit.
     overrun: u64,
-    /// Offset behind the last byte that there will ever be.
+    /// The final length of the stream.
     end: Option<u64>,
     is_ended: bool,
 }
 
-/// Bytes do not belong where they claim to.
+/// The received bytes are invalid.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Misplaced {
-    /// Something is missing before them.
+pub(super) enum DataError {
+    /// Bytes before them are missing.
     Hole {
-        /// Where we stand.
+        /// The expected offset.
         next: u64,
-        /// Where they begin.
+        /// The offset of the received bytes.
         offset: u64,
     },
-    /// Far more came than was allowed.
+    /// The credit was exceeded by more than the tolerance.
     Overrun,
 }
 
-/// What is new of what came: its offset, and whether it is the first that we hear of the stream.
+/// The new part of received bytes, and whether it is the first of the stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fresh {
+pub(super) struct NewBytes {
     pub(super) offset: u64,
     pub(super) bytes: Bytes,
     pub(super) is_first: bool,
@@ -56,7 +56,7 @@ impl Inbound {
         }
     }
 
-    /// The cursor that an attach states.
+    /// Returns the cursor for an attach.
     pub(super) fn cursor(&self) -> u64 {
         self.next.unwrap_or(0)
     }
@@ -69,19 +69,19 @@ impl Inbound {
         self.room
     }
 
-    /// There is place for so many bytes, of which nobody can be told now.
+    /// Records the free space while there is no link.
     pub(super) fn set_room(&mut self, room: u64) {
         self.room = room;
     }
 
-    /// A new connection begins with so much credit.
+    /// Starts a new connection with this credit.
     pub(super) fn attach(&mut self, credit: u64) {
         self.owed = credit;
         self.overrun = 0;
     }
 
-    /// What the owner has. Answers how many bytes are lost to us, or `None` if the owner has lost
-    /// what we have.
+    /// Compares the session's extent with the offset. Returns the number of lost bytes, or `None` if
+    /// the session has lost bytes that were received here.
     pub(super) fn attached(&mut self, extent: &Extent, mode: AttachMode) -> Option<u64> {
         match (self.next, mode) {
             (Some(next), _) => (next <= extent.end).then(|| extent.start.saturating_sub(next)),
@@ -93,18 +93,22 @@ impl Inbound {
         }
     }
 
-    /// Keeps what is new of the bytes at an offset.
-    pub(super) fn take(&mut self, offset: u64, bytes: &Bytes) -> Result<Option<Fresh>, Misplaced> {
+    /// Returns the new part of the bytes at an offset.
+    pub(super) fn take(
+        &mut self,
+        offset: u64,
+        bytes: &Bytes,
+    ) -> Result<Option<NewBytes>, DataError> {
         let came = bytes.len() as u64;
         self.overrun += came.saturating_sub(self.owed);
         self.owed = self.owed.saturating_sub(came);
         if self.overrun > TOLERANCE {
-            return Err(Misplaced::Overrun);
+            return Err(DataError::Overrun);
         }
         let is_first = self.next.is_none();
         let next = self.next.unwrap_or(offset);
         if offset > next {
-            return Err(Misplaced::Hole { next, offset });
+            return Err(DataError::Hole { next, offset });
         }
         let known = usize::try_from(next - offset).unwrap_or(usize::MAX);
         if known >= bytes.len() {
@@ -113,22 +117,22 @@ impl Inbound {
         let fresh = bytes.slice(known..);
         self.next = Some(next + fresh.len() as u64);
         self.room = self.room.saturating_sub(fresh.len() as u64);
-        Ok(Some(Fresh {
+        Ok(Some(NewBytes {
             offset: next,
             bytes: fresh,
             is_first,
         }))
     }
 
-    /// Goes on behind bytes that are lost. Answers those that we did not have.
+    /// Continues after lost bytes. Returns the range that was not received.
     pub(super) fn skip(&mut self, to: u64) -> Option<(u64, u64)> {
         let from = self.next.unwrap_or(to);
         self.next = Some(from.max(to));
         (from < to).then_some((from, to))
     }
 
-    /// There is place for so many bytes. Answers the credit that is worth a frame: a quarter of the
-    /// window, or the first after none.
+    /// Records the free space. Returns the credit to grant once it is worth a frame: a quarter of the
+    /// window, or any credit if none remains.
     pub(super) fn make_room(&mut self, room: u64, window: u64) -> Option<u64> {
         self.room = room;
         let grant = room.min(window).saturating_sub(self.owed);
@@ -139,18 +143,18 @@ impl Inbound {
         })
     }
 
-    /// The stream ends here.
+    /// Sets the final length.
     pub(super) fn end_at(&mut self, end: u64) {
         self.end = Some(end);
     }
 
-    /// Whether every byte that there will ever be has come.
+    /// Returns whether all bytes were received.
     pub(super) fn is_complete(&self) -> bool {
         self.end
             .is_some_and(|end| self.next.is_none_or(|next| next >= end))
     }
 
-    /// Answers once that the stream is over.
+    /// Marks the stream as ended. Returns `true` the first time.
     pub(super) fn finish(&mut self) -> bool {
         !std::mem::replace(&mut self.is_ended, true)
     }
@@ -160,9 +164,9 @@ impl Inbound {
 mod tests {
     use super::*;
 
-    fn fresh(offset: u64, bytes: &'static str, is_first: bool) -> Option<Fresh> {
+    fn fresh(offset: u64, bytes: &'static str, is_first: bool) -> Option<NewBytes> {
         let bytes = bytes.into();
-        Some(Fresh {
+        Some(NewBytes {
             offset,
             bytes,
             is_first,
@@ -170,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_taken_once_and_never_over_a_hole() {
+    fn duplicates_are_dropped_and_holes_rejected() {
         let mut stream = Inbound::new(Some(0), 100);
         stream.attach(100);
         assert_eq!(stream.take(0, &"abcd".into()), Ok(fresh(0, "abcd", false)));
@@ -178,7 +182,7 @@ mod tests {
         assert_eq!(stream.take(2, &"cdef".into()), Ok(fresh(4, "ef", false)));
         assert_eq!(
             stream.take(7, &"x".into()),
-            Err(Misplaced::Hole { next: 6, offset: 7 })
+            Err(DataError::Hole { next: 6, offset: 7 })
         );
         assert_eq!(stream.skip(7), Some((6, 7)));
         assert_eq!(stream.skip(3), None);
@@ -186,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_without_a_beginning_begins_with_what_comes_first() {
+    fn unknown_offset_starts_at_first_bytes() {
         let mut stream = Inbound::new(None, 100);
         assert_eq!(stream.take(5, &"x".into()), Ok(fresh(5, "x", true)));
         let mut tail = Inbound::new(None, 100);
@@ -200,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_that_has_less_than_we_do_is_found_out() {
+    fn lost_output_of_session_is_detected() {
         let mut stream = Inbound::new(Some(10), 100);
         let extent = |start, end| Extent {
             start,
@@ -215,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn credit_is_given_in_quarters_and_never_beyond_the_room() {
+    fn credit_is_granted_in_quarters_of_window() {
         let mut stream = Inbound::new(Some(0), 100);
         stream.attach(100);
         stream.take(0, &vec![0; 20].into()).unwrap();
@@ -226,6 +230,6 @@ mod tests {
         assert_eq!(stream.make_room(0, 100), None);
         assert_eq!(stream.make_room(1, 100), Some(1));
         let flood = vec![0; TOLERANCE as usize + 2];
-        assert_eq!(stream.take(140, &flood.into()), Err(Misplaced::Overrun));
+        assert_eq!(stream.take(140, &flood.into()), Err(DataError::Overrun));
     }
 }

@@ -1,4 +1,4 @@
-//! What goes into the machine and what comes out of it.
+//! Inputs and outputs of the state machine.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::screen::Screen;
 
-use super::outbound::Unwritten;
+use super::outbound::WriteFailure;
 use crate::connection::{ConnectionState, ReconnectFailure};
 use bowline_process::Ladder;
 use bowline_process::Signal;
@@ -15,24 +15,24 @@ use bowline_wire::{
     Attached, ExitNotice, Frame, KillReport, Message, Prompt, PromptStatus, StreamId,
 };
 
-/// Names a write, an end of input or a prompt to whoever waits for it.
+/// Identifies a pending write, end of input or prompt.
 pub(crate) type Ticket = u64;
 
-/// Numbers connections, so that what is said of an old one is known as such.
+/// Number of a connection. Inputs of an old connection are ignored.
 pub(crate) type Connection = u64;
 
-/// What happens.
+/// An event for the state machine.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The first connection is wanted.
+    /// Makes the first connection.
     Start,
-    /// A connection is there, and its token was taken.
+    /// A connection is open and authenticated.
     Opened(Connection),
-    /// A message has come.
+    /// A frame was received.
     Frame(Connection, Frame),
-    /// A connection could not be made, or has ended.
-    Broken(Connection, Breakage),
-    /// There is place for so many bytes of a stream.
+    /// A connection could not be made or has ended.
+    Broken(Connection, LinkError),
+    /// The log of a stream has this much free space, in bytes.
     Room(StreamId, u64),
     Write(Bytes, Ticket),
     Close(Ticket),
@@ -40,27 +40,27 @@ pub(crate) enum Input {
     Resize(WindowSize),
     Signal(Signal),
     Kill(Ladder),
-    /// This machine has slept, or its network is another one.
+    /// This machine was suspended, or its network changed.
     Woke,
-    /// The host wants another try.
+    /// Retries a failed link.
     Retry,
-    /// The host lets go.
+    /// Detaches from the session.
     Detach,
     Timeout,
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Breakage {
-    /// What kind of trouble it is.
+pub(crate) struct LinkError {
+    /// The kind of failure.
     pub(crate) failure: ReconnectFailure,
-    /// In words.
+    /// The reason and the remedy, as text.
     pub(crate) detail: String,
-    /// How long the other side wants to be left alone.
+    /// The minimum delay before the next attempt, as requested by the runner.
     pub(crate) after: Option<Duration>,
 }
 
-impl Breakage {
+impl LinkError {
     pub(crate) fn lost(detail: impl Into<String>) -> Self {
         Self::new(ReconnectFailure::Lost, detail)
     }
@@ -74,23 +74,23 @@ impl Breakage {
     }
 }
 
-/// What is to be done.
+/// An effect for the caller to execute.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// Let go of any connection there is and make one. After a refusal, with a fresh token.
+    /// Drop the connection and make a new one, with another token after a refusal.
     Connect {
         connection: Connection,
         is_refused: bool,
     },
-    /// Let go of the connection: what was said on it before is still to go out, if it can.
+    /// Drop the connection after sending what is queued, if possible.
     Disconnect,
-    /// Say something on the connection.
+    /// Send a frame.
     Send(Frame),
-    /// The owner has answered an attach.
+    /// The session has accepted an attach.
     Attached(Box<Attached>),
-    /// The stream begins here for us.
+    /// The stream begins at this offset.
     Begin(StreamId, u64),
-    /// The next bytes of a stream, and whether others have answered them.
+    /// The next bytes of a stream, and whether they are a replay of earlier output.
     Deliver {
         stream: StreamId,
         bytes: Bytes,
@@ -102,27 +102,27 @@ pub(crate) enum Output {
         from: u64,
         to: u64,
     },
-    /// A screen that stands for all output before an offset.
+    /// A screen that replaces all output before its offset.
     Screen(Screen),
-    /// No byte comes any more.
+    /// The stream has ended.
     End(StreamId),
-    /// What came of a write or an end of input.
-    Written(Ticket, Result<(), Unwritten>),
-    /// What came of a prompt.
+    /// The result of a write or an end of input.
+    Written(Ticket, Result<(), WriteFailure>),
+    /// The result of a prompt.
     Prompted(Ticket, PromptStatus),
-    /// How the link stands.
+    /// The state of the link has changed.
     State(ConnectionState),
-    /// How the child ended; `None` if that cannot be known any more.
+    /// The exit of the child; `None` if it can no longer be determined.
     Exited(Option<ExitNotice>),
-    /// The child was ended: nobody is to hold its output back any more.
+    /// The child was killed: readers must no longer block its output.
     Hurry,
-    /// What came of a kill; `None` if that cannot be known.
+    /// The result of a kill and its duration; `None` if it cannot be determined.
     Killed(Option<KillReport>, Duration),
-    /// Nothing is left to do.
+    /// The machine has finished.
     Over,
 }
 
-/// What the machine keeps saying to the owner.
+/// Returns the output that sends a message.
 pub(super) fn frame(generation: u64, message: Message) -> Output {
     Output::Send(Frame::new(generation, message))
 }

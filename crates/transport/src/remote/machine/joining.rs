@@ -1,4 +1,4 @@
-//! The beginning of each connection: who we are, what we have, what there is.
+//! The handshake of each connection: hello and attach.
 
 use super::io::Output;
 use super::link::Link;
@@ -9,13 +9,13 @@ use bowline_wire::{
 };
 
 impl Machine {
-    /// Says both at once: the answer to the first changes nothing about the second.
+    /// Sends hello and attach without waiting, since the reply to hello does not affect the attach.
     pub(super) fn opened(&mut self) {
         let Link::Opening { by } = self.link else {
             return;
         };
         self.link = Link::Joining { by };
-        self.say(Message::Hello(Hello {
+        self.send(Message::Hello(Hello {
             versions: (VERSION, VERSION),
             features: Vec::new(),
         }));
@@ -32,14 +32,14 @@ impl Machine {
             mode: self.mode(),
             lease: self.joining.lease,
             resume_generation: self.lease,
-            size: self.asks.size(),
+            size: self.requests.size(),
             credit,
             client: self.joining.client.clone(),
         };
-        self.say(Message::Attach(attach));
+        self.send(Message::Attach(attach));
     }
 
-    /// A beginning that is known is gone on from, whatever was asked for at first.
+    /// Returns the attach mode. Streams with known offsets are resumed.
     fn mode(&self) -> AttachMode {
         if self.streams.values().any(inbound::Inbound::is_known) {
             AttachMode::Resume
@@ -51,7 +51,7 @@ impl Machine {
     pub(super) fn welcomed(&mut self, welcome: &Welcome) {
         if welcome.version != VERSION {
             let detail = format!(
-                "it speaks version {}, this host version {VERSION}: bring both to the same one",
+                "the runner uses protocol version {} and this host version {VERSION}; use the same version of both",
                 welcome.version
             );
             return self.fail(ReconnectFailure::Version, detail);
@@ -61,7 +61,7 @@ impl Machine {
 
     pub(super) fn attached(&mut self, attached: Attached) {
         if self.epoch.is_some_and(|epoch| epoch != attached.epoch) {
-            return self.gone("the child was started anew");
+            return self.gone("the child was restarted");
         }
         self.epoch = Some(attached.epoch);
         let mode = self.mode();
@@ -71,20 +71,20 @@ impl Machine {
         for (id, stream) in &mut self.streams {
             let known = attached.streams.get(id);
             let Some(lost) = known.and_then(|extent| stream.attached(extent, mode)) else {
-                return self.gone("the output that it has ends before ours");
+                return self.gone("the session has lost output that this host has received");
             };
             if matches!(*id, StreamId::TTY | StreamId::STDOUT) {
                 gap = lost;
             }
         }
         if !self.take_lease(&attached) {
-            return self.gone("it has forgotten input that it had taken");
+            return self.gone("the session has lost input that it had acknowledged");
         }
         self.link = Link::Up;
         self.come_up(attached, gap);
     }
 
-    /// Settles where the input goes on. Answers whether that can be.
+    /// Resumes the input under the new lease. Returns whether the session's offset is possible.
     fn take_lease(&mut self, attached: &Attached) -> bool {
         if self.joining.lease != Lease::Write {
             return true;
@@ -106,26 +106,27 @@ impl Machine {
         let begins = begins.map(|(id, it)| Output::Begin(*id, it.cursor()));
         if !self.was_up {
             self.outputs.extend(begins);
-            self.tell(ConnectionState::Connected);
+            self.report_state(ConnectionState::Connected);
         } else if !self.is_released {
             let output = [StreamId::TTY, StreamId::STDOUT];
             let output = output.iter().find_map(|id| self.streams.get(id));
             let from = output.map_or(0, inbound::Inbound::cursor);
-            self.tell(ConnectionState::Reconnected { from, gap });
+            self.report_state(ConnectionState::Reconnected { from, gap });
         }
         self.was_up = true;
-        self.has_renewed = false;
+        self.token_replaced = false;
         self.down_since = None;
-        self.live.heard(self.now);
-        for ask in self.asks.again() {
-            self.say(ask);
+        self.live.received_frame(self.now);
+        for request in self.requests.unacknowledged() {
+            self.send(request);
         }
         self.ping();
         self.grant_again();
         self.leave_if_done();
     }
 
-    /// An attach grants every stream what the fullest of them can take; the rest is granted here.
+    /// Grants the remaining credit: an attach grants each stream only as much as the fullest log has
+    /// space for.
     fn grant_again(&mut self) {
         let window = self.window;
         let streams = self.streams.iter_mut();

@@ -1,27 +1,27 @@
-//! The link: made, lost, made again, given up.
+//! The state of the link: connecting, retrying, detaching, failing.
 
 use std::time::Duration;
 
 use super::Machine;
-use super::io::{Breakage, Output};
-use super::liveness::{Liveness, overslept};
+use super::io::{LinkError, Output};
+use super::liveness::{Liveness, was_suspended};
 use crate::connection::{ConnectionState, ReconnectFailed, ReconnectFailure};
 use bowline_wire::Message;
 
-/// A connection is there and has answered within this, or there is none.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Time limit of connecting, and of the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the owner may take to hear that its notice of the end was heard.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// Time limit of the acknowledgement of the exit.
+const EXIT_ACK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often it is tried to tell it. It forgets the session by itself in the end.
-const FAREWELLS: u32 = 3;
+/// Attempts to acknowledge the exit. The session expires without it.
+const MAX_EXIT_ACKS: u32 = 3;
 
 #[derive(Debug)]
 pub(super) enum Link {
-    /// Nobody has asked for one yet.
+    /// Not started.
     Resting,
-    /// The next try comes at a time.
+    /// Waits for the next attempt.
     Waiting {
         until: Duration,
     },
@@ -29,12 +29,12 @@ pub(super) enum Link {
     Opening {
         by: Duration,
     },
-    /// It is there, and the owner has not answered.
+    /// A connection is open, and the handshake is in progress.
     Joining {
         by: Duration,
     },
     Up,
-    /// The owner is being told that its notice of the end was heard.
+    /// The acknowledgement of the exit was sent, followed by a ping.
     Leaving {
         by: Duration,
         nonce: u64,
@@ -65,7 +65,7 @@ impl Link {
 impl Machine {
     pub(super) fn connect(&mut self, is_refused: bool) {
         self.connection += 1;
-        let by = self.now + HANDSHAKE;
+        let by = self.now + HANDSHAKE_TIMEOUT;
         self.link = Link::Opening { by };
         let connection = self.connection;
         self.outputs.push_back(Output::Connect {
@@ -74,23 +74,23 @@ impl Machine {
         });
     }
 
-    /// There is no connection, or none that can be used.
-    pub(super) fn broken(&mut self, why: Breakage) {
+    /// Handles the loss of the connection.
+    pub(super) fn broken(&mut self, why: LinkError) {
         if matches!(self.link, Link::Resting | Link::Failed(_) | Link::Over) {
             return;
         }
         tracing::debug!(session = %self.joining.session, failure = %why.failure, detail = why.detail, "link broken");
-        self.ask_for_less();
+        self.shrink_window();
         self.outputs.push_back(Output::Disconnect);
         self.connection += 1;
-        self.painting = None;
-        self.missed = None;
+        self.snapshot = None;
+        self.gap_end = None;
         match why.failure {
-            _ if self.is_released && self.farewells >= FAREWELLS => self.over(),
-            ReconnectFailure::Auth if !self.has_renewed => {
-                self.has_renewed = true;
+            _ if self.is_released && self.exit_acks >= MAX_EXIT_ACKS => self.over(),
+            ReconnectFailure::Auth if !self.token_replaced => {
+                self.token_replaced = true;
                 self.backoff.next();
-                self.tell_reconnecting();
+                self.report_reconnecting();
                 self.connect(true);
             }
             ReconnectFailure::Lost => self.wait(why),
@@ -99,13 +99,13 @@ impl Machine {
     }
 
     pub(super) fn lost(&mut self, detail: impl Into<String>) {
-        self.broken(Breakage::lost(detail));
+        self.broken(LinkError::lost(detail));
     }
 
-    fn wait(&mut self, why: Breakage) {
+    fn wait(&mut self, why: LinkError) {
         let since = *self.down_since.get_or_insert(self.now);
-        let patience = if self.is_released && self.exit_is_told {
-            FAREWELL * FAREWELLS
+        let patience = if self.is_released && self.exit_is_reported {
+            EXIT_ACK_TIMEOUT * MAX_EXIT_ACKS
         } else if self.was_up {
             self.joining.patience
         } else {
@@ -117,14 +117,14 @@ impl Machine {
         let pause = self.backoff.next().max(why.after.unwrap_or_default());
         let until = self.now + pause;
         self.link = Link::Waiting { until };
-        self.tell_reconnecting();
+        self.report_reconnecting();
     }
 
-    /// The host hears of the link only while it has a use for it.
-    fn tell_reconnecting(&mut self) {
+    /// Reports the attempt, unless the link was never up or the host has detached.
+    fn report_reconnecting(&mut self) {
         if self.was_up && !self.is_released {
             let attempt = self.backoff.attempt();
-            self.tell(ConnectionState::Reconnecting { attempt });
+            self.report_state(ConnectionState::Reconnecting { attempt });
         }
     }
 
@@ -134,20 +134,20 @@ impl Machine {
         self.link = Link::Failed(failure);
         if !self.is_released {
             let failed = ReconnectFailed { failure, detail };
-            self.tell(ConnectionState::Failed(failed));
+            self.report_state(ConnectionState::Failed(failed));
         }
-        if !failure.can_retry() || self.asks.is_killing() || self.is_released {
+        if !failure.can_retry() || self.requests.is_killing() || self.is_released {
             self.give_up();
         }
     }
 
-    /// Nothing will ever be heard of the child again.
+    /// Ends the session locally without a result from the child.
     pub(super) fn give_up(&mut self) {
         self.end_streams();
-        if !std::mem::replace(&mut self.exit_is_told, true) {
+        if !std::mem::replace(&mut self.exit_is_reported, true) {
             self.outputs.push_back(Output::Exited(None));
         }
-        if let Some(took) = self.asks.killed(self.now) {
+        if let Some(took) = self.requests.killed(self.now) {
             self.outputs.push_back(Output::Killed(None, took));
         }
         self.over();
@@ -168,17 +168,17 @@ impl Machine {
             return;
         };
         if failure == ReconnectFailure::Fenced {
-            // Whoever asks again wants the lease back from whoever has it now.
+            // The retry takes the lease from its current holder.
             self.lease = None;
         }
         self.start_over();
-        self.has_renewed = false;
+        self.token_replaced = false;
         self.backoff.next();
-        self.tell_reconnecting();
+        self.report_reconnecting();
         self.connect(failure == ReconnectFailure::Auth);
     }
 
-    /// What was tried before does not count against the next try.
+    /// Resets the delays and the patience.
     fn start_over(&mut self) {
         self.backoff.reset();
         self.down_since = None;
@@ -190,7 +190,7 @@ impl Machine {
                 self.live.woke(self.now);
                 self.ping();
             }
-            // A connection that was begun before may be waited for in vain.
+            // An attempt that began before the change may never complete.
             Link::Waiting { .. } | Link::Opening { .. } | Link::Joining { .. } => {
                 self.start_over();
                 self.backoff.next();
@@ -204,61 +204,65 @@ impl Machine {
         let Some(due) = self.poll_timeout().filter(|due| *due <= self.now) else {
             return;
         };
-        if overslept(due, self.now) {
+        if was_suspended(due, self.now) {
             self.start_over();
         }
         match self.link {
-            Link::Up | Link::Waiting { .. } if overslept(due, self.now) => self.woke(),
+            Link::Up | Link::Waiting { .. } if was_suspended(due, self.now) => self.woke(),
             Link::Waiting { .. } => self.connect(false),
             Link::Opening { .. } => self.lost("no connection within 10 s"),
-            Link::Joining { .. } => self.lost("no answer within 10 s"),
-            Link::Up if self.live.is_dead(self.now) => self.lost("nothing was heard for 14 s"),
+            Link::Joining { .. } => self.lost("no response within 10 s"),
+            Link::Up if self.live.is_dead(self.now) => self.lost("nothing was received for 14 s"),
             Link::Up => drop(self.ping()),
-            Link::Leaving { .. } => self.lost("no answer to a farewell"),
+            Link::Leaving { .. } => self.lost("the acknowledgement of the exit was not confirmed"),
             Link::Resting | Link::Failed(_) | Link::Over => {}
         }
     }
 
     pub(super) fn ping(&mut self) -> u64 {
         let nonce = self.live.ping(self.now);
-        self.asks.ping(nonce);
-        self.say(Message::Ping { nonce });
+        self.requests.ping(nonce);
+        self.send(Message::Ping { nonce });
         nonce
     }
 
-    /// The host lets go of the session.
+    /// Detaches from the session, after acknowledging an exit that was reported.
     pub(super) fn detach(&mut self) {
         self.is_released = true;
         match self.link {
-            Link::Up if self.exit_is_told => self.leave(),
+            Link::Up if self.exit_is_reported => self.leave(),
             Link::Up => {
-                self.say(Message::Detach);
+                self.send(Message::Detach);
                 self.over();
             }
             Link::Leaving { .. } | Link::Over => {}
-            // An owner that is never told keeps the session for a day.
+            // Without the acknowledgement the session is kept for a day.
             Link::Waiting { .. } | Link::Opening { .. } | Link::Joining { .. }
-                if self.exit_is_told => {}
+                if self.exit_is_reported => {}
             _ => self.over(),
         }
     }
 
-    /// Tells the owner that its notice of the end was heard, once nothing else is wanted of it.
+    /// Acknowledges the exit once nothing else is pending.
     pub(super) fn leave_if_done(&mut self) {
-        if self.link.is_up() && self.exit_is_told && self.is_released && !self.asks.is_killing() {
+        if self.link.is_up()
+            && self.exit_is_reported
+            && self.is_released
+            && !self.requests.is_killing()
+        {
             self.leave();
         }
     }
 
     fn leave(&mut self) {
-        self.farewells += 1;
-        self.say(Message::ExitAck);
+        self.exit_acks += 1;
+        self.send(Message::ExitAck);
         let nonce = self.ping();
-        let by = self.now + FAREWELL;
+        let by = self.now + EXIT_ACK_TIMEOUT;
         self.link = Link::Leaving { by, nonce };
     }
 
-    pub(super) fn tell(&mut self, state: ConnectionState) {
+    pub(super) fn report_state(&mut self, state: ConnectionState) {
         self.outputs.push_back(Output::State(state));
     }
 }

@@ -1,29 +1,29 @@
-//! Whether the other side is there, by what is heard of it. Monotonic time only.
+//! Detection of dead connections by pings, in monotonic time.
 
 use std::time::Duration;
 
 use bowline_wire::{DEAD_AFTER, PING_AT_REST, PING_EVERY};
 
-/// What has slept hears within this whether its connection has survived.
-const PROBE: Duration = Duration::from_secs(3);
+/// Time limit of the reply to the ping after a suspension.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A deadline that is looked at so much too late was slept over.
-const OVERSLEPT: Duration = Duration::from_secs(2);
+/// Delay of a timeout that indicates a suspension.
+const SUSPEND_THRESHOLD: Duration = Duration::from_secs(2);
 
 #[derive(Debug, PartialEq, Eq)]
-enum Since {
-    Nothing,
-    /// The other side is there, and both are at rest.
-    Answers,
-    More,
+enum Traffic {
+    None,
+    /// Only pings and pongs: both sides are idle.
+    Pings,
+    Other,
 }
 
 #[derive(Debug)]
 pub(super) struct Liveness {
     ping_at: Duration,
     dead_at: Duration,
-    /// What was heard since the last question.
-    since: Since,
+    /// The frames received since the last ping.
+    traffic: Traffic,
     nonce: u64,
 }
 
@@ -32,40 +32,40 @@ impl Liveness {
         Self {
             ping_at: Duration::ZERO,
             dead_at: Duration::ZERO,
-            since: Since::Nothing,
+            traffic: Traffic::None,
             nonce: 0,
         }
     }
 
-    /// An answer to a question was heard, or a question.
-    pub(super) fn answered(&mut self, now: Duration) {
+    /// Records a received ping or pong.
+    pub(super) fn received_ping(&mut self, now: Duration) {
         self.dead_at = now + DEAD_AFTER;
-        if self.since == Since::Nothing {
-            self.since = Since::Answers;
+        if self.traffic == Traffic::None {
+            self.traffic = Traffic::Pings;
         }
     }
 
-    /// Something else was heard.
-    pub(super) fn heard(&mut self, now: Duration) {
+    /// Records another received frame.
+    pub(super) fn received_frame(&mut self, now: Duration) {
         self.dead_at = now + DEAD_AFTER;
-        self.since = Since::More;
+        self.traffic = Traffic::Other;
     }
 
-    /// The nonce of a question that is asked now.
+    /// Schedules the next ping and returns the nonce of the one to send now.
     pub(super) fn ping(&mut self, now: Duration) -> u64 {
-        let pause = match std::mem::replace(&mut self.since, Since::Nothing) {
-            Since::Answers => PING_AT_REST,
-            Since::Nothing | Since::More => PING_EVERY,
+        let pause = match std::mem::replace(&mut self.traffic, Traffic::None) {
+            Traffic::Pings => PING_AT_REST,
+            Traffic::None | Traffic::Other => PING_EVERY,
         };
         self.ping_at = now + pause;
         self.nonce += 1;
         self.nonce
     }
 
-    /// This machine has slept: the silence is its own, so far.
+    /// Probes the connection after a suspension, during which nothing could be received.
     pub(super) fn woke(&mut self, now: Duration) {
         self.ping_at = now;
-        self.dead_at = now + PROBE;
+        self.dead_at = now + PROBE_TIMEOUT;
     }
 
     pub(super) fn is_dead(&self, now: Duration) -> bool {
@@ -77,7 +77,7 @@ impl Liveness {
     }
 }
 
-/// Whether a deadline was slept over.
-pub(super) fn overslept(due: Duration, now: Duration) -> bool {
-    now.saturating_sub(due) > OVERSLEPT
+/// Returns whether the machine was suspended at a deadline.
+pub(super) fn was_suspended(due: Duration, now: Duration) -> bool {
+    now.saturating_sub(due) > SUSPEND_THRESHOLD
 }

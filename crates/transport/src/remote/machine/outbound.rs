@@ -1,5 +1,5 @@
-//! Input on its way to the child: kept until the kernel there has taken it, sent again where it was
-//! lost, and never typed twice.
+//! The sending side of the input: kept until the child's kernel buffer has accepted it, retransmitted
+//! if it was lost, and written at most once.
 
 use std::collections::VecDeque;
 
@@ -10,13 +10,13 @@ use bowline_wire::{InputRefusal, MAX_PAYLOAD, Message};
 
 #[derive(Debug)]
 pub(super) struct Outbound {
-    /// Offset of the first byte that the kernel has not taken.
+    /// Offset of the first byte that is not acknowledged.
     base: u64,
-    /// Offset of the next byte to be sent on this connection.
+    /// Offset of the next byte to send on this connection.
     sent: u64,
-    /// Offset behind the last byte that was ever sent under this lease.
+    /// End of the bytes that were sent under this lease.
     reached: u64,
-    /// Offset behind the last byte of all writes.
+    /// End of all writes.
     end: u64,
     /// The bytes of `base..end`.
     chunks: VecDeque<Bytes>,
@@ -25,7 +25,7 @@ pub(super) struct Outbound {
     window: u64,
 }
 
-/// One write that nobody has answered for.
+/// A write that is not acknowledged.
 #[derive(Debug)]
 struct Write {
     start: u64,
@@ -36,28 +36,28 @@ struct Write {
 #[derive(Debug)]
 enum Closing {
     Open,
-    /// The host wants the input to end behind the last write.
-    Asked {
+    /// The input ends after the last write.
+    Requested {
         ticket: Ticket,
         is_sent: bool,
     },
     Done,
 }
 
-/// Why a write was not done.
+/// The reason why a write failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unwritten {
-    /// The owner has passed over it.
+pub(crate) enum WriteFailure {
+    /// The session refused it.
     Refused(InputRefusal),
-    /// Another host had the lease in between: nobody knows whether it was typed.
+    /// Another host held the lease in between, so it is unknown whether the input was written.
     Unconfirmed,
 }
 
-pub(super) type Settled = (Ticket, Result<(), Unwritten>);
+pub(super) type WriteResult = (Ticket, Result<(), WriteFailure>);
 
-/// The owner says what cannot be.
+/// The session acknowledged bytes that were not sent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Contradiction;
+pub(super) struct InvalidAck;
 
 impl Outbound {
     pub(super) fn new(window: u64) -> Self {
@@ -73,10 +73,10 @@ impl Outbound {
         }
     }
 
-    /// Queues a write. One behind the end of the input is settled at once.
-    pub(super) fn write(&mut self, bytes: Bytes, ticket: Ticket) -> Option<Settled> {
+    /// Queues a write. Returns its result at once if it is empty or the input has ended.
+    pub(super) fn write(&mut self, bytes: Bytes, ticket: Ticket) -> Option<WriteResult> {
         if !matches!(self.closing, Closing::Open) {
-            return Some((ticket, Err(Unwritten::Refused(InputRefusal::Closed))));
+            return Some((ticket, Err(WriteFailure::Refused(InputRefusal::Closed))));
         }
         let start = self.end;
         self.end += bytes.len() as u64;
@@ -91,15 +91,17 @@ impl Outbound {
         None
     }
 
-    /// Ends the input behind what is queued.
-    pub(super) fn close(&mut self, ticket: Ticket) -> Option<Settled> {
+    /// Ends the input after the queued writes.
+    pub(super) fn close(&mut self, ticket: Ticket) -> Option<WriteResult> {
         match self.closing {
             Closing::Open => {
                 let is_sent = false;
-                self.closing = Closing::Asked { ticket, is_sent };
+                self.closing = Closing::Requested { ticket, is_sent };
                 None
             }
-            Closing::Asked { .. } => Some((ticket, Err(Unwritten::Refused(InputRefusal::Closed)))),
+            Closing::Requested { .. } => {
+                Some((ticket, Err(WriteFailure::Refused(InputRefusal::Closed))))
+            }
             Closing::Done => Some((ticket, Ok(()))),
         }
     }
@@ -108,19 +110,19 @@ impl Outbound {
         self.window = window.max(1);
     }
 
-    /// The next frame that may go out.
+    /// Returns the next message that the window allows.
     pub(super) fn next(&mut self) -> Option<Message> {
         let until = self.end.min(self.base + self.window);
         if self.sent < until {
-            let most = usize::try_from(until - self.sent).unwrap_or(usize::MAX);
-            let bytes = self.slice(self.sent, most.min(MAX_PAYLOAD));
+            let limit = usize::try_from(until - self.sent).unwrap_or(usize::MAX);
+            let bytes = self.slice(self.sent, limit.min(MAX_PAYLOAD));
             let offset = self.sent;
             self.sent += bytes.len() as u64;
             self.reached = self.reached.max(self.sent);
             return Some(Message::Input { offset, bytes });
         }
         match &mut self.closing {
-            Closing::Asked { is_sent, .. } if !*is_sent && self.sent == self.end => {
+            Closing::Requested { is_sent, .. } if !*is_sent && self.sent == self.end => {
                 *is_sent = true;
                 Some(Message::InputEnd { offset: self.end })
             }
@@ -128,40 +130,40 @@ impl Outbound {
         }
     }
 
-    /// As much as lies in one chunk from an offset on.
-    fn slice(&self, from: u64, most: usize) -> Bytes {
+    /// Returns up to `limit` bytes of the chunk at an offset.
+    fn slice(&self, from: u64, limit: usize) -> Bytes {
         let mut at = self.base;
         for chunk in &self.chunks {
             let end = at + chunk.len() as u64;
             if from < end {
                 let skip = (from - at) as usize;
-                return chunk.slice(skip..chunk.len().min(skip + most));
+                return chunk.slice(skip..chunk.len().min(skip + limit));
             }
             at = end;
         }
         unreachable!("the chunks hold all of base..end")
     }
 
-    /// The kernel has taken everything before an offset.
-    pub(super) fn ack(&mut self, offset: u64, ended: bool) -> Result<Vec<Settled>, Contradiction> {
+    /// Handles the acknowledgement of all bytes before an offset.
+    pub(super) fn ack(&mut self, offset: u64, ended: bool) -> Result<Vec<WriteResult>, InvalidAck> {
         let mut settled = self.pass(offset)?;
-        if ended && let Closing::Asked { ticket, .. } = self.closing {
+        if ended && let Closing::Requested { ticket, .. } = self.closing {
             self.closing = Closing::Done;
             settled.push((ticket, Ok(())));
         }
         Ok(settled)
     }
 
-    /// Input was passed over, and what lies before it was done.
+    /// Handles the refusal of a range. All bytes before it are acknowledged.
     pub(super) fn refused(
         &mut self,
         (from, to): (u64, u64),
         reason: &InputRefusal,
-    ) -> Result<Vec<Settled>, Contradiction> {
+    ) -> Result<Vec<WriteResult>, InvalidAck> {
         if to < from {
-            return Err(Contradiction);
+            return Err(InvalidAck);
         }
-        let refuse = |ticket| (ticket, Err(Unwritten::Refused(reason.clone())));
+        let refuse = |ticket| (ticket, Err(WriteFailure::Refused(reason.clone())));
         let mut settled = self.pass(from.max(self.base))?;
         let unfit = |write: &Write| write.start < to && write.end > from;
         let refused = self.writes.iter().filter(|write| unfit(write));
@@ -169,7 +171,7 @@ impl Outbound {
         self.writes.retain(|write| !unfit(write));
         settled.extend(self.pass(to.max(self.base))?);
         if from == to
-            && let Closing::Asked { ticket, .. } = self.closing
+            && let Closing::Requested { ticket, .. } = self.closing
         {
             self.closing = Closing::Open;
             settled.push(refuse(ticket));
@@ -177,26 +179,26 @@ impl Outbound {
         Ok(settled)
     }
 
-    /// A connection begins: the owner goes on at `next`. Under the same lease nothing is in doubt;
-    /// under another one, what was sent and not acknowledged is.
+    /// Starts a connection on which the session expects the offset `next`. Under the same lease, lost
+    /// bytes are retransmitted. Under another one, writes that were sent and not acknowledged fail.
     pub(super) fn attach(
         &mut self,
         next: u64,
         is_same_lease: bool,
-    ) -> Result<Vec<Settled>, Contradiction> {
-        if let Closing::Asked { is_sent, .. } = &mut self.closing {
+    ) -> Result<Vec<WriteResult>, InvalidAck> {
+        if let Closing::Requested { is_sent, .. } = &mut self.closing {
             *is_sent = false;
         }
         if is_same_lease {
             if next < self.base || next > self.reached {
-                return Err(Contradiction);
+                return Err(InvalidAck);
             }
             self.sent = next;
             return Ok(Vec::new());
         }
         let doubtful = self.writes.iter().take_while(|it| it.start < self.reached);
-        let settled: Vec<Settled> = doubtful
-            .map(|write| (write.ticket, Err(Unwritten::Unconfirmed)))
+        let settled: Vec<WriteResult> = doubtful
+            .map(|write| (write.ticket, Err(WriteFailure::Unconfirmed)))
             .collect();
         self.writes.drain(..settled.len());
         let kept_from = self.writes.front().map_or(self.end, |write| write.start);
@@ -205,7 +207,7 @@ impl Outbound {
         Ok(settled)
     }
 
-    /// Counts what is left from another offset on.
+    /// Moves the remaining writes to another offset.
     fn move_to(&mut self, next: u64) {
         let old = self.base;
         let moved = |offset: u64| offset - old + next;
@@ -216,10 +218,10 @@ impl Outbound {
         (self.sent, self.reached) = (next, next);
     }
 
-    /// Everything before an offset is done.
-    fn pass(&mut self, offset: u64) -> Result<Vec<Settled>, Contradiction> {
+    /// Completes the writes before an offset.
+    fn pass(&mut self, offset: u64) -> Result<Vec<WriteResult>, InvalidAck> {
         if offset > self.reached {
-            return Err(Contradiction);
+            return Err(InvalidAck);
         }
         self.drop_before(offset);
         let done = self.writes.partition_point(|write| write.end <= self.base);
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_taken_is_sent_again_under_the_same_lease() {
+    fn same_lease_retransmits_lost_input() {
         let mut out = Outbound::new(100);
         out.attach(0, false).unwrap();
         assert_eq!(out.write("abc".into(), 1), None);
@@ -266,12 +268,12 @@ mod tests {
         assert_eq!(out.attach(5, true), Ok(vec![]));
         assert_eq!((out.next(), out.next()), (input(5, "f"), None));
         assert_eq!(out.ack(6, false), Ok(vec![(2, Ok(()))]));
-        assert_eq!(out.ack(7, false), Err(Contradiction));
-        assert_eq!(out.attach(3, true), Err(Contradiction));
+        assert_eq!(out.ack(7, false), Err(InvalidAck));
+        assert_eq!(out.attach(3, true), Err(InvalidAck));
     }
 
     #[test]
-    fn under_another_lease_only_what_was_never_sent_is_sent() {
+    fn other_lease_sends_only_unsent_input() {
         let mut out = Outbound::new(4);
         out.attach(10, false).unwrap();
         out.write("abc".into(), 1);
@@ -281,8 +283,8 @@ mod tests {
         assert_eq!(
             out.attach(50, false),
             Ok(vec![
-                (1, Err(Unwritten::Unconfirmed)),
-                (2, Err(Unwritten::Unconfirmed)),
+                (1, Err(WriteFailure::Unconfirmed)),
+                (2, Err(WriteFailure::Unconfirmed)),
             ])
         );
         assert_eq!((out.next(), out.next()), (input(50, "ghi"), None));
@@ -290,14 +292,14 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_write_does_not_take_the_next_with_it() {
+    fn refused_write_keeps_next_write() {
         let mut out = Outbound::new(100);
         out.attach(0, false).unwrap();
         out.write("abc".into(), 1);
         out.write("def".into(), 2);
         out.write("ghi".into(), 3);
         while out.next().is_some() {}
-        let refused = Err(Unwritten::Refused(InputRefusal::Ended));
+        let refused = Err(WriteFailure::Refused(InputRefusal::Ended));
         assert_eq!(
             out.refused((3, 6), &InputRefusal::Ended),
             Ok(vec![(1, Ok(())), (2, refused)])
@@ -306,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_comes_behind_all_writes_and_is_said_again() {
+    fn end_of_input_follows_writes_and_is_repeated() {
         let mut out = Outbound::new(2);
         out.attach(0, false).unwrap();
         out.write("abc".into(), 1);

@@ -34,7 +34,7 @@ fn joining() -> Joining {
     }
 }
 
-/// A machine and its clock; what it sends is set apart from what else it wants.
+/// A machine and its clock. Sent messages are kept apart from other outputs.
 struct Host {
     machine: Machine,
     now: Duration,
@@ -73,17 +73,17 @@ impl Host {
     }
 
     fn break_off(&mut self, failure: ReconnectFailure) -> Vec<Output> {
-        let why = Breakage::new(failure, "test");
+        let why = LinkError::new(failure, "test");
         self.give(Input::Broken(self.connection, why))
     }
 
-    /// Lets time pass up to the next deadline.
+    /// Advances the clock to the next deadline.
     fn pass(&mut self) -> Vec<Output> {
         self.now = self.machine.poll_timeout().expect("something is awaited");
         self.give(Input::Timeout)
     }
 
-    /// Makes the connection that is wanted.
+    /// Opens the requested connection.
     fn open(&mut self) -> Vec<Output> {
         let mut outputs = self.give(Input::Opened(self.connection));
         outputs.extend(self.hear(attached(1, 0, 0)));
@@ -151,7 +151,7 @@ fn delivered(outputs: &[Output]) -> Vec<&Bytes> {
 }
 
 #[test]
-fn a_host_says_who_it_is_and_what_it_has() {
+fn attach_has_cursors_and_generation() {
     let mut host = Host::new(joining());
     host.give(Input::Start);
     host.open();
@@ -180,7 +180,7 @@ fn a_host_says_who_it_is_and_what_it_has() {
 }
 
 #[test]
-fn what_an_old_connection_says_changes_nothing() {
+fn old_connection_is_ignored() {
     let mut host = up(joining());
     let old = host.connection;
     host.break_off(ReconnectFailure::Lost);
@@ -189,13 +189,13 @@ fn what_an_old_connection_says_changes_nothing() {
     let frame = |message| Input::Frame(old, Frame::new(1, message));
     assert_eq!(host.give(frame(data(0, "old"))), []);
     assert_eq!(host.give(frame(Message::Fenced { generation: 9 })), []);
-    let why = Breakage::lost("an old end");
+    let why = LinkError::lost("an old end");
     assert_eq!(host.give(Input::Broken(old, why)), []);
     assert_eq!(delivered(&host.hear(data(0, "new"))), ["new"]);
 }
 
 #[test]
-fn a_hole_in_the_output_is_attached_again() {
+fn hole_in_output_reconnects() {
     let mut host = up(joining());
     let outputs = host.hear(data(5, "late"));
     assert_eq!(outputs[0], Output::Disconnect);
@@ -206,7 +206,7 @@ fn a_hole_in_the_output_is_attached_again() {
 }
 
 #[test]
-fn a_link_that_brings_nothing_is_asked_for_less_and_one_that_does_for_more() {
+fn window_shrinks_on_breaks_and_grows() {
     let mut large = joining();
     large.window = 1 << 20;
     let mut host = up(large);
@@ -242,7 +242,7 @@ fn a_link_that_brings_nothing_is_asked_for_less_and_one_that_does_for_more() {
 }
 
 #[test]
-fn silence_is_asked_about_after_five_seconds_and_ends_within_fifteen() {
+fn silent_connection_is_pinged_then_dropped() {
     let mut host = up(joining());
     let begin = host.now;
     for ping in 1..=2 {
@@ -256,7 +256,7 @@ fn silence_is_asked_about_after_five_seconds_and_ends_within_fifteen() {
 }
 
 #[test]
-fn who_is_at_rest_is_asked_less_often_until_something_happens() {
+fn idle_connection_is_pinged_less_often() {
     let mut host = up(joining());
     let asked_after = |host: &mut Host| {
         let begin = host.now;
@@ -280,7 +280,7 @@ fn who_is_at_rest_is_asked_less_often_until_something_happens() {
 }
 
 #[test]
-fn after_a_sleep_the_link_is_probed_and_not_condemned() {
+fn connection_is_probed_after_suspension() {
     let mut host = up(joining());
     host.now += Duration::from_secs(3600);
     assert_eq!(host.give(Input::Timeout), []);
@@ -300,7 +300,7 @@ fn after_a_sleep_the_link_is_probed_and_not_condemned() {
 }
 
 #[test]
-fn a_change_of_the_network_gives_up_a_connection_that_was_begun_before_it() {
+fn network_change_restarts_pending_connection() {
     let mut host = up(joining());
     host.break_off(ReconnectFailure::Lost);
     host.pass();
@@ -316,7 +316,7 @@ fn a_change_of_the_network_gives_up_a_connection_that_was_begun_before_it() {
 }
 
 #[test]
-fn a_refused_token_is_replaced_once() {
+fn refused_token_is_replaced_once() {
     let mut host = up(joining());
     host.break_off(ReconnectFailure::Lost);
     host.pass();
@@ -349,7 +349,7 @@ fn a_refused_token_is_replaced_once() {
 }
 
 #[test]
-fn each_refusal_has_its_name_and_some_are_final() {
+fn error_codes_map_to_failures() {
     let cases = [
         (code::UNKNOWN_SESSION, ReconnectFailure::Gone, true),
         (code::EXPIRED, ReconnectFailure::Expired, true),
@@ -374,7 +374,7 @@ fn each_refusal_has_its_name_and_some_are_final() {
 }
 
 #[test]
-fn a_link_that_is_lost_for_too_long_is_given_up_and_can_be_tried_again() {
+fn lost_link_fails_and_can_be_retried() {
     let mut host = up(joining());
     let begin = host.now;
     let mut outputs = host.break_off(ReconnectFailure::Lost);
@@ -402,7 +402,7 @@ fn a_link_that_is_lost_for_too_long_is_given_up_and_can_be_tried_again() {
 }
 
 #[test]
-fn the_end_is_told_behind_all_output_and_acknowledged_when_the_host_lets_go() {
+fn exit_follows_output_and_is_acknowledged_on_detach() {
     let mut host = up(joining());
     let exit = ExitNotice {
         status: ExitStatus::Code(3),
@@ -443,7 +443,7 @@ fn the_end_is_told_behind_all_output_and_acknowledged_when_the_host_lets_go() {
 }
 
 #[test]
-fn an_end_that_was_heard_is_acknowledged_though_the_host_lets_go_while_the_link_is_down() {
+fn exit_is_acknowledged_after_detach_while_down() {
     let mut host = up(joining());
     host.hear(Message::Exit(ExitNotice {
         status: ExitStatus::Code(0),
@@ -468,7 +468,7 @@ fn an_end_that_was_heard_is_acknowledged_though_the_host_lets_go_while_the_link_
 }
 
 #[test]
-fn a_host_that_lets_go_of_a_living_session_only_detaches() {
+fn detach_keeps_session_running() {
     let mut host = up(joining());
     let outputs = host.give(Input::Detach);
     assert_eq!(host.sent(), [Message::Detach]);
@@ -476,7 +476,7 @@ fn a_host_that_lets_go_of_a_living_session_only_detaches() {
 }
 
 #[test]
-fn a_kill_is_asked_for_until_it_is_answered() {
+fn kill_is_repeated_until_reported() {
     let mut host = up(joining());
     host.break_off(ReconnectFailure::Lost);
     host.give(Input::Kill(Ladder::default()));
@@ -512,7 +512,7 @@ fn a_kill_is_asked_for_until_it_is_answered() {
 }
 
 #[test]
-fn a_kill_over_a_link_that_is_given_up_ends_the_session_here() {
+fn kill_over_failed_link_ends_session_locally() {
     let mut host = up(joining());
     host.break_off(ReconnectFailure::Auth);
     host.break_off(ReconnectFailure::Auth);
@@ -527,7 +527,7 @@ fn a_kill_over_a_link_that_is_given_up_ends_the_session_here() {
 }
 
 #[test]
-fn a_signal_is_repeated_by_its_id_until_a_pong_covers_it() {
+fn signal_is_repeated_until_pong() {
     let mut host = up(joining());
     host.give(Input::Signal(Signal::Interrupt));
     let sent = host.sent();
@@ -554,7 +554,7 @@ fn a_signal_is_repeated_by_its_id_until_a_pong_covers_it() {
 }
 
 #[test]
-fn a_fenced_host_does_nothing_until_it_is_told_to() {
+fn fenced_host_waits_for_retry() {
     let mut host = up(joining());
     host.give(Input::Write("mine".into(), 1));
     host.sent();
@@ -566,7 +566,7 @@ fn a_fenced_host_does_nothing_until_it_is_told_to() {
     host.give(Input::Retry);
     host.give(Input::Opened(host.connection));
     let outputs = host.hear(attached(3, 90, 0));
-    let doubt = Output::Written(1, Err(Unwritten::Unconfirmed));
+    let doubt = Output::Written(1, Err(WriteFailure::Unconfirmed));
     assert!(outputs.contains(&doubt), "{outputs:?}");
     let typed = Message::Input {
         offset: 90,
@@ -581,7 +581,7 @@ fn a_fenced_host_does_nothing_until_it_is_told_to() {
 }
 
 #[test]
-fn an_owner_that_is_another_one_is_not_gone_on_with() {
+fn other_epoch_is_not_resumed() {
     let mut host = up(joining());
     host.hear(data(0, "abc"));
     host.break_off(ReconnectFailure::Lost);
@@ -595,7 +595,7 @@ fn an_owner_that_is_another_one_is_not_gone_on_with() {
     assert_eq!(failed(&outputs), Some(ReconnectFailure::Gone));
 }
 
-/// A host at a terminal, and what a screen at an offset is told by.
+/// Returns a host attached to a terminal.
 fn at_a_terminal() -> Host {
     let mut joining = joining();
     joining.cursors = [(StreamId::TTY, None)].into();
@@ -637,7 +637,7 @@ fn chunk(offset: u64, bytes: Bytes) -> Message {
 }
 
 #[test]
-fn a_screen_stands_for_what_is_missing() {
+fn screen_replaces_missing_output() {
     let mut host = at_a_terminal();
     let screen = screen(70, b"\x1bcscreen");
     host.hear(head(&screen));
@@ -650,7 +650,7 @@ fn a_screen_stands_for_what_is_missing() {
 }
 
 #[test]
-fn a_gap_is_told_with_the_screen_of_its_end() {
+fn gap_is_reported_after_its_screen() {
     let mut host = at_a_terminal();
     let first = screen(70, b"first");
     host.hear(head(&first));

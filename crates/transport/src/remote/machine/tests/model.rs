@@ -1,4 +1,4 @@
-//! A host, an owner and a network between them that does what it likes, all in one thread.
+//! A model of a host, a session and an unreliable network between them, in one thread.
 
 use std::collections::VecDeque;
 
@@ -6,21 +6,21 @@ use bowline_wire::Attach;
 
 use super::*;
 
-/// The owner of the session.
+/// The session.
 pub(super) struct Owner {
     pub(super) output: Vec<u8>,
-    /// Offset of the oldest byte that it still has.
+    /// Offset of the oldest byte that is kept.
     pub(super) start: u64,
     pub(super) typed: Vec<u8>,
-    /// How much of it the kernel has taken.
+    /// Number of input bytes that the kernel has accepted.
     pub(super) taken: u64,
     pub(super) generation: u64,
     exit: bool,
-    /// How the exit was acknowledged.
+    /// Whether the exit was acknowledged.
     pub(super) is_over: bool,
 }
 
-/// The owner's end of a connection.
+/// The session's end of a connection.
 struct Client {
     connection: Connection,
     cursor: u64,
@@ -29,37 +29,37 @@ struct Client {
     is_attached: bool,
 }
 
-pub(super) struct World {
+pub(super) struct Model {
     pub(super) host: Machine,
     pub(super) owner: Owner,
     now: Duration,
-    /// The connection that the host means to have.
+    /// The host's current connection.
     wanted: Option<Connection>,
     client: Option<Client>,
     to_owner: VecDeque<Frame>,
     to_host: VecDeque<(Connection, Frame)>,
-    /// Frames of connections that are gone, which turn up again.
+    /// Frames of old connections, which may arrive late.
     stale: Vec<(Connection, Frame)>,
     pub(super) heard: Vec<u8>,
-    /// Offset behind what was heard, the gaps counted.
+    /// End of the received output, including gaps.
     pub(super) at: u64,
     pub(super) lost: u64,
-    pub(super) written: Vec<(Ticket, Result<(), Unwritten>)>,
+    pub(super) written: Vec<(Ticket, Result<(), WriteFailure>)>,
     pub(super) exits: usize,
     pub(super) states: Vec<ConnectionState>,
-    /// What the host's log still has place for.
+    /// Free space in the host's log, in bytes.
     room: u64,
     is_over: bool,
 }
 
-impl World {
+impl Model {
     pub(super) fn new(seed: u64) -> Self {
         let mut joining = joining();
         joining.cursors = [(OUT, Some(0))].into();
         // Links are given up in tests of their own.
         joining.join_patience = Duration::MAX;
         joining.patience = Duration::MAX;
-        let mut world = Self {
+        let mut model = Self {
             room: joining.window,
             host: Machine::new(joining, seed),
             owner: Owner {
@@ -85,8 +85,8 @@ impl World {
             states: Vec::new(),
             is_over: false,
         };
-        world.give(Input::Start);
-        world
+        model.give(Input::Start);
+        model
     }
 
     pub(super) fn give(&mut self, input: Input) {
@@ -149,7 +149,7 @@ impl World {
         }
     }
 
-    /// The connection is gone on both sides, with all that is under way.
+    /// Drops the connection on both sides, with all frames in flight.
     fn hang_up(&mut self) {
         self.client = None;
         self.wanted = None;
@@ -157,7 +157,7 @@ impl World {
         self.to_owner.clear();
     }
 
-    /// The network lets a connection through.
+    /// Opens the requested connection.
     pub(super) fn open(&mut self) {
         if let Some(connection) = self.wanted.filter(|_| self.client.is_none()) {
             self.client = Some(Client {
@@ -171,15 +171,15 @@ impl World {
         }
     }
 
-    /// The network cuts the connection, and the host hears of it.
+    /// Cuts the connection and notifies the host.
     pub(super) fn cut(&mut self) {
         if let Some(connection) = self.wanted {
             self.hang_up();
-            self.give(Input::Broken(connection, Breakage::lost("cut")));
+            self.give(Input::Broken(connection, LinkError::lost("cut")));
         }
     }
 
-    /// The network swallows everything from now on, and nobody hears of it.
+    /// Drops all frames from now on, without notice.
     pub(super) fn swallow(&mut self) {
         if let Some(connection) = self.wanted {
             self.hang_up();
@@ -213,7 +213,7 @@ impl World {
         self.give(Input::Timeout);
     }
 
-    /// The host's consumer takes what it has.
+    /// Empties the host's log.
     pub(super) fn consume(&mut self) {
         self.room = 1000;
         if !self.is_over {
@@ -221,7 +221,7 @@ impl World {
         }
     }
 
-    /// A frame of the host arrives.
+    /// Delivers a frame of the host.
     pub(super) fn reach_owner(&mut self) {
         let Some(frame) = self.to_owner.pop_front() else {
             return;
@@ -279,7 +279,7 @@ impl World {
         }
     }
 
-    /// The kernel takes some of the input.
+    /// Accepts some of the input in the kernel.
     pub(super) fn take(&mut self, bytes: u64) {
         self.owner.taken = (self.owner.taken + bytes).min(self.owner.typed.len() as u64);
         self.ack();
@@ -298,7 +298,7 @@ impl World {
         }
     }
 
-    /// The owner sends some output, perhaps some of it for the second time.
+    /// Sends output of the session, some of it repeatedly.
     pub(super) fn send(&mut self, bytes: u64, again: u64) {
         let Some(client) = self.client.as_mut().filter(|it| it.is_attached) else {
             return;
@@ -337,7 +337,7 @@ impl World {
         }
     }
 
-    /// A frame of the owner arrives.
+    /// Delivers a frame of the session.
     pub(super) fn reach_host(&mut self) {
         if let Some((connection, frame)) = self.to_host.pop_front() {
             self.give(Input::Frame(connection, frame));
@@ -360,7 +360,7 @@ impl World {
         self.owner.exit = true;
     }
 
-    /// Another host takes the lease, types something, and goes.
+    /// Lets another host take the lease, write, and detach.
     pub(super) fn steal(&mut self) {
         self.owner.generation += 1;
         self.owner.typed.extend(b"<stolen>");
@@ -371,7 +371,7 @@ impl World {
         }
     }
 
-    /// The network is good from now on, and everybody does his work.
+    /// Makes the network reliable and runs until nothing is pending.
     pub(super) fn settle(&mut self, retry: bool) {
         for _ in 0..2000 {
             if retry && matches!(self.states.last(), Some(ConnectionState::Failed(_))) {

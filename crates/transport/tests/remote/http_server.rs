@@ -1,4 +1,4 @@
-//! The front of a runner with one session: HTTP, WebSocket, TLS, tokens.
+//! A simulated runner with one session: HTTP, WebSocket, TLS, tokens.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -22,16 +22,16 @@ use crate::owner::{AsyncStream, Owner};
 
 /// What a door lets in, and what it has heard.
 #[derive(Debug, Default)]
-pub(crate) struct Door {
-    /// The token that it wants.
+pub(crate) struct HttpServer {
+    /// The accepted token.
     pub(crate) token: Mutex<Option<&'static str>>,
-    /// What it answers every request with, if anything.
+    /// The status of all responses, if set.
     pub(crate) answer: Mutex<Option<StatusCode>>,
-    /// How often it hangs up when a session is asked for, before or after it has made one.
+    /// How many requests for a session are disconnected, before or after it is created.
     pub(crate) losses: Mutex<VecDeque<Loss>>,
-    /// The requests that came, token and all.
+    /// The received requests, including tokens.
     pub(crate) heard: Mutex<Vec<String>>,
-    /// The orders that became sessions.
+    /// The requests that created sessions.
     pub(crate) orders: Mutex<Vec<serde_json::Value>>,
     pub(crate) tls: Option<Tls>,
 }
@@ -43,12 +43,12 @@ pub(crate) enum Loss {
     Answer,
 }
 
-/// The error that makes the server hang up.
+/// The error that makes the server disconnect.
 #[derive(Debug, thiserror::Error)]
 #[error("hung up")]
 struct HungUp;
 
-/// A certificate of its own.
+/// A self-signed certificate.
 pub(crate) struct Tls {
     pub(crate) acceptor: TlsAcceptor,
     pub(crate) der: Vec<u8>,
@@ -60,7 +60,7 @@ impl std::fmt::Debug for Tls {
     }
 }
 
-impl Door {
+impl HttpServer {
     pub(crate) fn serve(self: &Arc<Self>, owner: &Owner, stream: DuplexStream) {
         let (door, owner) = (Arc::clone(self), owner.clone());
         tokio::spawn(async move {
@@ -140,7 +140,7 @@ impl Door {
             .expect("an answer"))
     }
 
-    /// Makes one session of a name.
+    /// Creates at most one session per id.
     fn make(
         &self,
         owner: &Owner,
@@ -173,7 +173,7 @@ fn reply(status: StatusCode, body: String) -> Response<Full<Bytes>> {
     reply
 }
 
-/// Carries whole frames between a WebSocket and the owner, and checks that they are.
+/// Passes frames between a WebSocket and the session, and checks that messages have whole frames.
 async fn bridge(owner: Owner, stream: impl AsyncStream) {
     let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, None).await;
     let (mut ours, theirs) = duplex(64 << 10);

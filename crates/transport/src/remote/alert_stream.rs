@@ -1,4 +1,4 @@
-//! Why a peer has closed, where a write is the first to notice.
+//! A TLS stream that reports the peer's alert when a write fails.
 
 use std::io;
 use std::pin::Pin;
@@ -7,31 +7,33 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::rustls::Error;
 
-/// A stream of TLS whose failures say what the peer's last words were, if it had any: a runner that
-/// refuses our certificate sends an alert and closes, and our request meets a closed socket before
-/// anybody reads the alert.
-pub(super) struct LastWords<S> {
+/// A TLS stream that keeps the peer's last alert and returns it as the error of failed writes.
+///
+/// In TLS 1.3 a runner may refuse the client's certificate (RFC 8446, section 4.4.2.4) with an alert
+/// after the client has completed its handshake. The request that follows then fails
+/// with a closed socket before the alert is read.
+pub(super) struct AlertStream<S> {
     stream: S,
-    /// Why a write failed, while the peer's last words are waited for: what is closed is readable
-    /// soon.
+    /// The error of a failed write, while the stream is read for an alert. A closed stream becomes
+    /// readable soon.
     failure: Option<io::Error>,
-    /// What the peer said instead.
-    said: Option<u8>,
-    /// What TLS broke off for. Whatever fails afterwards fails because of it.
+    /// A byte that was read in place of an alert.
+    peeked: Option<u8>,
+    /// The TLS error that ended the stream, which is the cause of all later errors.
     alert: Option<Error>,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> LastWords<S> {
-    pub(super) const fn of(stream: S) -> Self {
+impl<S: AsyncRead + AsyncWrite + Unpin> AlertStream<S> {
+    pub(super) const fn new(stream: S) -> Self {
         Self {
             stream,
             failure: None,
-            said: None,
+            peeked: None,
             alert: None,
         }
     }
 
-    /// Writes, or, when that has failed, listens.
+    /// Writes, or reads for an alert if a write has failed.
     fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -43,23 +45,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LastWords<S> {
                 other => return other,
             }
         }
-        if self.said.is_none() && self.alert.is_none() {
+        if self.peeked.is_none() && self.alert.is_none() {
             let mut byte = [0];
             let mut buffer = ReadBuf::new(&mut byte);
-            if let Err(error) = ready!(self.listen(cx, &mut buffer)) {
+            if let Err(error) = ready!(self.poll_read_alert(cx, &mut buffer)) {
                 self.failure = Some(error);
             }
-            self.said = buffer.filled().first().copied();
+            self.peeked = buffer.filled().first().copied();
         }
         let failure = self.failure.take();
         let failure = failure.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
         Poll::Ready(Err(self.reason(failure)))
     }
 
-    /// Reads, and keeps in mind why TLS broke off.
-    fn listen(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let heard = ready!(Pin::new(&mut self.stream).poll_read(cx, buffer));
-        Poll::Ready(heard.map_err(|error| {
+    /// Reads, and stores a TLS error.
+    fn poll_read_alert(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let result = ready!(Pin::new(&mut self.stream).poll_read(cx, buffer));
+        Poll::Ready(result.map_err(|error| {
             let why = error.get_ref().and_then(|it| it.downcast_ref::<Error>());
             self.alert = self.alert.take().or_else(|| why.cloned());
             self.reason(error)
@@ -74,23 +80,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LastWords<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for LastWords<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for AlertStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if buffer.remaining() > 0
-            && let Some(byte) = self.said.take()
+            && let Some(byte) = self.peeked.take()
         {
             buffer.put_slice(&[byte]);
             return Poll::Ready(Ok(()));
         }
-        self.listen(cx, buffer)
+        self.poll_read_alert(cx, buffer)
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LastWords<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for AlertStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -117,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// Closed by its peer: writes fail, and reads give what it was sent before.
+    /// A stream that the peer has closed: writes fail, and reads return the queued results.
     struct Closed(VecDeque<io::Result<u8>>);
 
     impl AsyncRead for Closed {
@@ -159,8 +165,8 @@ mod tests {
         Err(io::ErrorKind::ConnectionReset.into())
     }
 
-    fn stream<const N: usize>(sent: [io::Result<u8>; N]) -> LastWords<Closed> {
-        LastWords::of(Closed(sent.into()))
+    fn stream<const N: usize>(sent: [io::Result<u8>; N]) -> AlertStream<Closed> {
+        AlertStream::new(Closed(sent.into()))
     }
 
     fn is_refusal(error: &io::Error) -> bool {
@@ -168,14 +174,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_that_fails_says_what_the_peer_said() {
+    async fn failed_write_returns_alert() {
         let mut stream = stream([refusal(), reset()]);
         let error = stream.write(b"hello").await.unwrap_err();
         assert!(is_refusal(&error), "{error}");
     }
 
     #[tokio::test]
-    async fn whoever_reads_the_last_words_does_not_take_them_from_writers() {
+    async fn alert_read_is_kept_for_writes() {
         let mut stream = stream([refusal(), reset()]);
         let error = stream.read(&mut [0; 8]).await.unwrap_err();
         assert!(is_refusal(&error), "{error}");
@@ -184,18 +190,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_that_came_before_the_end_are_read() {
+    async fn bytes_before_alert_are_read() {
         let mut stream = stream([Ok(b'a'), Ok(b'b'), refusal()]);
         let error = stream.write(b"hello").await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
-        let mut heard = Vec::new();
-        let error = stream.read_to_end(&mut heard).await.unwrap_err();
+        let mut received = Vec::new();
+        let error = stream.read_to_end(&mut received).await.unwrap_err();
         assert!(is_refusal(&error), "{error}");
-        assert_eq!(heard, b"ab");
+        assert_eq!(received, b"ab");
     }
 
     #[tokio::test]
-    async fn a_peer_without_last_words_leaves_the_failure_as_it_is() {
+    async fn failed_write_without_alert_keeps_error() {
         let mut stream = stream([]);
         let error = stream.write(b"hello").await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);

@@ -1,34 +1,34 @@
-//! What the owner says.
+//! Handling of received messages.
 
 use std::time::Duration;
 
 use super::Machine;
-use super::inbound::Misplaced;
-use super::io::{Breakage, Output};
+use super::inbound::DataError;
+use super::io::{LinkError, Output};
 use super::link::Link;
-use super::outbound::{Contradiction, Settled};
-use super::painting::Painting;
+use super::outbound::{InvalidAck, WriteResult};
+use super::snapshot::SnapshotAssembler;
 use crate::connection::ReconnectFailure;
 use crate::screen::Screen;
 use bowline_wire::{ExitNotice, KillReport, Message, StreamId, code};
 use bytes::Bytes;
 
 impl Machine {
-    pub(super) fn hear(&mut self, message: Message) {
+    pub(super) fn on_message(&mut self, message: Message) {
         match message {
-            Message::Ping { .. } | Message::Pong { .. } => self.live.answered(self.now),
-            _ => self.live.heard(self.now),
+            Message::Ping { .. } | Message::Pong { .. } => self.live.received_ping(self.now),
+            _ => self.live.received_frame(self.now),
         }
-        if self.painting.is_none() && !matches!(message, Message::Snapshot { .. }) {
-            self.pass_gap();
+        if self.snapshot.is_none() && !matches!(message, Message::Snapshot { .. }) {
+            self.report_gap();
         }
         match (&self.link, message) {
-            (_, Message::Ping { nonce }) => self.say(Message::Pong { nonce }),
+            (_, Message::Ping { nonce }) => self.send(Message::Pong { nonce }),
             (_, Message::Pong { nonce }) => self.pong(nonce),
             (_, Message::Degraded { kind, detail }) => {
                 tracing::warn!(session = %self.joining.session, %kind, %detail, "degraded");
             }
-            (_, Message::GoAway { after_ms }) => self.sent_away(after_ms),
+            (_, Message::GoAway { after_ms }) => self.go_away(after_ms),
             (_, Message::Fenced { generation }) => self.fenced(generation),
             (
                 _,
@@ -41,16 +41,16 @@ impl Machine {
             ) => self.refused(&code, retryable, after_ms, detail),
             (Link::Joining { .. }, Message::Welcome(welcome)) => self.welcomed(&welcome),
             (Link::Joining { .. }, Message::Attached(attached)) => self.attached(attached),
-            (Link::Up | Link::Leaving { .. }, message) => self.hear_session(message),
+            (Link::Up | Link::Leaving { .. }, message) => self.on_session_message(message),
             (_, message) => {
                 let kind = message.kind();
-                self.lost(format!("a message of type {kind} came out of its order"));
+                self.lost(format!("a message of type {kind} is out of order"));
             }
         }
     }
 
-    /// What only an owner that we are attached to says.
-    fn hear_session(&mut self, message: Message) {
+    /// Handles the messages that require an attached link.
+    fn on_session_message(&mut self, message: Message) {
         match message {
             Message::Data {
                 stream,
@@ -64,8 +64,8 @@ impl Machine {
                 to,
                 ..
             } => match stream {
-                // A reader of the gap is to find the screen of its end, which comes next.
-                StreamId::TTY => self.missed = Some(to),
+                // The gap is reported after the screen at its end, which comes next.
+                StreamId::TTY => self.gap_end = Some(to),
                 _ => self.skip(stream, to),
             },
             Message::Snapshot {
@@ -73,11 +73,11 @@ impl Machine {
                 size,
                 hash,
                 total,
-            } => match Painting::new(at_offset, size, hash, total) {
-                Ok(painting) => self.painting = Some(painting),
+            } => match SnapshotAssembler::new(at_offset, size, hash, total) {
+                Ok(snapshot) => self.snapshot = Some(snapshot),
                 Err(why) => self.lost(why),
             },
-            Message::SnapshotChunk { offset, bytes, .. } => self.paint(offset, &bytes),
+            Message::SnapshotChunk { offset, bytes, .. } => self.snapshot_chunk(offset, &bytes),
             Message::InputAck { offset, ended } => {
                 let settled = self.input.ack(offset, ended);
                 self.acknowledged(settled);
@@ -87,15 +87,15 @@ impl Machine {
                 self.acknowledged(settled);
             }
             Message::PromptState { id, state } => {
-                let told = self.asks.prompted(&id, &state).into_iter();
+                let done = self.requests.prompted(&id, &state).into_iter();
                 self.outputs
-                    .extend(told.map(|ticket| Output::Prompted(ticket, state.clone())));
+                    .extend(done.map(|ticket| Output::Prompted(ticket, state.clone())));
             }
             Message::Killed { report, .. } => self.killed(report),
             Message::Exit(notice) => self.exited(notice),
             message => {
                 let kind = message.kind();
-                self.lost(format!("a message of type {kind} is not an owner's"));
+                self.lost(format!("a message of type {kind} is for the session only"));
             }
         }
     }
@@ -110,7 +110,7 @@ impl Machine {
                 if fresh.is_first {
                     self.outputs.push_back(Output::Begin(id, fresh.offset));
                 }
-                self.ask_for_more(fresh.bytes.len());
+                self.grow_window(fresh.bytes.len());
                 self.outputs.push_back(Output::Deliver {
                     stream: id,
                     bytes: fresh.bytes,
@@ -119,10 +119,10 @@ impl Machine {
                 self.backoff.reset();
                 self.finish_streams();
             }
-            Err(Misplaced::Hole { next, offset }) => {
-                self.lost(format!("{id} goes on at {offset}, and {next} was next"));
+            Err(DataError::Hole { next, offset }) => {
+                self.lost(format!("{id} continues at {offset} in place of {next}"));
             }
-            Err(Misplaced::Overrun) => self.lost(format!("{id} sends more than was allowed")),
+            Err(DataError::Overrun) => self.lost(format!("{id} exceeds its credit")),
         }
     }
 
@@ -142,51 +142,51 @@ impl Machine {
         self.finish_streams();
     }
 
-    fn paint(&mut self, offset: u64, chunk: &Bytes) {
-        let Some(painting) = &mut self.painting else {
-            return self.lost("a screen's chunk came without a screen");
+    fn snapshot_chunk(&mut self, offset: u64, chunk: &Bytes) {
+        let Some(snapshot) = &mut self.snapshot else {
+            return self.lost("a snapshot chunk has no snapshot");
         };
-        match painting.add(offset, chunk) {
+        match snapshot.add(offset, chunk) {
             Ok(None) => {}
             Ok(Some(screen)) => {
-                self.painting = None;
-                self.painted(screen);
+                self.snapshot = None;
+                self.snapshot_complete(screen);
             }
             Err(why) => self.lost(why),
         }
     }
 
-    /// A screen that is older than what was delivered already is of no use.
-    fn painted(&mut self, screen: Screen) {
+    /// Publishes a screen unless newer output was delivered already.
+    fn snapshot_complete(&mut self, screen: Screen) {
         let next = self.streams.get(&StreamId::TTY);
         if next.is_some_and(|it| !it.is_known() || it.cursor() <= screen.offset) {
             let offset = screen.offset;
-            // Whoever is told of the gap finds it there.
+            // A reader that receives the gap must find the screen.
             self.outputs.push_back(Output::Screen(screen));
             self.skip(StreamId::TTY, offset);
         }
-        self.pass_gap();
+        self.report_gap();
     }
 
-    /// No screen comes for a gap, or it is there.
-    fn pass_gap(&mut self) {
-        if let Some(to) = self.missed.take() {
+    /// Reports the pending gap, after its screen or without one.
+    fn report_gap(&mut self) {
+        if let Some(to) = self.gap_end.take() {
             self.skip(StreamId::TTY, to);
         }
     }
 
-    fn acknowledged(&mut self, settled: Result<Vec<Settled>, Contradiction>) {
+    fn acknowledged(&mut self, settled: Result<Vec<WriteResult>, InvalidAck>) {
         match settled {
             Ok(settled) => {
                 self.backoff.reset();
                 self.settle(settled);
             }
-            Err(Contradiction) => self.lost("input was acknowledged that was never sent"),
+            Err(InvalidAck) => self.lost("the session acknowledged input that was not sent"),
         }
     }
 
     fn pong(&mut self, nonce: u64) {
-        self.asks.pong(nonce);
+        self.requests.pong(nonce);
         if let Link::Leaving { nonce: ours, .. } = self.link
             && nonce >= ours
         {
@@ -194,17 +194,17 @@ impl Machine {
         }
     }
 
-    fn sent_away(&mut self, after_ms: u64) {
-        let mut why = Breakage::lost("the runner is about to go");
+    fn go_away(&mut self, after_ms: u64) {
+        let mut why = LinkError::lost("the runner is shutting down");
         why.after = Some(Duration::from_millis(after_ms));
         self.broken(why);
     }
 
-    /// Another host has the lease. One that has it by right of this host's own is no other.
+    /// Handles the loss of the lease. A generation that is not newer is this host's own.
     fn fenced(&mut self, generation: u64) {
         if self.lease.is_none_or(|lease| generation > lease) {
             let detail =
-                "another host has taken the session over, retry to take it back".to_owned();
+                "another host has taken over the session; retry to take it back".to_owned();
             self.fail(ReconnectFailure::Fenced, detail);
         }
     }
@@ -224,15 +224,15 @@ impl Machine {
         if failure == ReconnectFailure::Lost && !retryable && !self.link.is_up() {
             return self.fail(failure, detail);
         }
-        let mut why = Breakage::new(failure, detail);
+        let mut why = LinkError::new(failure, detail);
         why.after = after_ms.map(Duration::from_millis);
         self.broken(why);
     }
 
     fn killed(&mut self, report: KillReport) {
-        if let Some(took) = self.asks.killed(self.now) {
-            // Nothing more is wanted of a session that the host has ended. It hears of it when the
-            // owner knows that, and is gone.
+        if let Some(took) = self.requests.killed(self.now) {
+            // The link closes without the host. The report is published once the session has
+            // received the acknowledgement of its end.
             self.report = Some((report, took));
             self.outputs.push_back(Output::Hurry);
             self.is_released = true;
@@ -240,7 +240,7 @@ impl Machine {
         }
     }
 
-    /// The end is told when everything before it was delivered.
+    /// Stores the exit, which is reported after all output.
     fn exited(&mut self, notice: ExitNotice) {
         for (id, stream) in &mut self.streams {
             let end = notice.ends.get(id).copied();
@@ -251,7 +251,7 @@ impl Machine {
     }
 
     fn finish_streams(&mut self) {
-        if self.exit.is_none() || self.exit_is_told {
+        if self.exit.is_none() || self.exit_is_reported {
             return;
         }
         if !self
@@ -262,7 +262,7 @@ impl Machine {
             return;
         }
         self.end_streams();
-        self.exit_is_told = true;
+        self.exit_is_reported = true;
         self.outputs.push_back(Output::Exited(self.exit.clone()));
         self.leave_if_done();
     }

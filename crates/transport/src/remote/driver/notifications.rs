@@ -1,4 +1,4 @@
-//! What the machine tells, handed to those who wait for it.
+//! Delivers the outputs of the state machine to the session's handles.
 
 use std::collections::HashMap;
 use std::io;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 use crate::connection::{ConnectionState, ReconnectFailed};
-use crate::remote::machine::{Output, Ticket, Unwritten};
-use crate::remote::terminal::{Done, Logs, News};
+use crate::remote::machine::{Output, Ticket, WriteFailure};
+use crate::remote::terminal::{Done, Logs, SessionUpdates};
 use crate::screen::Screen;
 use bowline_process::Containment;
 use bowline_process::ReservedBytes;
@@ -17,10 +17,10 @@ use bowline_process::WriteError;
 use bowline_process::{Drained, Exit, ExitStatus};
 use bowline_wire::{Attached, ExitNotice, InputRefusal, KillReport, PromptStatus, StreamId};
 
-/// Whether the first attach succeeded, and to what.
+/// Resolves to the result of the first attach.
 pub(in crate::remote) type Joined = oneshot::Receiver<Result<Attached, ReconnectFailed>>;
 
-pub(in crate::remote) struct Told {
+pub(in crate::remote) struct Notifications {
     joined: Option<oneshot::Sender<Result<Attached, ReconnectFailed>>>,
     attached: Option<Attached>,
     exit: watch::Sender<Option<Exit>>,
@@ -30,18 +30,18 @@ pub(in crate::remote) struct Told {
     writes: HashMap<Ticket, (Option<ReservedBytes>, Done)>,
     prompts: HashMap<Ticket, oneshot::Sender<PromptStatus>>,
     last_ticket: Ticket,
-    /// A report that waits for the exit that belongs to it.
+    /// A kill report whose exit has not arrived yet.
     killed: Option<(Option<KillReport>, Duration)>,
 }
 
-impl Told {
-    pub(in crate::remote) fn new() -> (Self, News, Joined) {
+impl Notifications {
+    pub(in crate::remote) fn new() -> (Self, SessionUpdates, Joined) {
         let (joined, is_joined) = oneshot::channel();
-        let (exit, exit_news) = watch::channel(None);
-        let (report, report_news) = watch::channel(None);
-        let (state, state_news) = watch::channel(ConnectionState::Connected);
-        let (screen, screen_news) = watch::channel(None);
-        let told = Self {
+        let (exit, exit_updates) = watch::channel(None);
+        let (report, report_updates) = watch::channel(None);
+        let (state, state_updates) = watch::channel(ConnectionState::Connected);
+        let (screen, screen_updates) = watch::channel(None);
+        let notifications = Self {
             joined: Some(joined),
             attached: None,
             exit,
@@ -53,30 +53,30 @@ impl Told {
             last_ticket: 0,
             killed: None,
         };
-        let news = News {
-            exit: exit_news,
-            report: report_news,
-            state: state_news,
-            screen: screen_news,
+        let updates = SessionUpdates {
+            exit: exit_updates,
+            report: report_updates,
+            state: state_updates,
+            screen: screen_updates,
         };
-        (told, news, is_joined)
+        (notifications, updates, is_joined)
     }
 
-    /// Remembers who waits for a write.
+    /// Registers a pending write and returns its ticket.
     pub(super) fn ticket(&mut self, claim: Option<ReservedBytes>, done: Done) -> Ticket {
         self.last_ticket += 1;
         self.writes.insert(self.last_ticket, (claim, done));
         self.last_ticket
     }
 
-    /// Remembers who waits for what becomes of a prompt.
+    /// Registers a pending prompt and returns its ticket.
     pub(super) fn prompt_ticket(&mut self, answer: oneshot::Sender<PromptStatus>) -> Ticket {
         self.last_ticket += 1;
         self.prompts.insert(self.last_ticket, answer);
         self.last_ticket
     }
 
-    pub(super) fn tell(&mut self, output: Output, logs: &Logs) {
+    pub(super) fn handle(&mut self, output: Output, logs: &Logs) {
         match output {
             Output::Attached(attached) => self.attached(*attached, logs),
             Output::Begin(stream, offset) => logs.of(stream).begin_at(offset),
@@ -84,11 +84,11 @@ impl Told {
             Output::Screen(screen) => drop(self.screen.send_replace(Some(screen))),
             Output::End(stream) => logs.of(stream).close(),
             Output::Written(ticket, outcome) => self.written(ticket, outcome),
-            // An end that was asked for waits for no reader.
+            // A requested termination does not wait for slow readers.
             Output::Hurry => logs.output.drop_oldest(),
             Output::Prompted(ticket, status) => {
                 let answer = self.prompts.remove(&ticket);
-                // Whoever sent it may be gone.
+                // The caller may have stopped waiting.
                 let _ = answer.map(|answer| answer.send(status));
             }
             Output::State(state) => self.state(state),
@@ -108,10 +108,10 @@ impl Told {
         self.attached = Some(attached);
     }
 
-    fn written(&mut self, ticket: Ticket, outcome: Result<(), Unwritten>) {
+    fn written(&mut self, ticket: Ticket, outcome: Result<(), WriteFailure>) {
         if let Some((claim, done)) = self.writes.remove(&ticket) {
             drop(claim);
-            // Whoever wrote may be gone.
+            // The caller may have stopped waiting.
             let _ = done.send(outcome.map_err(why));
         }
     }
@@ -124,7 +124,7 @@ impl Told {
                 (_, Some(attached)) => Ok(attached),
                 (_, None) => return self.joined = Some(joined),
             };
-            // Whoever joins may have gone.
+            // The caller may have stopped waiting.
             let _ = joined.send(answer);
         }
         self.state.send_replace(state);
@@ -142,7 +142,7 @@ impl Told {
         self.report();
     }
 
-    /// The report of a kill, when both it and the exit are known.
+    /// Publishes the termination report once both the kill report and the exit are known.
     fn report(&mut self) {
         let exit = *self.exit.borrow();
         if let Some((exit, (report, took))) = exit.zip(self.killed.take_if(|_| exit.is_some())) {
@@ -152,7 +152,7 @@ impl Told {
             let known = report.is_some() || exit.status != ExitStatus::Unknown;
             let report = report.unwrap_or_else(|| KillReport {
                 killed: Vec::new(),
-                // Nobody can say what became of it.
+                // Without any information, the child is assumed to be alive.
                 survivors: if known {
                     Vec::new()
                 } else {
@@ -169,7 +169,7 @@ impl Told {
         }
     }
 
-    /// Nothing more comes. Writes that nobody has answered for fail as those to a child that ended.
+    /// Closes the logs and fails pending writes, as for a child that has ended.
     pub(super) fn finish(&mut self, logs: &Logs) {
         logs.output.close();
         logs.errors.close();
@@ -182,17 +182,17 @@ impl Told {
     }
 }
 
-/// Why a write was not done, as a host on the same machine would hear it.
-fn why(unwritten: Unwritten) -> WriteError {
+/// Converts the reason into the error that a local session returns.
+fn why(unwritten: WriteFailure) -> WriteError {
     match unwritten {
-        Unwritten::Unconfirmed => WriteError::Unconfirmed,
-        Unwritten::Refused(InputRefusal::Ended) => WriteError::Ended,
-        Unwritten::Refused(InputRefusal::Closed) => WriteError::Closed,
-        Unwritten::Refused(InputRefusal::LineTooLong { length, limit }) => {
+        WriteFailure::Unconfirmed => WriteError::Unconfirmed,
+        WriteFailure::Refused(InputRefusal::Ended) => WriteError::Ended,
+        WriteFailure::Refused(InputRefusal::Closed) => WriteError::Closed,
+        WriteFailure::Refused(InputRefusal::LineTooLong { length, limit }) => {
             WriteError::LineTooLong { length, limit }
         }
-        Unwritten::Refused(InputRefusal::NoEndOfInput) => WriteError::NoEndOfInput,
-        Unwritten::Refused(InputRefusal::Failed { detail }) => {
+        WriteFailure::Refused(InputRefusal::NoEndOfInput) => WriteError::NoEndOfInput,
+        WriteFailure::Refused(InputRefusal::Failed { detail }) => {
             WriteError::Io(io::Error::other(detail))
         }
     }

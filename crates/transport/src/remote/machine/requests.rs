@@ -1,4 +1,4 @@
-//! What was asked for by id, kept until the owner has answered, so that it may be asked again.
+//! Requests that are kept until they are acknowledged, and repeated on each new connection.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use bowline_process::WindowSize;
 use bowline_wire::{Message, Prompt, PromptStatus};
 
 #[derive(Debug)]
-pub(super) struct Asks {
-    /// In front of each id, so that those of an earlier host of the same session are others.
+pub(super) struct PendingRequests {
+    /// Prefix of each id, which distinguishes this host's ids from those of earlier hosts.
     salt: u64,
     count: u64,
     size: Option<WindowSize>,
-    signals: Vec<Sent>,
+    signals: Vec<SentSignal>,
     kill: Option<Kill>,
     prompts: Vec<(Prompt, Ticket)>,
 }
 
-/// A signal, and the question whose answer says that it was sent on.
+/// A sent signal and the first ping after it, whose pong acknowledges the signal.
 #[derive(Debug)]
-struct Sent {
+struct SentSignal {
     id: String,
     signal: Signal,
     ping: Option<u64>,
@@ -34,7 +34,7 @@ struct Kill {
     since: Duration,
 }
 
-impl Asks {
+impl PendingRequests {
     pub(super) fn new(salt: u64, size: Option<WindowSize>) -> Self {
         Self {
             salt,
@@ -55,7 +55,7 @@ impl Asks {
         self.size
     }
 
-    /// The window has another size. An attach states the newest.
+    /// Records a new window size, which later attaches repeat.
     pub(super) fn resize(&mut self, size: WindowSize) -> Message {
         self.size = Some(size);
         self.count += 1;
@@ -63,10 +63,10 @@ impl Asks {
         Message::Resize { seq, size }
     }
 
-    /// A signal is to be sent, and again until a pong covers it.
+    /// Records a signal, which is repeated until a pong acknowledges it.
     pub(super) fn signal(&mut self, signal: Signal) -> Message {
         let id = self.id();
-        self.signals.push(Sent {
+        self.signals.push(SentSignal {
             id: id.clone(),
             signal,
             ping: None,
@@ -74,20 +74,20 @@ impl Asks {
         Message::Signal { id, signal }
     }
 
-    /// A ping goes out behind all that was sent before.
+    /// Records a ping. Its pong acknowledges the signals sent before.
     pub(super) fn ping(&mut self, nonce: u64) {
         for sent in &mut self.signals {
             sent.ping.get_or_insert(nonce);
         }
     }
 
-    /// A pong says that all that stood before its ping was done.
+    /// Removes the signals that a pong acknowledges.
     pub(super) fn pong(&mut self, nonce: u64) {
         self.signals
             .retain(|sent| sent.ping.is_none_or(|ping| ping > nonce));
     }
 
-    /// The tree is to be ended. A later request makes it harder, never softer.
+    /// Records a kill. A later one can only shorten the grace periods.
     pub(super) fn kill(&mut self, ladder: Ladder, now: Duration) -> Message {
         let (ladder, since) = match &self.kill {
             Some(kill) => (kill.ladder.harder(ladder), kill.since),
@@ -106,7 +106,7 @@ impl Asks {
         self.kill.is_some()
     }
 
-    /// The owner, or nobody, has answered: how long it took.
+    /// Removes the kill and returns the time since it was requested.
     pub(super) fn killed(&mut self, now: Duration) -> Option<Duration> {
         self.kill.take().map(|kill| now.saturating_sub(kill.since))
     }
@@ -116,33 +116,33 @@ impl Asks {
         Message::Prompt(prompt)
     }
 
-    /// Who waits for a prompt to be more than queued.
+    /// Removes a prompt that is no longer queued and returns its tickets.
     pub(super) fn prompted(&mut self, id: &str, state: &PromptStatus) -> Vec<Ticket> {
         if *state == PromptStatus::Queued {
             return Vec::new();
         }
-        let (told, kept) = self.prompts.drain(..).partition(|(it, _)| it.id == id);
+        let (done, kept) = self.prompts.drain(..).partition(|(it, _)| it.id == id);
         self.prompts = kept;
-        let told: Vec<(Prompt, Ticket)> = told;
-        told.into_iter().map(|(_, ticket)| ticket).collect()
+        let done: Vec<(Prompt, Ticket)> = done;
+        done.into_iter().map(|(_, ticket)| ticket).collect()
     }
 
-    /// Everything that the owner may not have heard, for a new connection.
-    pub(super) fn again(&mut self) -> Vec<Message> {
-        let mut asks = Vec::new();
+    /// Returns all requests that are not acknowledged, to be sent on a new connection.
+    pub(super) fn unacknowledged(&mut self) -> Vec<Message> {
+        let mut requests = Vec::new();
         for sent in &mut self.signals {
             sent.ping = None;
-            asks.push(Message::Signal {
+            requests.push(Message::Signal {
                 id: sent.id.clone(),
                 signal: sent.signal,
             });
         }
-        asks.extend(self.kill.as_ref().map(|kill| Message::Kill {
+        requests.extend(self.kill.as_ref().map(|kill| Message::Kill {
             id: kill.id.clone(),
             ladder: kill.ladder,
         }));
         let prompts = self.prompts.iter().map(|(prompt, _)| prompt.clone());
-        asks.extend(prompts.map(Message::Prompt));
-        asks
+        requests.extend(prompts.map(Message::Prompt));
+        requests
     }
 }

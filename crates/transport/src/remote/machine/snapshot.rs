@@ -1,15 +1,15 @@
-//! A screen that comes in chunks.
+//! Assembly of a screen from its chunks.
 
 use bytes::{Bytes, BytesMut};
 
 use crate::screen::Screen;
 use bowline_process::WindowSize;
 
-/// The longest screen, in bytes: that of the largest window (1,000 by 1,000) with 16 bytes a cell.
-const MAX_SCREEN: u64 = 16 << 20;
+/// Size limit of a screen, in bytes: the largest window (1,000 by 1,000) with 16 bytes per cell.
+const MAX_SCREEN_BYTES: u64 = 16 << 20;
 
 #[derive(Debug)]
-pub(super) struct Painting {
+pub(super) struct SnapshotAssembler {
     offset: u64,
     size: WindowSize,
     hash: u32,
@@ -17,16 +17,16 @@ pub(super) struct Painting {
     bytes: BytesMut,
 }
 
-impl Painting {
-    /// Begins one. Answers why it cannot be.
+impl SnapshotAssembler {
+    /// Starts a screen of `total` bytes with the CRC-32C `hash`. Fails if it is too long.
     pub(super) fn new(
         offset: u64,
         size: WindowSize,
         hash: u32,
         total: u64,
     ) -> Result<Self, &'static str> {
-        if total > MAX_SCREEN {
-            return Err("a screen is longer than any may be");
+        if total > MAX_SCREEN_BYTES {
+            return Err("a snapshot exceeds the size limit");
         }
         let bytes = BytesMut::new();
         Ok(Self {
@@ -38,21 +38,21 @@ impl Painting {
         })
     }
 
-    /// Adds a chunk; answers the screen when it is whole.
+    /// Adds a chunk and returns the screen once it is complete.
     pub(super) fn add(
         &mut self,
         offset: u64,
         chunk: &Bytes,
     ) -> Result<Option<Screen>, &'static str> {
         if offset != self.bytes.len() as u64 || offset + chunk.len() as u64 > self.total {
-            return Err("a screen's chunk is out of its place");
+            return Err("a snapshot chunk has the wrong offset");
         }
         self.bytes.extend_from_slice(chunk);
         if (self.bytes.len() as u64) < self.total {
             return Ok(None);
         }
         if crc32c::crc32c(&self.bytes) != self.hash {
-            return Err("a screen is damaged");
+            return Err("a snapshot has the wrong checksum");
         }
         Ok(Some(Screen {
             offset: self.offset,

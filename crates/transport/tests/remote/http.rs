@@ -1,5 +1,4 @@
-//! Runners behind HTTP: how hosts get in, how they are kept out, and that it makes no difference to
-//! what they hear.
+//! Runners over HTTP: authentication, refusals, and complete streams.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -16,17 +15,17 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::{cipher_suite, default_provider};
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::door::{Door, Loss, Tls};
+use crate::http_server::{HttpServer, Loss, Tls};
 use crate::network::Chaos;
 use crate::owner::Owner;
 use crate::support::{read, soon, state};
 
-/// Gives the newest token, and counts how often it was asked after a refusal.
+/// Provides the newest token and counts the calls after a refusal.
 #[derive(Clone, Debug)]
 struct Rotating {
     token: Arc<Mutex<&'static str>>,
     refusals: Arc<AtomicUsize>,
-    /// What it becomes when it is refused.
+    /// The next token after a refusal.
     next: &'static str,
 }
 
@@ -57,12 +56,12 @@ impl CredentialsProvider for Rotating {
 
 struct Rig {
     owner: Owner,
-    door: Arc<Door>,
+    door: Arc<HttpServer>,
     network: Arc<Chaos>,
     remote: Remote,
 }
 
-fn rig(url: &str, reach: usize, door: Door) -> Rig {
+fn rig(url: &str, reach: usize, door: HttpServer) -> Rig {
     let owner = Owner::new(StdioKind::Pipes);
     let door = Arc::new(door);
     let mut network = Chaos::new(owner.clone(), 99, reach);
@@ -95,8 +94,8 @@ fn has_failed(state: &ConnectionState) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_made_and_spoken_with_over_a_bad_network() {
-    let rig = rig("unix:/none", 6_000, Door::default());
+async fn session_works_over_bad_network() {
+    let rig = rig("unix:/none", 6_000, HttpServer::default());
     let session = make(&rig).await.unwrap();
     assert_eq!(session.id(), rig.owner.session);
     assert_eq!(rig.door.orders.lock().unwrap()[0]["program"], "claude");
@@ -120,11 +119,11 @@ async fn a_session_is_made_and_spoken_with_over_a_bad_network() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_made_once_though_the_runner_dies_of_every_order() {
+async fn session_is_created_once_despite_lost_responses() {
     let losses = [Loss::Order, Loss::Answer, Loss::Order, Loss::Answer];
-    let door = Door {
+    let door = HttpServer {
         losses: Mutex::new(losses.into()),
-        ..Door::default()
+        ..HttpServer::default()
     };
     let rig = rig("unix:/none", 0, door);
     let order = RemoteOrder {
@@ -142,8 +141,8 @@ async fn a_session_is_made_once_though_the_runner_dies_of_every_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_is_taken_is_refused_to_who_asks_for_the_first_time() {
-    let rig = rig("unix:/none", 0, Door::default());
+async fn existing_id_is_refused() {
+    let rig = rig("unix:/none", 0, HttpServer::default());
     let order = RemoteOrder {
         id: Some(rig.owner.session),
         ..order()
@@ -158,8 +157,8 @@ async fn a_name_that_is_taken_is_refused_to_who_asks_for_the_first_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn long_writes_and_long_outputs_go_through_in_messages_that_are_bounded() {
-    let rig = rig("unix:/none", 0, Door::default());
+async fn long_writes_use_bounded_messages() {
+    let rig = rig("unix:/none", 0, HttpServer::default());
     let session = make(&rig).await.unwrap();
     let mut output = session.reader(Stream::Output);
     let long = Bytes::from(vec![b'l'; 5 << 20]);
@@ -170,10 +169,10 @@ async fn long_writes_and_long_outputs_go_through_in_messages_that_are_bounded() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_shown_in_one_header_and_nowhere_else() {
-    let door = Door {
+async fn token_is_sent_only_in_authorization_header() {
+    let door = HttpServer {
         token: Mutex::new(Some("hunter2")),
-        ..Door::default()
+        ..HttpServer::default()
     };
     let mut rig = rig("http://127.0.0.1:1", 0, door);
     rig.remote = rig.remote.with_credentials(Token::new("hunter2"));
@@ -194,10 +193,10 @@ async fn a_token_is_shown_in_one_header_and_nowhere_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rotated_token_attaches_again_by_itself() {
-    let door = Door {
+async fn rotated_token_reconnects() {
+    let door = HttpServer {
         token: Mutex::new(Some("one")),
-        ..Door::default()
+        ..HttpServer::default()
     };
     let mut rig = rig("http://localhost:1", 0, door);
     let tokens = Rotating::new("one", "two");
@@ -215,10 +214,10 @@ async fn a_rotated_token_attaches_again_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_stays_refused_fails_with_its_reason_and_can_be_retried() {
-    let door = Door {
+async fn refused_token_fails_and_can_be_retried() {
+    let door = HttpServer {
         token: Mutex::new(Some("one")),
-        ..Door::default()
+        ..HttpServer::default()
     };
     let mut rig = rig("http://localhost:1", 0, door);
     let tokens = Rotating::new("one", "wrong");
@@ -238,7 +237,7 @@ async fn a_token_that_stays_refused_fails_with_its_reason_and_can_be_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_refusal_of_a_runner_has_its_name() {
+async fn refusal_statuses_map_to_failures() {
     for (status, failure) in [
         (StatusCode::UNAUTHORIZED, ReconnectFailure::Auth),
         (StatusCode::FORBIDDEN, ReconnectFailure::Auth),
@@ -247,7 +246,7 @@ async fn each_refusal_of_a_runner_has_its_name() {
         (StatusCode::UPGRADE_REQUIRED, ReconnectFailure::Version),
         (StatusCode::SERVICE_UNAVAILABLE, ReconnectFailure::Lost),
     ] {
-        let rig = rig("unix:/none", 0, Door::default());
+        let rig = rig("unix:/none", 0, HttpServer::default());
         *rig.door.answer.lock().unwrap() = Some(status);
         let attachment = Attachment::default();
         let joined = TerminalEngine.attach_remote(&rig.remote, rig.owner.session, attachment);
@@ -270,8 +269,8 @@ async fn each_refusal_of_a_runner_has_its_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_token_goes_over_a_wire_that_others_can_read() {
-    let mut rig = rig("http://runner.example:1", 0, Door::default());
+async fn token_is_not_sent_unencrypted() {
+    let mut rig = rig("http://runner.example:1", 0, HttpServer::default());
     rig.remote = rig.remote.with_credentials(Token::new("hunter2"));
     let refused = make(&rig).await;
     assert!(refused.unwrap_err().to_string().contains("https://"));
@@ -305,12 +304,12 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
 
 // In real time: a handshake computes, and the clock of a test would run away meanwhile.
 #[tokio::test]
-async fn a_runner_with_a_certificate_of_its_own_is_known_by_it() {
+async fn pinned_certificate_authenticates_runner() {
     let tls = tls();
     let pin = sha256(&tls.der);
-    let door = Door {
+    let door = HttpServer {
         tls: Some(tls),
-        ..Door::default()
+        ..HttpServer::default()
     };
     let mut rig = rig("https://runner.example:1", 0, door);
     let refused = make(&rig).await;
@@ -326,7 +325,7 @@ async fn a_runner_with_a_certificate_of_its_own_is_known_by_it() {
     );
     assert!(
         rig.door.heard.lock().unwrap().is_empty(),
-        "nothing was said to a stranger"
+        "no request is sent to an unknown server"
     );
     rig.remote.trust = Trust::Certificates(vec![[7; 32], pin]);
     let session = make(&rig).await.unwrap();
