@@ -1,4 +1,4 @@
-//! What the host writes: prompts, answers, requests.
+//! Encoding of the lines that a host writes: prompts, answers, requests.
 
 use bowline_jsonl::{Decision, HostRequest, Prompt, RawJson, control_request, permission};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

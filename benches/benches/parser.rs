@@ -1,11 +1,11 @@
-//! The parser on every corpus: strings as they are written, and decoded.
+//! The parser on every corpus, with raw and with decoded strings.
 
 use bowline_benches::contenders::{Contender, Slice};
 use bowline_benches::corpus::Corpus;
 use bowline_benches::job::Ends;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
-/// One slice, as `cargo bench-peers` cuts them.
+/// One slice, of the size that `cargo bench-peers` uses.
 const SIZE: usize = 4 << 20;
 
 fn parser(criterion: &mut Criterion) {

@@ -1,4 +1,4 @@
-//! Strings alone: validated, and decoded.
+//! Strings only: validated, and decoded.
 
 use bowline_jsonl::RawJson;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

@@ -1,7 +1,6 @@
-//! Framing and parsing by the size of the pieces that a stream comes in.
+//! Speed of framing and parsing by chunk size.
 //!
-//! Pieces come in one of two ways: a reader reads them into the framer's own buffer, or they are
-//! pushed as the chunks that somebody else has read.
+//! Chunks are either read into the framer's own buffer or pushed as chunks that already exist.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -16,59 +15,60 @@ use crate::corpus::Corpus;
 use crate::peers::slices;
 use crate::reduce::Script;
 
-/// What a terminal delivers at once, in bytes.
+/// Maximum size of one read from a terminal, in bytes.
 const TERMINAL: usize = 4095;
 
-/// Sizes of pieces of a stream, in bytes.
+/// Chunk sizes, in bytes.
 const SIZES: [usize; 6] = [1 << 10, TERMINAL, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
 
 /// Length of the long line, in bytes.
 const LINE: usize = 10_000_000;
 
-/// A stream that comes in pieces.
+/// A stream that is measured in chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// A corpus of so many bytes, in pieces of every size.
+    /// A corpus of this many bytes, in chunks of every size.
     Corpus(Corpus, usize),
-    /// A line of 10 MB, the first that its framer sees, in the pieces of a terminal and whole.
+    /// A line of 10 MB, the first of its framer, in terminal-sized chunks and in one.
     FirstLine,
-    /// The same through a framer that has seen such a line before, and has its memory in the cache.
+    /// The same for a framer that has processed such a line and has its buffer in the cache.
     NextLine,
-    /// The same, where the cache has gone to others since.
+    /// The same, but the buffer has left the cache since.
     LateLine,
 }
 
-/// Bytes that a cache takes at once on the machines this runs on.
+/// Size of a cache line on the measured machines.
 const CACHE_LINE: usize = 64;
 
-/// How pieces come.
+/// How chunks reach the framer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
     /// Read into the framer's buffer; a copy stands for read(2).
     Read,
-    /// Pushed as chunks, which costs nothing by itself.
+    /// Pushed as existing chunks, which costs nothing by itself.
     Push,
-    /// Copied together where there is room for all of them, and pushed whole: what any framer must
-    /// do at least for a line that comes in pieces, since its strings are lent in one piece.
+    /// Copied into one buffer that has room for all of them, and pushed whole: the minimum work of
+    /// any framer for a line in several chunks, because its strings are borrowed from one
+    /// contiguous piece.
     Join,
 }
 
-/// CPU time of a stream in pieces of one size.
+/// CPU time of a stream in chunks of one size.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Timed {
-    /// How the pieces came.
+    /// How the chunks reached the framer.
     pub way: Way,
-    /// Bytes of a piece; the last one may be shorter.
+    /// Chunk size in bytes; the last chunk may be shorter.
     pub chunk: usize,
-    /// Bytes of the stream.
+    /// Length of the stream in bytes.
     pub bytes: usize,
-    /// Nanoseconds.
+    /// CPU time in nanoseconds.
     pub nanos: f64,
 }
 
 impl Stream {
-    /// The name in results.
+    /// Returns the name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -88,7 +88,8 @@ impl Stream {
         }
     }
 
-    /// Both ways with every size; what is copied together only in the pieces of a terminal.
+    /// Returns both ways with every size; copying together is measured with terminal-sized chunks
+    /// only.
     fn plan(self, length: usize) -> Vec<(Way, usize)> {
         let sizes = match self {
             Self::Corpus(..) => SIZES.to_vec(),
@@ -99,13 +100,13 @@ impl Stream {
         with(Way::Read).chain(with(Way::Push)).chain(join).collect()
     }
 
-    /// Measures in this process: the fastest of so many rounds for each slice, summed.
+    /// Measures in this process. Takes the fastest of `rounds` for each slice, and sums them.
     ///
-    /// A corpus goes through framers that go on from slice to slice, as those of sessions do.
+    /// The framers of a corpus are kept from slice to slice, like those of a session.
     ///
     /// # Panics
     ///
-    /// Lines are lost, or one is none.
+    /// Panics if a line is lost or does not parse.
     #[must_use]
     pub fn measure(self, rounds: usize) -> Vec<Timed> {
         let stream = self.load();
@@ -154,7 +155,7 @@ fn time(slice: &Slice, way: Way, chunk: usize, receiver: &mut Receiver) -> (Dura
     (thread_cpu_time().saturating_sub(start), lines)
 }
 
-/// Pieces of so many bytes; the last one may be shorter.
+/// Splits a stream into chunks; the last one may be shorter.
 fn pieces(stream: &Bytes, chunk: usize) -> Vec<Bytes> {
     let mut rest = stream.clone();
     let mut pieces = Vec::new();
@@ -164,7 +165,7 @@ fn pieces(stream: &Bytes, chunk: usize) -> Vec<Bytes> {
     pieces
 }
 
-/// A framer, and memory to copy pieces together in.
+/// A framer, and a buffer to copy chunks together.
 #[derive(Default)]
 struct Receiver {
     framer: Framer,
@@ -172,8 +173,8 @@ struct Receiver {
 }
 
 impl Receiver {
-    /// Brings the memory that `length` bytes in such pieces are copied to into the cache, as
-    /// [`Slice::warm`] does what they are copied from.
+    /// Brings the memory that `length` bytes are copied to into the cache, as [`Slice::warm`] does
+    /// for their source.
     fn warm(&mut self, way: Way, chunk: usize, length: usize) {
         match way {
             // Nothing is copied.
@@ -191,7 +192,7 @@ impl Receiver {
         }
     }
 
-    /// Parses what is ready after each piece. Gives the number of events.
+    /// Parses complete lines after each chunk. Returns the number of events.
     fn take(&mut self, pieces: Vec<Bytes>, way: Way) -> usize {
         match way {
             Way::Push => pieces.into_iter().map(|piece| self.push(piece)).sum(),
@@ -237,23 +238,23 @@ fn read(framer: &mut Framer, piece: &[u8]) {
     framer.filled(piece.len());
 }
 
-/// The figures of one size, over some processes.
+/// The figures of one chunk size over several processes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Figure {
     /// The stream.
     pub stream: &'static str,
-    /// How the pieces came.
+    /// How the chunks reached the framer.
     pub way: Way,
-    /// Bytes of a piece.
+    /// Chunk size in bytes.
     pub chunk: usize,
-    /// Millions of bytes a second of CPU time.
+    /// Megabytes per second of CPU time.
     pub mb_s: f64,
-    /// Speed over that of the fastest size, come the same way; what was copied together, over that
-    /// of the fastest that was pushed.
+    /// Speed relative to the fastest size of the same way; for copied chunks, relative to the
+    /// fastest pushed ones.
     pub ratio: f64,
 }
 
-/// Medians over what each process has measured.
+/// Returns medians over the samples of all processes.
 #[must_use]
 pub fn figures(stream: Stream, processes: &[Vec<Timed>]) -> Vec<Figure> {
     let Some(first) = processes.first() else {

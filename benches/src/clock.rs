@@ -1,10 +1,10 @@
-//! The clock that counts.
+//! CPU time of a thread.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Time that this thread has spent on a processor.
+/// Returns the CPU time of this thread.
 #[must_use]
 pub fn thread_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);

@@ -1,4 +1,4 @@
-//! Who does the job.
+//! The parsers that are compared.
 
 /// The parser as it ships.
 mod bowline {
@@ -6,7 +6,7 @@ mod bowline {
     include!("contenders/bowline.rs");
 }
 
-/// The parser without a line of `unsafe`.
+/// The parser without `unsafe`.
 mod bowline_safe {
     use bowline_jsonl_safe as jsonl;
     include!("contenders/bowline.rs");
@@ -29,19 +29,19 @@ use memchr::memchr_iter;
 
 use crate::job::{Digest, Folded};
 
-/// Who does the job.
+/// The parsers that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum Contender {
-    /// Our parser with lazy strings: validated, decoded when read.
+    /// Bowline's parser with lazy strings: validated, decoded when read.
     Bowline,
-    /// The same without a line of `unsafe`.
+    /// The same without `unsafe`.
     BowlineSafe,
-    /// Our parser, every string of the job decoded.
+    /// Bowline's parser, with every string of the job decoded.
     BowlineDecoded,
-    /// `serde_json` into borrowed structs; everybody is compared with it.
+    /// `serde_json` into borrowed structs: the base of the ratios.
     SerdeJson,
-    /// `serde_json` into owned enums with `#[serde(tag = "type")]`, as most people write it.
+    /// `serde_json` into owned enums with `#[serde(tag = "type")]`, the usual way to write it.
     SerdeJsonTagged,
     /// `serde_json::Value`.
     SerdeJsonValue,
@@ -49,28 +49,28 @@ pub enum Contender {
     SonicRs,
     /// `simd-json` into the borrowed structs.
     SimdJson,
-    /// `jiter`, driven by hand.
+    /// `jiter`, called member by member.
     Jiter,
 }
 
-/// Whole lines, and room for the contender that destroys its input.
+/// Whole lines, and a buffer for the contender that overwrites its input.
 #[derive(Clone, Debug)]
 pub struct Slice {
     bytes: Bytes,
     scratch: Vec<u8>,
 }
 
-/// A contender could not take a line.
+/// A line that a contender refused.
 #[derive(Debug)]
 pub struct Refused {
     /// Number of the line in the slice, from 1.
     pub line: usize,
-    /// What the contender says.
+    /// The contender's error message.
     pub reason: String,
 }
 
 impl Contender {
-    /// Everyone, in the order in which they are shown.
+    /// All contenders in the order of the results.
     pub const ALL: [Self; 9] = [
         Self::Bowline,
         Self::BowlineSafe,
@@ -83,7 +83,7 @@ impl Contender {
         Self::Jiter,
     ];
 
-    /// The name in results.
+    /// Returns the name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -99,14 +99,14 @@ impl Contender {
         }
     }
 
-    /// Whether strings are handed out as they are written, so that the hash of the timed job is
-    /// that of raw strings.
+    /// Returns whether strings are returned undecoded, so that the timed hash is that of raw
+    /// strings.
     #[must_use]
     pub const fn is_lazy(self) -> bool {
         matches!(self, Self::Bowline | Self::BowlineSafe)
     }
 
-    /// Whether the contender hands out raw values, as the job asks for tool inputs.
+    /// Returns whether the contender supports raw values, which the job uses for tool inputs.
     #[must_use]
     pub const fn has_raws(self) -> bool {
         !matches!(
@@ -115,8 +115,8 @@ impl Contender {
         )
     }
 
-    /// Makes a copy for the contender that overwrites its input: a host that reads into its own
-    /// buffer has that free.
+    /// Copies the input for the contender that overwrites it. Not timed: a host that reads into its
+    /// own buffer needs no copy.
     pub fn prepare(self, slice: &mut Slice) {
         if self == Self::SimdJson {
             slice.scratch.clear();
@@ -124,11 +124,11 @@ impl Contender {
         }
     }
 
-    /// Does the job once. Call [`Contender::prepare`] before.
+    /// Does the job once. [`Contender::prepare`] must be called before.
     ///
     /// # Errors
     ///
-    /// The first line that the contender does not take.
+    /// Returns the first line that the contender refuses.
     pub fn run<D: Digest>(self, slice: &mut Slice) -> Result<Folded, Refused> {
         match self {
             Self::Bowline => bowline::lazy::<D>(&slice.bytes),
@@ -143,11 +143,11 @@ impl Contender {
         }
     }
 
-    /// Does the job once with every string decoded, lazy contenders too.
+    /// Does the job once with every string decoded, for lazy contenders too.
     ///
     /// # Errors
     ///
-    /// The first line that the contender does not take.
+    /// Returns the first line that the contender refuses.
     pub fn run_decoded<D: Digest>(self, slice: &mut Slice) -> Result<Folded, Refused> {
         match self {
             Self::Bowline => bowline::decoded::<D>(&slice.bytes),
@@ -158,7 +158,7 @@ impl Contender {
 }
 
 impl Slice {
-    /// Whole lines.
+    /// Creates a slice of whole lines.
     #[must_use]
     pub const fn new(bytes: Bytes) -> Self {
         Self {
@@ -167,31 +167,32 @@ impl Slice {
         }
     }
 
-    /// Brings the lines into the cache, so that nobody gains by whom he follows.
+    /// Brings the lines into the cache, so that the order of the contenders has no effect.
     pub fn warm(&self) {
         black_box(memchr_iter(b'\n', &self.bytes).count());
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     #[must_use]
     pub fn lines(&self) -> usize {
         memchr_iter(b'\n', &self.bytes).count()
     }
 
-    /// The lines.
+    /// Returns the lines.
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 }
 
-/// Whether both `serde_json` contenders take the line: the rest of the run needs their answer.
+/// Returns whether both `serde_json` contenders accept the line; the comparison requires their
+/// results.
 #[must_use]
 pub fn is_fit(line: &[u8]) -> bool {
     serde_json::takes(line) && tagged::takes(line)
 }
 
-/// The lines without their LF.
+/// Iterates over the lines without their LF, with their numbers.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut start = 0;
     let lines = memchr_iter(b'\n', bytes).map(move |end| {

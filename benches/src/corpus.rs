@@ -1,4 +1,4 @@
-//! Streams to measure with: generated in memory from a seed, or looped from the recordings.
+//! Streams for the measurements: generated in memory from a seed, or repeated from the recordings.
 
 mod agent;
 mod huge;
@@ -17,29 +17,29 @@ use clap::ValueEnum;
 pub use shape::Shape;
 pub use source::{Source, SourceError};
 
-/// Size of a corpus, in bytes: large enough that one run takes seconds and that no cache holds it.
+/// Default size of a corpus in bytes: a run takes seconds, and no cache holds it.
 pub const DEFAULT_SIZE: usize = 64 << 20;
 
-/// Every corpus is the same on every machine.
+/// The fixed seed; every corpus is the same on every machine.
 const SEED: u64 = 0x00b0_3714_e5ee_d001;
 
-/// The corpora that need no file.
+/// The corpora that need no file of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Corpus {
-    /// A session with partial messages: short deltas, now and then a finished message.
+    /// A session with partial messages: short deltas and occasional finished messages.
     Partial,
     /// A session without partial messages: texts, edits, tool results of some kilobytes.
     Messages,
     /// Tool results of megabytes, some of them base64.
     Huge,
-    /// Partial messages and whole messages of sub-agents in between.
+    /// Partial messages, and whole messages of sub-agents in between.
     Mixed,
-    /// The recordings of the real agent, looped; lines of 64 KiB and more are left out.
+    /// The recordings of the real agent, repeated; lines of 64 KiB and more are left out.
     Realloop,
 }
 
 impl Corpus {
-    /// All of them, in the order in which they are measured.
+    /// All corpora in the order in which they are measured.
     pub const ALL: [Self; 5] = [
         Self::Partial,
         Self::Messages,
@@ -48,7 +48,7 @@ impl Corpus {
         Self::Realloop,
     ];
 
-    /// The name on the command line and in results.
+    /// Returns the name on the command line and in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,11 +60,11 @@ impl Corpus {
         }
     }
 
-    /// About `size` bytes of whole lines.
+    /// Returns about `size` bytes of whole lines.
     ///
     /// # Errors
     ///
-    /// The recordings of [`Corpus::Realloop`] are read from the repository and may be missing.
+    /// Fails if the recordings of [`Corpus::Realloop`] cannot be read from the repository.
     pub fn generate(self, size: usize) -> Result<Bytes, SourceError> {
         let text = match self {
             Self::Partial => partial::generate(size),

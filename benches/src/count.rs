@@ -1,7 +1,7 @@
-//! Instructions of one line, counted by callgrind: the same on every run and at any load.
+//! Instructions per line, counted by callgrind: deterministic, and independent of load.
 //!
-//! The job is done once on a shorter and once on a longer piece of the same stream; the difference
-//! over the lines between has no start-up in it. The fold of the job is included.
+//! The job runs once on a shorter and once on a longer piece of the same stream. The difference,
+//! divided by the number of additional lines, excludes start-up. It includes the fold of the job.
 
 mod baseline;
 
@@ -17,30 +17,30 @@ use tempfile::TempDir;
 use crate::contenders::Contender;
 use crate::corpus::{Corpus, SourceError};
 
-/// Sizes of the two pieces, in bytes: long enough to hold every kind of line, short enough for a
-/// machine that is simulated.
+/// Sizes of the two pieces in bytes: long enough to contain every kind of line, short enough for a
+/// simulated processor.
 const PIECES: [usize; 2] = [1 << 20, 2 << 20];
 
-/// What was counted.
+/// Result of a count.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
-    /// Instructions of one line; none when both pieces have the same lines, only longer ones.
+    /// Instructions per line; `None` if both pieces have the same number of lines.
     pub per_event: Option<f64>,
-    /// Instructions of one byte.
+    /// Instructions per byte.
     pub per_byte: f64,
 }
 
-/// Whose instructions are counted.
+/// The code whose instructions are counted.
 #[derive(Clone, Copy, Debug)]
 pub enum Worker {
-    /// A contender's, on the typed job.
+    /// A contender on the typed job.
     Contender(Contender),
-    /// Our parser's and reducer's, from bytes to a transcript.
+    /// Bowline's parser and reducer, from bytes to a transcript.
     Reducer,
 }
 
 impl Worker {
-    /// The name in results.
+    /// Returns the name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,39 +59,39 @@ pub struct Counter {
     folder: TempDir,
 }
 
-/// Why nothing was counted.
+/// Why a count failed.
 #[derive(Debug)]
 pub enum CountError {
-    /// valgrind is not on this machine.
+    /// valgrind is not installed.
     NotInstalled(&'static str),
-    /// There is no stream.
+    /// The stream cannot be read.
     Source(SourceError),
-    /// A file or a process failed.
+    /// A file operation or a process failed.
     Io(io::Error),
-    /// valgrind or the program under it said something else than counts.
+    /// The output of valgrind, or of the program that it ran, contains no count.
     Said(String),
     /// The recorded counts cannot be read.
     Baseline(String),
-    /// So many counts are too far from the recorded ones.
+    /// The number of counts that differ too much from the recorded ones.
     Moved(usize),
 }
 
 impl Counter {
-    /// Counts the work of `program`.
+    /// Creates a counter for `program`.
     ///
     /// # Errors
     ///
-    /// No folder for the streams.
+    /// Fails if no temporary directory can be created.
     pub fn new(program: PathBuf) -> Result<Self, CountError> {
         let folder = tempfile::tempdir()?;
         Ok(Self { program, folder })
     }
 
-    /// Counts what `worker` does with `corpus`.
+    /// Counts the instructions of `worker` on `corpus`.
     ///
     /// # Errors
     ///
-    /// No stream, no valgrind, or a job that fails.
+    /// Fails if the stream cannot be read, valgrind is missing, or the job fails.
     pub fn count(&self, worker: Worker, corpus: Corpus) -> Result<Count, CountError> {
         let [short, long] = PIECES.map(|size| self.run(worker, corpus, size));
         let (short, long) = (short?, long?);
@@ -103,11 +103,11 @@ impl Counter {
         })
     }
 
-    /// The functions that the last count spent its instructions in, `lines` of them.
+    /// Returns the `lines` functions with the most instructions in the last count.
     ///
     /// # Errors
     ///
-    /// `callgrind_annotate`, which comes with valgrind, cannot be run.
+    /// Fails if `callgrind_annotate`, a part of valgrind, cannot be run.
     pub fn functions(&self, lines: usize) -> Result<String, CountError> {
         let mut command = Command::new("callgrind_annotate");
         command.arg(self.profile());
@@ -167,7 +167,7 @@ fn run(mut command: Command, name: &'static str) -> Result<Output, CountError> {
     })
 }
 
-/// The number behind `Collected :`, callgrind's last word.
+/// Returns the number after the last `Collected :` in callgrind's output.
 fn collected(said: &str) -> Option<u64> {
     let (_, count) = said.rsplit_once("Collected :")?;
     count.split_whitespace().next()?.parse().ok()
@@ -194,7 +194,7 @@ impl fmt::Display for CountError {
             ),
             Self::Moved(counts) => write!(
                 f,
-                "{counts} counts have moved; when that is meant, record them with --record"
+                "{counts} counts differ from the recorded ones; if that is intended, record them with --record"
             ),
             Self::Said(said) => {
                 let last = said.lines().last().unwrap_or("nothing");
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_the_last_word_of_callgrind() {
+    fn instruction_count_is_parsed() {
         let said = "==7== Events    : Ir\n==7== Collected : 123456\n==7== \n";
         assert_eq!(collected(said), Some(123_456));
         assert_eq!(collected("==7== nothing"), None);

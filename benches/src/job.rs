@@ -1,8 +1,8 @@
-//! The job that every contender does, and the hash that shows that it was done.
+//! The job of every contender, and the hash that proves that it was done.
 //!
-//! A line is decoded into its kind, its ids, and what its kind is for: message, usage, blocks,
+//! A line is decoded into its kind, its ids, and the data of its kind: message, usage, blocks,
 //! stream event, result or subtype (the README lists the members). Each decoded value becomes one
-//! term of a sum, so that contenders may meet the members in any order; the sums of the lines are
+//! term of a sum, so that contenders may visit the members in any order. The sums of the lines are
 //! chained, so that no line can be left out or swapped.
 
 mod digest;
@@ -11,7 +11,7 @@ mod kind;
 pub use digest::{Digest, Ends, EveryByte};
 pub use kind::{block_kind, delta_kind, event_kind, line_kind};
 
-/// Names a member in the hash.
+/// Identifies a member in the hash.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "each is named like the member it stands for")]
 #[repr(u64)]
@@ -49,18 +49,18 @@ pub enum Tag {
     ResultText,
 }
 
-/// What was decoded, folded.
+/// Hash of the decoded values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Folded {
-    /// Lines.
+    /// Number of lines.
     pub events: u64,
-    /// Every decoded member but the raw ones.
+    /// Hash of every decoded member except the raw ones.
     pub hash: u64,
-    /// Lengths of members that are handed out raw (tool inputs); some peers have no raw values.
+    /// Hash of the lengths of raw members (tool inputs); some contenders have no raw values.
     pub raws: u64,
 }
 
-/// Takes what a contender decodes.
+/// Folds the values that a contender decodes.
 #[derive(Debug, Default)]
 pub struct Fold<D> {
     folded: Folded,
@@ -69,13 +69,13 @@ pub struct Fold<D> {
 }
 
 impl<D: Digest> Fold<D> {
-    /// A string, decoded.
+    /// Adds a decoded string.
     #[inline]
     pub fn text(&mut self, tag: Tag, text: &str) {
         self.add(tag as u64, self.digest.of(text.as_bytes()));
     }
 
-    /// A string that may be absent.
+    /// Adds a string that may be absent.
     #[inline]
     pub fn optional(&mut self, tag: Tag, text: Option<&str>) {
         if let Some(text) = text {
@@ -83,13 +83,13 @@ impl<D: Digest> Fold<D> {
         }
     }
 
-    /// A number, a flag or the bits of a float.
+    /// Adds a number, a flag or the bits of a float.
     #[inline]
     pub fn number(&mut self, tag: Tag, value: u64) {
         self.add(tag as u64, value);
     }
 
-    /// A string of block number `at`.
+    /// Adds a string of block number `at`.
     #[inline]
     pub fn block_text(&mut self, tag: Tag, at: usize, text: &str) {
         self.add(
@@ -98,13 +98,13 @@ impl<D: Digest> Fold<D> {
         );
     }
 
-    /// A number of block number `at`.
+    /// Adds a number of block number `at`.
     #[inline]
     pub fn block_number(&mut self, tag: Tag, at: usize, value: u64) {
         self.add(tag as u64 | (at as u64) << 8, value);
     }
 
-    /// The text of part `part` of the tool result in block `at`.
+    /// Adds the text of part `part` of the tool result in block `at`.
     #[inline]
     pub fn part(&mut self, at: usize, part: usize, text: &str) {
         let place = (at as u64) << 8 | (part as u64) << 32;
@@ -114,7 +114,8 @@ impl<D: Digest> Fold<D> {
         );
     }
 
-    /// The length of a raw value of block number `at`, in bytes; none when the contender has none.
+    /// Adds the length of a raw value of block number `at`, in bytes, if the contender has raw
+    /// values.
     #[inline]
     pub fn raw(&mut self, at: usize, length: Option<usize>) {
         if let Some(length) = length {
@@ -123,7 +124,7 @@ impl<D: Digest> Fold<D> {
         }
     }
 
-    /// Input, output, cache read and cache creation tokens.
+    /// Adds input, output, cache read and cache creation tokens.
     #[inline]
     pub fn usage(&mut self, tokens: [Option<u64>; 4]) {
         let tags = [
@@ -147,7 +148,7 @@ impl<D: Digest> Fold<D> {
         self.line = 0;
     }
 
-    /// What was folded.
+    /// Returns the hash.
     #[must_use]
     pub const fn folded(&self) -> Folded {
         self.folded
@@ -159,8 +160,8 @@ impl<D: Digest> Fold<D> {
     }
 }
 
-/// What a member adds to the sum of its line: one multiplication by a number of its tag's own, so
-/// that the fold is a small part of what is timed. The value is never nothing.
+/// Returns the term of a member: one multiplication by a factor of its tag, so that the fold is a
+/// small part of the timed work. The result is never 0.
 #[inline(always)]
 const fn term(tag: u64, value: u64) -> u64 {
     let own = tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn members_count_in_any_order_but_not_under_another_name() {
+    fn hash_ignores_member_order_but_not_names() {
         let one = hash(|fold| {
             fold.text(Tag::Uuid, "u");
             fold.text(Tag::SessionId, "s");
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_lines_and_lengths_count() {
+    fn hash_depends_on_blocks_lines_and_lengths() {
         let block =
             |at, text: &'static str| hash(move |fold| fold.block_text(Tag::BlockText, at, text));
         assert_ne!(block(0, "text"), block(1, "text"));

@@ -1,9 +1,7 @@
-//! What the benchmarks share: corpora in the shapes of real streams, one typed job, the contenders
-//! that do it, the reducer beside a naive twin, the receive path beside a bare
-//! loop, terminals beside bare reads and portable-pty's own, a runner beside a bare socket, and the
-//! way they are measured.
+//! Code that the benchmarks share: corpora in the shapes of real streams, the typed job and its
+//! contenders, and the measurements of the reducer, of sessions, of terminals and of the runner.
 //!
-//! The method and how to read its figures are in the README of this package.
+//! The README of this package describes the method and how to read the figures.
 
 pub mod chunks;
 pub mod clock;

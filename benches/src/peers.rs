@@ -1,7 +1,7 @@
-//! The parser beside its peers, in one run.
+//! The parser in comparison with other JSON parsers, in one run.
 //!
-//! Every contender runs on every slice in turn, in one thread; what counts is CPU time, the minimum
-//! of some rounds for each slice, and the median of some processes.
+//! Every contender runs on every slice in turn, in one thread. Results are CPU time: the minimum of
+//! several rounds per slice, and the median of several processes.
 
 mod check;
 mod measure;
@@ -18,10 +18,10 @@ use memchr::{memchr, memrchr};
 
 use crate::contenders::{Slice, is_fit};
 
-/// Length of a slice, in bytes: it stays in the last-level cache while everyone runs on it.
+/// Length of a slice in bytes: it fits into the last-level cache while all contenders run on it.
 pub const SLICE: usize = 4 << 20;
 
-/// Cuts a stream into slices of whole lines, of about [`SLICE`] bytes or one longer line.
+/// Splits a stream into slices of whole lines, of about [`SLICE`] bytes or one longer line.
 #[must_use]
 pub fn slices(mut rest: Bytes) -> Vec<Slice> {
     let mut slices = Vec::new();
@@ -37,7 +37,8 @@ pub fn slices(mut rest: Bytes) -> Vec<Slice> {
     slices
 }
 
-/// The lines that `serde_json` takes, blank ones left out, and how many it does not take.
+/// Returns the lines that `serde_json` accepts, without blank ones, and the number of refused
+/// lines.
 #[must_use]
 pub fn fit(bytes: &[u8]) -> (Bytes, usize) {
     let mut kept = Vec::with_capacity(bytes.len());

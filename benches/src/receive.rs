@@ -1,8 +1,8 @@
-//! The receive path: from a readable descriptor to a change in a transcript, beside a bare loop of
-//! read(2) on the same writer.
+//! The receive path, from a readable descriptor to a change in a transcript, in comparison with a
+//! bare loop of read(2) on the same writer.
 //!
-//! Sessions here are real: children on pipes, started by `DialogueSession::start`. What they say is
-//! written by another process, this very program in one of its [`Role`]s.
+//! Sessions are real: children on pipes, started by `DialogueSession::start`. Their output is
+//! written by another process, this program in one of its [`Role`]s.
 
 mod agent;
 mod fleet;
@@ -21,15 +21,15 @@ pub use steady::{Steady, steady};
 
 use tokio::runtime::{Builder, Runtime};
 
-/// One reactor on this thread, as the figures want it: nobody else works for a session.
+/// Creates a current-thread runtime, so that no other thread works for a session.
 ///
 /// # Panics
 ///
-/// The system refuses a reactor.
+/// Panics if the system refuses to create a reactor.
 #[must_use]
 pub fn one_reactor() -> Runtime {
     Builder::new_current_thread()
         .enable_all()
         .build()
-        .expect("the system gives a reactor")
+        .expect("a reactor can be created")
 }

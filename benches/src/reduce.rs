@@ -1,15 +1,16 @@
-//! From bytes to a transcript: the reducer beside a naive twin, and its cost by what it holds.
+//! From bytes to a transcript: the reducer in comparison with a naive one, and its cost by the
+//! length of the transcript.
 
 mod feed;
 mod growth;
 mod measure;
+mod naive;
 mod outcome;
 mod script;
-mod twin;
 
 pub use feed::Feed;
 pub use growth::{Point, points};
 pub use measure::{BASE, NAMES, compare, sample};
+pub use naive::NaiveReducer;
 pub use outcome::Outcome;
 pub use script::Script;
-pub use twin::Twin;

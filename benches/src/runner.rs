@@ -1,5 +1,5 @@
-//! A runner on loopback: its sessions through its doors, beside a child whose output is copied to a
-//! socket and nothing else. All in one run, by turns.
+//! A runner on loopback: its sessions through each endpoint, in comparison with a child whose
+//! output is copied to a socket. All contenders take turns in one run.
 
 mod bare;
 mod child;
@@ -15,22 +15,22 @@ pub use table::table;
 
 pub use crate::terminal::Row;
 
-/// What is measured.
+/// Amounts of work of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// How often each is done, by turns; the middle one counts.
+    /// Rounds of each contender; the median is reported.
     pub rounds: usize,
-    /// Bytes through each door, each time.
+    /// Bytes through each endpoint per round.
     pub bytes: usize,
-    /// Keys that are sent and waited for, each time.
+    /// Keys sent and awaited per round.
     pub keys: usize,
-    /// How often a session is joined again.
+    /// Number of reconnections to a session.
     pub attaches: usize,
-    /// Bytes of history that it has then: few and many.
+    /// Bytes of history at reconnection: little and much.
     pub histories: [usize; 2],
 }
 
-/// Does what a hidden mode says; `None` if the arguments name none: a session's shim, and children.
+/// Runs a hidden mode, the shim of a session or a child. Returns `None` if the arguments name none.
 #[must_use]
 pub fn run_hidden(args: &[String]) -> Option<ExitCode> {
     match args.first()?.as_str() {
@@ -41,11 +41,11 @@ pub fn run_hidden(args: &[String]) -> Option<ExitCode> {
     }
 }
 
-/// Measures all of it.
+/// Runs all measurements.
 ///
 /// # Errors
 ///
-/// When the runner or a child cannot be started, or what comes is not what it should be.
+/// Fails if the runner or a child cannot be started, or its output is wrong.
 pub fn measure(plan: &Plan) -> anyhow::Result<Vec<Row>> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -1,5 +1,5 @@
-//! Terminals and pipes of sessions beside bare read(2) loops and beside portable-pty as it comes,
-//! with the thread that it takes to read it. All in one process, by turns.
+//! Sessions on pipes and PTYs in comparison with bare read(2) loops and with portable-pty with a
+//! thread that reads. All contenders take turns in one process.
 
 mod bare;
 mod child;
@@ -13,41 +13,41 @@ use std::time::Duration;
 
 pub use child::run as run_child;
 
-/// What is measured.
+/// Amounts of work of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// How often each is done, by turns; the middle one counts.
+    /// Rounds of each contender; the median is reported.
     pub rounds: usize,
-    /// Bytes through a pipe, each time.
+    /// Bytes through a pipe per round.
     pub pipe_bytes: usize,
-    /// Bytes through a terminal, each time.
+    /// Bytes through a PTY per round.
     pub pty_bytes: usize,
-    /// Keys that are sent and waited for.
+    /// Keys sent and awaited.
     pub keys: usize,
-    /// Sessions that are started and kept.
+    /// Sessions started and kept.
     pub sessions: usize,
 }
 
-/// One line of the result.
+/// One row of the results.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What was done.
+    /// The measured operation.
     pub what: &'static str,
-    /// By whom.
+    /// The contender.
     pub who: &'static str,
     /// The figure with its unit.
     pub figure: String,
-    /// It by that of the one it is held against.
+    /// The ratio to the base.
     pub ratio: Option<f64>,
-    /// What the ratio should be.
+    /// The goal for the ratio.
     pub goal: Option<&'static str>,
 }
 
-/// Measures all of it.
+/// Runs all measurements.
 ///
 /// # Errors
 ///
-/// When a child cannot be started or its output is not what it should be.
+/// Fails if a child cannot be started or its output is wrong.
 pub fn measure(plan: &Plan) -> anyhow::Result<Vec<Row>> {
     let mut rows = flow::pipes(plan)?;
     rows.extend(flow::ptys(plan)?);
@@ -56,7 +56,7 @@ pub fn measure(plan: &Plan) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The middle of some figures.
+/// Returns the median.
 pub(crate) fn median<T: PartialOrd + Copy>(mut figures: Vec<T>) -> T {
     figures.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
     figures[figures.len() / 2]

@@ -1,6 +1,6 @@
-//! How much memory a line asks for: gates that no clock and no load can move.
+//! Memory allocated per line: gates that do not depend on clock or load.
 //!
-//! One test alone in this file: the allocator counts for the whole process.
+//! This file has only one test, because the allocator counts for the whole process.
 
 use std::alloc::System;
 
@@ -17,31 +17,31 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, Stats, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Calls of the allocator for a line of `messages`: 1.614 when this was written, and a tenth more.
-/// No line may ever take more than two.
+/// Allocations of a line of `messages`: 1.614 when measured, and a tenth more. The maximum for any
+/// line is two.
 const MESSAGE_LINE: f64 = 1.78;
 
-/// Calls of the allocator for a streamed delta in the reducer.
+/// Allocations of a streamed delta in the reducer.
 const DELTA: f64 = 0.001;
 
-/// Bytes of heap for a byte of content, when texts are long.
+/// Heap bytes per byte of content of long texts.
 const HEAP: f64 = 1.05;
 
-/// Bytes of heap for a finished message with a text, a call and its result, 103 bytes of text in
-/// all: 533 when this was measured, and a tenth more.
+/// Heap bytes of a finished message with a text, a call and its result, 103 bytes of text in total:
+/// 533 when measured, and a tenth more.
 const ENTRY: f64 = 587.0;
 
-/// Bytes that a snapshot every 1,000 events may cost, itself and the copies behind it. It copies
-/// what was added last: pages of 64 records and a chunk of 4 KiB.
+/// Maximum cost in bytes of a snapshot every 1,000 events, with the copies that it causes. It
+/// copies what was added last: pages of 64 records and a chunk of 4 KiB.
 const SNAPSHOT: usize = 128 << 10;
 
-/// How much more heap ten times the stream may hold in a window of some megabytes: 1.07 when this was
-/// measured. The difference is bounded: each index table doubles once after removals, and the number of
-/// old checkpoints is limited.
-const FLAT: f64 = 1.1;
+/// Accepted ratio of heap after ten times the stream, in a window of some megabytes: 1.07 when
+/// measured. The difference is bounded: each index table doubles once after removals, and the
+/// number of old checkpoints is limited.
+const HEAP_GROWTH: f64 = 1.1;
 
 #[test]
-fn memory_is_asked_for_as_promised() {
+fn allocations_stay_within_budget() {
     a_delta_is_parsed_without_an_allocation();
     a_line_of_a_message_is_parsed_with_few();
     a_long_line_is_held_once_whatever_the_chunks();
@@ -79,7 +79,7 @@ fn deltas(lines: usize) -> Bytes {
         .collect()
 }
 
-/// Calls of the allocator to parse these lines, and how many they are.
+/// Returns the allocations to parse these lines, and the number of lines.
 fn parsing(contender: Contender, lines: Bytes) -> (usize, usize) {
     let mut slice = Slice::new(lines);
     contender.prepare(&mut slice);
@@ -110,7 +110,7 @@ fn a_line_of_a_message_is_parsed_with_few() {
     assert!(each <= MESSAGE_LINE.min(2.0), "{each} for a line");
 }
 
-/// Copied once into a buffer that doubles: twice its length at most, and some windows.
+/// Copied once into a buffer that doubles: at most twice its length, and some windows.
 fn a_long_line_is_held_once_whatever_the_chunks() {
     for chunk in [1 << 10, 4_095, 64 << 10, 1 << 20] {
         let [short, long] = [1 << 20, 10 << 20].map(|length| {
@@ -136,7 +136,7 @@ fn receive(stream: &Bytes, chunk: usize) -> usize {
     lines
 }
 
-/// Calls of the allocator in the reducer alone.
+/// Returns the allocations in the reducer alone.
 fn reducing(feed: &mut Feed, lines: Bytes) -> usize {
     let mut sum = 0;
     feed.around(lines, |apply| sum += calls(counted(apply)));
@@ -163,7 +163,7 @@ fn text_length(feed: &Feed) -> usize {
     })
 }
 
-/// What remains is doubling of vectors and a chunk of text now and then.
+/// The remaining allocations are growth of vectors and an occasional chunk of text.
 fn many_messages_are_reduced_with_hardly_any() {
     const MESSAGES: usize = 4_000;
     let (mut feed, mut script) = (Feed::default(), Script::default());
@@ -223,7 +223,7 @@ fn a_short_entry_is_small() {
     assert!(each <= ENTRY, "{each} bytes for an entry");
 }
 
-/// So many finished messages, written and applied a few at a time.
+/// Applies finished messages, generated a few at a time.
 fn finish(feed: &mut Feed, script: &mut Script, messages: usize) {
     for _ in 0..messages / 500 {
         *script = std::mem::take(script).finished(500);
@@ -231,7 +231,7 @@ fn finish(feed: &mut Feed, script: &mut Script, messages: usize) {
     }
 }
 
-/// Every 1,000 lines, what a snapshot and its shared pages cost more than no snapshot does.
+/// Returns the additional cost of a snapshot every 1,000 lines, with its shared pages.
 fn a_snapshot_costs_the_same_in_any_transcript() {
     let (mut feed, mut script) = (Feed::default(), Script::default());
     let mut first = None;
@@ -261,5 +261,5 @@ fn a_window_holds_the_same_of_any_stream() {
         assert!(feed.transcript.entries().count() <= WINDOW);
         held(stats)
     });
-    assert!(long <= FLAT * short, "{short} bytes, then {long}");
+    assert!(long <= HEAP_GROWTH * short, "{short} bytes, then {long}");
 }

@@ -1,4 +1,4 @@
-//! What the programs say, and how they end.
+//! Output and exit codes of the programs.
 
 use std::io::Write as _;
 use std::process::{Command, Output};
@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn unknown_corpora_and_options_are_usage_errors() {
+fn unknown_corpus_or_option_is_usage_error() {
     for arguments in [
         &["--corpus", "nonsense"][..],
         &["--speed"],
@@ -32,7 +32,7 @@ fn unknown_corpora_and_options_are_usage_errors() {
 }
 
 #[test]
-fn a_missing_file_is_one_line_that_says_what_to_do() {
+fn missing_file_is_reported_with_remedy() {
     let output = peers(&["--quick", "--json", "no/such.jsonl"]);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
@@ -44,7 +44,7 @@ fn a_missing_file_is_one_line_that_says_what_to_do() {
 }
 
 #[test]
-fn a_file_without_stream_json_is_refused() {
+fn file_without_stream_json_is_refused() {
     let mut file = tempfile::NamedTempFile::with_suffix(".jsonl").unwrap();
     file.write_all(b"not json\n").unwrap();
     let output = peers(&["--quick", file.path().to_str().unwrap()]);
@@ -52,9 +52,9 @@ fn a_file_without_stream_json_is_refused() {
     assert!(text(&output.stderr).contains("is stream-json"));
 }
 
-/// Plain and packed; a line that `serde_json` does not take is left out and said.
+/// Plain and compressed files; a line that `serde_json` refuses is left out and reported.
 #[test]
-fn files_are_measured_packed_or_not() {
+fn plain_and_compressed_files_are_measured() {
     let lines =
         "{\"type\":\"keep_alive\"}\n".repeat(200) + "{\"type\":\"user\",\"uuid\":\"\\ud83d\"}";
     let folder = tempfile::tempdir().unwrap();
@@ -76,7 +76,7 @@ fn files_are_measured_packed_or_not() {
 }
 
 #[test]
-fn json_is_one_object_a_contender() {
+fn json_has_one_object_per_contender() {
     let output = peers(&["--quick", "--json", "--corpus", "partial", "--mib", "1"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let rows: Vec<Value> = text(&output.stdout)
@@ -112,7 +112,7 @@ fn json_is_one_object_a_contender() {
 }
 
 #[test]
-fn the_table_names_the_build_and_the_best_peer() {
+fn table_names_build_and_best_peer() {
     let output = peers(&["--quick", "--corpus", "mixed", "--mib", "1"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stdout);
@@ -120,11 +120,14 @@ fn the_table_names_the_build_and_the_best_peer() {
         said.starts_with("build: ") && said.contains("over the best typed peer"),
         "{said}"
     );
-    assert!(output.stderr.is_empty(), "no progress where nobody looks");
+    assert!(
+        output.stderr.is_empty(),
+        "progress is printed only to a terminal"
+    );
 }
 
 #[test]
-fn counting_parses_each_line_once() {
+fn count_parses_each_line_once() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"{\"type\":\"keep_alive\"}\n{\"type\":\"keep_alive\"}\n")
         .unwrap();
@@ -137,7 +140,7 @@ fn counting_parses_each_line_once() {
 }
 
 #[test]
-fn counting_without_valgrind_says_how_to_get_it() {
+fn count_without_valgrind_names_remedy() {
     let output = Command::new(env!("CARGO_BIN_EXE_bench-count"))
         .args(["--corpus", "partial"])
         .env("PATH", "")
@@ -149,7 +152,7 @@ fn counting_without_valgrind_says_how_to_get_it() {
 }
 
 #[test]
-fn checking_without_valgrind_fails_and_says_how_to_get_it() {
+fn check_without_valgrind_fails_with_remedy() {
     let output = Command::new(env!("CARGO_BIN_EXE_bench-count"))
         .arg("--check")
         .env("PATH", "")
@@ -161,7 +164,7 @@ fn checking_without_valgrind_fails_and_says_how_to_get_it() {
 }
 
 #[test]
-fn counting_the_reducer_applies_each_line_once() {
+fn reducer_count_applies_each_line_once() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"{\"type\":\"keep_alive\"}\n{\"type\":\"keep_alive\"}\n")
         .unwrap();
@@ -174,7 +177,7 @@ fn counting_the_reducer_applies_each_line_once() {
 }
 
 #[test]
-fn reducing_is_measured_beside_the_twin_and_by_length() {
+fn reduce_reports_ratio_and_growth() {
     let output = Command::new(env!("CARGO_BIN_EXE_bench-reduce"))
         .args(["--quick", "--json", "--mib", "1"])
         .output()
@@ -203,12 +206,16 @@ fn reducing_is_measured_beside_the_twin_and_by_length() {
         .args(["--corpus", "huge"])
         .output()
         .unwrap();
-    assert_eq!(wrong.status.code(), Some(2), "the twin has no such job");
+    assert_eq!(
+        wrong.status.code(),
+        Some(2),
+        "the naive reducer has no such job"
+    );
 }
 
-/// Whatever the length of a conversation, a window of it holds as much memory.
+/// Memory does not depend on the length of the conversation when there is a window.
 #[test]
-fn a_conversation_through_a_window_stays_as_large() {
+fn windowed_conversation_has_constant_memory() {
     let output = Command::new(env!("CARGO_BIN_EXE_bench-receive"))
         .args(["--measure", "steady", "--quick", "--json"])
         .output()

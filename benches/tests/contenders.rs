@@ -1,4 +1,4 @@
-//! Every contender decodes every corpus as the others do.
+//! Every contender decodes every corpus to the same values.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn slice(text: &'static str) -> Slice {
 }
 
 #[test]
-fn all_decode_the_same() {
+fn contenders_decode_equal_values() {
     for corpus in Corpus::ALL {
         let bytes = corpus.generate(SIZE).unwrap();
         let (bytes, unfit) = fit(&bytes);
@@ -29,7 +29,7 @@ fn all_decode_the_same() {
 }
 
 #[test]
-fn recordings_keep_nearly_every_line() {
+fn nearly_all_recorded_lines_are_accepted() {
     let bytes = Corpus::Realloop.generate(6 << 20).unwrap();
     let (kept, unfit) = fit(&bytes);
     let lines = kept.iter().filter(|&&byte| byte == b'\n').count();
@@ -37,7 +37,7 @@ fn recordings_keep_nearly_every_line() {
 }
 
 #[test]
-fn a_lone_surrogate_is_left_out_and_counted() {
+fn lone_surrogate_is_skipped_and_counted() {
     let lines =
         "{\"type\":\"user\",\"uuid\":\"\\ud83d\",\"message\":{}}\n{\"type\":\"keep_alive\"}\n";
     let (kept, unfit) = fit(lines.as_bytes());
@@ -46,7 +46,7 @@ fn a_lone_surrogate_is_left_out_and_counted() {
 
 /// One line for each member of the job: changing it changes the hash of every contender.
 #[test]
-fn every_member_of_the_job_counts_for_everyone() {
+fn every_member_changes_every_hash() {
     const LINES: [(&str, &str); 15] = [
         (
             r#"{"type":"system","uuid":"a"}"#,
@@ -122,7 +122,7 @@ fn every_member_of_the_job_counts_for_everyone() {
 }
 
 #[test]
-fn tool_inputs_count_where_there_are_raw_values() {
+fn tool_inputs_are_hashed_as_raw_values() {
     let line = |input: &str| {
         format!(
             "{{\"type\":\"assistant\",\"message\":{{\"content\":[{{\"type\":\"tool_use\",\"id\":\"i\",\"name\":\"n\",\"input\":{input}}}]}}}}\n"
@@ -139,7 +139,7 @@ fn tool_inputs_count_where_there_are_raw_values() {
 }
 
 #[test]
-fn a_refused_line_names_the_contender() {
+fn refused_line_names_contender() {
     let Err(Mismatch::Refused(contender, refused)) = check(&mut slice("{\"type\":\"user\"\n"))
     else {
         panic!("a broken line was taken");
@@ -148,7 +148,7 @@ fn a_refused_line_names_the_contender() {
 }
 
 #[test]
-fn slices_are_whole_lines() {
+fn slices_have_whole_lines() {
     let bytes = Corpus::Partial.generate(9 << 20).unwrap();
     let slices = slices(bytes.clone());
     assert!(slices.len() >= 3);
@@ -160,7 +160,7 @@ fn slices_are_whole_lines() {
 }
 
 #[test]
-fn measuring_takes_time_and_counts_events() {
+fn sample_has_times_and_event_count() {
     let (bytes, _) = fit(&Corpus::Partial.generate(1 << 18).unwrap());
     let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();
     let (times, events) = measure(&mut slices(bytes), 1, |_| {}).unwrap();

@@ -1,7 +1,7 @@
-//! Growth laws: what a byte or an event costs does not depend on how much came before, or in which
-//! pieces. CPU time of one thread, the fastest of some rounds in turn, and a factor of two for
-//! noise; what is broken grows by tens. A machine that does other things makes rounds slower and
-//! none faster, so there are more rounds until the law holds, up to a number at which it is broken.
+//! Growth laws: the cost of a byte or an event does not depend on how much came before, or on the
+//! chunk size. Measured is CPU time of one thread, the fastest of several rounds in turn, with a
+//! factor of two for noise; a violation costs a factor of tens. Other load makes rounds slower and
+//! never faster, so rounds are repeated until the law holds, up to a maximum.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,22 +13,22 @@ use bowline_jsonl::Framer;
 use bowline_reducer::Cursor;
 use bytes::Bytes;
 
-/// How much more the slowest may take.
+/// Accepted ratio of the slowest to the fastest.
 const FACTOR: f64 = 2.0;
 
-/// How much more the smallest chunks may take here, where the crates that copy and search are not
-/// optimised; a framer that begins again with each chunk takes thirty times as much.
+/// Accepted ratio of the smallest chunks here, where the crates that copy and search are not
+/// optimised; a framer that starts again with each chunk takes thirty times as long.
 const CHUNK_FACTOR: f64 = 3.0;
 
-/// How much more a long line may take in pieces: pushed whole it is never copied, in pieces it is
-/// put together once, which costs as much as it is to parse it.
+/// Accepted ratio of a long line in chunks: pushed whole it is never copied, in chunks it is copied
+/// once, which costs as much as parsing it.
 const PIECES_FACTOR: f64 = 3.0;
 
-/// Rounds at least, and at most.
+/// Minimum and maximum number of rounds.
 const ROUNDS: usize = 5;
 const ALL_ROUNDS: usize = 60;
 
-/// What a terminal delivers at once, among powers of two.
+/// Chunk sizes: the maximum read of a terminal among powers of two.
 const CHUNKS: [usize; 6] = [1 << 10, 4_095, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
 
 fn receive(stream: &Bytes, chunk: usize) -> usize {
@@ -48,13 +48,14 @@ fn time(job: impl FnOnce()) -> Duration {
     thread_cpu_time().saturating_sub(start)
 }
 
-/// One measurement at a time: two that share a cache slow each other by chance.
+/// Serialises measurements: two that share a cache slow each other down.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The fastest of some rounds for each of `cases`, which run in turn until `law` holds of them.
+/// Returns the fastest of several rounds for each of `cases`, which run in turn until `law` holds
+/// for them.
 fn fastest<C: Copy, const N: usize>(
     cases: [C; N],
     mut job: impl FnMut(C),
@@ -73,14 +74,14 @@ fn fastest<C: Copy, const N: usize>(
     best
 }
 
-/// The slowest over the fastest.
+/// Returns the slowest over the fastest.
 fn spread(times: &[f64]) -> f64 {
     let slowest = times.iter().copied().fold(0.0, f64::max);
     slowest / times.iter().copied().fold(f64::MAX, f64::min)
 }
 
 #[test]
-fn the_size_of_the_chunks_does_not_matter() {
+fn chunk_size_has_bounded_effect() {
     let stream = Corpus::Partial.generate(2 << 20).unwrap();
     let lines = receive(&stream, stream.len());
     let law = |times: &[f64; CHUNKS.len()]| spread(times) <= CHUNK_FACTOR;
@@ -93,7 +94,7 @@ fn the_size_of_the_chunks_does_not_matter() {
 }
 
 #[test]
-fn a_line_of_10_mb_costs_the_same_in_pieces() {
+fn long_line_cost_is_independent_of_chunks() {
     let line = Script::default().long(10_000_000).take();
     let law = |times: &[f64; 2]| times[0] / times[1] <= PIECES_FACTOR;
     let times = fastest(
@@ -120,7 +121,7 @@ fn parsing_is_linear_in_bytes() {
 }
 
 #[test]
-fn a_delta_costs_the_same_in_any_transcript() {
+fn delta_cost_is_independent_of_length() {
     let _alone = alone();
     let law = |points: &[Point]| points[1].ns_per_delta / points[0].ns_per_delta <= FACTOR;
     let points = points(&[1_000, 100_000], |rounds, points| {
@@ -130,7 +131,7 @@ fn a_delta_costs_the_same_in_any_transcript() {
 }
 
 #[test]
-fn changes_cost_the_same_in_any_transcript() {
+fn changes_cost_is_independent_of_length() {
     const READINGS: usize = 2_000;
     let mut feeds = [1_000, 100_000].map(|entries| {
         let (mut feed, mut script) = (Feed::default(), Script::default().finished(entries));
@@ -162,7 +163,7 @@ fn changes_cost_the_same_in_any_transcript() {
 }
 
 #[test]
-fn the_twin_folds_the_same_conversations() {
+fn naive_reducer_folds_equal_conversations() {
     for corpus in [Corpus::Partial, Corpus::Messages, Corpus::Mixed] {
         let lines = corpus.generate(1 << 20).unwrap();
         compare(&lines).unwrap_or_else(|said| panic!("{corpus:?}: {said}"));

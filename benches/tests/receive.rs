@@ -1,7 +1,7 @@
-//! What receiving a line asks of the allocator and of the kernel, and what a session that rests
-//! holds: gates that no clock and no load can move.
+//! Allocations and system calls of a received line, and memory of an idle session: gates that do
+//! not depend on clock or load.
 //!
-//! One test alone in this file: allocator and kernel count for the whole process.
+//! This file has only one test, because the allocator and the kernel count for the whole process.
 
 use std::alloc::System;
 use std::fs::{self, File, OpenOptions};
@@ -18,26 +18,25 @@ use tokio::task::yield_now;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Lines that are counted, and lines before them.
+/// Measured lines, and lines of the warm-up.
 const LINES: usize = 1_000;
 const WARM: usize = 200;
 
-/// Sessions that rest beside the one that is written to.
-const RESTING: usize = 100;
+/// Idle sessions beside the measured one.
+const IDLE_SESSIONS: usize = 100;
 
-/// Calls of the allocator for a line that comes alone: what the transcript grows by, and nothing of
-/// the path to it.
+/// Allocations of a line that arrives alone: growth of the transcript only, not of the path to it.
 const ALLOCATIONS: f64 = 0.05;
 
-/// Heap of a session in which nothing was said, in bytes: 20,200 when this was written, and a tenth
-/// more. No part of it is a buffer.
+/// Heap of a session without output, in bytes: 20,200 when measured, and a tenth more. It contains
+/// no buffer.
 const SESSION: i64 = 22_200;
 
-/// The same after a short dialogue, in bytes: 27,128 when this was written, and a tenth more. Its text
-/// and records are in it, and no buffer.
-const RESTED: i64 = 29_800;
+/// The same after a short dialogue, in bytes: 27,128 when measured, and a tenth more. It contains
+/// text and records, and no buffer.
+const IDLE_AFTER_DIALOGUE: i64 = 29_800;
 
-/// What one line costs, beside so many sessions that rest.
+/// Measures one line beside this many idle sessions.
 #[derive(Debug, PartialEq)]
 struct Cost {
     allocations: f64,
@@ -45,16 +44,16 @@ struct Cost {
 }
 
 #[test]
-fn a_line_is_received_for_what_it_costs() {
+fn receive_path_stays_within_budget() {
     one_reactor().block_on(async {
         let alone = cost().await;
         assert!(alone.allocations <= ALLOCATIONS, "{alone:?}");
-        // Each line was written when the one before it was folded, so each has a read of its own;
-        // one more would be the read that finds nothing.
+        // Each line was written after the previous one was folded, so each has its own read; an
+        // additional one would be a read without data.
         assert!((1.0..1.01).contains(&alone.reads), "{alone:?}");
 
         let region = Region::new(ALLOCATOR);
-        let resting = sessions(RESTING).await;
+        let resting = sessions(IDLE_SESSIONS).await;
         let each = held_by_each(region.change());
         assert!(each <= SESSION, "a session that rests holds {each} bytes");
         for session in &resting {
@@ -64,7 +63,10 @@ fn a_line_is_received_for_what_it_costs() {
             assert_eq!(applied, text.len() as u64);
         }
         let each = held_by_each(region.change());
-        assert!(each <= RESTED, "a session that was used holds {each} bytes");
+        assert!(
+            each <= IDLE_AFTER_DIALOGUE,
+            "a session that was used holds {each} bytes"
+        );
 
         let among = cost().await;
         assert!(among.allocations <= ALLOCATIONS, "{among:?}");
@@ -75,9 +77,9 @@ fn a_line_is_received_for_what_it_costs() {
     });
 }
 
-/// Bytes that each of the sessions that rest holds.
+/// Returns the heap per idle session.
 fn held_by_each(change: Stats) -> i64 {
-    (change.bytes_allocated as i64 - change.bytes_deallocated as i64) / RESTING as i64
+    (change.bytes_allocated as i64 - change.bytes_deallocated as i64) / IDLE_SESSIONS as i64
 }
 
 async fn sessions(count: usize) -> Vec<DialogueSession> {
@@ -97,14 +99,14 @@ async fn sessions(count: usize) -> Vec<DialogueSession> {
     sessions
 }
 
-/// Lets the reactor look for what has come, so many times.
+/// Polls the reactor this many times.
 async fn turns(count: usize) {
     for _ in 0..count {
         yield_now().await;
     }
 }
 
-/// The pipe that an agent has as its stdout, opened once more.
+/// Opens the pipe that is an agent's stdout.
 fn stdout_of(session: &DialogueSession) -> File {
     let pid = session.pid().expect("the agent lives");
     let path = format!("/proc/{pid}/fd/1");
@@ -112,7 +114,7 @@ fn stdout_of(session: &DialogueSession) -> File {
     file.expect("the agent is our child")
 }
 
-/// Writes lines one by one, each when the one before it was received.
+/// Writes lines one by one, each after the previous one was received.
 async fn cost() -> Cost {
     let session = sessions(1).await.remove(0);
     let mut stdout = stdout_of(&session);
@@ -150,7 +152,7 @@ async fn write_each(stdout: &mut File, lines: &[Bytes]) {
     }
 }
 
-/// Calls of read(2) of this thread so far. Asking is a few itself.
+/// Returns the calls of read(2) of this thread so far, including the few of this function.
 fn reads() -> u64 {
     let counters = fs::read_to_string("/proc/thread-self/io").expect("Linux counts them");
     let calls = counters

@@ -2,13 +2,13 @@
 
 use bowline_benches::corpus::{Corpus, Shape};
 
-/// Large enough for the shares to settle, small enough for a second.
+/// Large enough for stable shares, small enough for a second.
 const SIZE: usize = 6 << 20;
 
-/// How far a figure may be off.
+/// Accepted relative difference.
 const TOLERANCE: f64 = 0.15;
 
-/// Bytes a line, backslashes and quotes per KB, bytes outside ASCII in per cent.
+/// Bytes per line, backslashes and quotes per KB, bytes outside ASCII in per cent.
 fn check(corpus: Corpus, expected: [f64; 4]) {
     let bytes = corpus.generate(SIZE).expect("generated in memory");
     assert!(bytes.ends_with(b"\n"));
@@ -29,28 +29,28 @@ fn check(corpus: Corpus, expected: [f64; 4]) {
 }
 
 #[test]
-fn partial_is_short_deltas() {
+fn partial_has_short_deltas() {
     check(Corpus::Partial, [327.0, 3.2, 112.0, 0.04]);
 }
 
 #[test]
-fn messages_are_kilobytes() {
+fn messages_has_lines_of_kilobytes() {
     check(Corpus::Messages, [3643.0, 27.7, 28.5, 0.7]);
 }
 
-/// There are as many lines as in 71 MB of the real shape, whatever the size.
+/// The number of lines is that of 71 MB of the real shape, for any size.
 #[test]
-fn huge_is_numbered_code() {
+fn huge_has_numbered_code() {
     check(Corpus::Huge, [SIZE as f64 / 35.0, 33.2, 3.9, 7.0]);
 }
 
 #[test]
-fn mixed_is_partial_and_messages() {
+fn mixed_has_partial_and_whole_messages() {
     check(Corpus::Mixed, [494.0, 12.3, 80.9, 0.3]);
 }
 
 #[test]
-fn every_corpus_is_the_same_each_time() {
+fn corpora_are_deterministic() {
     for corpus in Corpus::ALL {
         let [once, again] = [(); 2].map(|()| corpus.generate(1 << 18).unwrap());
         assert!(once == again, "{corpus:?}");
@@ -58,7 +58,7 @@ fn every_corpus_is_the_same_each_time() {
 }
 
 #[test]
-fn recordings_have_no_terminal_noise_and_no_long_line() {
+fn realloop_excludes_noise_and_long_lines() {
     let bytes = Corpus::Realloop.generate(6 << 20).unwrap();
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         assert!(line.starts_with(b"{") && line.ends_with(b"}\n"));

@@ -1,5 +1,5 @@
-//! A transcript that keeps a window of its conversation: what it gives up comes back from the log
-//! as it was, whatever the recording.
+//! A transcript with a window: evicted entries are restored from the log unchanged, for every
+//! recording.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -14,8 +14,8 @@ use bytes::Bytes;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-/// Windows, in entries, from the smallest that holds what the next line still speaks of to one that
-/// some recordings fill.
+/// Window sizes in entries, from the smallest that contains all records that the next line refers
+/// to, to one that some recordings fill.
 const WINDOWS: [usize; 4] = [4, 5, 8, 16];
 
 fn recordings() -> Vec<(String, Bytes)> {
@@ -41,7 +41,7 @@ fn read(path: &Path) -> Option<(String, Bytes)> {
     Some((name, bytes.into()))
 }
 
-/// Lets `apply` take the lines of a part of a stream.
+/// Calls `apply` with the lines of a part of a stream.
 fn lines(stream: &Bytes, from: u64, end: u64, mut apply: impl FnMut(&bowline_jsonl::Item<'_>)) {
     let mut framer = Framer::at(DEFAULT_MAX_LINE, from, 1);
     framer.push(stream.slice(from as usize..end as usize));
@@ -64,7 +64,7 @@ fn fold(mut transcript: Transcript, stream: &Bytes) -> Transcript {
     transcript
 }
 
-/// What every entry and every call says, by its number; a call without its sub-agent, whose
+/// Returns the content of every entry and call by its number; a call without its sub-agent, whose
 /// entries are among the others.
 type Said = (BTreeMap<u32, Value>, BTreeMap<u32, Value>);
 
@@ -108,7 +108,7 @@ fn page_back(page: &mut Page, stream: &Bytes) {
 }
 
 #[test]
-fn every_recording_comes_back_as_it_was() {
+fn evicted_entries_are_restored_unchanged() {
     let (mut pages, mut late) = (0, Vec::new());
     for (name, stream) in recordings() {
         let whole = fold(Transcript::new(), &stream);

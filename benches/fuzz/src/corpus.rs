@@ -1,4 +1,4 @@
-//! The lines that mutants are made from.
+//! The recorded lines that are mutated.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -8,16 +8,17 @@ use flate2::read::GzDecoder;
 
 use crate::random::Random;
 
-/// Where the recordings lie in the repository.
+/// Folder of the recordings in the repository.
 const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures");
 
-/// Longest line, in bytes: mutants of longer ones differ in nothing but the time they take.
+/// Longest line, in bytes: longer ones take more time and find nothing else.
 const LONGEST: usize = 8 << 10;
 
-/// Most lines that follow each other in a stream: the parser remembers how the one before was spelt.
+/// Maximum number of consecutive lines in a stream: the parser remembers the spelling of the
+/// previous one.
 const LINES: usize = 5;
 
-/// The lines of the recordings of the real agent, in their order.
+/// The lines of the recordings of the real agent, in order.
 #[derive(Clone, Debug)]
 pub struct Corpus {
     lines: Vec<Vec<u8>>,
@@ -28,7 +29,7 @@ impl Corpus {
     ///
     /// # Errors
     ///
-    /// They are not where the repository has them.
+    /// Fails if the recordings are missing.
     pub fn load() -> io::Result<Self> {
         let mut files = fs::read_dir(RECORDINGS)?
             .map(|entry| Ok(entry?.path()))
@@ -47,20 +48,20 @@ impl Corpus {
         Ok(Self { lines })
     }
 
-    /// Every line.
+    /// Returns every line.
     #[cfg(feature = "targets")]
     pub(crate) fn lines(&self) -> &[Vec<u8>] {
         &self.lines
     }
 
-    /// Some lines in a row.
+    /// Returns some consecutive lines.
     pub(crate) fn some(&self, random: &mut Random) -> &[Vec<u8>] {
         let from = random.below(self.lines.len() - LINES);
         let count = 1 + random.below(LINES);
         self.lines.get(from..from + count).unwrap_or_default()
     }
 
-    /// Any line.
+    /// Returns a random line.
     pub(crate) fn any(&self, random: &mut Random) -> &[u8] {
         self.lines
             .get(random.below(self.lines.len()))
@@ -68,7 +69,7 @@ impl Corpus {
     }
 }
 
-/// A recorded stream, unpacked; nothing of a file that is none.
+/// Reads a recorded stream and decompresses it; returns nothing for other files.
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     let name = file.to_string_lossy();
     if name.ends_with(".jsonl") {

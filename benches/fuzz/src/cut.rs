@@ -1,24 +1,24 @@
-//! The pieces that a stream comes in.
+//! Chunks of a stream.
 
 use bytes::Bytes;
 
 use crate::random::Random;
 
-/// One piece, and how it comes.
+/// One chunk, and how it reaches the framer.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) bytes: Bytes,
-    /// Whether it is read into the framer's buffer, or pushed.
+    /// Whether it is read into the framer's buffer or pushed.
     pub(crate) is_read: bool,
 }
 
-/// The whole stream at once, in memory of exactly its length: a sanitizer sees each byte that is
-/// read behind it.
+/// Returns the whole stream in memory of exactly its length, so that a sanitizer detects each read
+/// past its end.
 pub(crate) fn whole(stream: &[u8]) -> Vec<Piece> {
     vec![exact(stream, false)]
 }
 
-/// The stream in pieces: some of any length, or many of the same.
+/// Splits the stream: some chunks of any length, or many of the same.
 pub(crate) fn pieces(stream: &[u8], random: &mut Random) -> Vec<Piece> {
     let same = 1 + random.below(100);
     let few = random.below(2) == 0;

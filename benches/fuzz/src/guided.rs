@@ -1,31 +1,31 @@
-//! A hunt for inputs that break something, led by which code they reach.
+//! Coverage-guided fuzzing.
 
 mod change;
 mod edges;
-mod hunt;
+mod fuzzer;
 mod pool;
 mod shrink;
 
-pub use hunt::{Found, Hunt, Tally};
+pub use fuzzer::{Found, GuidedFuzzer, Tally};
 
-/// Something that reads bytes, and what must hold of it whatever they are.
+/// Code that reads bytes, and the properties that must hold for any input.
 #[derive(Debug)]
 pub struct Target {
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What must hold, in a line.
+    /// The property, in one line.
     pub what: &'static str,
     /// Longest input, in bytes.
     pub longest: usize,
-    /// The inputs that the first others are made from.
+    /// The seeds.
     pub(crate) seeds: fn() -> std::io::Result<Vec<Vec<u8>>>,
-    /// What its inputs are made of, beside bytes.
-    pub(crate) words: &'static [&'static [u8]],
-    /// Makes checksums right again, so that not every changed input ends at the first of them.
-    pub(crate) mend: fn(&mut [u8]),
-    /// Makes what looks at inputs.
-    pub(crate) look: fn() -> Result<Look, String>,
+    /// The dictionary: tokens to insert, in addition to bytes.
+    pub(crate) dictionary: &'static [&'static [u8]],
+    /// Repairs checksums, so that mutated inputs get past them.
+    pub(crate) repair: fn(&mut [u8]),
+    /// Sets up the function that executes inputs.
+    pub(crate) check: fn() -> Result<Check, String>,
 }
 
-/// Looks at one input, and says what does not hold.
-pub(crate) type Look = Box<dyn FnMut(&[u8]) -> Result<(), String>>;
+/// Executes one input, and returns the violated property.
+pub(crate) type Check = Box<dyn FnMut(&[u8]) -> Result<(), String>>;

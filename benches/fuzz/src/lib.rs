@@ -1,22 +1,24 @@
-//! Hunts for inputs that break what reads bytes from outside.
+//! Fuzzing of code that reads untrusted bytes.
 //!
 //! # Guided
 //!
-//! A [`Hunt`] changes inputs of a [`Target`] without knowing what they mean, keeps those that reach a
-//! branch that none before them had, and changes these again. What must hold is the target's to say.
+//! A [`GuidedFuzzer`] mutates inputs of a [`Target`] without knowledge of their format, keeps those that
+//! reach a new branch, and mutates these again. The target defines the properties that must hold.
 //!
 //! # By the grammar
 //!
-//! [`Fuzzer`]: mutants of real lines through the parser as it ships, through its build without `unsafe`, and
-//! beside `serde_json`: in one piece, in any pieces, read into the framer or pushed.
+//! A [`Fuzzer`] compares the results for mutated real lines of the parser as it ships, of its build
+//! without `unsafe`, and of `serde_json`: in one piece, in any chunks, read into the framer or
+//! pushed.
 //!
-//! The two builds must see the same: places, errors, events, and every value decoded. `serde_json`
-//! must take the lines that they take, for the same values; but for lone surrogates, which it
-//! refuses and they replace. A stream depends on the seed and its number alone, so that what was
-//! found once is found again.
+//! Both builds must agree on positions, errors, events, and every decoded value. `serde_json` must
+//! accept the same lines with the same values, except for lone surrogates, which it refuses and the
+//! parser replaces. A stream depends only on the seed and its number, so that findings are
+//! reproducible.
 
 mod corpus;
 mod cut;
+mod dictionary;
 #[cfg(feature = "targets")]
 mod guided;
 mod mutate;
@@ -25,7 +27,6 @@ mod random;
 mod run;
 #[cfg(feature = "targets")]
 pub mod targets;
-mod words;
 
 /// The parser as it ships.
 mod shipped {
@@ -33,7 +34,7 @@ mod shipped {
     include!("see.rs");
 }
 
-/// The parser without a line of `unsafe`.
+/// The parser without `unsafe`.
 mod safe {
     use bowline_jsonl_safe as jsonl;
     include!("see.rs");
@@ -41,5 +42,5 @@ mod safe {
 
 pub use corpus::Corpus;
 #[cfg(feature = "targets")]
-pub use guided::{Found, Hunt, Tally as HuntTally, Target};
+pub use guided::{Found, GuidedFuzzer, Tally as GuidedTally, Target};
 pub use run::{Finding, Fuzzer, Tally};

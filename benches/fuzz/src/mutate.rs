@@ -1,19 +1,19 @@
-//! Mutants: lines with something broken, bent, or written in another way.
+//! Mutations of lines: broken, changed, or spelled differently.
 
 use crate::corpus::Corpus;
+use crate::dictionary::TOKENS;
 use crate::random::Random;
-use crate::words::WORDS;
 
-/// Most changes of one line.
+/// Maximum number of mutations of one line.
 const CHANGES: usize = 3;
 
-/// Longest part of a line that is dropped, doubled or put into another, in bytes.
+/// Longest part of a line that is dropped, duplicated or inserted into another, in bytes.
 const PART: usize = 200;
 
-/// Most units that a string grows by: some blocks of any vector.
+/// Maximum number of units that a string grows by: several vector blocks.
 const GROWTH: usize = 200;
 
-/// What a string grows by.
+/// Units that a string grows by.
 const UNITS: [&[u8]; 10] = [
     b"a",
     b"\\\\",
@@ -27,7 +27,7 @@ const UNITS: [&[u8]; 10] = [
     b"{[,:",
 ];
 
-/// Changes a line in one to three ways.
+/// Applies one to three mutations to a line.
 pub(crate) fn mutate(line: &[u8], corpus: &Corpus, random: &mut Random) -> Vec<u8> {
     let mut mutant = line.to_vec();
     for _ in 0..=random.below(CHANGES) {
@@ -36,7 +36,7 @@ pub(crate) fn mutate(line: &[u8], corpus: &Corpus, random: &mut Random) -> Vec<u
             1 => drop(mutant.drain(random.part(mutant.len(), 8))),
             2 => mutant.truncate(random.below(mutant.len())),
             3 => double(&mut mutant, random),
-            4 => insert(&mut mutant, random, &WORDS),
+            4 => insert(&mut mutant, random, &TOKENS),
             5 => graft(&mut mutant, corpus.any(random), random),
             6 => swap_members(&mut mutant, random),
             7 => grow(&mut mutant, random),
@@ -69,7 +69,7 @@ fn insert(mutant: &mut Vec<u8>, random: &mut Random, pieces: &[&[u8]]) {
     put(mutant, at, random.pick(pieces).unwrap_or_default());
 }
 
-/// Puts a part of another line in the place of one.
+/// Replaces a part with one of another line.
 fn graft(mutant: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     let place = random.part(mutant.len(), PART);
     let piece = other
@@ -78,7 +78,7 @@ fn graft(mutant: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     drop(mutant.splice(place, piece.iter().copied()));
 }
 
-/// Places of `byte`.
+/// Returns the positions of `byte`.
 fn places(mutant: &[u8], byte: u8) -> Vec<usize> {
     let bytes = mutant.iter().enumerate();
     bytes
@@ -87,7 +87,7 @@ fn places(mutant: &[u8], byte: u8) -> Vec<usize> {
         .collect()
 }
 
-/// Members, or elements, in another order: what stands between three commas.
+/// Swaps members or elements: the parts between three commas.
 fn swap_members(mutant: &mut [u8], random: &mut Random) {
     let commas = places(mutant, b',');
     let at = random.below(commas.len());
@@ -98,7 +98,7 @@ fn swap_members(mutant: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Makes a string longer, so that what follows stands at another place of a vector.
+/// Lengthens a string, so that the bytes after it move to another position of a vector.
 fn grow(mutant: &mut Vec<u8>, random: &mut Random) {
     let unit = random.pick(&UNITS).unwrap_or_default();
     let more = unit.repeat(random.below(GROWTH));
@@ -107,7 +107,7 @@ fn grow(mutant: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Writes a letter as its escape.
+/// Replaces a letter by its escape.
 fn escape(mutant: &mut Vec<u8>, random: &mut Random) {
     let at = random.below(mutant.len());
     if let Some(&letter) = mutant.get(at).filter(|it| it.is_ascii_alphanumeric()) {
@@ -116,7 +116,7 @@ fn escape(mutant: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Puts space where JSON has room for it.
+/// Inserts whitespace where JSON permits it.
 fn space(mutant: &mut Vec<u8>, random: &mut Random) {
     let mark = random.pick(b"{}[],:").unwrap_or_default();
     let spaces: [&[u8]; 4] = [b" ", b"\t", b"  ", b"\r"];

@@ -1,4 +1,4 @@
-//! What `serde_json` says about a line.
+//! Comparison with `serde_json`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,11 +10,11 @@ use serde_json::Value;
 use crate::cut::whole;
 use crate::shipped::each;
 
-/// A byte order mark, which may stand before the first line.
+/// A byte order mark, which is permitted before the first line.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How many lines the parser took, and how many it refused; or the first line that `serde_json`
-/// judges otherwise.
+/// Returns the number of accepted and of refused lines, or the first line on which `serde_json`
+/// differs.
 pub(crate) fn judge(stream: &[u8]) -> Result<[u64; 2], String> {
     let mut counts = [0; 2];
     let mut wrong = None;
@@ -45,7 +45,7 @@ pub(crate) fn judge(stream: &[u8]) -> Result<[u64; 2], String> {
     }
 }
 
-/// Whether a part of the stream is one that no line stands in.
+/// Returns whether a part of the stream contains no line.
 fn is_blank(stream: &[u8], part: Range<usize>) -> bool {
     let mark = if part.start == 0 { MARK } else { &[] };
     let bytes = stream.get(part).unwrap_or_default();
@@ -53,7 +53,7 @@ fn is_blank(stream: &[u8], part: Range<usize>) -> bool {
     bytes.iter().all(|byte| b" \t\r\n".contains(byte))
 }
 
-/// In what both differ.
+/// Returns the difference.
 fn differs(item: &Item<'_>, line: &[u8]) -> Option<String> {
     let theirs = parse(line);
     match (&item.event, theirs) {
@@ -67,10 +67,10 @@ fn differs(item: &Item<'_>, line: &[u8]) -> Option<String> {
     }
 }
 
-/// Both have a limit for nesting, of different depths.
+/// Both limit nesting, at different depths.
 const TOO_DEEP: ParseErrorKind = ParseErrorKind::Syntax(Expected::LessNesting);
 
-/// An object, lone surrogates replaced.
+/// Parses an object with lone surrogates replaced.
 fn parse(line: &[u8]) -> Result<Value, String> {
     let text = str::from_utf8(line).map_err(|error| error.to_string())?;
     match serde_json::from_str(&whole_pairs(text)) {
@@ -80,8 +80,8 @@ fn parse(line: &[u8]) -> Result<Value, String> {
     }
 }
 
-/// The same with every lone surrogate written as a replacement character. A backslash outside of a
-/// string is an error in any case.
+/// Returns the line with every lone surrogate replaced by a replacement character. A backslash
+/// outside of a string is an error in any case.
 fn whole_pairs(text: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, escape)) = rest.split_once('\\') {
@@ -106,7 +106,7 @@ fn whole_pairs(text: &str) -> String {
     out + rest
 }
 
-/// The UTF-16 unit of an escape, whose backslash was taken.
+/// Returns the UTF-16 unit of an escape after its backslash.
 fn unit(escape: &str) -> Option<u16> {
     let digits = escape.strip_prefix('u')?.get(..4)?;
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -119,7 +119,7 @@ fn is_same(ours: RawJson<'_>, theirs: &Value) -> bool {
             let ours = ours
                 .members()
                 .map(|(key, value)| (key.decode().into_owned(), value));
-            // The last of two members with the same name counts.
+            // The last of several members with the same name is used.
             let ours: HashMap<_, _> = ours.collect();
             let same = |(key, value): (&String, _)| {
                 ours.get(key).is_some_and(|&ours| is_same(ours, value))

@@ -1,11 +1,11 @@
-//! SplitMix64: small, seeded, the same everywhere.
+//! The SplitMix64 generator: the same numbers for a seed on every machine.
 
-/// A stream of numbers that depends on its seed alone.
+/// A generator whose numbers depend only on its seed.
 #[derive(Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The numbers for stream `number` of a run.
+    /// Creates the generator of stream `number` of a run.
     pub(crate) fn of(seed: u64, number: u64) -> Self {
         let mut first = Self(seed);
         Self(first.next() ^ number.wrapping_mul(0xd134_2543_de82_ef95))
@@ -19,12 +19,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 up to and without `bound`; 0 when there is nothing below it.
+    /// Returns a number in `0..bound`; 0 if the range is empty.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// Both ends of a part of `length`, `longest` long at most.
+    /// Returns the ends of a part of `length` bytes, at most `longest` long.
     pub(crate) fn part(&mut self, length: usize, longest: usize) -> std::ops::Range<usize> {
         let from = self.below(length);
         from..from + self.below((length - from).min(longest) + 1)

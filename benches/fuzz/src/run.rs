@@ -1,4 +1,4 @@
-//! Streams, one after the other, until something is found.
+//! The loop over generated streams.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -9,29 +9,29 @@ use crate::mutate::mutate;
 use crate::random::Random;
 use crate::{oracle, safe, shipped};
 
-/// Makes streams and holds both builds to them.
+/// Generates streams and compares both builds on them.
 #[derive(Clone, Debug)]
 pub struct Fuzzer {
     corpus: Corpus,
     seed: u64,
 }
 
-/// What was done.
+/// Statistics of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Streams, each through both builds, whole and in pieces.
+    /// Streams, each parsed by both builds, whole and in chunks.
     pub streams: u64,
-    /// Lines of them that were changed.
+    /// Mutated lines.
     pub mutants: u64,
-    /// Lines that were taken, changed or not.
+    /// Accepted lines, mutated or not.
     pub taken: u64,
-    /// Lines that were refused.
+    /// Refused lines.
     pub refused: u64,
     /// Bytes of all streams.
     pub bytes: u64,
 }
 
-/// Where two differ.
+/// A difference between two parsers.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// Number of the stream.
@@ -43,18 +43,18 @@ pub struct Finding {
 }
 
 impl Fuzzer {
-    /// The streams of a seed.
+    /// Creates the streams of a seed.
     #[must_use]
     pub const fn new(corpus: Corpus, seed: u64) -> Self {
         Self { corpus, seed }
     }
 
-    /// Makes one stream and looks at it in every way.
+    /// Generates one stream and compares all results.
     ///
     /// # Errors
     ///
-    /// Two see different things.
-    pub fn look(&self, number: u64, tally: &mut Tally) -> Result<(), Finding> {
+    /// Returns the first difference.
+    pub fn check(&self, number: u64, tally: &mut Tally) -> Result<(), Finding> {
         let mut random = Random::of(self.seed, number);
         let (stream, mutants) = self.stream(&mut random);
         let cuts = [pieces(&stream, &mut random), pieces(&stream, &mut random)];
@@ -73,7 +73,7 @@ impl Fuzzer {
         Ok(())
     }
 
-    /// Some lines in a row, of which one at least was changed.
+    /// Returns consecutive lines, at least one of which is mutated.
     fn stream(&self, random: &mut Random) -> (Vec<u8>, u64) {
         let lines = self.corpus.some(random);
         let changed = random.below(lines.len());
@@ -94,10 +94,10 @@ impl Fuzzer {
     }
 }
 
-/// One way to look at a stream.
+/// One way to parse a stream.
 type See<'a> = dyn Fn(&mut Seen) -> fmt::Result + 'a;
 
-/// Both builds, whole and in pieces.
+/// Both builds, whole and in chunks.
 pub(crate) fn compare(stream: &[u8], cuts: &[Vec<Piece>; 2]) -> Result<(), String> {
     let whole = whole(stream);
     let expected = hash(|out| safe::see(&whole, out));
@@ -124,7 +124,7 @@ pub(crate) fn compare(stream: &[u8], cuts: &[Vec<Piece>; 2]) -> Result<(), Strin
     Ok(())
 }
 
-/// What was seen, as a hash, or as a text for whoever wants to know.
+/// The observed result as a hash, or as text for a report.
 #[derive(Debug, Default)]
 struct Seen {
     hasher: DefaultHasher,

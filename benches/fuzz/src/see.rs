@@ -1,4 +1,4 @@
-// What a reader can see of a stream. Included once for each build of the parser, which the
+// The observable result of parsing a stream. Included once per build of the parser, which the
 // including module names `jsonl`.
 
 use std::fmt::{self, Write};
@@ -7,23 +7,23 @@ use jsonl::{Framer, Item, JsonKind, RawJson};
 
 use crate::cut::Piece;
 
-/// Writes down everything that a reader can see.
+/// Writes everything that a caller can observe.
 pub(crate) fn see(pieces: &[Piece], out: &mut impl Write) -> fmt::Result {
     each(pieces, |item| notice(&item, out))
 }
 
-/// Calls `look` for every line.
+/// Calls `check` for every line.
 pub(crate) fn each(
     pieces: &[Piece],
-    mut look: impl FnMut(Item<'_>) -> fmt::Result,
+    mut check: impl FnMut(Item<'_>) -> fmt::Result,
 ) -> fmt::Result {
     let mut framer = Framer::default();
     for piece in pieces {
         give(&mut framer, piece);
-        drain(&mut framer, &mut look)?;
+        drain(&mut framer, &mut check)?;
     }
     framer.finish();
-    drain(&mut framer, &mut look)
+    drain(&mut framer, &mut check)
 }
 
 fn give(framer: &mut Framer, piece: &Piece) {
@@ -37,17 +37,17 @@ fn give(framer: &mut Framer, piece: &Piece) {
     framer.push(piece.bytes.clone());
 }
 
-fn drain(framer: &mut Framer, look: &mut impl FnMut(Item<'_>) -> fmt::Result) -> fmt::Result {
+fn drain(framer: &mut Framer, check: &mut impl FnMut(Item<'_>) -> fmt::Result) -> fmt::Result {
     while let Some(frame) = framer.next_frame() {
         for item in frame.items() {
-            look(item)?;
+            check(item)?;
         }
     }
     Ok(())
 }
 
 fn notice(item: &Item<'_>, out: &mut impl Write) -> fmt::Result {
-    // The line of a cut in the stream's last line comes with it, wherever the pieces end.
+    // The end mark of a truncated last line is reported with it, wherever the chunks end.
     write!(out, "\n{:?} {} ", item.at, item.raw.len())?;
     match &item.event {
         Ok(event) => {
@@ -62,7 +62,7 @@ fn notice(item: &Item<'_>, out: &mut impl Write) -> fmt::Result {
     }
 }
 
-/// Every value of a tree, decoded in every way there is.
+/// Writes every value of a tree, decoded in every way.
 fn value(raw: RawJson<'_>, half: &mut Option<u16>, out: &mut impl Write) -> fmt::Result {
     match raw.kind() {
         JsonKind::Object => {

@@ -1,4 +1,4 @@
-//! What can be hunted for.
+//! The fuzz targets.
 
 mod frames;
 mod hooks;
@@ -16,7 +16,7 @@ mod sealed;
 
 use crate::guided::Target;
 
-/// Every target.
+/// All targets.
 pub static ALL: [&Target; 11] = [
     &parser::PARSER,
     &parser::FRAMER,
@@ -31,10 +31,10 @@ pub static ALL: [&Target; 11] = [
     &rest::REST,
 ];
 
-/// Nothing to mend.
+/// For inputs without checksums.
 const fn whole(_: &mut [u8]) {}
 
-/// Cuts a stream into pieces of the lengths that a number says: often one, or a few in turn.
+/// Splits a stream into chunks whose lengths depend on `pattern`: often one byte, or a few in turn.
 fn pieces(stream: &[u8], pattern: u8) -> impl Iterator<Item = &[u8]> {
     let lengths = [
         usize::from(pattern & 15) + 1,
@@ -48,7 +48,7 @@ fn pieces(stream: &[u8], pattern: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Fails with what two things differ in.
+/// Fails with both values if they differ.
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, one: &T, other: &T) -> Result<(), String> {
     if one == other {
         return Ok(());

@@ -1,12 +1,12 @@
-//! Every target for some seconds, from one seed; more by `cargo fuzz`. Every input that has ever
-//! broken one is looked at first.
+//! Runs every target for some seconds with one seed (`cargo fuzz` runs longer), after all inputs
+//! that have ever broken it.
 
 use std::fs;
 use std::path::Path;
 
-use bowline_fuzz::{Hunt, targets};
+use bowline_fuzz::{GuidedFuzzer, targets};
 
-/// Looks at so many inputs of a target.
+/// Executes this many inputs of a target.
 fn holds(name: &str, executions: u64) {
     let target = targets::ALL.iter().find(|target| target.name == name);
     let target = target.expect("in the list");
@@ -20,13 +20,13 @@ fn holds(name: &str, executions: u64) {
             panic!("{}: {found}", file.display());
         }
     }
-    let mut hunt = Hunt::new(target, 8, None).expect("its seeds are there");
-    if let Err(found) = hunt.begin() {
+    let mut fuzzer = GuidedFuzzer::new(target, 8, None).expect("its seeds are there");
+    if let Err(found) = fuzzer.begin() {
         panic!("{found}");
     }
-    while hunt.tally().executions < executions {
-        let left = executions - hunt.tally().executions;
-        if let Err(found) = hunt.go_on(left) {
+    while fuzzer.tally().executions < executions {
+        let left = executions - fuzzer.tally().executions;
+        if let Err(found) = fuzzer.go_on(left) {
             panic!("{found}");
         }
     }
@@ -88,7 +88,7 @@ fn rest() {
 }
 
 #[test]
-fn every_target_is_hunted_by_a_test() {
+fn every_target_has_a_test() {
     let tests = include_str!("guided.rs");
     for target in targets::ALL {
         let call = format!("holds(\"{}\"", target.name);

@@ -1,5 +1,5 @@
-//! Counts the allocations of one line. A program of its own, since the counting allocator slows
-//! those down that allocate.
+//! Counts the allocations per line. A separate program, because the counting allocator slows down
+//! contenders that allocate.
 
 use std::alloc::System;
 use std::io::{self, Write as _};
@@ -17,22 +17,22 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Size of a corpus, in bytes: the counts of a parser do not depend on it.
+/// Size of a corpus in bytes; the counts of a parser do not depend on it.
 const SIZE: usize = 4 << 20;
 
-/// Size of a corpus for the reducer, in bytes. What a transcript holds beside its texts is in part the
-/// same at any length: the uuids that came last, and the room in the chunk that is being filled.
+/// Size of a corpus for the reducer, in bytes. Part of what a transcript holds beside its texts
+/// does not grow with its length: recent uuids, and the unused space of the current chunk.
 const LONG: usize = DEFAULT_SIZE;
 
-/// Counts the allocations of one line, for every contender.
+/// Counts the allocations per line, for every contender
 #[derive(Debug, Parser)]
 #[command(name = "bench-allocs", bin_name = "cargo bench-allocs")]
 struct Arguments {
-    /// A corpus; may be repeated [default: all]
+    /// Corpus; may be repeated [default: all]
     #[arg(long, value_name = "NAME")]
     corpus: Vec<Corpus>,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     match Arguments::parse().run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // With stderr gone there is nobody left to tell.
+            // Nothing can be reported when stderr is closed.
             let _ = writeln!(io::stderr().lock(), "failed to {error}");
             ExitCode::FAILURE
         }
@@ -66,7 +66,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// The reducer alone, and what it holds at the end.
+    /// Measures the reducer alone, and the memory that it holds at the end.
     fn reduce(&self, name: &str, bytes: Bytes) -> Result<(), Box<dyn std::error::Error>> {
         let (mut feed, mut calls, mut held) = (Feed::default(), 0, 0);
         feed.around(bytes, |apply| {
@@ -77,7 +77,7 @@ impl Arguments {
             held += change.bytes_allocated as i64 - change.bytes_deallocated as i64;
         });
         let each = calls as f64 / feed.transcript.stats().lines() as f64;
-        // The results of `huge` belong to no call, so that there is no content to compare with.
+        // The results of `huge` belong to no call, so there is no content to compare with.
         let content = Outcome::of(&feed.transcript).bytes;
         let heap = (content > 0).then(|| format!("{:.3}", held as f64 / content as f64));
         let line = if self.json {
@@ -123,7 +123,7 @@ fn stream(corpus: Corpus, size: usize) -> Result<Bytes, SourceError> {
     Ok(fit(&corpus.generate(size)?).0)
 }
 
-/// The lines of streamed deltas alone, of which there are most.
+/// Selects the lines of streamed deltas, the most frequent kind.
 fn deltas(bytes: &[u8]) -> Bytes {
     bytes
         .split_inclusive(|&byte| byte == b'\n')
@@ -136,7 +136,7 @@ fn deltas(bytes: &[u8]) -> Bytes {
         .collect()
 }
 
-/// Calls of the allocator and bytes asked for, a line.
+/// Returns allocations and allocated bytes per line.
 fn per_event(contender: Contender, bytes: &Bytes) -> Result<(f64, f64), Refused> {
     let mut slice = Slice::new(bytes.clone());
     contender.prepare(&mut slice);

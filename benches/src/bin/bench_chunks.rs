@@ -1,4 +1,4 @@
-//! Shows how fast the parser is by the size of the pieces that a stream comes in.
+//! Measures the speed of the parser by chunk size.
 
 use std::env;
 use std::io::{self, Write as _};
@@ -9,20 +9,20 @@ use bowline_benches::corpus::{Corpus, DEFAULT_SIZE};
 use bowline_benches::peers::Plan;
 use clap::Parser;
 
-/// From pieces of 1 KiB to 1 MiB to events, read into the framer's buffer or pushed as chunks; and
-/// a line of 10 MB in the pieces of a terminal and whole. In CPU time.
+/// Measures CPU time from chunks of 1 KiB to 1 MiB to events, read into the framer's buffer or
+/// pushed, and of a line of 10 MB in terminal-sized chunks and in one
 #[derive(Debug, Parser)]
 #[command(name = "bench-chunks", bin_name = "cargo bench-chunks")]
 struct Arguments {
-    /// A corpus; may be repeated [default: partial and huge]
+    /// Corpus; may be repeated [default: partial and huge]
     #[arg(long, value_name = "NAME")]
     corpus: Vec<Corpus>,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 
-    /// One process and two rounds: a first look
+    /// Run one process with two rounds, for an estimate
     #[arg(long)]
     quick: bool,
 
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     match arguments.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // With stderr gone there is nobody left to tell.
+            // Nothing can be reported when stderr is closed.
             let _ = writeln!(io::stderr().lock(), "failed to measure: {error}");
             ExitCode::FAILURE
         }
@@ -80,7 +80,7 @@ impl Arguments {
             .collect()
     }
 
-    /// What a process of its own measures of a stream.
+    /// Measures a stream in a separate process.
     fn sample(&self, stream: usize) -> io::Result<Vec<Timed>> {
         let mut worker = Command::new(env::current_exe()?);
         worker.args(env::args_os().skip(1));
@@ -104,7 +104,7 @@ impl Arguments {
     }
 }
 
-/// One way for people.
+/// Formats the results of one way as a table.
 fn table(figures: &[Figure], way: Way) -> String {
     let figures: Vec<_> = figures.iter().filter(|it| it.way == way).collect();
     if figures.is_empty() {

@@ -1,4 +1,4 @@
-//! Counts the instructions of one line with callgrind, which no clock and no load can change.
+//! Counts the instructions per line with callgrind, independent of clock and load.
 
 use std::env;
 use std::fs;
@@ -14,15 +14,15 @@ use bowline_benches::reduce::Feed;
 use bytes::Bytes;
 use clap::Parser;
 
-/// Counts the instructions of one line with callgrind.
+/// Counts the instructions per line with callgrind.
 #[derive(Debug, Parser)]
 #[command(name = "bench-count", bin_name = "cargo bench-count")]
 struct Arguments {
-    /// A corpus; may be repeated [default: partial and mixed]
+    /// Corpus; may be repeated [default: partial and mixed]
     #[arg(long, value_name = "NAME")]
     corpus: Vec<Corpus>,
 
-    /// Whose instructions
+    /// Parser to count
     #[arg(long, value_name = "NAME", default_value = "bowline")]
     contender: Vec<Contender>,
 
@@ -30,7 +30,7 @@ struct Arguments {
     #[arg(long, conflicts_with = "contender")]
     reduce: bool,
 
-    /// Compare with the recorded counts; fail when one has moved by more than 5 %
+    /// Compare with the recorded counts; fail if one differs by more than 5 %
     #[arg(long, conflicts_with_all = ["corpus", "contender", "reduce", "json", "functions"])]
     check: bool,
 
@@ -38,11 +38,11 @@ struct Arguments {
     #[arg(long, conflicts_with_all = ["corpus", "contender", "reduce", "json", "functions", "check"])]
     record: bool,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 
-    /// Print so many functions that most instructions were spent in
+    /// Print the N functions with the most instructions
     #[arg(long, value_name = "N", conflicts_with = "json")]
     functions: Option<usize>,
 
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // With stderr gone there is nobody left to tell.
+            // Nothing can be reported when stderr is closed.
             let _ = writeln!(io::stderr().lock(), "{error}");
             ExitCode::FAILURE
         }
@@ -110,7 +110,7 @@ impl Arguments {
         format!("{name:<10}{who:<20}{event:>12} instructions/event{byte:>10.3} instructions/byte\n")
     }
 
-    /// What runs under callgrind: reading the file costs next to nothing in the process itself.
+    /// Runs under callgrind; reading the file costs almost no instructions in this process.
     fn do_once(&self, file: &Path) -> Result<(), CountError> {
         let bytes = Bytes::from(fs::read(file)?);
         if self.reduce {
@@ -131,7 +131,7 @@ impl Arguments {
     }
 }
 
-/// Counts what is recorded and compares.
+/// Counts again and compares with the recorded counts.
 fn check() -> Result<(), CountError> {
     let baseline = Baseline::load()?;
     let counted = Baseline::count(&Counter::new(env::current_exe()?)?)?;

@@ -1,4 +1,4 @@
-//! Holds the parser beside its peers on the same job and prints how fast each is.
+//! Compares the parser with other parsers on the same job.
 
 use std::env;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -10,26 +10,26 @@ use bowline_benches::corpus::{Corpus, DEFAULT_SIZE, Source};
 use bowline_benches::peers::{Failure, Plan, build_features, json, rows, sample, table};
 use clap::Parser;
 
-/// Holds the parser beside its peers: the same lines, the same decoded members, CPU time.
+/// Compares the parser with other parsers: the same lines, the same decoded members, CPU time
 ///
-/// Every corpus is measured when none is named. Fails when a contender decodes anything else than
-/// the others.
+/// Measures every corpus if none is given. Fails if a contender decodes different values than the
+/// others.
 #[derive(Debug, Parser)]
 #[command(name = "bench-peers", bin_name = "cargo bench-peers")]
 struct Arguments {
-    /// Streams of your own, .jsonl or .jsonl.gz
+    /// Your own streams, .jsonl or .jsonl.gz
     #[arg(value_name = "FILE", conflicts_with = "corpus")]
     files: Vec<PathBuf>,
 
-    /// A corpus of ours; may be repeated
+    /// Built-in corpus; may be repeated
     #[arg(long, value_name = "NAME")]
     corpus: Vec<Corpus>,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 
-    /// One process, two rounds: a first look
+    /// Run one process with two rounds, for an estimate
     #[arg(long)]
     quick: bool,
 
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // With stderr gone there is nobody left to tell.
+            // Nothing can be reported when stderr is closed.
             let _ = writeln!(io::stderr().lock(), "{failure}");
             ExitCode::FAILURE
         }
@@ -81,7 +81,7 @@ impl Arguments {
             .collect()
     }
 
-    /// Measures and prints the sample for the process that leads.
+    /// Measures and prints the sample for the parent process.
     fn work(&self) -> Result<(), Failure> {
         for source in self.sources() {
             let sample = sample(&source, self.plan().rounds, |_| {})?;
@@ -123,7 +123,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// This program again, for one source.
+    /// Returns the command that measures one source in a separate process.
     fn worker(&self, source: &Source) -> io::Result<Command> {
         let mut command = Command::new(env::current_exe()?);
         command.arg("--worker");
@@ -142,7 +142,7 @@ impl Arguments {
     }
 }
 
-/// The recordings repeat themselves, so half of the size says as much.
+/// The recordings repeat themselves, so half of the size is sufficient.
 const fn size_of(corpus: Corpus, size: usize) -> usize {
     match corpus {
         Corpus::Realloop => size / 2,
@@ -156,7 +156,7 @@ fn print(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Shows what is being done, to a person only.
+/// Prints progress if stderr is a terminal.
 fn progress(text: &str) {
     let mut err = io::stderr().lock();
     if err.is_terminal() {

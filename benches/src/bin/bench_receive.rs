@@ -1,4 +1,4 @@
-//! Holds the receive path beside a bare loop of read(2), for one session and for a thousand.
+//! Compares the receive path with a bare loop of read(2), for one session and for a thousand.
 
 use std::env;
 use std::io::{self, Write as _};
@@ -11,16 +11,16 @@ use clap::{Parser, ValueEnum};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Bytes of a stream whose memory is watched, unless it is to be ten gigabytes.
+/// Length of the stream whose memory is measured, without --ten-gigabytes.
 const STEADY: u64 = 1 << 30;
 const TEN_GIGABYTES: u64 = 10_000_000_000;
 
-/// Lines a second of one busy session, and sessions of the small fleet.
+/// Lines per second of one busy session, and sessions of the small fleet.
 const RATE: u64 = 80;
-const FEW: usize = 10;
+const SMALL_FLEET: usize = 10;
 
-/// From a readable descriptor to a change in a transcript: ours, a bare loop of read(2) on the same
-/// writer, and ours over the bare loop.
+/// Measures the path from a readable descriptor to a change in a transcript: Bowline, a bare loop
+/// of read(2) on the same writer, and the ratio
 #[derive(Debug, Parser)]
 #[command(name = "bench-receive", bin_name = "cargo bench-receive")]
 struct Arguments {
@@ -28,15 +28,15 @@ struct Arguments {
     #[arg(long, value_name = "WHAT")]
     measure: Vec<Measure>,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 
-    /// One round of everything, and short ones: a first look
+    /// Run one short round of each, for an estimate
     #[arg(long)]
     quick: bool,
 
-    /// Stream ten gigabytes where memory is watched
+    /// Use a stream of ten gigabytes for the memory measurement
     #[arg(long)]
     ten_gigabytes: bool,
 
@@ -45,36 +45,36 @@ struct Arguments {
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(10..=4_000))]
     sessions: usize,
 
-    /// Measure one thing in this process, and print it
+    /// Measure one part in this process and print it
     #[arg(long, hide = true)]
     worker: bool,
 
-    /// Be the process that writes
+    /// Run as the process that writes
     #[arg(long, hide = true)]
     produce: Option<String>,
 
-    /// Bytes to write, or lines a second
+    /// Bytes to write, or lines per second
     #[arg(long, hide = true, default_value_t = 0)]
     amount: u64,
 
-    /// Seconds that count
+    /// Seconds that are measured
     #[arg(long, hide = true, default_value_t = 3)]
     seconds: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Measure {
-    /// One writer that never rests
+    /// One writer without pauses
     Flood,
     /// Many busy sessions on one reactor
     Fleet,
-    /// Many sessions that rest
+    /// Many idle sessions
     Idle,
     /// Memory along a stream
     Steady,
 }
 
-/// One line of the results.
+/// One row of the results.
 #[derive(Debug, Serialize)]
 struct Row {
     metric: String,
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
     match arguments.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // With stderr gone there is nobody left to tell.
+            // Nothing can be reported when stderr is closed.
             let _ = writeln!(io::stderr().lock(), "failed to measure: {error}");
             ExitCode::FAILURE
         }
@@ -152,7 +152,7 @@ impl Arguments {
         print(&text.map_err(io::Error::from)?)
     }
 
-    /// Measures in a process of its own, where nothing else was done before.
+    /// Measures in a separate process, unaffected by earlier measurements.
     fn worker<T: DeserializeOwned>(
         &self,
         what: &str,
@@ -227,7 +227,11 @@ impl Arguments {
         let total = RATE * many as u64;
         let mut runs: [Vec<Received>; 3] = Default::default();
         for _ in 0..self.rounds().min(3) {
-            let plan = [(FEW, RATE * FEW as u64), (FEW, total), (many, total)];
+            let plan = [
+                (SMALL_FLEET, RATE * SMALL_FLEET as u64),
+                (SMALL_FLEET, total),
+                (many, total),
+            ];
             for (runs, (sessions, rate)) in runs.iter_mut().zip(plan) {
                 runs.push(self.worker("fleet", sessions, rate)?);
             }
@@ -247,13 +251,16 @@ impl Arguments {
         let name = format!("{many} sessions x {RATE} lines/s");
         Ok(vec![
             row(
-                format!("{name}: CPU a line, beside {FEW} x {}", total / FEW as u64),
+                format!(
+                    "{name}: CPU a line, beside {SMALL_FLEET} x {}",
+                    total / SMALL_FLEET as u64
+                ),
                 "us",
                 Some(fast),
                 |it| it.us_per_line,
             ),
             row(
-                format!("{name}: beside {FEW} x {RATE}"),
+                format!("{name}: beside {SMALL_FLEET} x {RATE}"),
                 "us",
                 Some(slow),
                 |it| it.us_per_line,
@@ -321,7 +328,7 @@ impl Arguments {
             (_, true) => STEADY / 4,
             _ => STEADY,
         };
-        let steady: Steady = self.worker("steady", FEW, bytes)?;
+        let steady: Steady = self.worker("steady", SMALL_FLEET, bytes)?;
         let (least, most) = steady.least_and_most();
         let name = format!("{} MB", steady.bytes / 1_000_000);
         let held = format!("{name} through a window: memory behind a fifth, most and least");

@@ -1,5 +1,5 @@
-//! Holds parser and reducer beside a naive twin, and shows what an event costs in a transcript of
-//! any length.
+//! Compares parser and reducer with a naive implementation, and measures the cost of an event by
+//! the length of the transcript.
 
 use std::env;
 use std::io::{self, Write as _};
@@ -14,27 +14,26 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 /// Lengths of the transcript, in entries.
 const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
 
-/// Memory that the allocator of a worker keeps for the next round, in bytes: for glibc, and more
-/// than a slice needs.
+/// Memory that glibc keeps for the next round, in bytes; more than a slice needs.
 const KEPT: &str = "268435456";
 
-/// From bytes to a transcript: ours beside `serde_json` with maps of strings, in CPU time; and the
-/// reducer alone by the length of the transcript.
+/// Measures CPU time from bytes to a transcript, in comparison with `serde_json` and maps of
+/// strings, and of the reducer alone by the length of the transcript
 ///
-/// Fails when both come to different conversations.
+/// Fails if the two produce different conversations.
 #[derive(Debug, Parser)]
 #[command(name = "bench-reduce", bin_name = "cargo bench-reduce")]
 struct Arguments {
-    /// A corpus; may be repeated [default: mixed]
+    /// Corpus; may be repeated [default: mixed]
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(
           ["partial", "messages", "mixed"]).map(corpus))]
     corpus: Vec<Corpus>,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 
-    /// One process, two rounds, a tenth of the entries: a first look
+    /// Run one process with two rounds and a tenth of the entries, for an estimate
     #[arg(long)]
     quick: bool,
 
@@ -64,7 +63,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // With stderr gone there is nobody left to tell.
+            // Nothing can be reported when stderr is closed.
             let _ = writeln!(io::stderr().lock(), "{failure}");
             ExitCode::FAILURE
         }
@@ -111,8 +110,9 @@ impl Arguments {
 
     fn worker(&self, corpus: Corpus) -> io::Result<Command> {
         let mut command = Command::new(env::current_exe()?);
-        // What was given back would else come anew from the kernel, page by page, to whoever frees
-        // the end of the heap: ours, whose text lies in few large pieces, and not the twin.
+        // Without this, glibc returns the end of the heap to the kernel when the large pieces of
+        // Bowline's text are freed, and the next round pays for new pages; the naive reducer does
+        // not trigger that.
         command.env("MALLOC_TRIM_THRESHOLD_", KEPT);
         command.args(["--worker", "--corpus", corpus.name()]);
         command.args(["--mib", &self.mib.to_string()]);
@@ -122,7 +122,7 @@ impl Arguments {
         Ok(command)
     }
 
-    /// The reducer alone, by the length of the transcript.
+    /// Measures the reducer alone, by the length of the transcript.
     fn growth(&self) -> String {
         let sizes = if self.quick { &SIZES[..3] } else { &SIZES };
         let rounds = 2 * self.plan().rounds;

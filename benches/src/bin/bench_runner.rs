@@ -1,4 +1,4 @@
-//! Holds the doors of a runner on loopback beside a bare copy to a socket.
+//! Compares the endpoints of a runner on loopback with a bare copy to a socket.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use bowline_benches::runner::{Plan, measure, run_hidden, table};
 use clap::Parser;
 
-/// Output through the doors of a runner on loopback beside a pipe that is copied to a socket, a key
-/// and back, and joining again with 1 MiB and with 256 MiB of history: in one run, by turns.
+/// Measures output through the endpoints of a runner on loopback in comparison with a pipe that is
+/// copied to a socket, the round trip of a key, and reconnection with 1 MiB and with 256 MiB of
+/// history
 #[derive(Debug, Parser)]
 #[command(name = "bench-runner", bin_name = "cargo bench-runner")]
 struct Arguments {
-    /// A tenth of everything: a first look
+    /// Measure a tenth, for an estimate
     #[arg(long)]
     quick: bool,
 }

@@ -1,4 +1,4 @@
-//! Holds sessions on pipes and terminals beside bare read(2) loops and beside portable-pty.
+//! Compares sessions on pipes and PTYs with bare read(2) loops and with portable-pty.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -7,16 +7,16 @@ use std::process::ExitCode;
 use bowline_benches::terminal::{Plan, Row, measure, run_child};
 use clap::Parser;
 
-/// Throughput of pipes and terminals, the way of a key and back, and the start of many sessions:
-/// ours beside a bare read loop and beside portable-pty with a thread that reads, in one run.
+/// Measures throughput of pipes and PTYs, the round trip of a key, and the start of many sessions,
+/// in comparison with a bare read loop and with portable-pty with a thread that reads
 #[derive(Debug, Parser)]
 #[command(name = "bench-terminal", bin_name = "cargo bench-terminal")]
 struct Arguments {
-    /// A tenth of everything: a first look
+    /// Measure a tenth, for an estimate
     #[arg(long)]
     quick: bool,
 
-    /// Sessions that are started and kept
+    /// Sessions to start and keep
     #[arg(long, value_name = "N")]
     sessions: Option<usize>,
 }

@@ -1,5 +1,5 @@
-// Our parser: framer, events, and the strings as they are or decoded. Included once for each build
-// of the parser, which the including module names `jsonl`.
+// Bowline's parser: framer, events, and strings raw or decoded. Included once per build of the
+// parser, which the including module names `jsonl`.
 
 use jsonl::{
     ApiEvent, Block, BlockBody, Body, Delta, Event, Framer, Message, MessageContent, ResultContent,
@@ -18,7 +18,7 @@ pub(in crate::contenders) fn decoded<D: Digest>(bytes: &Bytes) -> Result<Folded,
     run::<D, _>(bytes, Decoded(String::new()))
 }
 
-/// How a string is looked at.
+/// How strings are read.
 trait Strings {
     fn text<'t>(&'t mut self, text: Str<'t>) -> &'t str;
 }
@@ -32,7 +32,7 @@ impl Strings for AsWritten {
     }
 }
 
-/// Decoded into one buffer that is used again; borrowed where there is nothing to decode.
+/// Decodes into one reused buffer; borrows strings without escapes.
 struct Decoded(String);
 
 impl Strings for Decoded {
@@ -47,7 +47,7 @@ impl Strings for Decoded {
 }
 
 impl Decoded {
-    /// Apart, so that what is nearly always said without an escape costs no call.
+    /// Separate, so that the common case without an escape costs no call.
     #[inline(never)]
     fn decode(&mut self, text: Str<'_>) -> &str {
         self.0.clear();
@@ -66,7 +66,7 @@ fn run<D: Digest, S: Strings>(bytes: &Bytes, strings: S) -> Result<Folded, Refus
     framer.finish();
     while let Some(frame) = framer.next_frame() {
         let mut items = frame.items();
-        // An item is large, and is looked at where it was made.
+        // An item is large; it is used where it was created to avoid a copy.
         while let Some(item) = &items.next() {
             match &item.event {
                 Ok(event) => job.line(event),
@@ -100,7 +100,7 @@ impl<D: Digest, S: Strings> Job<D, S> {
         self.fold.block_text(tag, at, self.strings.text(text));
     }
 
-    /// Nearly every line is a stream event, and nearly every one of these a delta.
+    /// Fast path: nearly every line is a stream event, and nearly all of these are deltas.
     #[inline]
     fn line(&mut self, event: &Event<'_>) {
         match &event.body {
@@ -130,7 +130,7 @@ impl<D: Digest, S: Strings> Job<D, S> {
         match body {
             Body::Assistant(assistant) => self.message(&assistant.message),
             Body::User(user) => self.message(&user.message),
-            // The parser gives an empty subtype for none, the peers none.
+            // The parser returns an empty subtype for a missing one, the others `None`.
             Body::System(system) if system.subtype.is_empty() => {}
             Body::System(system) => self.text(Tag::Subtype, system.subtype),
             Body::Result(result) => self.result(result),
@@ -254,7 +254,7 @@ impl<D: Digest, S: Strings> Job<D, S> {
     }
 }
 
-/// The numbers of [`crate::job::line_kind`].
+/// Returns the number in [`crate::job::line_kind`].
 const fn kind(body: &Body<'_>) -> u64 {
     match body {
         Body::Stream(_) => 1,
@@ -279,7 +279,7 @@ const fn kind(body: &Body<'_>) -> u64 {
     }
 }
 
-/// The numbers of [`crate::job::event_kind`].
+/// Returns the number in [`crate::job::event_kind`].
 const fn event_kind(event: &ApiEvent<'_>) -> u64 {
     match event {
         ApiEvent::BlockDelta { .. } => 1,
@@ -294,7 +294,7 @@ const fn event_kind(event: &ApiEvent<'_>) -> u64 {
     }
 }
 
-/// The numbers of [`crate::job::block_kind`].
+/// Returns the number in [`crate::job::block_kind`].
 const fn block_kind(body: &BlockBody<'_>) -> u64 {
     match body {
         BlockBody::Text { .. } => 1,

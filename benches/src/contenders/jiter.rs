@@ -1,7 +1,6 @@
-//! `jiter`, driven by hand.
+//! `jiter`, called member by member.
 //!
-//! Its strings live until the next call only, so they are copied into one buffer that is used
-//! again.
+//! Its strings are valid until the next call only, so they are copied into a reused buffer.
 
 mod fold;
 mod read;
@@ -12,7 +11,7 @@ use super::{Refused, lines, refused};
 use crate::job::{Digest, Fold, Folded};
 use read::Reader;
 
-/// Where a string lies in the buffer.
+/// Range of a string in the buffer.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: usize,

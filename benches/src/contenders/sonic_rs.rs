@@ -1,4 +1,4 @@
-//! `sonic-rs` into borrowed structs. It chooses its instructions when it is compiled.
+//! `sonic-rs` into borrowed structs. It selects its instructions at compile time.
 
 use sonic_rs::LazyValue;
 

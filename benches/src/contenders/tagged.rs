@@ -1,5 +1,5 @@
-//! `serde_json` into owned enums, as most people write it: `#[serde(tag = "type")]`, `String`,
-//! `Value` for what is not known.
+//! `serde_json` into owned enums, the usual way to write it: `#[serde(tag = "type")]`, `String`,
+//! and `Value` for unknown members.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -196,7 +196,7 @@ pub(super) fn takes(line: &[u8]) -> bool {
     serde_json::from_slice::<Line>(line).is_ok()
 }
 
-/// Folds the ids that every line may carry.
+/// Folds the ids that any line may have.
 macro_rules! envelope {
     ($kind:literal, $line:expr, $fold:expr) => {{
         $fold.number(Tag::Kind, $kind);

@@ -1,4 +1,4 @@
-//! The borrowed structs that every serde reader fills.
+//! The borrowed structs of all serde contenders.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,18 +8,18 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 
 use crate::job::{Digest, Fold, Tag, block_kind, delta_kind, event_kind, line_kind};
 
-/// A string that is copied only when it holds an escape. (`Option<Cow<str>>` alone always copies.)
+/// A string that is copied only if it contains an escape. (`Option<Cow<str>>` alone always copies.)
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// A value that is handed out as it is written, where the reader can do that.
+/// A value that is returned raw, if the parser supports that.
 pub(crate) trait Raw {
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     fn length(&self) -> Option<usize>;
 }
 
-/// A reader without raw values steps over them.
+/// A parser without raw values skips them.
 impl Raw for IgnoredAny {
     fn length(&self) -> Option<usize> {
         None
@@ -132,7 +132,7 @@ pub(crate) struct Delta<'a> {
     pub(crate) stop_reason: Option<Text<'a>>,
 }
 
-/// A string, a list of blocks, or an object that nobody reads.
+/// A string, a list of blocks, or an object that the job ignores.
 impl<'de: 'a, 'a, R: Deserialize<'de>> Deserialize<'de> for Content<'a, R> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ContentVisitor(PhantomData))

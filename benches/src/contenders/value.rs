@@ -1,4 +1,4 @@
-//! `serde_json::Value`, then the members that the job asks for.
+//! `serde_json::Value`, then the members of the job.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The lines of the agent, member by member in the order in which it writes them.
+//! The agent's lines, with their members in the order in which the agent writes them.
 
 use super::rng::Rng;
 use super::text::{quote, quoted};
@@ -60,16 +60,16 @@ const TOOLS: &[&str] = &[
     "Write",
 ];
 
-/// One session: what its lines share, and the stream so far.
+/// One session: the values that its lines share, and the stream so far.
 #[derive(Debug)]
 pub(super) struct Agent {
     pub(super) rng: Rng,
     pub(super) out: String,
     session: String,
-    /// The API message that is being written.
+    /// The current API message.
     message: String,
     request: String,
-    /// The tool use that spawned the sub-agent whose lines are written now.
+    /// The tool use that spawned the current sub-agent.
     parent: Option<String>,
     clock: u64,
     turns: u64,
@@ -107,7 +107,7 @@ impl Agent {
         )
     }
 
-    /// Ends the sub-agent's lines, or begins those of the one that `tool_use` spawned.
+    /// Switches to the lines of the sub-agent that `tool_use` spawned, or back to the main thread.
     pub(super) fn speak_for(&mut self, tool_use: Option<String>) {
         self.parent = tool_use;
     }
@@ -138,7 +138,7 @@ impl Agent {
         ));
     }
 
-    /// Opens an API message; the lines up to the next one belong to it.
+    /// Begins an API message, to which the lines up to the next one belong.
     pub(super) fn next_message(&mut self) {
         self.message = self.rng.id("msg_");
         self.request = self.rng.id("req_");
@@ -152,7 +152,7 @@ impl Agent {
         )
     }
 
-    /// A `stream_event` line; `more` stands between `uuid` and `api_message_id`.
+    /// Appends a `stream_event` line; `more` is inserted between `uuid` and `api_message_id`.
     fn stream(&mut self, event: &str, more: &str) {
         let uuid = self.rng.uuid();
         self.line(&format!(
@@ -178,7 +178,7 @@ impl Agent {
         );
     }
 
-    /// A delta of `kind`, such as `text_delta`, whose text is the member `key`.
+    /// Appends a delta of `kind`, such as `text_delta`, whose text is the member `key`.
     pub(super) fn delta(&mut self, index: usize, kind: &str, key: &str, text: &str) {
         let mut event = format!(
             r#"{{"type":"content_block_delta","index":{index},"delta":{{"type":"{kind}","{key}":"#
@@ -206,7 +206,7 @@ impl Agent {
         self.stream(r#"{"type":"message_stop"}"#, "");
     }
 
-    /// An `assistant` line of one block.
+    /// Appends an `assistant` line of one block.
     pub(super) fn assistant(&mut self, block: &str) {
         let (usage, timestamp) = (self.usage(1), self.timestamp());
         let uuid = self.rng.uuid();
@@ -217,8 +217,8 @@ impl Agent {
         ));
     }
 
-    /// A `user` line: the result of tool use `id`. Without a structured result the sub-agent
-    /// shape is written, as the agent does.
+    /// Appends a `user` line: the result of tool use `id`. Without a structured result it has the
+    /// shape of a sub-agent's line.
     pub(super) fn tool_result(&mut self, id: &str, content: &str, structured: Option<&str>) {
         let timestamp = self.timestamp();
         let uuid = self.rng.uuid();
@@ -243,7 +243,7 @@ impl Agent {
         }
     }
 
-    /// The `result` line, whose `type` stands near its end.
+    /// Appends the `result` line, whose `type` is near its end.
     pub(super) fn result(&mut self, text: &str) {
         self.turns += 1;
         let uuid = self.rng.uuid();
@@ -260,18 +260,18 @@ impl Agent {
         ));
     }
 
-    /// Whether another turn fits.
+    /// Returns whether another turn fits.
     pub(super) fn wants_more(&self, size: usize) -> bool {
         self.out.len() < size
     }
 }
 
-/// A `text` block.
+/// Returns a `text` block.
 pub(super) fn text_block(text: &str) -> String {
     format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
 }
 
-/// A `tool_use` block; `input` is JSON.
+/// Returns a `tool_use` block; `input` is JSON.
 pub(super) fn tool_use_block(id: &str, name: &str, input: &str) -> String {
     format!(r#"{{"type":"tool_use","id":"{id}","name":"{name}","input":{input}}}"#)
 }

@@ -21,7 +21,7 @@ pub(super) fn generate(size: usize) -> String {
     agent.out
 }
 
-/// From 100 to 800, with a mean of 200.
+/// Returns a number from 100 to 800, with a mean of 200.
 fn weight(rng: &mut Rng) -> usize {
     let share = rng.range(0, 1000) as f64 / 1000.0;
     100 + (700.0 * share.powi(6)) as usize
@@ -32,7 +32,7 @@ fn tool_result(agent: &mut Agent, number: usize, length: usize) {
     let content = if number % 9 == 4 {
         image(&mut agent.rng, length)
     } else {
-        // A numbered line is longer than the code in it by a third.
+        // Line numbers make the text longer by a third.
         quoted(&numbered(&code(&mut agent.rng, length * 2 / 3)))
     };
     agent.tool_result(&id, &content, None);

@@ -41,7 +41,7 @@ pub(super) fn exchange(agent: &mut Agent) {
     }
 }
 
-/// The structured result holds the whole file and the patch, which nobody reads.
+/// The structured result contains the whole file and the patch, which the job does not decode.
 fn edit(agent: &mut Agent, id: &str) {
     let [old, new] = [(60, 300), (60, 400)].map(|(low, high)| some_file(agent, low, high));
     let file = quoted(&some_file(agent, 2_000, 9_000));
@@ -102,7 +102,7 @@ fn bash(agent: &mut Agent, id: &str) {
     agent.tool_result(id, &output, Some(&structured));
 }
 
-/// Code, or prose as in a manual.
+/// Returns code, or prose as in a manual.
 fn some_file(agent: &mut Agent, low: usize, high: usize) -> String {
     let length = agent.rng.range(low, high);
     if agent.rng.chance(480) {
@@ -112,7 +112,7 @@ fn some_file(agent: &mut Agent, low: usize, high: usize) -> String {
     }
 }
 
-/// The lines of a patch, each a string of its own.
+/// Returns the lines of a patch as a list of strings.
 fn patch(old: &str, new: &str) -> String {
     let old = old.lines().map(|line| quoted(&format!("-{line}")));
     let new = new.lines().map(|line| quoted(&format!("+{line}")));

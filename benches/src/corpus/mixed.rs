@@ -4,7 +4,7 @@ use super::SEED;
 use super::agent::Agent;
 use super::{messages, partial};
 
-/// Share of the bytes that streams, in per cent; it gives the mean line of real mixed sessions.
+/// Share of streamed bytes in per cent, chosen for the mean line length of real mixed sessions.
 const STREAMED: usize = 63;
 
 pub(super) fn generate(size: usize) -> String {

@@ -29,7 +29,7 @@ pub(super) fn turn(agent: &mut Agent) {
     agent.result(&text);
 }
 
-/// One message as it streams; gives the id of its tool use.
+/// Streams one message. Returns the id of its tool use.
 fn message(agent: &mut Agent) -> String {
     agent.message_start();
     let mut index = 0;
@@ -83,7 +83,7 @@ fn deltas(agent: &mut Agent, index: usize, kind: &str, key: &str, text: &str) {
     }
 }
 
-/// Cuts a text as a model streams it: some characters at a time.
+/// Splits a text like a model streams it: some characters at a time.
 fn pieces(agent: &mut Agent, text: &str) -> Vec<String> {
     let mut characters = text.chars().peekable();
     let mut pieces = Vec::new();

@@ -1,4 +1,4 @@
-//! The recordings of the real agent, looped.
+//! The recordings of the real agent, repeated.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use memchr::memchr;
 
 use super::source::{SourceError, read};
 
-/// Lines from here on are left out: they are measured by `huge`.
+/// Lines of at least this many bytes are left out; `huge` measures them.
 const LONGEST: usize = 64 << 10;
 
-/// Where the recordings lie in the repository.
+/// Folder of the recordings in the repository.
 const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures");
 
-/// Terminal noise (lines that are not JSON, in recordings of a terminal) is left out.
+/// Leaves out terminal noise (lines that are not JSON, in recordings of a terminal).
 pub(super) fn generate(size: usize) -> Result<Bytes, SourceError> {
     let mut once = Vec::new();
     for file in recordings()? {

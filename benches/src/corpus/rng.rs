@@ -1,6 +1,6 @@
-//! SplitMix64: small, seeded, the same everywhere.
+//! The SplitMix64 generator: the same numbers for a seed on every machine.
 
-/// A stream of numbers that depends on its seed alone.
+/// A generator whose numbers depend only on its seed.
 #[derive(Debug)]
 pub(super) struct Rng(u64);
 
@@ -17,7 +17,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// From `low` up to and without `high`.
+    /// Returns a number in `low..high`.
     pub(super) fn range(&mut self, low: usize, high: usize) -> usize {
         low + (self.next() % (high - low) as u64) as usize
     }
@@ -42,7 +42,7 @@ impl Rng {
         )
     }
 
-    /// `prefix` and 22 letters and digits, as the API names messages and tool calls.
+    /// Returns `prefix` and 22 letters and digits, the format of the API's ids.
     pub(super) fn id(&mut self, prefix: &str) -> String {
         const LETTERS: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz123456789";
         let mut id = format!("{prefix}01");

@@ -1,6 +1,6 @@
-//! What a corpus is made of.
+//! The shape of a corpus.
 
-/// Figures of a stream that decide how fast it can be parsed.
+/// Properties of a stream that determine how fast it is parsed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shape {
     /// Bytes, line ends included.
@@ -13,7 +13,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Counts.
+    /// Measures the shape of a stream.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         let mut shape = Self {
@@ -29,25 +29,25 @@ impl Shape {
         shape
     }
 
-    /// Mean length of a line, in bytes.
+    /// Returns the mean length of a line in bytes.
     #[must_use]
     pub fn bytes_per_line(&self) -> f64 {
         self.bytes as f64 / self.lines as f64
     }
 
-    /// Backslashes in 1,000 bytes.
+    /// Returns backslashes per 1,000 bytes.
     #[must_use]
     pub fn backslashes_per_kb(&self) -> f64 {
         self.per_kb(self.backslashes)
     }
 
-    /// Quotes in 1,000 bytes, escaped ones included.
+    /// Returns quotes per 1,000 bytes, escaped ones included.
     #[must_use]
     pub fn quotes_per_kb(&self) -> f64 {
         self.per_kb(self.quotes)
     }
 
-    /// Bytes outside ASCII, in per cent.
+    /// Returns the share of bytes outside ASCII in per cent.
     #[must_use]
     pub fn non_ascii_percent(&self) -> f64 {
         self.per_kb(self.non_ascii) / 10.0

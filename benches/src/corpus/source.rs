@@ -1,4 +1,4 @@
-//! Where a stream to measure comes from: a corpus or a file.
+//! The source of a stream: a corpus or a file.
 
 use std::fmt;
 use std::fs;
@@ -10,26 +10,26 @@ use flate2::read::MultiGzDecoder;
 
 use super::Corpus;
 
-/// A stream to measure.
+/// The source of a stream.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// One of ours, of about so many bytes.
+    /// A built-in corpus of about this many bytes.
     Corpus(Corpus, usize),
     /// A `.jsonl` or `.jsonl.gz` file.
     File(PathBuf),
 }
 
-/// Why there is no stream.
+/// Why a source could not be read.
 #[derive(Debug)]
 pub enum SourceError {
     /// The file cannot be read.
     Read(PathBuf, io::Error),
-    /// There is no line in it.
+    /// The file contains no line.
     Empty(PathBuf),
 }
 
 impl Source {
-    /// The name in results: that of the corpus, or of the file without its folder.
+    /// Returns the name in results: that of the corpus, or of the file without its folder.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -42,11 +42,11 @@ impl Source {
         }
     }
 
-    /// The stream, its last line ended by LF.
+    /// Returns the stream, ended by LF.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read or that holds no line.
+    /// Fails if the file cannot be read or contains no line.
     pub fn load(&self) -> Result<Bytes, SourceError> {
         match self {
             Self::Corpus(corpus, size) => corpus.generate(*size),
@@ -64,7 +64,7 @@ impl Source {
     }
 }
 
-/// A file, unpacked when its name ends in `.gz`.
+/// Reads a file, and decompresses it if its name ends in `.gz`.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
     let failed = |error| SourceError::Read(path.into(), error);
     let bytes = fs::read(path).map_err(failed)?;

@@ -40,7 +40,7 @@ const CODE: &[&str] = &[
     "    self.offset += line.len() as u64;",
 ];
 
-/// Prose of about `length` bytes.
+/// Returns prose of about `length` bytes.
 pub(super) fn prose(rng: &mut Rng, length: usize) -> String {
     let mut text = String::with_capacity(length + 16);
     while text.len() < length {
@@ -58,7 +58,7 @@ pub(super) fn prose(rng: &mut Rng, length: usize) -> String {
     text
 }
 
-/// Code of about `length` bytes, ended by LF.
+/// Returns code of about `length` bytes, ended by LF.
 pub(super) fn code(rng: &mut Rng, length: usize) -> String {
     let mut text = String::with_capacity(length + 64);
     while text.len() < length {
@@ -68,7 +68,7 @@ pub(super) fn code(rng: &mut Rng, length: usize) -> String {
     text
 }
 
-/// Code as the agent's `Read` shows it to the model.
+/// Returns code with line numbers, as the agent's `Read` shows it to the model.
 pub(super) fn numbered(code: &str) -> String {
     let mut text = String::with_capacity(code.len() * 5 / 4);
     for (number, line) in (1..).zip(code.lines()) {
@@ -77,8 +77,8 @@ pub(super) fn numbered(code: &str) -> String {
     text
 }
 
-/// Appends `text` as a JSON string, as the agent writes it: invisible characters escaped, every
-/// other one as it is.
+/// Appends `text` as a JSON string in the agent's style: control characters escaped, all others
+/// unchanged.
 pub(super) fn quote(out: &mut String, text: &str) {
     out.push('"');
     for character in text.chars() {
@@ -96,7 +96,7 @@ pub(super) fn quote(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// `text` as a JSON string.
+/// Returns `text` as a JSON string.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() * 17 / 16 + 2);
     quote(&mut out, text);

@@ -1,4 +1,4 @@
-//! Counts that were recorded, to compare with.
+//! Recorded counts, for comparison.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +11,11 @@ use super::{CountError, Counter, Worker};
 use crate::contenders::Contender;
 use crate::corpus::Corpus;
 
-/// How far a count may move, as a share: what another order of functions in the program makes.
+/// Accepted relative difference of a count: the effect of a different order of functions in the
+/// program.
 pub const TOLERANCE: f64 = 0.05;
 
-/// What is recorded.
+/// The recorded counts.
 const RECORDED: [(Worker, Corpus); 4] = [
     (Worker::Contender(Contender::Bowline), Corpus::Partial),
     (Worker::Contender(Contender::Bowline), Corpus::Mixed),
@@ -22,17 +23,17 @@ const RECORDED: [(Worker, Corpus); 4] = [
     (Worker::Reducer, Corpus::Mixed),
 ];
 
-/// Instructions of one line, by worker and corpus.
+/// Instructions per line, by worker and corpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Baseline(BTreeMap<String, f64>);
 
 impl Baseline {
-    /// Counts what is recorded.
+    /// Counts everything that is recorded.
     ///
     /// # Errors
     ///
-    /// What [`Counter::count`] says.
+    /// Returns the errors of [`Counter::count`].
     pub fn count(counter: &Counter) -> Result<Self, CountError> {
         let counts = RECORDED.map(|(worker, corpus)| {
             let count = counter.count(worker, corpus)?.per_event;
@@ -44,27 +45,27 @@ impl Baseline {
         counts.into_iter().collect::<Result<_, _>>().map(Self)
     }
 
-    /// The recorded counts, from `baseline.json` of this package.
+    /// Reads the recorded counts from `baseline.json` of this package.
     ///
     /// # Errors
     ///
-    /// No file, or something else in it.
+    /// Fails if the file is missing or invalid.
     pub fn load() -> Result<Self, CountError> {
         let text = fs::read_to_string(file()).map_err(|it| CountError::Baseline(it.to_string()))?;
         serde_json::from_str(&text).map_err(|it| CountError::Baseline(it.to_string()))
     }
 
-    /// Records these counts.
+    /// Writes these counts to the file.
     ///
     /// # Errors
     ///
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn save(&self) -> io::Result<()> {
         fs::write(file(), serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Every count with its name and what is recorded for it; one that is not recorded is as far
-    /// off as can be.
+    /// Returns every count with its name and the recorded one; an unrecorded count has an infinite
+    /// difference.
     pub fn beside<'a>(&'a self, recorded: &'a Self) -> impl Iterator<Item = (&'a str, f64, f64)> {
         self.0.iter().map(|(name, &count)| {
             let then = recorded.0.get(name).copied().unwrap_or_default();
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_that_is_counted_is_recorded() {
+    fn every_count_is_recorded() {
         let recorded = Baseline::load().unwrap();
         for (worker, corpus) in RECORDED {
             let name = format!("{} {}", worker.name(), corpus.name());
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_is_not_recorded_is_far_off() {
+    fn unrecorded_count_is_out_of_tolerance() {
         let [now, then] = [[("a", 105.0)].into(), [("b", 1.0)].into()].map(|it: BTreeMap<_, _>| {
             Baseline(
                 it.into_iter()

@@ -1,19 +1,19 @@
-//! How much of a decoded string is looked at.
+//! How a decoded string is hashed.
 
 use std::fmt::Debug;
 
-/// Makes a number of a string.
+/// Hashes a string.
 pub trait Digest: Debug + Default {
-    /// The number.
+    /// Returns the hash.
     fn of(&self, text: &[u8]) -> u64;
 }
 
-/// Length, first and last byte: shows where the string lies and costs next to nothing. This is
-/// what is timed.
+/// Length, first and last byte: proves that the string was found and costs almost nothing. Used in
+/// timed runs.
 #[derive(Debug, Default)]
 pub struct Ends;
 
-/// Every byte: shows that it was decoded as everybody else does it. Never timed.
+/// Every byte: proves that all contenders decode the same. Never timed.
 #[derive(Debug, Default)]
 pub struct EveryByte;
 

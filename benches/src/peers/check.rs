@@ -1,24 +1,24 @@
-//! Everyone must have decoded the same.
+//! Check that all contenders decode the same.
 
 use std::fmt;
 
 use crate::contenders::{Contender, Refused, Slice};
 use crate::job::{Digest, EveryByte, Folded};
 
-/// A contender did not do the job.
+/// A contender that did not do the job.
 #[derive(Debug)]
 pub enum Mismatch {
-    /// It refused a line that the others take.
+    /// It refused a line that the others accept.
     Refused(Contender, Refused),
-    /// It decoded something else than `serde_json`.
+    /// It decoded different values than `serde_json`.
     Differs(Contender),
 }
 
-/// Decodes the slice with everyone and compares every byte of every decoded string.
+/// Decodes the slice with every contender and compares every byte of every decoded string.
 ///
 /// # Errors
 ///
-/// The first contender that differs from `serde_json`.
+/// Returns the first contender that differs from `serde_json`.
 pub fn check(slice: &mut Slice) -> Result<(), Mismatch> {
     let expected = run::<EveryByte>(Contender::SerdeJson, slice)?;
     for contender in Contender::ALL {
@@ -39,7 +39,7 @@ pub(super) fn run<D: Digest>(contender: Contender, slice: &mut Slice) -> Result<
         .map_err(|refused| Mismatch::Refused(contender, refused))
 }
 
-/// Compares what a contender folded with what is expected; raw values where it has them.
+/// Compares a contender's hash with the expected one, raw values included if it has them.
 pub(super) fn compare(
     contender: Contender,
     folded: Folded,

@@ -11,15 +11,16 @@ use crate::job::{Ends, Folded};
 /// CPU time of every contender, in the order of [`Contender::ALL`].
 pub type Times = [Duration; Contender::ALL.len()];
 
-/// The order in which they run, as places in [`Contender::ALL`]: relatives apart, since code that
-/// has just run has taught the branch predictor.
+/// The order in which contenders run, as indices into [`Contender::ALL`]. Related ones are apart,
+/// because the branch predictor is trained by the code that ran before.
 const ORDER: [usize; Contender::ALL.len()] = [0, 3, 1, 6, 2, 7, 4, 8, 5];
 
-/// The minimum of `rounds` for every slice and contender, summed over the slices; and the events.
+/// Returns the minimum of `rounds` for every slice and contender, summed over the slices, and the
+/// number of events.
 ///
 /// # Errors
 ///
-/// The first contender that folds something else than its peers, in any round.
+/// Returns the first contender whose hash differs from the others in any round.
 pub fn measure(
     slices: &mut [Slice],
     rounds: usize,
@@ -45,7 +46,8 @@ pub fn measure(
     Ok((sums, events))
 }
 
-/// What the timed job must fold: the ends of decoded strings, or of raw ones for lazy contenders.
+/// Returns the hash that the timed job must have: of decoded strings, or of raw ones for lazy
+/// contenders.
 struct Expected {
     decoded: Folded,
     lazy: Folded,

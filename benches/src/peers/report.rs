@@ -1,4 +1,4 @@
-//! Figures, and how they are shown.
+//! Results and their formats.
 
 use std::fmt::Write as _;
 
@@ -12,17 +12,17 @@ use crate::contenders::Contender;
 pub struct Row {
     /// The stream.
     pub corpus: String,
-    /// Who.
+    /// The contender.
     pub contender: &'static str,
-    /// Millions of bytes a second of CPU time.
+    /// Megabytes per second of CPU time.
     pub mb_s: f64,
-    /// CPU time of one line, in nanoseconds.
+    /// CPU time per line in nanoseconds.
     pub ns_per_event: f64,
-    /// Speed over that of the contender that everyone is compared with.
+    /// Speed relative to the base contender.
     pub ratio: f64,
 }
 
-/// Peers that decode into the same borrowed shape as ours.
+/// Contenders that decode into the same borrowed structs as Bowline.
 const TYPED_PEERS: [Contender; 4] = [
     Contender::SerdeJson,
     Contender::SonicRs,
@@ -31,7 +31,8 @@ const TYPED_PEERS: [Contender; 4] = [
 ];
 
 impl Row {
-    /// The medians over the processes of the contender at `place`, beside the one at `base`.
+    /// Returns the medians over the processes for the contender at `place`, relative to the one at
+    /// `base`.
     pub(super) fn median(
         corpus: &str,
         contender: &'static str,
@@ -58,19 +59,19 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// One object a line.
+/// Formats the rows as one JSON object per line.
 #[must_use]
 pub fn json(rows: &[Row]) -> String {
     let mut out = String::new();
     for row in rows {
-        // A row holds strings and finite numbers, which are always JSON.
+        // A row has only strings and finite numbers, so that serialisation cannot fail.
         out.push_str(&serde_json::to_string(row).unwrap_or_default());
         out.push('\n');
     }
     out
 }
 
-/// The rows of one stream for people.
+/// Formats the rows of one stream as a table.
 #[must_use]
 pub fn table(rows: &[Row], sample: &Sample) -> String {
     let mut out = String::new();
@@ -109,7 +110,8 @@ fn over_best_peer(rows: &[Row]) -> Option<(f64, &'static str)> {
     Some((ours.ratio / best.ratio, best.contender))
 }
 
-/// What the compiler was allowed to use. `sonic-rs` depends on it; ours and `simd-json` do not.
+/// Returns the instruction sets that the compiler may use. `sonic-rs` depends on them; Bowline and
+/// `simd-json` detect them at run time.
 #[must_use]
 pub fn build_features() -> String {
     let features = [

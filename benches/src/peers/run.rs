@@ -1,4 +1,4 @@
-//! One process measures, another takes the median.
+//! Measuring processes, and medians over them.
 
 use std::fmt;
 use std::io;
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 use super::{Mismatch, Row, check, fit, measure, slices};
 use crate::corpus::{Source, SourceError};
 
-/// How much is run.
+/// Number of rounds and processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Rounds on every slice; the fastest counts.
+    /// Rounds on every slice; the fastest is used.
     pub rounds: usize,
-    /// Processes; the median counts. Once in a while a process is slow as a whole, by the addresses
-    /// that it was given.
+    /// Processes; the median is used. Now and then a whole process is slow, depending on its memory
+    /// addresses.
     pub processes: usize,
 }
 
-/// What one process has measured.
+/// Sample of one process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Sample {
     /// CPU time in nanoseconds, in the order of the contenders.
@@ -28,34 +28,34 @@ pub struct Sample {
     pub bytes: usize,
     /// Lines that were parsed.
     pub events: u64,
-    /// Lines that were left out because `serde_json` does not take them.
+    /// Lines left out because `serde_json` refuses them.
     pub unfit: usize,
 }
 
-/// Why there is no figure.
+/// Why a measurement failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// There is no stream.
+    /// The stream cannot be read.
     Source(SourceError),
-    /// No line of the stream is one that `serde_json` takes.
+    /// `serde_json` accepts no line of the stream.
     NothingFits(String),
     /// The contenders disagree.
     Mismatch(String, Mismatch),
-    /// The reducer and its twin have folded a stream into different conversations.
+    /// The reducer and the naive one have folded a stream into different conversations.
     Outcome(String, String),
-    /// A measuring process could not be started, or what it said not be read.
+    /// A measuring process could not be started, or its output is invalid.
     Process(io::Error),
-    /// A measuring process failed and said why.
+    /// A measuring process failed with this message.
     Said(String),
 }
 
 impl Plan {
-    /// What figures are taken from.
+    /// The plan for results.
     pub const FULL: Self = Self {
         rounds: 5,
         processes: 3,
     };
-    /// A first look.
+    /// The plan for an estimate.
     pub const QUICK: Self = Self {
         rounds: 2,
         processes: 1,
@@ -66,7 +66,7 @@ impl Plan {
 ///
 /// # Errors
 ///
-/// No stream, or contenders that disagree about it.
+/// Fails if the stream cannot be read or the contenders disagree about it.
 pub fn sample(
     source: &Source,
     rounds: usize,
@@ -89,12 +89,12 @@ pub fn sample(
     })
 }
 
-/// Measures in processes of their own: `worker` makes the command of one, which prints the times
-/// of `names` in their order. Ratios are over `base`.
+/// Measures in separate processes. `worker` creates the command of one, which prints the times of
+/// `names` in their order. Ratios are relative to `base`.
 ///
 /// # Errors
 ///
-/// What the first process that fails says.
+/// Returns the error of the first process that fails.
 pub fn rows(
     stream: &str,
     names: &[&'static str],

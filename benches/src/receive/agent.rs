@@ -10,20 +10,20 @@ use tokio::task::JoinSet;
 
 use super::Role;
 
-/// An agent that says nothing itself: a shell that became a `sleep`. Its stdout is written to by
-/// another process.
+/// An agent without output of its own: a shell that has become `sleep`. Another process writes to
+/// its stdout.
 pub(super) fn silent() -> DialogueConfiguration {
     shell("exec sleep 1000000", Vec::new())
 }
 
-/// This program in a role, as an agent.
+/// Runs this program in a role, as an agent.
 pub(super) fn playing(role: Role) -> io::Result<DialogueConfiguration> {
     let program = env::current_exe()?.into_os_string();
     let script = format!("exec \"$0\" {}", role.arguments().join(" "));
     Ok(shell(&script, vec![program]))
 }
 
-/// A shell keeps the arguments of an agent from a program that knows none of them.
+/// Runs a shell script, which ignores the arguments of an agent.
 fn shell(script: &str, more: Vec<std::ffi::OsString>) -> DialogueConfiguration {
     let mut leading_args = vec!["-c".into(), script.into()];
     leading_args.extend(more);
@@ -36,13 +36,13 @@ fn shell(script: &str, more: Vec<std::ffi::OsString>) -> DialogueConfiguration {
     }
 }
 
-/// Offset behind the last line that a session has folded.
+/// Returns the offset after the last folded line of a session.
 pub(super) async fn applied(session: &DialogueSession) -> u64 {
     session.inspect(|transcript| transcript.applied()).await
 }
 
-/// Waits until a session has folded so many bytes; looks every millisecond, which is what the time
-/// of a measurement may be off by.
+/// Waits until a session has folded this many bytes. It polls every millisecond, which is the
+/// possible error of a measurement.
 pub(super) async fn folded(session: &DialogueSession, bytes: u64) -> u64 {
     loop {
         let applied = applied(session).await;
@@ -56,7 +56,7 @@ pub(super) async fn folded(session: &DialogueSession, bytes: u64) -> u64 {
     }
 }
 
-/// Ends sessions, all at once: one look at the processes of the system serves them together.
+/// Terminates sessions at the same time, so that they share scans of the process table.
 pub(super) async fn end(sessions: impl IntoIterator<Item = DialogueSession>) {
     let ends = sessions.into_iter();
     let mut ends: JoinSet<_> = ends.map(|it| async move { it.terminate().await }).collect();

@@ -17,51 +17,52 @@ use tokio::task::LocalSet;
 use super::{Role, agent, line, one_reactor, status};
 use crate::clock::thread_cpu_time;
 
-/// One session of so many has a reader that takes every change and looks when it was written.
+/// One of this many sessions has a reader that takes every change and records when its line was
+/// written.
 const READERS: usize = 10;
 
-/// Sessions, and how fast each is written to.
+/// Sessions and their rate of lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Fleet {
-    /// Sessions.
+    /// Number of sessions.
     pub sessions: usize,
-    /// Lines a second, all together.
+    /// Lines per second in total.
     pub rate: u64,
-    /// Seconds that count.
+    /// Seconds that are measured.
     pub seconds: u64,
 }
 
-/// What receiving took.
+/// Cost of receiving.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Received {
-    /// Lines.
+    /// Number of lines.
     pub lines: u64,
-    /// CPU time of the reactor for a line, in microseconds: reading, parsing, folding, and the
+    /// CPU time of the reactor per line, in microseconds: reading, parsing, folding, and the
     /// readers of every tenth session.
     pub us_per_line: f64,
     /// Share of one processor.
     pub load: f64,
-    /// Share of the time in which the reactor could run and others had the processor. Latencies are
-    /// no figure when that is not next to nothing.
+    /// Share of time in which the reactor was runnable and other threads had the processor.
+    /// Latencies are meaningful only if it is near 0.
     pub starved: f64,
-    /// Times that the reactor slept, for a line.
+    /// Sleeps of the reactor per line.
     pub sleeps_per_line: f64,
-    /// Calls of read(2), for a line.
+    /// Calls of read(2) per line.
     pub reads_per_line: f64,
-    /// Half of the lines were in a reader's hands so many microseconds after their write(2).
+    /// Median time from write(2) to the reader, in microseconds.
     pub p50_us: f64,
-    /// 99 of 100 were.
+    /// 99th percentile of the same.
     pub p99_us: f64,
-    /// Resident memory of this process for a session, all that was said included, in bytes.
+    /// Resident memory of this process per session, its content included, in bytes.
     pub resident: u64,
 }
 
 impl Fleet {
-    /// Starts the sessions, lets them be written to, and ends them.
+    /// Starts the sessions, runs the writer, and ends the sessions.
     ///
     /// # Errors
     ///
-    /// A session or the writer cannot be started.
+    /// Fails if a session or the writer cannot be started.
     pub fn run(self) -> io::Result<Received> {
         one_reactor().block_on(LocalSet::new().run_until(self.received()))
     }
@@ -145,7 +146,8 @@ impl Mark {
     }
 }
 
-/// A reader of a session: notes for each line when it was written and when it was here.
+/// Reads the changes of a session, and records for each line when it was written and when it
+/// arrived.
 async fn look(session: DialogueSession, seen: Rc<RefCell<Vec<(u64, u64)>>>) {
     let mut cursor = Cursor::default();
     while !session.has_ended() {
@@ -171,7 +173,7 @@ fn written(changes: &Changes<'_>) -> Vec<u64> {
 /// The process that writes to all sessions.
 pub(super) struct Writer {
     child: Child,
-    says: Lines<BufReader<ChildStdout>>,
+    lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Writer {
@@ -191,13 +193,13 @@ impl Writer {
         let input = child.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         input.write_all(format!("{names}\n").as_bytes()).await?;
         let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        let says = BufReader::new(output).lines();
-        Ok(Self { child, says })
+        let lines = BufReader::new(output).lines();
+        Ok(Self { child, lines })
     }
 
-    /// The number that it says next, behind these words.
+    /// Waits for the line with this prefix and returns the number after it.
     pub(super) async fn number(&mut self, words: &str) -> io::Result<u64> {
-        let line = self.says.next_line().await?.unwrap_or_default();
+        let line = self.lines.next_line().await?.unwrap_or_default();
         let number = line.strip_prefix(words).and_then(|text| text.parse().ok());
         number.ok_or_else(|| io::Error::other("the writer of the fleet ended early"))
     }

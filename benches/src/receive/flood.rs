@@ -1,4 +1,4 @@
-//! One writer that never rests: ours beside a bare loop.
+//! One writer without pauses: a session in comparison with a bare loop.
 
 use std::env;
 use std::io::{self, Write as _};
@@ -12,49 +12,49 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use super::{Role, agent, one_reactor, status};
 use crate::clock::thread_cpu_time;
 
-/// Bytes of a read, and of the pipe that ours asks for: the bare loop has the same.
+/// Bytes of a read, and the pipe size that a session requests; the bare loop uses the same.
 const READ: usize = 64 << 10;
 const PIPE: usize = 1 << 20;
 
-/// Who reads.
+/// The reader that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// A dialogue session, from the pipe to the transcript.
     Session,
-    /// A loop of blocking reads that looks at nothing, on a pipe of the same size as ours.
+    /// A loop of blocking reads that ignores the bytes, on a pipe of the same size as a session's.
     Bare,
-    /// The same on a pipe as the system gives it.
+    /// The same on a pipe of the default size.
     BareSmallPipe,
 }
 
-/// What reading a flood took.
+/// Cost of reading the stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Flooded {
-    /// Bytes that were counted.
+    /// Measured bytes.
     pub bytes: u64,
-    /// Time from the word to write to the last bytes folded.
+    /// Time from the start signal until the last bytes were folded.
     pub wall: Duration,
-    /// Time that the reading thread was on a processor.
+    /// CPU time of the reading thread.
     pub cpu: Duration,
     /// Calls of read(2).
     pub reads: u64,
 }
 
 impl Flooded {
-    /// Megabytes a second.
+    /// Returns megabytes per second of wall time.
     #[must_use]
     pub fn by_wall(&self) -> f64 {
         self.bytes as f64 / 1e6 / self.wall.as_secs_f64()
     }
 
-    /// Megabytes a second of a processor.
+    /// Returns megabytes per second of CPU time.
     #[must_use]
     pub fn by_cpu(&self) -> f64 {
         self.bytes as f64 / 1e6 / self.cpu.as_secs_f64()
     }
 }
 
-/// Marks the beginning of what is counted.
+/// Counters at the start of the measured part.
 struct Mark {
     bytes: u64,
     wall: Instant,
@@ -82,11 +82,11 @@ impl Mark {
     }
 }
 
-/// Lets a child write and reads it to its end.
+/// Starts a child that writes, and reads to the end.
 ///
 /// # Errors
 ///
-/// The child cannot be started.
+/// Fails if the child cannot be started.
 pub fn flood(reader: Reader, role: Role) -> io::Result<Flooded> {
     match reader {
         Reader::Session => one_reactor().block_on(session(role)),
@@ -121,7 +121,7 @@ fn bare(role: Role, pipe: Option<usize>) -> io::Result<Flooded> {
         .stdin(Stdio::piped())
         .stdout(stdout)
         .spawn()?;
-    // The command holds the writing end, and with it the end of the stream.
+    // Dropped, because the command holds the write end and would keep the stream open.
     drop(command);
     let mut buffer = vec![0; READ];
     let mut bytes = rustix::io::read(&output, &mut buffer)? as u64;

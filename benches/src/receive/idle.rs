@@ -1,4 +1,4 @@
-//! What a session costs that does nothing.
+//! Cost of an idle session.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -12,37 +12,37 @@ use super::{agent, line, one_reactor, status};
 use crate::clock::thread_cpu_time;
 use crate::reduce::Script;
 
-/// How long nothing happens.
+/// Duration of the idle period.
 const REST: Duration = Duration::from_secs(2);
 
-/// Deltas of the message that a session hears.
+/// Deltas of the message in the short dialogue.
 const DELTAS: usize = 40;
 
-/// The cost of sessions that rest.
+/// Cost of idle sessions.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Idle {
-    /// Resident memory of one session that nothing was said in, in bytes.
+    /// Resident memory of one session without output, in bytes.
     pub fresh: u64,
-    /// The same after a short dialogue: its text and records are in it.
+    /// The same after a short dialogue, whose text and records are included.
     pub used: u64,
-    /// Bytes of lines that were said in each.
+    /// Bytes of output of each session.
     pub said: u64,
-    /// Threads beside the reactor's.
+    /// Threads in addition to the reactor's.
     pub threads: u64,
-    /// Times that the reactor woke in two seconds of rest. No timer runs when that is none.
+    /// Wake-ups of the reactor in two seconds; 0 if no timer runs.
     pub wakes: u64,
     /// CPU time of these two seconds, in microseconds.
     pub cpu_us: u64,
 }
 
-/// Measures so many sessions.
+/// Measures `sessions` idle sessions.
 ///
 /// # Errors
 ///
-/// A session cannot be started.
+/// Fails if a session cannot be started.
 pub fn idle(sessions: usize) -> io::Result<Idle> {
     let reactor = one_reactor();
-    // What the first session costs the process once is not what a session costs.
+    // The first session includes one-time costs of the process.
     let first = reactor.block_on(start(1))?;
     let before = status::resident();
     let all = reactor.block_on(start(sessions))?;
@@ -57,7 +57,7 @@ pub fn idle(sessions: usize) -> io::Result<Idle> {
         used,
         said,
         threads: status::threads() - 1,
-        // One sleep is the measurement's own.
+        // One of the sleeps is the measurement's own.
         wakes: (status::sleeps() - wakes).saturating_sub(1),
         cpu_us: u64::try_from((thread_cpu_time().saturating_sub(cpu)).as_micros())
             .unwrap_or(u64::MAX),
@@ -75,14 +75,14 @@ async fn start(sessions: usize) -> io::Result<Vec<DialogueSession>> {
     Ok(all)
 }
 
-/// One streamed message and the end of its turn.
+/// Returns one streamed message and the end of its turn.
 #[must_use]
 pub fn short_dialogue() -> Bytes {
     let message = Script::default().streamed(DELTAS).take();
     [&*message, &line::result(1)].concat().into()
 }
 
-/// Lets each session hear a short dialogue, a line at a time; gives how many bytes that were.
+/// Writes a short dialogue to each session line by line. Returns its length in bytes.
 async fn say_to(sessions: &[DialogueSession]) -> io::Result<u64> {
     let text = short_dialogue();
     for session in sessions {

@@ -1,30 +1,31 @@
-//! Lines that say when they were written.
+//! Lines that contain their time of writing.
 
 use std::io::Write as _;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Text of one line, in bytes: the time first, then filler that makes a line of 330 bytes.
+/// Bytes of text of one line: the time, then padding to a line of 330 bytes.
 const PIECE: usize = 45;
 
-/// Digits of a time.
+/// Digits of a timestamp.
 const DIGITS: usize = 20;
 
-/// What stands before the text, between text and uuid, and behind the uuid.
+/// The parts before the text, between text and uuid, and after the uuid.
 const PARTS: [&str; 3] = [
     r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""#,
     r#""}},"session_id":"8f14e45f-ceea-467f-a0e6-c7b1d3a5f201","parent_tool_use_id":null,"uuid":""#,
     "\",\"api_message_id\":\"msg_01ciuUvMbpegtvwNa9pDWbKX\"}\n",
 ];
 
-/// Nanoseconds of the clock that all processes share.
+/// Returns nanoseconds of CLOCK_MONOTONIC, which all processes share.
 pub(super) fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or_default()
 }
 
-/// The end of turn number `turn`, of a session that [`crate::reduce::Script`] writes.
+/// Returns the result line of turn number `turn`, for a session written by
+/// [`crate::reduce::Script`].
 pub(super) fn result(turn: u64) -> Vec<u8> {
     let mut line = Vec::new();
     // Writing to a vector cannot fail.
@@ -35,7 +36,7 @@ pub(super) fn result(turn: u64) -> Vec<u8> {
     line
 }
 
-/// Writes delta number `number` of a session over `line`, with the time `at`.
+/// Replaces `line` by delta number `number` of a session, with the time `at`.
 pub(super) fn write(line: &mut Vec<u8>, number: u64, at: u64) {
     line.clear();
     let [before, between, behind] = PARTS;
@@ -48,7 +49,7 @@ pub(super) fn write(line: &mut Vec<u8>, number: u64, at: u64) {
     );
 }
 
-/// The times in a text that whole lines have grown.
+/// Returns the timestamps in the text of a block.
 pub(super) fn times(text: &str) -> impl Iterator<Item = u64> {
     let pieces = text.as_bytes().chunks_exact(PIECE);
     pieces.filter_map(|piece| str::from_utf8(piece.get(..DIGITS)?).ok()?.parse().ok())
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_has_the_length_and_says_the_time() {
+    fn line_has_fixed_length_and_timestamp() {
         let mut line = Vec::new();
         write(&mut line, 7, 42);
         assert_eq!(line.len(), 330);

@@ -1,4 +1,4 @@
-//! The other process: it writes what sessions receive.
+//! The process that writes the output of the sessions.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead as _, Read as _, Write as _};
@@ -11,39 +11,40 @@ use bytes::Bytes;
 use super::line;
 use crate::reduce::Script;
 
-/// Deltas of one streamed message (performance notes, section 5).
+/// Deltas of one streamed message.
 const DELTAS: usize = 40;
 
-/// Messages that are made at once.
+/// Messages generated at once.
 const BATCH: usize = 100;
 
-/// Bytes of one large write, as the notes on performance have them (section 4).
+/// Bytes of one large write.
 const CHUNK: usize = 65_817;
 
-/// How long the fleet runs before it counts.
-const WARM: Duration = Duration::from_secs(1);
+/// Duration of the warm-up before the fleet is measured.
+const WARM_UP: Duration = Duration::from_secs(1);
 
-/// What this program does when it is somebody's child.
+/// Role of this program as a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Writes so many bytes of streamed messages to stdout, one write(2) a line.
+    /// Writes this many bytes of streamed messages to stdout, one write(2) per line.
     Lines(u64),
     /// The same in writes of about 64 KiB.
     Chunks(u64),
-    /// The same with tool calls, their results and the ends of turns between, made as it is written.
+    /// The same with tool calls, their results and ends of turns in between, generated while it is
+    /// written.
     Conversation(u64),
-    /// Writes `rate` lines a second, in turn to the stdout of each process named on stdin, for so
-    /// many seconds; says on stdout when it begins and ends to count.
+    /// Writes `rate` lines per second, in turn to the stdout of each process named on stdin.
+    /// Reports the begin and end of the measured part on stdout.
     Fleet {
-        /// Lines a second, all together.
+        /// Lines per second in total.
         rate: u64,
-        /// Seconds that count.
+        /// Seconds that are measured.
         seconds: u64,
     },
 }
 
 impl Role {
-    /// The arguments of this program that give it this role.
+    /// Returns the arguments that give this program the role.
     #[must_use]
     pub fn arguments(self) -> Vec<String> {
         let words: &[&dyn std::fmt::Display] = match &self {
@@ -62,11 +63,11 @@ impl Role {
         words.iter().map(ToString::to_string).collect()
     }
 
-    /// Plays the role to its end.
+    /// Runs the role until it is finished.
     ///
     /// # Errors
     ///
-    /// Nobody reads any more.
+    /// Fails if the reader has closed the pipe.
     pub fn play(self) -> io::Result<()> {
         match self {
             Self::Lines(bytes) => messages(bytes, |text| {
@@ -86,7 +87,7 @@ impl Role {
 /// Tool calls of one turn.
 const CALLS: usize = 2;
 
-/// Writes turns of at least so many bytes: a streamed message, tool calls and a result each.
+/// Writes turns of at least this many bytes: a streamed message, tool calls and a result each.
 fn conversation(bytes: u64) -> io::Result<()> {
     let mut script = Script::default();
     let (mut made, mut turns) = (0, 0);
@@ -104,7 +105,7 @@ fn conversation(bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes at least so many bytes of streamed messages, and writes them.
+/// Generates at least this many bytes of streamed messages, and writes them.
 fn messages(bytes: u64, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut script = Script::default();
     let (mut made, mut batches) = (0, Vec::<Bytes>::new());
@@ -116,7 +117,7 @@ fn messages(bytes: u64, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::R
         made += text.len() as u64;
         batches.push(text);
     }
-    // A first line says that all is made; the rest waits for the word.
+    // The first line reports that everything is generated; the rest waits for the start signal.
     let (first, rest) = batches.split_at_mut(1);
     let line = first[0]
         .iter()
@@ -159,18 +160,18 @@ fn fleet(rate: u64, counted: Duration) -> io::Result<()> {
                 continue;
             }
             let turn = usize::try_from(number).unwrap_or_default() % outputs.len();
-            // Lines two and three of a stream are the beginning of the message.
+            // Lines two and three of a stream begin the message.
             line::write(&mut line, 3 + number, now);
             write_all(&outputs[turn], &line)?;
             number += 1;
         }
     };
-    let begin = start + nanos(WARM);
+    let begin = start + nanos(WARM_UP);
     run_until(begin)?;
     say(&format!("begin {begin}"))?;
     let lines = run_until(begin + nanos(counted))?;
     say(&format!("end {lines}"))?;
-    // Whoever counts says when it is over.
+    // The measuring process closes stdin when it has finished.
     io::stdin().read_to_end(&mut Vec::new()).map(drop)
 }
 
@@ -184,8 +185,7 @@ fn say(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// The pipes that the processes named on stdin have as their stdout, opened once more. An empty
-/// line ends the names.
+/// Opens the stdout pipes of the processes named on stdin. An empty line ends the list.
 fn outputs() -> io::Result<Vec<OwnedFd>> {
     let mut outputs = Vec::new();
     for pid in io::stdin().lock().lines() {

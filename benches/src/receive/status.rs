@@ -1,29 +1,29 @@
-//! What the kernel says about this process.
+//! Resource usage of this process, from proc(5).
 
 use std::fs;
 use std::time::Duration;
 
-/// Bytes of memory in use.
+/// Returns resident memory in bytes.
 pub(super) fn resident() -> u64 {
     field("/proc/self/status", "VmRSS:") * 1024
 }
 
-/// Threads of this process.
+/// Returns the number of threads.
 pub(super) fn threads() -> u64 {
     field("/proc/self/status", "Threads:")
 }
 
-/// How often this thread went to sleep.
+/// Returns how often this thread has slept.
 pub(super) fn sleeps() -> u64 {
     field("/proc/thread-self/status", "voluntary_ctxt_switches:")
 }
 
-/// How often this thread has called read(2).
+/// Returns how often this thread has called read(2).
 pub(super) fn reads() -> u64 {
     field("/proc/thread-self/io", "syscr:")
 }
 
-/// A number behind a name, 0 where the system has no such file.
+/// Returns the number after `name`, or 0 if the system has no such file.
 fn field(path: &str, name: &str) -> u64 {
     let text = fs::read_to_string(path).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -33,7 +33,7 @@ fn field(path: &str, name: &str) -> u64 {
         .unwrap_or_default()
 }
 
-/// How long this thread has waited for a processor that others had.
+/// Returns how long this thread was runnable but not running.
 pub(super) fn starved() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split_whitespace().nth(1);

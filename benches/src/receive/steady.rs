@@ -1,4 +1,4 @@
-//! A conversation without end through the whole path: what stays in memory.
+//! Memory during a long conversation through the whole path.
 
 use std::io;
 
@@ -11,25 +11,25 @@ use super::{Role, agent, one_reactor, status};
 /// Entries that the transcript keeps.
 const WINDOW: usize = 1_000;
 
-/// Resident memory along a stream.
+/// Resident memory during a stream.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Steady {
-    /// Bytes of the stream.
+    /// Length of the stream in bytes.
     pub bytes: u64,
-    /// Lines of it.
+    /// Number of lines.
     pub lines: u64,
-    /// Lines of it that could not be read, or had come before.
+    /// Lines that did not parse, or were duplicates.
     pub broken: u64,
-    /// Entries that the transcript gave up.
+    /// Entries that the transcript evicted.
     pub given_up: u64,
-    /// Entries that it holds at the end.
+    /// Entries in the transcript at the end.
     pub entries: u64,
-    /// Resident memory when each tenth of it was folded, in bytes.
+    /// Resident memory after each tenth, in bytes.
     pub resident: Vec<u64>,
 }
 
 impl Steady {
-    /// The least and the most memory behind the first fifth, which fills the window.
+    /// Returns minimum and maximum memory after the first fifth, which fills the window.
     #[must_use]
     pub fn least_and_most(&self) -> (u64, u64) {
         let rest = self.resident.iter().skip(2).copied();
@@ -38,12 +38,11 @@ impl Steady {
     }
 }
 
-/// Streams so many bytes from a child through pipe, framer and parser into a transcript that keeps
-/// a window of them.
+/// Streams `bytes` from a child through pipe, framer and parser into a transcript with a window.
 ///
 /// # Errors
 ///
-/// The child cannot be started, or its lines are not all there and whole.
+/// Fails if the child cannot be started, or if lines are missing or invalid.
 pub fn steady(bytes: u64) -> io::Result<Steady> {
     one_reactor().block_on(async {
         let session = DialogueSession::start(DialogueConfiguration {
@@ -68,7 +67,7 @@ pub fn steady(bytes: u64) -> io::Result<Steady> {
     })
 }
 
-/// What the transcript says about the stream.
+/// Returns the transcript's counters.
 fn look(transcript: &Transcript) -> Steady {
     let stats = transcript.stats();
     Steady {

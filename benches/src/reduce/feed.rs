@@ -1,4 +1,4 @@
-//! The reducer with the parser in front of it, as a host has it.
+//! Parser and reducer connected, as in a host.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use bytes::Bytes;
 
 use crate::clock::thread_cpu_time;
 
-/// Time that lines come in at: the reducer copies it and nothing else.
+/// Arrival time of all lines; the reducer only copies it.
 const AT: Meta = Meta { at_ms: 0 };
 
-/// A framer and the transcript that its lines go to.
+/// A framer and the transcript that its lines are applied to.
 #[derive(Debug, Default)]
 pub struct Feed {
     framer: Framer,
-    /// What came of the lines.
+    /// The transcript of the lines.
     pub transcript: Transcript,
 }
 
 impl Feed {
-    /// A transcript that keeps no more than a window.
+    /// Creates a feed whose transcript keeps a window.
     #[must_use]
     pub fn with_window(window: Window) -> Self {
         Self {
@@ -29,13 +29,13 @@ impl Feed {
         }
     }
 
-    /// Parses and applies the next whole lines of the stream. `seen` is called with the transcript
+    /// Parses and applies the next whole lines of the stream. Calls `seen` with the transcript
     /// after each line.
     pub fn each(&mut self, lines: Bytes, mut seen: impl FnMut(&mut Transcript)) {
         self.framer.push(lines);
         while let Some(frame) = self.framer.next_frame() {
             let mut items = frame.items();
-            // An item is large, and is applied where it was made.
+            // An item is large; it is applied where it was created to avoid a copy.
             while let Some(item) = &items.next() {
                 self.transcript.apply(item, AT);
                 seen(&mut self.transcript);
@@ -48,8 +48,8 @@ impl Feed {
         self.each(lines, |_| {});
     }
 
-    /// Parses the next whole lines window by window, and leaves it to `around` to let each window
-    /// be applied: what happens inside the call it is given is the reducer's work alone.
+    /// Parses the next whole lines window by window, and passes `around` a function that applies
+    /// each window, so that the reducer's work can be measured separately.
     pub fn around(&mut self, lines: Bytes, mut around: impl FnMut(&mut dyn FnMut())) {
         self.framer.push(lines);
         while let Some(frame) = self.framer.next_frame() {
@@ -62,7 +62,7 @@ impl Feed {
         }
     }
 
-    /// CPU time that the reducer alone takes for the next whole lines of the stream.
+    /// Returns the CPU time of the reducer alone for the next whole lines of the stream.
     pub fn time(&mut self, lines: Bytes) -> Duration {
         let mut time = Duration::ZERO;
         self.around(lines, |apply| {

@@ -1,4 +1,4 @@
-//! What an event costs by the length of the transcript that it is applied to.
+//! Cost of an event by the length of the transcript.
 
 use super::{Feed, Script};
 
@@ -8,13 +8,13 @@ const DELTAS: usize = 4_000;
 /// Finished messages in one round, two lines each.
 const MESSAGES: usize = 100;
 
-/// Messages that are written at once, so that no more than some megabytes of lines are held.
+/// Messages generated at once, so that only some megabytes of lines are held.
 const BATCH: usize = 5_000;
 
 /// The cost of an event in a transcript of some length.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// Entries before.
+    /// Entries in the transcript before.
     pub entries: usize,
     /// CPU time of the reducer for one text delta, in nanoseconds.
     pub ns_per_delta: f64,
@@ -22,7 +22,7 @@ pub struct Point {
     pub ns_per_line: f64,
 }
 
-/// A transcript of some length, and the best that was seen of it.
+/// A transcript of a given length, and its best results so far.
 #[derive(Debug)]
 struct Grown {
     feed: Feed,
@@ -61,9 +61,9 @@ impl Grown {
     }
 }
 
-/// Takes the fastest of some rounds for a transcript of each of `sizes`, which take turns, so that
-/// whatever else the machine does meets them alike. After each round `enough` says of what was
-/// seen so far whether there is need of another.
+/// Takes the fastest of several rounds for a transcript of each of `sizes`. They take turns, so
+/// that other load affects them equally. After each round `enough` decides from the results so far
+/// whether to stop.
 pub fn points(sizes: &[usize], mut enough: impl FnMut(usize, &[Point]) -> bool) -> Vec<Point> {
     let mut grown: Vec<Grown> = sizes.iter().map(|&entries| Grown::new(entries)).collect();
     let mut rounds = 0;

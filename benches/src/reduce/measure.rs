@@ -1,4 +1,4 @@
-//! CPU time from bytes to a transcript, ours beside the twin.
+//! CPU time from bytes to a transcript, in comparison with the naive reducer.
 
 use std::time::Duration;
 
@@ -6,30 +6,31 @@ use bowline_reducer::Cursor;
 use bytes::Bytes;
 use memchr::{memchr_iter, memmem};
 
-use super::{Feed, Outcome, Twin};
+use super::{Feed, NaiveReducer, Outcome};
 use crate::clock::thread_cpu_time;
 use crate::contenders::Slice;
 use crate::corpus::Source;
 use crate::peers::{Failure, SLICE, Sample, fit};
 
-/// Who parses and reduces, in the order of the results: ours, ours with a reader that takes the
-/// changes every [`FRAME`] lines, and the twin.
+/// The contenders in the order of the results: Bowline, Bowline with a reader that takes the
+/// changes every [`FRAME`] lines, and the naive reducer.
 pub const NAMES: [&str; 3] = ["bowline", "bowline_changes", BASE];
 
-/// Everyone is compared with the twin.
+/// The base of the ratios, the naive reducer.
 pub const BASE: &str = "serde_json_hash_map";
 
-/// Lines between two readings of the changes: what a busy session gives in one frame of a display.
+/// Lines between two reads of the changes: the output of a busy session in one frame of a display.
 const FRAME: usize = 64;
 
-/// How a turn begins. A slice begins with one too, since the twin cannot begin in the middle.
+/// First bytes of a turn. A slice begins with a turn, because the naive reducer cannot begin in the
+/// middle.
 const TURN: &[u8] = b"{\"type\":\"system\",\"subtype\":\"init\"";
 
-/// Measures in this process: for each slice and contender the fastest of so many rounds.
+/// Measures in this process: the fastest of `rounds` for each slice and contender.
 ///
 /// # Errors
 ///
-/// No stream, or conversations that differ.
+/// Fails if the stream cannot be read or the conversations differ.
 pub fn sample(source: &Source, rounds: usize) -> Result<Sample, Failure> {
     let (bytes, unfit) = fit(&source.load().map_err(Failure::Source)?);
     let length = bytes.len();
@@ -55,18 +56,18 @@ pub fn sample(source: &Source, rounds: usize) -> Result<Sample, Failure> {
     })
 }
 
-/// Whether ours and the twin fold these lines into the same conversation.
+/// Checks that the reducer and the naive one fold these lines into the same conversation.
 ///
 /// # Errors
 ///
-/// What both have.
+/// Returns both outcomes if they differ.
 pub fn compare(lines: &Bytes) -> Result<(), String> {
     let ours = Outcome::of(&ours(lines).transcript);
-    let twin = twin(lines)?.outcome();
-    if ours == twin {
+    let naive = naive(lines)?.outcome();
+    if ours == naive {
         return Ok(());
     }
-    Err(format!("the reducer has {ours}, the twin {twin}"))
+    Err(format!("the reducer has {ours}, the naive one {naive}"))
 }
 
 fn ours(lines: &Bytes) -> Feed {
@@ -89,29 +90,30 @@ fn ours_with_changes(lines: &Bytes) -> (Feed, usize) {
     (feed, changes)
 }
 
-fn twin(lines: &Bytes) -> Result<Twin, String> {
-    let mut twin = Twin::default();
+fn naive(lines: &Bytes) -> Result<NaiveReducer, String> {
+    let mut naive = NaiveReducer::default();
     let mut start = 0;
     for end in memchr_iter(b'\n', lines) {
         let line = lines.get(start..end).unwrap_or_default();
-        twin.take(line).map_err(|error| error.to_string())?;
+        naive.take(line).map_err(|error| error.to_string())?;
         start = end + 1;
     }
-    Ok(twin)
+    Ok(naive)
 }
 
-/// Everyone once, the twin between ours: code that has just run has taught the branch predictor.
+/// Runs each contender once, the naive one between the others, because the branch predictor is
+/// trained by the code that ran before.
 fn round(slice: &Slice) -> [Duration; NAMES.len()] {
     let lines = slice.bytes();
-    let [first, twin, changes] = [
+    let [first, naive, changes] = [
         time(slice, || ours(lines)),
-        time(slice, || twin(lines)),
+        time(slice, || naive(lines)),
         time(slice, || ours_with_changes(lines)),
     ];
-    [first, changes, twin]
+    [first, changes, naive]
 }
 
-/// CPU time until the result stands; giving it back is not counted.
+/// Returns the CPU time until the result is complete; freeing it is not included.
 fn time<T>(slice: &Slice, job: impl FnOnce() -> T) -> Duration {
     slice.warm();
     let start = thread_cpu_time();
@@ -121,7 +123,7 @@ fn time<T>(slice: &Slice, job: impl FnOnce() -> T) -> Duration {
     time
 }
 
-/// Cuts a stream into slices of whole turns, of [`SLICE`] bytes and a turn at most.
+/// Splits a stream into slices of whole turns, of [`SLICE`] bytes and a turn at most.
 fn turns(mut rest: Bytes) -> Vec<Slice> {
     let mut slices = Vec::new();
     while !rest.is_empty() {

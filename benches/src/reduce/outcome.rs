@@ -1,24 +1,25 @@
-//! What a stream was folded into, so that two reducers can be compared.
+//! The conversation that a stream was folded into, for the comparison of reducers.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher, Hash};
 
 use bowline_reducer::{Block, BlockKind, Entry, EntryKind, Thread, ToolCall, Transcript};
 
-/// What both reducers must agree on: every byte of every text, call and result is in it.
+/// The values that both reducers must agree on. It includes every byte of every text, call and
+/// result.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Messages of the agent.
     pub messages: u64,
-    /// Texts and thinking of the messages, by message and place.
+    /// Texts and thinking of the messages, by message and position.
     pub texts: u64,
-    /// Tool calls with name, input, and what they gave.
+    /// Tool calls with name, input and result.
     pub calls: u64,
-    /// Ends of turns, with what they say.
+    /// Ends of turns with their text.
     pub results: u64,
     /// Cost in dollars.
     pub cost: f64,
-    /// Bytes of the texts, the inputs of calls and what they gave.
+    /// Bytes of texts, tool inputs and results.
     pub bytes: u64,
 }
 
@@ -42,7 +43,7 @@ impl Outcome {
         add(&mut self.results, (subtype, text));
     }
 
-    /// What a transcript holds.
+    /// Returns the outcome of a transcript.
     #[must_use]
     pub fn of(transcript: &Transcript) -> Self {
         let mut outcome = Self {
@@ -53,7 +54,7 @@ impl Outcome {
         outcome
     }
 
-    /// A thread, and those of the sub-agents that it has called.
+    /// Adds a thread and those of its sub-agents.
     fn thread(&mut self, transcript: &Transcript, thread: Thread<'_>) {
         for entry in thread.entries() {
             self.entry(transcript, entry);
@@ -105,7 +106,7 @@ impl Outcome {
     }
 }
 
-/// A sum, so that the order does not matter: the twin has none among its calls.
+/// A sum, so that the order does not matter: the naive reducer does not order its calls.
 fn add(sum: &mut u64, value: impl Hash) {
     let hash = BuildHasherDefault::<DefaultHasher>::new().hash_one(value);
     *sum = sum.wrapping_add(hash);

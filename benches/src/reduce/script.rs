@@ -1,4 +1,4 @@
-//! Lines for the reducer: as many of one kind as a question needs.
+//! Generated lines for the reducer: any number of one kind.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ const SESSION: &str = "8f14e45f-ceea-467f-a0e6-c7b1d3a5f201";
 /// The text of one delta, in 25 bytes.
 const PIECE: &str = "a piece of what it says, ";
 
-/// What a tool gives, in 64 bytes.
+/// The output of a tool, in 64 bytes.
 const OUTPUT: &str = "one line of what a tool gives back to the model when it is done.";
 
 /// Writes lines in the shapes and key orders of the agent; ids never repeat.
@@ -21,13 +21,13 @@ pub struct Script {
 }
 
 impl Script {
-    /// A streamed message: its start, so many deltas of one text block, its line and its end.
+    /// Adds a streamed message: its start, `deltas` of one text block, its line and its end.
     #[must_use]
     pub fn streamed(self, deltas: usize) -> Self {
         self.begin().deltas(deltas).end(deltas)
     }
 
-    /// The beginning of a streamed message with one text block, and nothing of it yet.
+    /// Adds the beginning of a streamed message with one empty text block.
     #[must_use]
     pub fn begin(mut self) -> Self {
         self.messages += 1;
@@ -41,7 +41,7 @@ impl Script {
         self
     }
 
-    /// Deltas of the block that was begun.
+    /// Adds deltas of the current block.
     #[must_use]
     pub fn deltas(mut self, deltas: usize) -> Self {
         for _ in 0..deltas {
@@ -52,7 +52,7 @@ impl Script {
         self
     }
 
-    /// The end of the message that was begun, which had so many deltas.
+    /// Adds the end of the current message, which had `deltas`.
     #[must_use]
     pub fn end(mut self, deltas: usize) -> Self {
         let text = PIECE.repeat(deltas);
@@ -62,8 +62,8 @@ impl Script {
         self
     }
 
-    /// So many finished messages, each with a text, a tool call and its result: one entry and one
-    /// call a message.
+    /// Adds finished messages, each with a text, a tool call and its result: one entry and one call
+    /// per message.
     #[must_use]
     pub fn finished(mut self, messages: usize) -> Self {
         for _ in 0..messages {
@@ -77,7 +77,7 @@ impl Script {
         self
     }
 
-    /// One finished message that says a text of at least so many bytes.
+    /// Adds one finished message with a text of at least `bytes` bytes.
     #[must_use]
     pub fn long(mut self, bytes: usize) -> Self {
         self.messages += 1;
@@ -86,7 +86,7 @@ impl Script {
         self
     }
 
-    /// Takes the lines that were written; the next ones go on behind them.
+    /// Takes the lines written so far; later ones continue the stream.
     pub fn take(&mut self) -> Bytes {
         Bytes::from(std::mem::take(&mut self.out))
     }
@@ -104,7 +104,7 @@ impl Script {
         ));
     }
 
-    /// A `stream_event` line, its members in the order in which the agent writes them.
+    /// Writes a `stream_event` line with its members in the agent's order.
     fn event(&mut self, event: &str) {
         self.lines += 1;
         let (id, number) = (self.messages, self.lines);
@@ -115,7 +115,7 @@ impl Script {
         );
     }
 
-    /// A line without its session, uuid and end.
+    /// Writes a line without its session, uuid and end.
     fn line(&mut self, members: &str) {
         self.lines += 1;
         let number = self.lines;

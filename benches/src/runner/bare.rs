@@ -1,4 +1,4 @@
-//! What nobody can be faster than: bytes copied to a socket of loopback and back.
+//! The lower bound: bytes copied to a loopback socket and back.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -10,10 +10,11 @@ use tokio::process::Command;
 
 use super::child;
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 64 << 10;
 
-/// A child's output through a pipe, copied to a socket, and read there. Bytes, reads and time.
+/// Copies a child's output from a pipe to a socket and reads it there. Returns bytes, reads and
+/// time.
 pub(super) async fn copy(bytes: usize) -> Result<(usize, usize, Duration)> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = listener.local_addr()?;
@@ -54,7 +55,7 @@ pub(super) async fn copy(bytes: usize) -> Result<(usize, usize, Duration)> {
     Ok((came, reads, took))
 }
 
-/// A byte to a socket and back, so many times.
+/// Sends a byte to a socket and back, `keys` times.
 pub(super) async fn echo(keys: usize) -> Result<Vec<Duration>> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = listener.local_addr()?;

@@ -1,17 +1,17 @@
-//! The child that is read from: this very program in a hidden mode.
+//! The child that is read from: this program in a hidden mode.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
-/// Writes so many bytes of text and ends: number.
+/// Argument for a child that writes this many bytes of text and exits.
 pub(super) const FLOOD: &str = "--runner-flood";
-/// The same, once it was sent something.
+/// Argument for a child that does so after it has received input.
 pub(super) const FLOOD_ASKED: &str = "--runner-flood-asked";
 
-/// What is written, again and again: a line as a terminal shows it.
+/// The repeated output: a line as a terminal shows it.
 const LINE: &[u8; 64] = b"the quick brown fox jumps over the lazy dog and then runs on ..\n";
 
-/// Is the child that waits to be asked.
+/// Runs the child that waits for input.
 pub(super) fn flood_asked(bytes: usize) -> ExitCode {
     match std::io::stdin().lock().read(&mut [0]) {
         Ok(1) => flood(bytes),
@@ -19,7 +19,7 @@ pub(super) fn flood_asked(bytes: usize) -> ExitCode {
     }
 }
 
-/// Is that child.
+/// Runs the child.
 pub(super) fn flood(bytes: usize) -> ExitCode {
     let chunk = LINE.repeat(1024);
     let mut out = std::io::stdout().lock();

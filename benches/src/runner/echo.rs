@@ -1,25 +1,25 @@
-//! How long a key takes to a child and back.
+//! Round trip of a key to a child and back.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use bowline_transport::{Attachment, Configuration, Ladder, Piece, Stream};
 
-use super::served::{Door, Served, on_terminal};
+use super::served::{Endpoint, Served, on_terminal};
 use super::{Plan, Row, bare};
 use crate::terminal::median;
 
 pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
-    let mut all = vec![Vec::new(); 1 + Door::ALL.len()];
+    let mut all = vec![Vec::new(); 1 + Endpoint::ALL.len()];
     for _ in 0..plan.rounds {
         all[0].extend(bare::echo(plan.keys).await?);
-        for (door, times) in Door::ALL.into_iter().zip(&mut all[1..]) {
-            times.extend(through(served, door, plan.keys).await?);
+        for (endpoint, times) in Endpoint::ALL.into_iter().zip(&mut all[1..]) {
+            times.extend(through(served, endpoint, plan.keys).await?);
         }
     }
     let first = median(all[0].clone()).as_secs_f64();
     let names = ["a byte over TCP and back"].into_iter();
-    let names = names.chain(Door::ALL.map(Door::name));
+    let names = names.chain(Endpoint::ALL.map(Endpoint::name));
     let rows = names.zip(all).enumerate().map(|(at, (who, mut times))| {
         times.sort_unstable();
         let late = times[times.len() * 99 / 100].as_secs_f64();
@@ -35,10 +35,10 @@ pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
     Ok(rows.collect())
 }
 
-async fn through(served: &Served, door: Door, keys: usize) -> Result<Vec<Duration>> {
+async fn through(served: &Served, endpoint: Endpoint, keys: usize) -> Result<Vec<Duration>> {
     let what = on_terminal(Configuration::new("/bin/cat"));
     let id = served.make(what, false).await?;
-    let session = served.join(door, id, Attachment::default()).await?;
+    let session = served.join(endpoint, id, Attachment::default()).await?;
     let mut output = session.reader(Stream::Output);
     let mut times = Vec::with_capacity(keys);
     for _ in 0..keys {
@@ -46,7 +46,7 @@ async fn through(served: &Served, door: Door, keys: usize) -> Result<Vec<Duratio
         session.write("k".into()).await?;
         match output.next().await {
             Some(Piece::Bytes { .. }) => times.push(pressed.elapsed()),
-            other => bail!("{other:?} is no echo"),
+            other => bail!("expected an echo, received {other:?}"),
         }
     }
     session.terminate(Ladder::AT_ONCE).await;

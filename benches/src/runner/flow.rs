@@ -1,11 +1,11 @@
-//! How fast a child's output comes to a host: bytes, and the frames they come in.
+//! Throughput of a child's output to a client: bytes, and the frames that carry them.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use bowline_transport::{Attachment, Ladder, Piece, Stream};
 
-use super::served::{Door, Served, hidden};
+use super::served::{Endpoint, Served, hidden};
 use super::{Plan, Row, bare, child};
 use crate::terminal::{median, megabytes};
 
@@ -13,16 +13,20 @@ use crate::terminal::{median, megabytes};
 type Carried = (usize, usize, Duration);
 
 pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
-    let mut figures = vec![Vec::new(); 1 + Door::ALL.len()];
+    let mut figures = vec![Vec::new(); 1 + Endpoint::ALL.len()];
     for _ in 0..plan.rounds {
         let bare = bare::copy(plan.bytes).await?;
         let mut carried = vec![bare];
-        for door in Door::ALL {
-            carried.push(through(served, door, plan.bytes).await?);
+        for endpoint in Endpoint::ALL {
+            carried.push(through(served, endpoint, plan.bytes).await?);
         }
         for (figures, carried) in figures.iter_mut().zip(carried) {
             let (bytes, pieces, took) = carried;
-            ensure!(bytes == plan.bytes, "{bytes} of {} bytes came", plan.bytes);
+            ensure!(
+                bytes == plan.bytes,
+                "received {bytes} of {} bytes",
+                plan.bytes
+            );
             figures.push((megabytes(bytes, took), pieces as f64 / took.as_secs_f64()));
         }
     }
@@ -32,7 +36,7 @@ pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
     });
     let middles: Vec<(f64, f64)> = middles.collect();
     let names = ["a pipe copied to TCP"].into_iter();
-    let names = names.chain(Door::ALL.map(Door::name));
+    let names = names.chain(Endpoint::ALL.map(Endpoint::name));
     let rows = names
         .zip(&middles)
         .enumerate()
@@ -46,12 +50,12 @@ pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
     Ok(rows.collect())
 }
 
-/// The output of a child that waits until it is asked, so that nothing is written before somebody
-/// reads.
-async fn through(served: &Served, door: Door, bytes: usize) -> Result<Carried> {
+/// Reads the output of a child that waits for input, so that nothing is written before the reader
+/// is attached.
+async fn through(served: &Served, endpoint: Endpoint, bytes: usize) -> Result<Carried> {
     let what = hidden(&[child::FLOOD_ASKED, &bytes.to_string()])?;
     let id = served.make(what, false).await?;
-    let session = served.join(door, id, Attachment::default()).await?;
+    let session = served.join(endpoint, id, Attachment::default()).await?;
     let mut output = session.reader(Stream::Output);
     let (mut came, mut pieces) = (0, 0);
     let started = Instant::now();

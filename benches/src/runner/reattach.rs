@@ -1,4 +1,4 @@
-//! How long it takes to join a session again, with little history and with much.
+//! Time to reattach to a session, with little and with much history.
 
 use std::time::{Duration, Instant};
 
@@ -6,16 +6,16 @@ use anyhow::{Result, bail, ensure};
 use bowline_runner::wire::Lease;
 use bowline_transport::{Attachment, Beginning, Configuration, Ladder, Piece, Stream};
 
-use super::served::{Door, Served, on_terminal};
+use super::served::{Endpoint, Served, on_terminal};
 use super::{Plan, Row, child};
 use crate::terminal::median;
 
-/// How a host comes back.
+/// Where a reattached client continues.
 #[derive(Clone, Copy, Debug)]
-enum Way {
-    /// With what it had: nothing is missing.
+enum Resumption {
+    /// At its offset; nothing is missing.
     Resumed,
-    /// With nothing: it is shown the screen.
+    /// With a snapshot of the screen.
     Screen,
 }
 
@@ -23,14 +23,14 @@ pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for history in plan.histories {
         let (shell, id, end) = begun(served, history).await?;
-        for door in [Door::WebSocket, Door::Grpc] {
+        for endpoint in [Endpoint::WebSocket, Endpoint::Grpc] {
             for (way, what) in [
-                (Way::Resumed, "join again where it was left"),
-                (Way::Screen, "join again with the screen"),
+                (Resumption::Resumed, "reattach at an offset"),
+                (Resumption::Screen, "reattach with the screen"),
             ] {
                 let mut times = Vec::new();
                 for _ in 0..plan.attaches {
-                    times.push(joined(served, door, id, way, end).await?);
+                    times.push(joined(served, endpoint, id, way, end).await?);
                 }
                 times.sort_unstable();
                 let worst = times.last().copied().unwrap_or_default();
@@ -39,7 +39,7 @@ pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
                 let mib = history >> 20;
                 rows.push(Row {
                     what,
-                    who: door.name(),
+                    who: endpoint.name(),
                     figure: format!("{mib} MiB: {:.2} ms, worst {:.2} ms", ms(middle), ms(worst)),
                     ratio: None,
                     goal: None,
@@ -52,7 +52,7 @@ pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A terminal with a journal and so much output behind it.
+/// Starts a terminal session with a journal and this much output.
 async fn begun(
     served: &Served,
     history: usize,
@@ -68,7 +68,7 @@ async fn begun(
     what.args = vec!["-c".into(), script.into()];
     let id = served.make(what, true).await?;
     let session = served
-        .join(Door::WebSocket, id, Attachment::default())
+        .join(Endpoint::WebSocket, id, Attachment::default())
         .await?;
     let mut output = session.reader(Stream::Output);
     let mut end = 0;
@@ -82,20 +82,20 @@ async fn begun(
     Ok((session, id, end))
 }
 
-/// The time until the owner has answered, and the screen is there if it was asked for.
+/// Measures the time until the attachment is complete, with the screen if requested.
 async fn joined(
     served: &Served,
-    door: Door,
+    endpoint: Endpoint,
     id: bowline_transport::SessionId,
-    way: Way,
+    way: Resumption,
     end: u64,
 ) -> Result<Duration> {
     let beginning = match way {
-        Way::Resumed => Beginning::At {
+        Resumption::Resumed => Beginning::At {
             output: end,
             errors: 0,
         },
-        Way::Screen => Beginning::Screen,
+        Resumption::Screen => Beginning::Screen,
     };
     let attachment = Attachment {
         lease: Lease::Read,
@@ -103,13 +103,13 @@ async fn joined(
         ..Attachment::default()
     };
     let started = Instant::now();
-    let session = served.join(door, id, attachment).await?;
-    if matches!(way, Way::Screen) {
+    let session = served.join(endpoint, id, attachment).await?;
+    if matches!(way, Resumption::Screen) {
         let mut screens = session.screens();
         let screen = screens.wait_for(Option::is_some).await?;
         ensure!(
             screen.as_ref().is_some_and(|it| it.offset <= end),
-            "a screen of the future"
+            "the offset of the screen is past the end of the output"
         );
     }
     let took = started.elapsed();

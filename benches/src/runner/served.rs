@@ -1,4 +1,4 @@
-//! A runner in this process, with shims of their own, and its doors.
+//! A runner in this process with separate shims, and its endpoints.
 
 use std::net::SocketAddr;
 
@@ -10,19 +10,19 @@ use bowline_transport::{
     TerminalEngine, TerminalSession, Token, WindowSize,
 };
 
-/// Owns one session.
+/// Argument for the shim, which owns one session.
 pub(super) const SHIM: &str = "--runner-shim";
 
-/// A way to a session.
+/// An endpoint through which a session is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Door {
-    /// The session's own socket: no runner in between.
+pub(super) enum Endpoint {
+    /// The socket of the session's shim, without a runner in between.
     Shim,
     WebSocket,
     Grpc,
 }
 
-impl Door {
+impl Endpoint {
     pub(super) const ALL: [Self; 3] = [Self::Shim, Self::WebSocket, Self::Grpc];
 
     pub(super) const fn name(self) -> &'static str {
@@ -82,9 +82,9 @@ impl Served {
         Ok(remote.with_credentials(Token::new(&self.token)))
     }
 
-    /// Starts a session that nobody has joined.
+    /// Starts a session without clients.
     pub(super) async fn make(&self, what: Configuration, journal: bool) -> Result<SessionId> {
-        // A dialogue holds its child back; a terminal lets the oldest go.
+        // A dialogue blocks its child when the log is full; a terminal drops the oldest bytes.
         let kind = match what.stdio {
             Stdio::Pipes => SessionKind::Dialogue,
             Stdio::Pty { .. } => SessionKind::Terminal,
@@ -97,20 +97,20 @@ impl Served {
         Ok(session.id())
     }
 
-    /// Joins a session through a door.
+    /// Attaches to a session through an endpoint.
     pub(super) async fn join(
         &self,
-        door: Door,
+        endpoint: Endpoint,
         session: SessionId,
         attachment: Attachment,
     ) -> Result<TerminalSession> {
-        let remote = match door {
-            Door::WebSocket => self.remote()?,
-            Door::Shim => {
+        let remote = match endpoint {
+            Endpoint::WebSocket => self.remote()?,
+            Endpoint::Shim => {
                 let state = StateDir::at(self.folder.path().join("s"))?;
                 Remote::new(RemoteUrl::Shim(state.session(session).socket()))
             }
-            Door::Grpc => {
+            Endpoint::Grpc => {
                 let mut remote = self.remote()?;
                 remote.url = format!("grpc://{}", self.address).parse()?;
                 remote
@@ -121,7 +121,7 @@ impl Served {
     }
 }
 
-/// This program in a hidden mode.
+/// Returns the configuration of this program in a hidden mode.
 pub(super) fn hidden(words: &[&str]) -> Result<Configuration> {
     let mut configuration = Configuration::new(std::env::current_exe()?);
     configuration.args = words.iter().map(Into::into).collect();

@@ -1,10 +1,10 @@
-//! Rows for people.
+//! The results as a table.
 
 use std::fmt::Write as _;
 
 use super::Row;
 
-/// One line for each row, under what was done.
+/// Formats one line per row, grouped by operation.
 #[must_use]
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What the kernel alone can do: a blocking read(2) into one buffer.
+//! The lower bound: a blocking read(2) into one buffer.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,10 +12,10 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use super::child::own;
 
-/// The same size of buffer as a session's reader has.
+/// The buffer size of a session's reader.
 pub(super) const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Reads to the end, that of a terminal included.
+/// Reads to the end of a pipe or PTY.
 pub(super) fn drain(from: &mut impl Read) -> io::Result<usize> {
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut all = 0;
@@ -29,7 +29,7 @@ pub(super) fn drain(from: &mut impl Read) -> io::Result<usize> {
     }
 }
 
-/// What a terminal answers when its other side is closed (tty_ioctl(4) of Linux).
+/// Error of a read from a PTY whose other side is closed (tty_ioctl(4)).
 const EIO: i32 = 5;
 
 pub(super) fn pipe(mode: &str, argument: &str) -> Result<(Child, File)> {
@@ -39,12 +39,12 @@ pub(super) fn pipe(mode: &str, argument: &str) -> Result<(Child, File)> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     let mut child = command.spawn()?;
-    let stdout = child.stdout.take().context("a pipe was asked for")?;
+    let stdout = child.stdout.take().context("stdout is a pipe")?;
     rustix::pipe::fcntl_setpipe_size(&stdout, 1 << 20)?;
     Ok((child, OwnedFd::from(stdout).into()))
 }
 
-/// A raw terminal with a child on it.
+/// Starts a child on a PTY in raw mode.
 pub(super) fn pty(mode: &str, argument: &str) -> Result<(Child, File)> {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&ours)?;

@@ -1,18 +1,18 @@
-//! The children: this very program in a hidden mode.
+//! The children: this program in a hidden mode.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Writes so many bytes.
+/// Argument for a child that writes this many bytes.
 pub(super) const FLOOD: &str = "--flood";
-/// Gives back each byte.
+/// Argument for a child that echoes each byte.
 pub(super) const ECHO: &str = "--echo";
 
-/// Bytes of one write of the flood: what a pipe takes at once by default.
+/// Bytes of one write: the default capacity of a pipe (pipe(7)).
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// Does what a hidden mode says; `None` if the arguments name none.
+/// Runs a hidden mode. Returns `None` if the arguments name none.
 pub fn run(args: &[String]) -> Option<ExitCode> {
     let done = match args.first()?.as_str() {
         FLOOD => flood(args.get(1)?.parse().ok()?),

@@ -1,4 +1,4 @@
-//! How long a key takes to the child and back.
+//! Round trip of a key to the child and back.
 
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
@@ -62,7 +62,7 @@ fn ours_keys(keys: usize) -> Result<Vec<Duration>> {
     ours::runtime()?.block_on(async {
         let session = ours::start(configuration)?;
         let mut output = session.reader(Stream::Output);
-        output.next().await.context("the child is silent")?;
+        output.next().await.context("no output from the child")?;
         let mut times = Vec::with_capacity(keys);
         for _ in 0..keys {
             let started = Instant::now();

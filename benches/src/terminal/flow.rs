@@ -1,4 +1,4 @@
-//! How fast bytes come through.
+//! Throughput.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use bowline_transport::{Stdio, TerminalEngine};
 use super::child::FLOOD;
 use super::{Plan, Row, bare, median, megabytes, ours, stock};
 
-/// Whoever carries so many bytes; answers how many came, and how long it took.
+/// Transfers this many bytes; returns the number received and the time.
 type Carrier = fn(usize) -> Result<(usize, Duration)>;
 
-/// Megabytes a second of each, by turns.
+/// Measures megabytes per second of each contender, in turn.
 fn by_turns(
     what: &'static str,
     plan: &Plan,
@@ -23,7 +23,7 @@ fn by_turns(
     for _ in 0..plan.rounds {
         for ((who, contender), figures) in contenders.iter().zip(&mut figures) {
             let (came, took) = contender(bytes)?;
-            ensure!(came == bytes, "{who}: {came} of {bytes} bytes came");
+            ensure!(came == bytes, "{who}: received {came} of {bytes} bytes");
             figures.push(megabytes(bytes, took));
         }
     }

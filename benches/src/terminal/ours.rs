@@ -1,4 +1,4 @@
-//! Sessions.
+//! Bowline's sessions.
 
 use std::io;
 
@@ -33,7 +33,7 @@ pub(super) fn start(configuration: Configuration) -> Result<TerminalSession> {
     Ok(TerminalEngine.make_session(configuration)?)
 }
 
-/// Through the log, as every reader may.
+/// Reads through the log, as any reader does.
 pub(super) async fn drain(session: &TerminalSession) -> usize {
     let mut output = session.reader(Stream::Output);
     let mut all = 0;
@@ -46,7 +46,7 @@ pub(super) async fn drain(session: &TerminalSession) -> usize {
     all
 }
 
-/// By the tap, as a session's owner does.
+/// Reads with the `OutputReader`, as a session's owner does.
 pub(super) async fn drain_tap(tap: &mut OutputReader) -> usize {
     let mut all = 0;
     while let Some((_, piece)) = tap.next().await {

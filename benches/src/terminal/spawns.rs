@@ -1,4 +1,4 @@
-//! How long it takes to have many sessions.
+//! Time to start and keep many sessions.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Plan, Row, ours, stock};
 
-/// A child that is there and does nothing: the smallest that every system has.
+/// A child that does nothing, the smallest that every system has.
 const IDLE: [&str; 2] = ["/bin/sleep", "1000"];
 
 pub(super) fn rows(plan: &Plan) -> Result<Vec<Row>> {
@@ -44,12 +44,13 @@ fn by_system(system: &dyn PtySystem, count: usize) -> Result<Duration> {
     }
     let took = started.elapsed();
     for stock in all {
-        // Not through the trait: theirs waits between signals, ours looks at every process.
+        // Not through the trait: portable-pty waits between signals, and Bowline scans every
+        // process.
         let mut child = stock.child;
         let pid = child
             .process_id()
             .and_then(|pid| Pid::from_raw(pid.cast_signed()));
-        kill_process(pid.context("a child has a number")?, Signal::KILL)?;
+        kill_process(pid.context("a child has a pid")?, Signal::KILL)?;
         child.wait()?;
     }
     Ok(took)
@@ -65,11 +66,11 @@ fn sessions(count: usize, containment: Containment) -> Result<Duration> {
         let mut all = Vec::with_capacity(count);
         for _ in 0..count {
             all.push(ours::start(configuration.clone())?);
-            // As a host that does other things too.
+            // Yields like a host with other work.
             tokio::task::yield_now().await;
         }
         let took = started.elapsed();
-        // All at once: then they share their looks at the process table.
+        // At the same time, so that they share scans of the process table.
         let mut ends = tokio::task::JoinSet::new();
         for session in all {
             ends.spawn(async move { session.terminate(Ladder::AT_ONCE).await });

@@ -1,4 +1,4 @@
-//! portable-pty as it comes: a thread reads, a channel hands on.
+//! portable-pty as usual: a thread reads and sends to a channel.
 
 use std::io::Read as _;
 use std::sync::mpsc::{Receiver, channel};
@@ -9,7 +9,7 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, PtySystem, native_
 
 use super::bare::BUFFER_BYTES;
 
-/// A terminal and its child, with the bytes that its thread has read.
+/// A PTY and its child, with the bytes that its thread has read.
 pub(super) struct Stock {
     pub(super) child: Box<dyn Child + Send + Sync>,
     pub(super) master: Box<dyn MasterPty + Send>,
@@ -41,7 +41,7 @@ pub(super) fn system() -> Box<dyn PtySystem + Send> {
     native_pty_system()
 }
 
-/// A command on a terminal that is made raw first, as portable-pty has no way to ask for that.
+/// Returns a command on a PTY that stty sets to raw mode, which portable-pty cannot do.
 pub(super) fn raw(mode: &str, argument: &str) -> Result<CommandBuilder> {
     let mut command = CommandBuilder::new("/bin/sh");
     let own = super::child::own()?;

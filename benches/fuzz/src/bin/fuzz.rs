@@ -1,4 +1,4 @@
-//! Hunts for inputs that break a target, until one is found, so many were tried, or the time is over.
+//! Fuzzes a target until an input breaks it, the number of inputs is reached, or the time is over.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -6,38 +6,37 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use bowline_fuzz::{Found, Hunt, Target, targets};
+use bowline_fuzz::{Found, GuidedFuzzer, Target, targets};
 use clap::Parser;
 
-/// Inputs that broke something, kept as tests.
+/// Inputs that broke a target, kept as tests.
 const FOUND: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/found");
 
-/// How often it says how far it is.
-const TELL: Duration = Duration::from_secs(60);
+/// Interval of progress reports.
+const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Inputs that are made of others, led by the branches that they reach; ends with 1 when one of them
-/// breaks the target, and writes it to a file that the tests look at from then on.
+/// Fuzzes a target, guided by branch coverage. Exits with 1 if an input breaks the target, and
+/// stores that input where the tests run it from then on
 #[derive(Debug, Parser)]
 #[command(name = "fuzz", bin_name = "cargo fuzz", after_help = list())]
 struct Arguments {
-    /// What is to be broken
+    /// Target
     #[arg(value_name = "TARGET", value_parser = target)]
     target: &'static Target,
 
-    /// Where every choice comes from
+    /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Inputs to try
+    /// Number of inputs
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     execs: u64,
 
-    /// Try inputs for so long, and not a number of them
+    /// Run for this many minutes instead of a number of inputs
     #[arg(long, value_name = "M", conflicts_with = "execs")]
     minutes: Option<u64>,
 
-    /// Take up the inputs of an earlier hunt from this folder, and keep there what reaches something
-    /// new
+    /// Continue with the inputs of an earlier run in this folder, and store new ones there
     #[arg(long, value_name = "DIR")]
     corpus: Option<PathBuf>,
 }
@@ -46,7 +45,7 @@ fn target(name: &str) -> Result<&'static Target, String> {
     let found = targets::ALL.iter().find(|target| target.name == name);
     let names = || {
         let names: Vec<_> = targets::ALL.iter().map(|target| target.name).collect();
-        format!("it is one of {}", names.join(", "))
+        format!("expected one of {}", names.join(", "))
     };
     found.copied().ok_or_else(names)
 }
@@ -58,12 +57,12 @@ fn list() -> String {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    // What panics is told with its input, and not twenty thousand times while that is made short.
+    // Panics are reported with their input, not once per attempt while it is minimised.
     std::panic::set_hook(Box::new(|_| {}));
     match arguments.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("{error}"));
+            log(&format!("{error}"));
             ExitCode::FAILURE
         }
     }
@@ -71,39 +70,39 @@ fn main() -> ExitCode {
 
 impl Arguments {
     fn run(&self) -> Result<(), Box<dyn std::error::Error>> {
-        let mut hunt = Hunt::new(self.target, self.seed, self.corpus.as_deref())?;
+        let mut fuzzer = GuidedFuzzer::new(self.target, self.seed, self.corpus.as_deref())?;
         let start = Instant::now();
-        let mut told = start;
-        let mut went = hunt.begin();
-        while went.is_ok() && !self.is_over(&hunt, start) {
-            let left = self.execs.saturating_sub(hunt.tally().executions);
-            went = hunt.go_on(if self.minutes.is_some() {
+        let mut last_report = start;
+        let mut result = fuzzer.begin();
+        while result.is_ok() && !self.is_over(&fuzzer, start) {
+            let left = self.execs.saturating_sub(fuzzer.tally().executions);
+            result = fuzzer.go_on(if self.minutes.is_some() {
                 u64::MAX
             } else {
                 left
             });
-            if told.elapsed() >= TELL {
-                told = Instant::now();
-                say(&self.line(&hunt, start.elapsed()));
+            if last_report.elapsed() >= REPORT_INTERVAL {
+                last_report = Instant::now();
+                log(&self.line(&fuzzer, start.elapsed()));
             }
         }
-        let line = self.line(&hunt, start.elapsed());
+        let line = self.line(&fuzzer, start.elapsed());
         writeln!(io::stdout().lock(), "{line}")?;
-        went.map_err(|found| kept(&found).map_or_else(Into::into, Into::into))
+        result.map_err(|found| kept(&found).map_or_else(Into::into, Into::into))
     }
 
-    fn is_over(&self, hunt: &Hunt, start: Instant) -> bool {
+    fn is_over(&self, fuzzer: &GuidedFuzzer, start: Instant) -> bool {
         match self.minutes {
             Some(minutes) => start.elapsed() >= Duration::from_secs(60 * minutes),
-            None => hunt.tally().executions >= self.execs,
+            None => fuzzer.tally().executions >= self.execs,
         }
     }
 
-    fn line(&self, hunt: &Hunt, time: Duration) -> String {
-        let tally = hunt.tally();
+    fn line(&self, fuzzer: &GuidedFuzzer, time: Duration) -> String {
+        let tally = fuzzer.tally();
         let seconds = time.as_secs_f64();
         format!(
-            "{}: seed {}, {} executions in {seconds:.0} s, {:.0}/s, {} inputs to begin with, {} kept, {} branches reached",
+            "{}: seed {}, {} executions in {seconds:.0} s, {:.0}/s, {} seeds, {} kept, {} branches reached",
             self.target.name,
             self.seed,
             tally.executions,
@@ -115,7 +114,7 @@ impl Arguments {
     }
 }
 
-/// Writes what was found to where the tests look; what to tell.
+/// Stores a failing input where the tests find it. Returns the message.
 fn kept(found: &Found) -> io::Result<String> {
     let folder = Path::new(FOUND).join(found.target);
     fs::create_dir_all(&folder)?;
@@ -124,7 +123,7 @@ fn kept(found: &Found) -> io::Result<String> {
     Ok(format!("{found}\n  kept in {}", file.display()))
 }
 
-fn say(line: &str) {
-    // With stderr gone there is nobody left to tell.
+fn log(line: &str) {
+    // Nothing can be reported when stderr is closed.
     let _ = writeln!(io::stderr().lock(), "{line}");
 }

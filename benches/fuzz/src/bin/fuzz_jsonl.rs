@@ -1,4 +1,4 @@
-//! Makes mutants until something is found, so many are made, or the time is over.
+//! Generates mutated streams until two parsers differ, the number is reached, or the time is over.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 use bowline_fuzz::{Corpus, Fuzzer, Tally};
 use clap::Parser;
 
-/// Streams between two looks at the clock.
+/// Streams between two checks of the clock.
 const BATCH: u64 = 1_000;
 
-/// Mutants of real lines through both builds of the parser, beside `serde_json`; fails when two of
-/// them see different things.
+/// Compares both builds of the parser and `serde_json` on mutated real lines. Fails if two of them
+/// differ
 #[derive(Debug, Parser)]
 #[command(name = "fuzz-jsonl", bin_name = "cargo fuzz-jsonl")]
 struct Arguments {
-    /// Where the numbers begin; the same seed makes the same streams
+    /// Seed; the same seed generates the same streams
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// Streams to make
+    /// Number of streams
     #[arg(
         long,
         value_name = "N",
@@ -28,11 +28,11 @@ struct Arguments {
     )]
     count: u64,
 
-    /// Make streams for so long
+    /// Run for this many minutes
     #[arg(long, value_name = "N")]
     minutes: Option<u64>,
 
-    /// Make this stream alone, as a finding names it
+    /// Generate only this stream, as a finding names it
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["count", "minutes"])]
     only: Option<u64>,
 }
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     match arguments.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // With stderr gone there is nobody left to tell.
+            // Nothing can be reported when stderr is closed.
             let _ = writeln!(io::stderr().lock(), "{error}");
             ExitCode::FAILURE
         }
@@ -63,7 +63,7 @@ impl Arguments {
             let batch = number..end.min(number.saturating_add(BATCH));
             number = batch.end;
             for number in batch {
-                fuzzer.look(number, &mut tally)?;
+                fuzzer.check(number, &mut tally)?;
             }
         }
         let mut out = io::stdout().lock();

@@ -1,14 +1,14 @@
-//! Changes of bytes that know nothing of what they mean.
+//! Mutations of bytes without knowledge of the format.
 
 use crate::random::Random;
 
-/// Most changes of one input.
+/// Maximum number of mutations of one input.
 const CHANGES: usize = 4;
 
-/// Longest part that is dropped, doubled or moved, in bytes.
+/// Longest part that is dropped, duplicated or moved, in bytes.
 const PART: usize = 64;
 
-/// Numbers at which programs change their mind.
+/// Boundary values of integers.
 const NUMBERS: [u64; 14] = [
     0,
     1,
@@ -26,11 +26,11 @@ const NUMBERS: [u64; 14] = [
     u64::MAX,
 ];
 
-/// Changes `input` in one to four ways. It stays within `longest`.
+/// Applies one to four mutations to `input`, up to the length `longest`.
 pub(super) fn change(
     input: &mut Vec<u8>,
     other: &[u8],
-    words: &[&[u8]],
+    dictionary: &[&[u8]],
     longest: usize,
     random: &mut Random,
 ) {
@@ -40,8 +40,8 @@ pub(super) fn change(
             1 => overwrite(input, &[random.below(256) as u8], random),
             2 => drop(input.drain(random.part(input.len(), PART))),
             3 => double(input, random),
-            4 => insert(input, random.pick(words).unwrap_or(b"\0"), random),
-            5 => overwrite(input, random.pick(words).unwrap_or(b"\0"), random),
+            4 => insert(input, random.pick(dictionary).unwrap_or(b"\0"), random),
+            5 => overwrite(input, random.pick(dictionary).unwrap_or(b"\0"), random),
             6 => graft(input, other, random),
             7 => number(input, random),
             8 => step(input, random),
@@ -80,7 +80,7 @@ fn double(input: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Puts a part of another input into the place of one.
+/// Replaces a part with one of another input.
 fn graft(input: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     let place = random.part(input.len(), PART);
     let longest = if random.below(4) == 0 {
@@ -94,7 +94,7 @@ fn graft(input: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     drop(input.splice(place, piece.iter().copied()));
 }
 
-/// Writes a number where one may stand, of any width and in either order.
+/// Overwrites bytes with an integer of any width and byte order.
 fn number(input: &mut [u8], random: &mut Random) {
     let number = random.pick(&NUMBERS).unwrap_or(0);
     let width = 1 << random.below(4);
@@ -106,7 +106,7 @@ fn number(input: &mut [u8], random: &mut Random) {
     overwrite(input, &bytes, random);
 }
 
-/// One or some more or less.
+/// Adds or subtracts a small number.
 fn step(input: &mut [u8], random: &mut Random) {
     let at = random.below(input.len());
     if let Some(byte) = input.get_mut(at) {

@@ -1,4 +1,4 @@
-//! The inputs that others are made from.
+//! The pool of inputs to mutate.
 
 use std::fs;
 use std::io;
@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 
 use crate::random::Random;
 
-/// Of the inputs that were kept last, so many are taken as often as all together.
+/// Number of recent inputs that are chosen as often as all others together.
 const LAST: usize = 32;
 
-/// Inputs of which each reached something that none before it had.
+/// Inputs, each of which reached a new branch.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     inputs: Vec<Vec<u8>>,
-    /// Where they outlive the hunt.
+    /// The folder that stores them between runs.
     folder: Option<PathBuf>,
 }
 
 impl Pool {
-    /// Inputs of a target, and those of an earlier hunt.
+    /// Creates a pool of a target's seeds and of the inputs of an earlier run.
     ///
     /// # Errors
     ///
-    /// The folder cannot be read or made.
+    /// Fails if the folder cannot be read or created.
     pub(super) fn new(seeds: Vec<Vec<u8>>, folder: Option<&Path>) -> io::Result<Self> {
         let mut inputs = seeds;
         if let Some(folder) = folder {
@@ -50,7 +50,7 @@ impl Pool {
         &self.inputs
     }
 
-    /// One to begin with: often one of the last, which led somewhere new.
+    /// Returns an input to mutate: often a recent one, which reached new branches.
     pub(super) fn pick(&self, random: &mut Random) -> &[u8] {
         let last = self.inputs.len().min(LAST);
         let at = match random.below(2) {
@@ -60,11 +60,11 @@ impl Pool {
         self.inputs.get(at).map_or(&[], Vec::as_slice)
     }
 
-    /// Keeps an input.
+    /// Adds an input.
     ///
     /// # Errors
     ///
-    /// It cannot be written to the folder.
+    /// Fails if it cannot be written to the folder.
     pub(super) fn keep(&mut self, input: &[u8]) -> io::Result<()> {
         if let Some(folder) = &self.folder {
             fs::write(folder.join(name(input)), input)?;
@@ -74,7 +74,7 @@ impl Pool {
     }
 }
 
-/// A name that the same input has again (FNV-1a).
+/// Returns a name derived from the content (FNV-1a).
 pub(super) fn name(input: &[u8]) -> String {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = input.iter().fold(0xcbf2_9ce4_8422_2325, mix);

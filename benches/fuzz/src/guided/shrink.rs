@@ -1,12 +1,12 @@
-//! The same failure with less.
+//! Minimisation of failing inputs.
 
-/// Most inputs that are tried.
+/// Maximum number of attempts.
 const TRIES: usize = 20_000;
 
-/// Takes parts away from an input as long as it still fails.
+/// Removes parts of an input as long as it still fails.
 pub(super) fn shrink(
     input: &[u8],
-    mend: fn(&mut [u8]),
+    repair: fn(&mut [u8]),
     mut fails: impl FnMut(&[u8]) -> bool,
 ) -> Vec<u8> {
     let mut least = input.to_vec();
@@ -18,7 +18,7 @@ pub(super) fn shrink(
             let mut less = least.clone();
             drop(less.drain(at..(at + part).min(least.len())));
             let mut mended = less.clone();
-            mend(&mut mended);
+            repair(&mut mended);
             if let Some(less) = [less, mended].into_iter().find(|less| fails(less)) {
                 least = less;
             } else {

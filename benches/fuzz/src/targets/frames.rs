@@ -5,15 +5,15 @@ use bytes::{Bytes, BytesMut};
 
 use super::sealed::{frame, mend_frames};
 use super::{pieces, same};
-use crate::guided::{Look, Target};
+use crate::guided::{Check, Target};
 
-/// The first byte says how the rest, a row of frames, is cut.
+/// The first byte selects how the rest, a sequence of frames, is split.
 pub(super) static FRAMES: Target = Target {
     name: "frames",
-    what: "frames are read the same however they are cut, and what is read can be written and read",
+    what: "decoding does not depend on chunk sizes, and decoded messages survive a round trip",
     longest: 512,
     seeds,
-    words: &[
+    dictionary: &[
         b"{\"",
         b"\":",
         b"null",
@@ -29,14 +29,14 @@ pub(super) static FRAMES: Target = Target {
         b"reason",
         b"base64",
     ],
-    mend,
-    look,
+    repair,
+    check,
 };
 
-/// Of so many inputs one is cut into pieces.
+/// One of this many inputs is split.
 const OFTEN: u8 = 4;
 
-/// What each message of the wire can look like, by its type.
+/// An example of each message by its type.
 const MESSAGES: [(u8, &str); 24] = [
     (1, r#"{"hello":{"versions":[1,1],"features":["x"]}}"#),
     (
@@ -123,13 +123,13 @@ fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
     Ok(seeds)
 }
 
-fn mend(input: &mut [u8]) {
+fn repair(input: &mut [u8]) {
     if let Some((_, frames)) = input.split_first_mut() {
         mend_frames(frames);
     }
 }
 
-fn look() -> Result<Look, String> {
+fn check() -> Result<Check, String> {
     Ok(Box::new(|input| {
         let Some((pattern, frames)) = input.split_first() else {
             return Ok(());
@@ -143,7 +143,7 @@ fn look() -> Result<Look, String> {
     }))
 }
 
-/// All frames, and why there are no more, if that is an error.
+/// Decodes all frames; the second value is the error, if there was one.
 type Read = (Vec<Frame>, Option<WireError>);
 
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
@@ -161,7 +161,7 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
     (frames, None)
 }
 
-/// What was read is what comes of it when it is written and read again.
+/// Checks that a decoded message survives encoding and decoding.
 fn again(frame: Frame) -> Result<(), String> {
     let mut bytes = BytesMut::new();
     encode(&frame, &mut bytes);

@@ -1,4 +1,4 @@
-//! The hooks' server.
+//! The hook server.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,27 +8,27 @@ use tokio::net::TcpStream;
 
 use super::http::{ask, runtime, status};
 use super::whole;
-use crate::guided::{Look, Target};
+use crate::guided::{Check, Target};
 
-/// What a hook was given by the real agent.
+/// Recorded hook input of the real agent.
 const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/hooks");
 
-/// Stand for what a server has chosen.
+/// Placeholders for the server's address and token.
 const HOST: &[u8] = b"@HOST";
 const TOKEN: &[u8] = b"@TOKEN";
 
-/// All that a client sends, with placeholders for the server's name and token.
+/// The bytes of a client, with placeholders for the server's address and token.
 pub(super) static HOOKS: Target = Target {
     name: "hooks",
-    what: "every client is answered or turned away, and none without the token tells an event",
+    what: "every client is answered or disconnected, and no event is accepted without the token",
     longest: 2_000,
     seeds,
-    words: &WORDS,
-    mend: whole,
-    look,
+    dictionary: &TOKENS,
+    repair: whole,
+    check,
 };
 
-const WORDS: [&[u8]; 30] = [
+const TOKENS: [&[u8]; 30] = [
     b"\r\n",
     b"\r\n\r\n",
     b"POST ",
@@ -83,7 +83,7 @@ fn request(length: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-fn look() -> Result<Look, String> {
+fn check() -> Result<Check, String> {
     let runtime = runtime()?;
     let server = runtime.block_on(HookServer::start(HookConfiguration::default()));
     let server = server.map_err(|error| error.to_string())?;
@@ -92,19 +92,19 @@ fn look() -> Result<Look, String> {
     Ok(Box::new(move |input| {
         let request = replaced(input, HOST, host.as_bytes());
         let request = replaced(&request, TOKEN, token.as_bytes());
-        let before = told(&server);
+        let before = event_count(&server);
         let answer = runtime.block_on(async {
             let client = TcpStream::connect(server.address()).await;
             let client = client.map_err(|error| format!("nobody listens: {error}"))?;
             ask(client, &request).await
         })?;
         let status = status(&answer)?;
-        let events = told(&server) - before;
+        let events = event_count(&server) - before;
         let shows_token = request
             .windows(token.len())
             .any(|it| it == token.as_bytes());
         if events > 0 && !shows_token {
-            return Err("an event was told without the token".to_owned());
+            return Err("an event was accepted without the token".to_owned());
         }
         if status == Some(200) && events != 1 {
             return Err(format!("{events} events for one answer"));
@@ -113,8 +113,8 @@ fn look() -> Result<Look, String> {
     }))
 }
 
-/// Events that were brought, for the first time or again.
-fn told(server: &HookServer) -> u64 {
+/// Returns the number of events, new and repeated.
+fn event_count(server: &HookServer) -> u64 {
     let report = server.report();
     report.events + report.duplicates
 }

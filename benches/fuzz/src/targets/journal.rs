@@ -1,4 +1,4 @@
-//! Journals, whatever is on the disk.
+//! Journals with any content on disk.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -12,17 +12,17 @@ use bytes::Bytes;
 
 use super::sealed::{MAGIC, SIGNATURE, header, mend_segment, record};
 use super::{pieces, same};
-use crate::guided::{Look, Target};
+use crate::guided::{Check, Target};
 
-/// The first byte says how the rest, a segment, is cut.
+/// The first byte selects how the rest, a segment, is split.
 pub(super) static JOURNAL: Target = Target {
     name: "journal",
-    what: "of a segment its good beginning is read, all of it, in one piece for each stream",
+    what: "the intact prefix of a segment is read completely and contiguously per stream",
     longest: 600,
     seeds,
-    words: &[SIGNATURE, MAGIC, b"\0\0\0\0", b"\0\0\0\0\0\0\0\0"],
-    mend,
-    look,
+    dictionary: &[SIGNATURE, MAGIC, b"\0\0\0\0", b"\0\0\0\0\0\0\0\0"],
+    repair,
+    check,
 };
 
 fn seeds() -> io::Result<Vec<Vec<u8>>> {
@@ -54,13 +54,13 @@ fn seeds() -> io::Result<Vec<Vec<u8>>> {
     Ok(rows.iter().map(with_pattern).collect())
 }
 
-fn mend(input: &mut [u8]) {
+fn repair(input: &mut [u8]) {
     if let Some((_, segment)) = input.split_first_mut() {
         mend_segment(segment);
     }
 }
 
-fn look() -> Result<Look, String> {
+fn check() -> Result<Check, String> {
     Ok(Box::new(|input| {
         let Some((pattern, segment)) = input.split_first() else {
             return Ok(());
@@ -73,7 +73,7 @@ fn look() -> Result<Look, String> {
     }))
 }
 
-/// A scan sees the same however the bytes come.
+/// Checks that a scan does not depend on the chunk sizes.
 fn in_pieces(segment: &[u8], pattern: u8, found: &Recovered) -> Result<(), String> {
     let (mut scan, mut records) = (Scan::default(), Vec::new());
     for piece in pieces(segment, pattern) {
@@ -85,7 +85,8 @@ fn in_pieces(segment: &[u8], pattern: u8, found: &Recovered) -> Result<(), Strin
     same("the end in pieces", &stop, &(found.stop, found.valid_bytes))
 }
 
-/// What was read does not depend on what follows it, and ends well without that.
+/// Checks that the records read do not depend on the bytes after them, and that the segment ends
+/// cleanly without those.
 fn cut_to_its_good_part(segment: &Bytes, found: &Recovered) -> Result<(), String> {
     let length = usize::try_from(found.valid_bytes).unwrap_or(usize::MAX);
     if length > segment.len() {
@@ -101,7 +102,7 @@ fn cut_to_its_good_part(segment: &Bytes, found: &Recovered) -> Result<(), String
     same("the end of the good part", &again.stop, &stop)
 }
 
-/// A reader gives each stream as the records have it: contiguous, every byte its own.
+/// Checks that a reader returns each stream as its records define it: contiguous, with every byte.
 fn read(segment: &Bytes, found: &Recovered) -> Result<(), String> {
     let disk = Segment(segment.clone());
     let mut reader = JournalReader::open(disk).map_err(|error| error.to_string())?;
@@ -135,7 +136,7 @@ fn read(segment: &Bytes, found: &Recovered) -> Result<(), String> {
     Ok(())
 }
 
-/// A segment counts once it has all that it repeats of earlier ones.
+/// Checks that a segment that a reader skips lacks something that it repeats of earlier ones.
 fn is_half(found: &Recovered) -> Result<(), String> {
     let Some(header) = &found.header else {
         return Ok(());
@@ -146,7 +147,7 @@ fn is_half(found: &Recovered) -> Result<(), String> {
         begin.begin >= begin.carried || records.any(reaches)
     });
     if is_met && !found.records.is_empty() {
-        return Err("a reader passes over a segment that is whole".to_owned());
+        return Err("a reader skips a complete segment".to_owned());
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! What JSON is made of, for targets that read some.
+//! Dictionary for targets that read JSON.
 
-/// Pieces that break or bend a document where they are put.
+/// Tokens that break or change a document where they are inserted.
 pub(super) const JSON: [&[u8]; 32] = [
     b"\"",
     b"\\",

@@ -1,25 +1,26 @@
-//! Lines out of a terminal's output.
+//! Lines of a terminal's output.
 
 use bowline_shell::{Line, LineBuffer, LineLimits};
 
 use super::{pieces, same, whole};
-use crate::guided::{Look, Target};
+use crate::guided::{Check, Target};
 
-/// Longest line, in characters: short, so that lines are cut.
+/// Longest line, in characters; short, so that lines are truncated.
 const LONGEST: usize = 40;
 
-/// The first byte says how the rest, output, is cut; its lowest bits how wide the terminal is.
+/// The first byte selects how the rest, output, is split; its lowest bits are the width of the
+/// terminal.
 pub(super) static LINES: Target = Target {
     name: "lines",
-    what: "output gives the same lines however it is cut, without a control that was not asked for",
+    what: "lines do not depend on chunk sizes, and contain only text, tabs and colours",
     longest: 300,
     seeds,
-    words: &OUTPUT,
-    mend: whole,
-    look,
+    dictionary: &OUTPUT,
+    repair: whole,
+    check,
 };
 
-/// What terminals are told.
+/// Dictionary of control sequences.
 pub(super) const OUTPUT: [&[u8]; 40] = [
     b"\x1b[",
     b"\x1b]0;",
@@ -63,7 +64,7 @@ pub(super) const OUTPUT: [&[u8]; 40] = [
     b"\x18",
 ];
 
-/// Output of programs, as seeds of everything that reads output.
+/// Output of programs: seeds of every target that reads output.
 pub(super) fn output() -> std::io::Result<Vec<Vec<u8>>> {
     let seeds: [&[u8]; 6] = [
         b"\x33$ ls\r\n\x1b[34mdir\x1b[0m  file\r\n",
@@ -80,7 +81,7 @@ fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
     output()
 }
 
-fn look() -> Result<Look, String> {
+fn check() -> Result<Check, String> {
     Ok(Box::new(|input| {
         let Some((pattern, output)) = input.split_first() else {
             return Ok(());
@@ -108,7 +109,7 @@ fn lines<'a>(limits: LineLimits, pieces: impl IntoIterator<Item = &'a [u8]>) -> 
     for piece in pieces {
         buffer.push(piece, |line| lines.push(line));
     }
-    // To look at a line does not change it.
+    // Reading a line does not change it.
     let _ = buffer.partial();
     let last = buffer.finish();
     if let Some(last) = last {
@@ -117,7 +118,7 @@ fn lines<'a>(limits: LineLimits, pieces: impl IntoIterator<Item = &'a [u8]>) -> 
     lines
 }
 
-/// Text, tabs and colours: nothing else.
+/// Returns whether a line has only text, tabs and colours.
 fn is_clean(line: &Line) -> Result<(), String> {
     let mut rest = line.text.as_str();
     while let Some((_, behind)) = rest.split_once('\x1b') {

@@ -1,18 +1,18 @@
-//! The text frames of a panel.
+//! The text frames of the web terminal.
 
 use super::json::JSON;
 use super::whole;
-use crate::guided::{Look, Target};
+use crate::guided::{Check, Target};
 
-/// Each line is one frame: text, or, behind a `!`, what is typed.
+/// Each line is one frame: text, or typed input after a `!`.
 pub(super) static PANEL: Target = Target {
     name: "panel",
-    what: "whatever a panel says, sizes are in bounds, input is in one piece, and answers are JSON",
+    what: "for any frame, sizes are in bounds, input is not split, and replies are JSON",
     longest: 400,
     seeds,
-    words: &JSON,
-    mend: whole,
-    look,
+    dictionary: &JSON,
+    repair: whole,
+    check,
 };
 
 fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
@@ -26,6 +26,6 @@ fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
     Ok(seeds.map(<[u8]>::to_vec).to_vec())
 }
 
-fn look() -> Result<Look, String> {
+fn check() -> Result<Check, String> {
     Ok(Box::new(bowline_runner::fuzz::web_terminal))
 }

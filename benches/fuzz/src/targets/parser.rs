@@ -1,4 +1,4 @@
-//! The parser beside `serde_json`, and the framer at any pieces.
+//! The parser compared with `serde_json`, and the framer with any chunks.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -7,38 +7,38 @@ use serde::de::IgnoredAny;
 use super::whole;
 use crate::corpus::Corpus;
 use crate::cut::{Piece, pieces, whole as in_one};
-use crate::guided::{Look, Target};
+use crate::dictionary::TOKENS;
+use crate::guided::{Check, Target};
 use crate::random::Random;
 use crate::shipped::jsonl::{Expected, Framer, ParseErrorKind};
-use crate::words::WORDS;
 use crate::{oracle, run, shipped};
 
-/// Of so many inputs one is looked at in every way there is; the others are only judged.
+/// One of this many inputs is checked in every way; the others are only compared with `serde_json`.
 const THOROUGH: u64 = 256;
 
 /// A stream.
 pub(super) static PARSER: Target = Target {
     name: "parser",
-    what: "what is taken for an event is what serde_json takes, for the same values, in any build",
+    what: "the parser and serde_json accept the same lines with the same values, in any build",
     longest: 400,
     seeds,
-    words: &WORDS,
-    mend: whole,
-    look: look_at_lines,
+    dictionary: &TOKENS,
+    repair: whole,
+    check: check_lines,
 };
 
-/// A stream; how it is cut comes from its bytes.
+/// A stream; its content determines how it is split.
 pub(super) static FRAMER: Target = Target {
     name: "framer",
-    what: "a stream gives the same lines in any pieces, read or pushed",
+    what: "lines do not depend on chunk sizes, read or pushed",
     longest: 400,
     seeds,
-    words: &WORDS,
-    mend: whole,
-    look: look_at_pieces,
+    dictionary: &TOKENS,
+    repair: whole,
+    check: check_pieces,
 };
 
-/// Short lines of recordings, and short ones of our own.
+/// Short lines of recordings, and generated ones.
 pub(super) fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
     let own: [&[u8]; 5] = [
         b"{}\n",
@@ -55,7 +55,7 @@ pub(super) fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
     Ok(lines.chain(own.map(<[u8]>::to_vec)).collect())
 }
 
-fn look_at_lines() -> Result<Look, String> {
+fn check_lines() -> Result<Check, String> {
     Ok(Box::new(|stream| {
         let hash = hash(stream);
         if hash.is_multiple_of(THOROUGH) {
@@ -68,7 +68,7 @@ fn look_at_lines() -> Result<Look, String> {
     }))
 }
 
-/// Whether each line is taken that `serde_json` takes, and no other.
+/// Checks that exactly the lines that `serde_json` accepts are accepted.
 fn judge(stream: &[u8]) -> Result<(), String> {
     let mut framer = Framer::default();
     framer.push(stream.to_vec().into());
@@ -83,7 +83,7 @@ fn judge(stream: &[u8]) -> Result<(), String> {
                 Err(_) => false,
             };
             if is_taken != is_object(line) {
-                // Who skips a number does not ask whether there is such a one; who reads it decides.
+                // A skipped number is not range-checked; only reading it is.
                 return oracle::judge(stream).map(drop);
             }
         }
@@ -91,10 +91,10 @@ fn judge(stream: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Both have a limit for nesting, of different depths.
+/// Both limit nesting, at different depths.
 const TOO_DEEP: ParseErrorKind = ParseErrorKind::Syntax(Expected::LessNesting);
 
-/// Whether a line is a JSON object. Lone surrogates are no matter to who skips strings.
+/// Returns whether a line is a JSON object. Lone surrogates in skipped strings are accepted.
 fn is_object(line: &[u8]) -> bool {
     let first = line.iter().find(|byte| !b" \t\r\n".contains(byte));
     let is_json = || {
@@ -104,7 +104,7 @@ fn is_object(line: &[u8]) -> bool {
     first == Some(&b'{') && is_json()
 }
 
-fn look_at_pieces() -> Result<Look, String> {
+fn check_pieces() -> Result<Check, String> {
     Ok(Box::new(|stream| {
         let expected = places(&in_one(stream));
         let mut random = Random::of(hash(stream), 2);
@@ -116,10 +116,10 @@ fn look_at_pieces() -> Result<Look, String> {
     }))
 }
 
-/// Where each line stands, a hash of it, and whether it is an event.
+/// Returns the position of each line, its hash, and whether it is an event.
 fn places(stream: &[Piece]) -> Vec<(u64, u64, u64, u64, bool)> {
     let mut places = Vec::new();
-    // Nothing here can fail.
+    // Writing to a string cannot fail.
     let _ = shipped::each(stream, |item| {
         let at = item.at;
         let text = hash(item.raw);

@@ -1,28 +1,28 @@
-//! The fold, of lines in any order.
+//! The reducer, with lines in any order.
 
 use bowline_reducer::{Cursor, End, Meta, Mirror, Phase, Transcript, Window};
 use serde_json::{Value, to_value};
 
 use super::{same, whole};
 use crate::corpus::Corpus;
-use crate::guided::{Look, Target};
+use crate::guided::{Check, Target};
 use crate::shipped::jsonl::Framer;
 
-/// When every line comes in: time is not looked at here.
+/// Arrival time of every line, which this target ignores.
 const NOW: Meta = Meta { at_ms: 0 };
 
-/// The first byte says where readers read and where a replay begins; the rest is a stream.
+/// The first byte selects where readers read and where a replay begins; the rest is a stream.
 pub(super) static REDUCER: Target = Target {
     name: "reducer",
-    what: "changes lead to the transcript, a replay changes nothing, and at the end nothing is open",
+    what: "changes reproduce the transcript, a replay changes nothing, and nothing is open at the end",
     longest: 4_000,
     seeds,
-    words: &WORDS,
-    mend: whole,
-    look,
+    dictionary: &TOKENS,
+    repair: whole,
+    check,
 };
 
-const WORDS: [&[u8]; 36] = [
+const TOKENS: [&[u8]; 36] = [
     b"\n", b"\"m1\"", b"\"t1\"", b"\"uuid\":\"u1\"", b"\"session_id\":\"s\"", b"\"type\":\"assistant\"",
     b"\"type\":\"user\"", b"\"type\":\"result\"", b"\"type\":\"system\"", b"\"type\":\"stream_event\"",
     b"\"subtype\":\"init\"", b"\"subtype\":\"task_started\"", b"\"subtype\":\"task_notification\"",
@@ -42,7 +42,7 @@ const WORDS: [&[u8]; 36] = [
     b"[]", b"{}",
 ];
 
-/// Lines of the recordings that follow each other, as many as there is room for.
+/// Consecutive lines of the recordings, up to the maximum length.
 fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
     let corpus = Corpus::load()?;
     let (mut seeds, mut seed) = (Vec::new(), vec![0x35_u8]);
@@ -57,7 +57,7 @@ fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
     Ok(seeds)
 }
 
-fn look() -> Result<Look, String> {
+fn check() -> Result<Check, String> {
     Ok(Box::new(|input| {
         let Some((pattern, stream)) = input.split_first() else {
             return Ok(());
@@ -71,8 +71,8 @@ fn look() -> Result<Look, String> {
     }))
 }
 
-/// Folds a stream, reads its changes now and then, and holds them against the transcript. The
-/// transcript at the end, as JSON.
+/// Folds a stream, reads its changes now and then, and compares them with the transcript. Returns
+/// the final transcript as JSON.
 fn read_on_the_way(mut it: Transcript, stream: &[u8], pattern: usize) -> Result<Value, String> {
     let (mut mirror, mut cursor) = (Mirror::new(), Cursor::default());
     let mut framer = Framer::default();
@@ -112,7 +112,7 @@ fn json(it: &Transcript) -> Result<Value, String> {
     to_value(it).map_err(|error| error.to_string())
 }
 
-/// A prefix, and then the stream from somewhere in it or behind its first line.
+/// Folds a prefix, and then the stream from an offset in it or after its first line.
 fn replayed(stream: &[u8], pattern: usize, once: &Value) -> Result<(), String> {
     let ends = line_ends(stream);
     let at = |number: usize| ends.get(number).copied().unwrap_or(0);
@@ -130,7 +130,7 @@ fn replayed(stream: &[u8], pattern: usize, once: &Value) -> Result<(), String> {
     same("a replay", &json(&it)?, once)
 }
 
-/// Offsets at which lines begin.
+/// Returns the offsets at which lines begin.
 fn line_ends(stream: &[u8]) -> Vec<usize> {
     let bytes = stream.iter().enumerate();
     let behind = bytes
@@ -139,7 +139,7 @@ fn line_ends(stream: &[u8]) -> Vec<usize> {
     std::iter::once(0).chain(behind).collect()
 }
 
-/// Applies a part of a stream that begins at an offset and behind so many lines.
+/// Applies a part of a stream that begins at an offset and after this many lines.
 fn apply(it: &mut Transcript, part: &[u8], offset: u64, lines: u64) {
     let mut framer = Framer::at(usize::MAX >> 1, offset, lines + 1);
     framer.push(part.to_vec().into());
@@ -149,7 +149,7 @@ fn apply(it: &mut Transcript, part: &[u8], offset: u64, lines: u64) {
     }
 }
 
-/// No state anywhere in it is one that waits for something.
+/// Checks that no record waits for something.
 fn nothing_is_open(value: &Value) -> Result<(), String> {
     const OPEN: [&str; 6] = [
         "streaming",

@@ -1,4 +1,4 @@
-//! Output that is shown again asks nothing.
+//! Replayed output contains no query to the terminal.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,20 +12,20 @@ use bowline_runner::ReplayFilter;
 
 use super::lines::{OUTPUT, output};
 use super::{pieces, same, whole};
-use crate::guided::{Look, Target};
+use crate::guided::{Check, Target};
 
-/// The first byte says how the rest, output, is cut.
+/// The first byte selects how the rest, output, is split.
 pub(super) static REPLAY: Target = Target {
     name: "replay",
-    what: "a replay is cleaned the same however it is cut, and gets no reply from a terminal",
+    what: "a cleaned replay does not depend on chunk sizes, and causes no reply of a terminal",
     longest: 200,
     seeds: output,
-    words: &OUTPUT,
-    mend: whole,
-    look,
+    dictionary: &OUTPUT,
+    repair: whole,
+    check,
 };
 
-fn look() -> Result<Look, String> {
+fn check() -> Result<Check, String> {
     Ok(Box::new(|input| {
         let Some((pattern, output)) = input.split_first() else {
             return Ok(());
@@ -48,7 +48,7 @@ fn cleaned<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     out
 }
 
-/// What another terminal answers.
+/// Returns the answers of an independent terminal.
 fn replies(output: &[u8]) -> Vec<String> {
     let heard = Heard::default();
     let mut term = Term::new(Config::default(), &Size, heard.clone());

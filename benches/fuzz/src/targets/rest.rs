@@ -1,4 +1,4 @@
-//! The REST door of a runner.
+//! The REST endpoint of a runner.
 
 use std::path::PathBuf;
 
@@ -8,18 +8,18 @@ use tokio::net::UnixStream;
 use super::http::{ask, runtime, status};
 use super::json::JSON;
 use super::whole;
-use crate::guided::{Look, Target};
+use crate::guided::{Check, Target};
 
-/// The first line is the method and the address, the rest the body. No session can be made: there is
-/// no program for shims.
+/// The first line is the method and the path, the rest the body. No session can be created, because
+/// there is no program for shims.
 pub(super) static REST: Target = Target {
     name: "rest",
-    what: "whatever is asked is answered, and never with a failure of the runner's own",
+    what: "every request gets a response, and none an internal error",
     longest: 600,
     seeds,
-    words: &JSON,
-    mend: whole,
-    look,
+    dictionary: &JSON,
+    repair: whole,
+    check,
 };
 
 const ID: &str = "00000000-0000-4000-8000-000000000000";
@@ -56,7 +56,7 @@ fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
     Ok(seeds.map(String::into_bytes).to_vec())
 }
 
-fn look() -> Result<Look, String> {
+fn check() -> Result<Check, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let runtime = runtime()?;
     let socket = folder.path().join("socket");
@@ -78,15 +78,15 @@ fn look() -> Result<Look, String> {
     let runner = runtime.block_on(Runner::start(configuration));
     let runner = runner.map_err(|error| error.to_string())?;
     Ok(Box::new(move |input| {
-        // Both live as long as the hunt does.
+        // Both are kept as long as the target.
         let _ = (&runner, &folder);
         let request = request(input);
         let answer = runtime.block_on(async {
             let client = UnixStream::connect(&socket).await;
-            let client = client.map_err(|error| format!("nobody listens: {error}"))?;
+            let client = client.map_err(|error| format!("failed to connect: {error}"))?;
             ask(client, &request).await
         })?;
-        let status = status(&answer)?.ok_or("turned away without a word")?;
+        let status = status(&answer)?.ok_or("disconnected without a response")?;
         let is_ours = answer.windows(11).any(|it| it == b"SHIM_FAILED");
         if status >= 500 && !is_ours {
             return Err(format!("answered {}", answer.escape_ascii()));
@@ -95,7 +95,7 @@ fn look() -> Result<Look, String> {
     }))
 }
 
-/// A request as it should be, but for the address and the body.
+/// Returns a request that is valid except for the path and the body.
 fn request(input: &[u8]) -> Vec<u8> {
     let mut lines = input.splitn(2, |&byte| byte == b'\n');
     let (line, body) = (lines.next(), lines.next().unwrap_or_default());

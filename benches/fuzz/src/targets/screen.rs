@@ -1,27 +1,27 @@
-//! Screens: what is put down of one makes another.
+//! Screens: a snapshot reproduces the screen.
 
 use bowline_runner::SessionScreen;
 use bowline_transport::WindowSize;
 
 use super::lines::{OUTPUT, output};
 use super::{pieces, same, whole};
-use crate::guided::{Look, Target};
+use crate::guided::{Check, Target};
 
-/// Small, so that every corner is reached soon.
+/// Small, so that the edges are reached soon.
 const SIZE: WindowSize = WindowSize::new(5, 16);
 
-/// The first byte says how the rest, output, is cut, and where it is handed over.
+/// The first byte selects how the rest, output, is split.
 pub(super) static SCREEN: Target = Target {
     name: "screen",
-    what: "a screen is the same however its output is cut, and is what its own snapshot makes",
+    what: "a screen does not depend on chunk sizes, and equals the one made from its snapshot",
     longest: 200,
     seeds: output,
-    words: &OUTPUT,
-    mend: whole,
-    look,
+    dictionary: &OUTPUT,
+    repair: whole,
+    check,
 };
 
-fn look() -> Result<Look, String> {
+fn check() -> Result<Check, String> {
     Ok(Box::new(|input| {
         let Some((pattern, output)) = input.split_first() else {
             return Ok(());
@@ -31,14 +31,14 @@ fn look() -> Result<Look, String> {
         let cut = shown(pieces(output, *pattern))?.snapshot();
         same("in pieces", &cut, &snapshot)?;
         if snapshot.at_offset > output.len() as u64 {
-            return Err("it stands for more than there is".to_owned());
+            return Err("the offset of the snapshot is past the end of the output".to_owned());
         }
         same("looked at twice", &screen.snapshot(), &snapshot)?;
         handed_over(&snapshot.bytes)
     }))
 }
 
-/// What a snapshot makes tells the same again, and again.
+/// Checks that a screen made from a snapshot has the same snapshot.
 fn handed_over(snapshot: &[u8]) -> Result<(), String> {
     let second = shown([snapshot])?.snapshot().bytes;
     let third = shown([&*second])?.snapshot().bytes;

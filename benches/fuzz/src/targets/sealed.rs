@@ -1,12 +1,12 @@
-//! Checksums and lengths, made right again after a change: a second writing of both formats.
+//! Repairs checksums and lengths after a mutation: an independent implementation of both formats.
 
-/// Bytes in front of a frame's payload.
+/// Header bytes of a frame.
 const FRAME: usize = 28;
 
-/// Bytes in front of a record's payload.
+/// Header bytes of a record.
 const RECORD: usize = 24;
 
-/// Bytes of a segment's header before its streams, and for each stream.
+/// Bytes of a segment's header before its streams, and per stream.
 const SEGMENT: (usize, usize) = (40, 26);
 
 /// The first bytes of a segment.
@@ -15,7 +15,7 @@ pub(super) const SIGNATURE: &[u8; 8] = b"\x89BJL\r\n\x1a\n";
 /// The first bytes of a record.
 pub(super) const MAGIC: &[u8; 4] = b"BJR\xb1";
 
-/// Mends every frame in a row of frames.
+/// Repairs every frame in a sequence of frames.
 pub(super) fn mend_frames(mut rest: &mut [u8]) {
     while rest.len() >= FRAME {
         let length = length(rest, 0, rest.len() - FRAME);
@@ -25,7 +25,7 @@ pub(super) fn mend_frames(mut rest: &mut [u8]) {
     }
 }
 
-/// Mends the header of a segment and every record behind it.
+/// Repairs the header of a segment and every record after it.
 pub(super) fn mend_segment(segment: &mut [u8]) {
     let (fixed, each) = SEGMENT;
     if segment.len() < fixed + 4 {
@@ -48,7 +48,7 @@ pub(super) fn mend_segment(segment: &mut [u8]) {
     }
 }
 
-/// The length at a place, made one that there is room for.
+/// Returns the length at a position, reduced to the available bytes.
 fn length(bytes: &mut [u8], at: usize, most: usize) -> usize {
     let said = bytes.get(at..at + 4).and_then(|it| it.try_into().ok());
     let said = said.map_or(0, u32::from_le_bytes) as usize;
@@ -58,7 +58,7 @@ fn length(bytes: &mut [u8], at: usize, most: usize) -> usize {
     said.min(most)
 }
 
-/// Writes the checksum of all bytes but its own four.
+/// Writes the checksum of all bytes except its own four.
 fn seal(bytes: &mut [u8], at: usize) {
     let (before, rest) = bytes.split_at(at);
     let crc = crc32c::crc32c(before);
@@ -72,7 +72,7 @@ fn write(bytes: &mut [u8], at: usize, what: &[u8]) {
     }
 }
 
-/// A frame with raw fields.
+/// Returns a frame with raw fields.
 pub(super) fn frame(kind: u8, flags: u8, stream: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::new();
     frame.extend((payload.len() as u32).to_le_bytes());
@@ -85,7 +85,7 @@ pub(super) fn frame(kind: u8, flags: u8, stream: u16, payload: &[u8]) -> Vec<u8>
     frame
 }
 
-/// A record with raw fields.
+/// Returns a record with raw fields.
 pub(super) fn record(stream: u16, flags: u16, offset: u64, payload: &[u8]) -> Vec<u8> {
     let mut record = MAGIC.to_vec();
     record.extend(stream.to_le_bytes());
@@ -98,7 +98,7 @@ pub(super) fn record(stream: u16, flags: u16, offset: u64, payload: &[u8]) -> Ve
     record
 }
 
-/// A segment's header with streams that begin at offsets.
+/// Returns a segment's header with streams that begin at offsets.
 pub(super) fn header(streams: &[(u16, u64)]) -> Vec<u8> {
     let mut header = SIGNATURE.to_vec();
     header.extend(1_u16.to_le_bytes());

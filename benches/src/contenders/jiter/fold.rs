@@ -1,4 +1,4 @@
-//! Folds what was read; strings lie in the buffer.
+//! Folds the values that were read; strings are in the buffer.
 
 use super::{Block, Content, Delta, Event, Line, Message, Text, Usage};
 use crate::job::{Digest, Fold, Tag};

@@ -1,4 +1,4 @@
-//! One function an object, one arm a member.
+//! One function per object, one match arm per member.
 
 use jiter::{Jiter, JiterResult, NumberAny, NumberInt, Peek};
 
@@ -10,7 +10,7 @@ pub(super) struct Reader<'j, 't> {
     pub(super) texts: &'t mut String,
 }
 
-/// Walks an object that has begun; members without an arm are stepped over.
+/// Iterates over an object whose start was consumed; members without an arm are skipped.
 macro_rules! members {
     ($reader:ident, { $($key:literal => $read:expr,)* }) => {{
         let mut key = $reader.json.known_object()?;
@@ -141,7 +141,7 @@ impl Reader<'_, '_> {
         Ok(Some(tokens))
     }
 
-    /// Whether an object comes; any other value is stepped over.
+    /// Returns whether the next value is an object; any other value is skipped.
     fn at_object(&mut self) -> JiterResult<bool> {
         let peek = self.json.peek()?;
         if peek != Peek::Object {
@@ -193,7 +193,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The length of a value as it is written.
+    /// Returns the length of the raw value.
     fn raw(&mut self) -> JiterResult<Option<usize>> {
         let peek = self.json.peek()?;
         let start = self.json.current_index();

@@ -1,6 +1,6 @@
-//! Pieces that break or bend JSON, or a line of an agent, where they are put.
+//! Dictionary of tokens that break or change JSON, or a line of an agent, where they are inserted.
 
-pub(crate) const WORDS: [&[u8]; 52] = [
+pub(crate) const TOKENS: [&[u8]; 52] = [
     b"\"",
     b"\\",
     b"{",

@@ -1,4 +1,4 @@
-//! Inputs, one after the other; those that reach something new are kept and changed again.
+//! The guided fuzzing loop: inputs that reach new branches are kept and mutated again.
 
 use std::any::Any;
 use std::fmt;
@@ -10,16 +10,16 @@ use super::change::change;
 use super::edges::Edges;
 use super::pool::{Pool, name};
 use super::shrink::shrink;
-use super::{Look, Target};
+use super::{Check, Target};
 use crate::random::Random;
 
-/// Inputs between two looks at the flags: to look costs as much as some inputs.
+/// Inputs between two comparisons of the flags; a comparison costs as much as several inputs.
 const BATCH: usize = 1_024;
 
-/// A hunt for an input that breaks a target.
-pub struct Hunt {
+/// A guided search for an input that breaks a target.
+pub struct GuidedFuzzer {
     target: &'static Target,
-    look: Look,
+    check: Check,
     pool: Pool,
     edges: Edges,
     random: Random,
@@ -27,16 +27,16 @@ pub struct Hunt {
     tally: Tally,
 }
 
-/// What was done.
+/// Statistics of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Inputs that were looked at.
+    /// Executed inputs.
     pub executions: u64,
-    /// Inputs to begin with.
+    /// Seeds.
     pub seeds: usize,
-    /// Inputs that reached something new.
+    /// Inputs that reached new branches.
     pub kept: usize,
-    /// Branches that were taken, of all that the program has flags for; 0 without flags.
+    /// Branches reached, of those that have flags; 0 without flags.
     pub edges: usize,
 }
 
@@ -45,30 +45,30 @@ pub struct Tally {
 pub struct Found {
     /// The target.
     pub target: &'static str,
-    /// What does not hold.
+    /// The violated property.
     pub what: String,
-    /// The input, made as short as can be.
+    /// The input, minimised.
     pub input: Vec<u8>,
 }
 
-impl fmt::Debug for Hunt {
+impl fmt::Debug for GuidedFuzzer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { target, tally, .. } = self;
-        f.debug_struct("Hunt")
+        f.debug_struct("GuidedFuzzer")
             .field("target", &target.name)
             .field("tally", tally)
             .finish_non_exhaustive()
     }
 }
 
-impl Hunt {
-    /// A hunt; the same seed does the same as long as the target does. With a folder, inputs of an
-    /// earlier hunt are taken up, and kept ones are written there.
+impl GuidedFuzzer {
+    /// Creates a search; the same seed gives the same inputs as long as the target behaves the
+    /// same. With a folder, it continues with the inputs of an earlier run and stores new ones.
     ///
     /// # Errors
     ///
-    /// The first inputs are not where they should be, the folder cannot be used, or the target
-    /// cannot be set up.
+    /// Fails if the seeds cannot be read, the folder cannot be used, or the target cannot be set
+    /// up.
     pub fn new(
         target: &'static Target,
         seed: u64,
@@ -77,7 +77,7 @@ impl Hunt {
         let mut seeds = (target.seeds)()?;
         seeds.retain(|input| input.len() <= target.longest);
         if seeds.is_empty() {
-            return Err(io::Error::other("there is nothing to begin with").into());
+            return Err(io::Error::other("the target has no seeds").into());
         }
         let pool = Pool::new(seeds, folder)?;
         let tally = Tally {
@@ -86,7 +86,7 @@ impl Hunt {
         };
         Ok(Self {
             target,
-            look: (target.look)()?,
+            check: (target.check)()?,
             pool,
             edges: Edges::default(),
             random: Random::of(seed, 0),
@@ -95,17 +95,17 @@ impl Hunt {
         })
     }
 
-    /// What was done so far.
+    /// Returns the statistics so far.
     #[must_use]
     pub const fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// Looks at the inputs to begin with.
+    /// Executes the seeds.
     ///
     /// # Errors
     ///
-    /// One of them breaks the target.
+    /// Returns the first input that breaks the target.
     pub fn begin(&mut self) -> Result<(), Found> {
         for input in self.pool.all().to_vec() {
             self.one(&input)?;
@@ -115,11 +115,11 @@ impl Hunt {
         Ok(())
     }
 
-    /// Looks at up to `most` inputs more.
+    /// Executes up to `most` more inputs.
     ///
     /// # Errors
     ///
-    /// One of them breaks the target.
+    /// Returns the first input that breaks the target.
     pub fn go_on(&mut self, most: u64) -> Result<(), Found> {
         let mut batch = std::mem::take(&mut self.batch);
         let count = usize::try_from(most).map_or(BATCH, |most| most.min(BATCH));
@@ -135,28 +135,37 @@ impl Hunt {
         done
     }
 
-    /// Makes an input out of others.
+    /// Creates an input from others.
     fn make(&mut self, input: &mut Vec<u8>) {
         let random = &mut self.random;
         input.clear();
         input.extend_from_slice(self.pool.pick(random));
         let other = self.pool.pick(random);
-        change(input, other, self.target.words, self.target.longest, random);
+        change(
+            input,
+            other,
+            self.target.dictionary,
+            self.target.longest,
+            random,
+        );
         if self.random.below(8) > 0 {
-            (self.target.mend)(input);
+            (self.target.repair)(input);
         }
     }
 
     fn one(&mut self, input: &[u8]) -> Result<(), Found> {
         self.tally.executions += 1;
-        looked(&mut self.look, input).map_err(|what| self.found(what, input))
+        execute(&mut self.check, input).map_err(|what| self.found(what, input))
     }
 
     fn found(&mut self, what: String, input: &[u8]) -> Found {
-        let look = &mut self.look;
-        let input = shrink(input, self.target.mend, |less| looked(look, less).is_err());
-        // The last word is that of the short one.
-        let what = looked(&mut self.look, &input).err().unwrap_or(what);
+        let check = &mut self.check;
+        let input = shrink(input, self.target.repair, |less| {
+            execute(check, less).is_err()
+        });
+        // A failure may have changed while the input was minimised; report the one of the minimised
+        // input.
+        let what = execute(&mut self.check, &input).err().unwrap_or(what);
         Found {
             target: self.target.name,
             what,
@@ -164,8 +173,8 @@ impl Hunt {
         }
     }
 
-    /// Finds out which inputs of a batch have reached something new, and keeps those. All of them
-    /// have held a moment ago. To look at the new flags alone costs next to nothing.
+    /// Finds the inputs of a batch that reached new branches, and keeps those. All of them have
+    /// passed before. Comparing only the new flags costs almost nothing.
     fn sift(&mut self, inputs: &[Vec<u8>]) {
         let new = self.edges.take_down();
         let mut missing = new.clone();
@@ -173,25 +182,25 @@ impl Hunt {
             if missing.is_empty() {
                 break;
             }
-            let _ = looked(&mut self.look, input);
+            let _ = execute(&mut self.check, input);
             let before = missing.len();
             missing.retain(|at| !Edges::is_up(*at));
             if missing.len() < before {
                 self.tally.kept += 1;
-                // Without a folder nothing can fail; with a full disk the hunt goes on.
+                // Without a folder this cannot fail; with a full disk the search continues.
                 let _ = self.pool.keep(input);
             }
         }
-        // What depends on more than the input is not looked for again and again.
+        // Branches that do not depend on the input alone are not searched for again.
         Edges::put_up(&new);
         self.edges.keep();
         self.tally.edges = self.edges.count();
     }
 }
 
-/// Looks at an input. A panic is something that does not hold.
-fn looked(look: &mut Look, input: &[u8]) -> Result<(), String> {
-    let held = catch_unwind(AssertUnwindSafe(|| look(input)));
+/// Executes an input. A panic is a failure.
+fn execute(check: &mut Check, input: &[u8]) -> Result<(), String> {
+    let held = catch_unwind(AssertUnwindSafe(|| check(input)));
     held.unwrap_or_else(|panic| Err(format!("it panicked: {}", said(panic.as_ref()))))
 }
 
@@ -202,13 +211,13 @@ fn said(panic: &(dyn Any + Send)) -> &str {
 }
 
 impl Target {
-    /// Looks at one input.
+    /// Executes one input.
     ///
     /// # Errors
     ///
-    /// It breaks the target, or that cannot be set up.
+    /// Fails if it breaks the target, or the target cannot be set up.
     pub fn holds(&'static self, input: &[u8]) -> Result<(), Found> {
-        let held = (self.look)().and_then(|mut look| looked(&mut look, input));
+        let held = (self.check)().and_then(|mut check| execute(&mut check, input));
         held.map_err(|what| Found {
             target: self.name,
             what,
@@ -218,7 +227,7 @@ impl Target {
 }
 
 impl Found {
-    /// The name of a file for the input.
+    /// Returns a file name for the input.
     #[must_use]
     pub fn name(&self) -> String {
         name(&self.input)

@@ -1,7 +1,7 @@
-//! What one would write without a reducer: borrowed structs filled by `serde_json`, a map of owned
-//! strings for whatever has an id, and a `String` for each block.
+//! A naive reducer: borrowed structs filled by `serde_json`, a map of owned strings for everything
+//! with an id, and a `String` per block.
 //!
-//! It knows nothing of repeated lines, lost beginnings, states, tasks, permissions or changes.
+//! It does not handle repeated lines, missing beginnings, states, tasks, permissions or changes.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use crate::contenders::typed::{self, Content, Line, str};
 
 /// The naive reducer.
 #[derive(Debug, Default)]
-pub struct Twin {
+pub struct NaiveReducer {
     messages: HashMap<String, Message>,
     calls: HashMap<String, Call>,
-    /// The message that streams, by the tool use of its thread; the main thread has an empty one.
+    /// The streaming message, by the tool use of its thread; empty for the main thread.
     streams: HashMap<String, String>,
     results: Vec<TurnEnd>,
     tokens: [u64; 4],
@@ -27,7 +27,7 @@ struct Message {
     model: String,
     parent: String,
     blocks: Vec<Block>,
-    /// How many blocks have come as lines of their own.
+    /// Number of blocks that arrived as lines of their own.
     finished: usize,
 }
 
@@ -54,12 +54,12 @@ struct TurnEnd {
 
 type Raw<'a> = &'a RawValue;
 
-impl Twin {
+impl NaiveReducer {
     /// Parses and applies the next line.
     ///
     /// # Errors
     ///
-    /// A line that `serde_json` does not take.
+    /// Fails on a line that `serde_json` refuses.
     pub fn take(&mut self, line: &[u8]) -> serde_json::Result<()> {
         let line: Line<'_, Raw<'_>> = serde_json::from_slice(line)?;
         let thread = str(&line.parent_tool_use_id).unwrap_or_default();
@@ -154,7 +154,7 @@ impl Twin {
                 let id = str(&said.id).unwrap_or_default();
                 let call = self.calls.entry(id.into()).or_default();
                 call.name = str(&said.name).unwrap_or_default().into();
-                // A draft begins with an empty input, to which its pieces are appended.
+                // A draft begins with an empty input, to which its parts are appended.
                 let input = said.input.map_or("", RawValue::get);
                 call.input = if input == "{}" { "" } else { input }.into();
                 Block::Call { id: id.into() }
@@ -197,7 +197,7 @@ impl Twin {
         }
     }
 
-    /// What it holds.
+    /// Returns the outcome.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         let mut outcome = Outcome {
