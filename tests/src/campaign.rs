@@ -1,6 +1,7 @@
-//! Campaigns: the same deed over and over with another seed, and a count of what went wrong.
+//! Fault campaigns: each repeats one action with random parameters and counts violations.
 //!
-//! The tests run each at its first number, `cargo stress` at the second or at any other.
+//! The tests run each campaign at its `test_count`; `cargo stress` runs it at its `stress_count` or
+//! at `--count`.
 
 mod both_full;
 mod exec_failures;
@@ -24,55 +25,55 @@ use std::time::Duration;
 
 pub use random::Random;
 
-/// One campaign.
+/// A fault campaign.
 #[derive(Debug)]
 pub struct Campaign {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What a violation would be, in a line.
+    /// What counts as a violation, in one line.
     pub what: &'static str,
-    /// How often the tests do it.
-    pub first: u64,
-    /// How often `cargo stress` does it.
-    pub second: u64,
-    /// The deed.
+    /// Number of runs in the tests.
+    pub test_count: u64,
+    /// Number of runs of `cargo stress` without `--count`.
+    pub stress_count: u64,
+    /// Runs the campaign.
     pub run: fn(&Job) -> Report,
 }
 
 impl Campaign {
-    /// How long one deed takes, of a campaign that is one long run and not many short ones: it gets
-    /// its time as a whole and not in batches.
+    /// Duration of one step of a campaign that is a single long run. Such a campaign gets its time in
+    /// one batch. `None` for campaigns of many short runs.
     #[must_use]
     pub fn pace(&self) -> Option<Duration> {
         (self.name == "soak").then_some(machine::SOAK_EVERY)
     }
 }
 
-/// What a campaign is given.
+/// Parameters of a campaign.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
-    /// Where every choice comes from.
+    /// Seed of the random generator.
     pub seed: u64,
-    /// How often.
+    /// Number of runs.
     pub count: u64,
 }
 
-/// What came of it.
+/// Results of a campaign.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// How often it was done.
+    /// Number of completed runs.
     pub done: u64,
-    /// What went wrong, with what is needed to see it again.
+    /// Violations, with the parameters that reproduce them.
     pub violations: Vec<String>,
-    /// What took longer than it may. A machine that does other things makes it so by itself: the
-    /// tests, which may run on one, do without the clock and count none of these.
+    /// Missed deadlines. Load on the machine can cause them, so that the tests do not count them as
+    /// violations.
     pub late: Vec<String>,
-    /// What was measured.
+    /// Measurements.
     pub notes: Vec<String>,
 }
 
 impl Report {
-    /// Adds what came of a part.
+    /// Adds the results of a part.
     pub fn merge(&mut self, other: Self) {
         self.done += other.done;
         self.violations.extend(other.violations);
@@ -92,256 +93,256 @@ impl Report {
         self.violations.push(violation.into());
     }
 
-    /// Counts one deed, and what went wrong with it.
+    /// Counts one run and its violation, if any.
     fn one(&mut self, outcome: Result<(), String>) {
         self.done += 1;
         self.violations.extend(outcome.err());
     }
 }
 
-/// Every campaign there is.
+/// All campaigns.
 pub static ALL: &[Campaign] = &[
     Campaign {
         name: "fast-exits",
-        what: "output of a child that ends at once is cut or changed, or its end is told too early",
-        first: 2_000,
-        second: 100_000,
+        what: "output of a child that exits immediately is truncated or changed, or its exit is reported early",
+        test_count: 2_000,
+        stress_count: 100_000,
         run: fast_exits::run,
     },
     Campaign {
         name: "trees",
-        what: "somebody of an adversarial tree outlives terminate",
-        first: 100,
-        second: 10_000,
+        what: "a process of an adversarial tree outlives terminate",
+        test_count: 100,
+        stress_count: 10_000,
         run: trees::run,
     },
     Campaign {
         name: "host-killed",
-        what: "somebody is left 2 s after the host was killed by SIGKILL",
-        first: 50,
-        second: 1_000,
+        what: "a process is left 2 s after the host was killed by SIGKILL",
+        test_count: 50,
+        stress_count: 1_000,
         run: host_killed::run,
     },
     Campaign {
         name: "strangers",
-        what: "a child has a descriptor that is not its own, while 8 threads start some",
-        first: 2_000,
-        second: 100_000,
+        what: "a child inherits a foreign descriptor while 8 threads start children",
+        test_count: 2_000,
+        stress_count: 100_000,
         run: strangers::run,
     },
     Campaign {
         name: "exec-failures",
-        what: "one of 30 ways to fail a start is taken for a success, or for another",
-        first: 1,
-        second: 100,
+        what: "one of 30 kinds of failed start is reported as a success or as another kind",
+        test_count: 1,
+        stress_count: 100,
         run: exec_failures::run,
     },
     Campaign {
         name: "both-full",
-        what: "a terminal with both sides full stops its output, its deadline or its end",
-        first: 100,
-        second: 10_000,
+        what: "a terminal with both directions full stalls output, write deadline or termination",
+        test_count: 100,
+        stress_count: 10_000,
         run: both_full::run,
     },
     Campaign {
         name: "rc-files",
-        what: "a hostile start-up file hangs us, leaves a process, or spoils the login environment",
-        first: 1,
-        second: 20,
+        what: "a hostile start-up file causes a hang, a left process or a wrong login environment",
+        test_count: 1,
+        stress_count: 20,
         run: rc_files::run,
     },
     Campaign {
         name: "prompts",
-        what: "a prompt arrives shortened or changed, or is refused without a reason",
-        first: 200,
-        second: 10_000,
+        what: "a prompt is truncated, changed, or refused without a reason",
+        test_count: 200,
+        stress_count: 10_000,
         run: prompts::run,
     },
     Campaign {
         name: "simulation",
-        what: "a schedule of five hosts, partitions, kills and cuts breaks \"one piece, in order, \
-               typed once\"",
-        first: 500,
-        second: 10_000,
+        what: "a schedule of five hosts, partitions, kills and cuts loses, reorders or repeats \
+               output or input",
+        test_count: 500,
+        stress_count: 10_000,
         run: simulation::run,
     },
     Campaign {
         name: "cuts",
-        what: "a byte of a session over cut links is lost, repeated or moved, or its end is",
-        first: 5_000,
-        second: 100_000,
+        what: "a byte or the exit of a session over cut links is lost, repeated or reordered",
+        test_count: 5_000,
+        stress_count: 100_000,
         run: remote::cuts::run,
     },
     Campaign {
         name: "frames",
         what: "a damaged frame is accepted",
-        first: 20_000,
-        second: 1_000_000,
+        test_count: 20_000,
+        stress_count: 1_000_000,
         run: remote::frames::run,
     },
     Campaign {
         name: "fences",
-        what: "in some order of events a line of a host is typed twice, in part, or under a lease that \
-               was over",
-        first: 1_000,
-        second: 1_000_000,
+        what: "in some schedule a line of a host is written twice, in part, or under an expired \
+               lease",
+        test_count: 1_000,
+        stress_count: 1_000_000,
         run: fences::run,
     },
     Campaign {
         name: "screens",
-        what: "more than one of 1,000 screens that are handed over differs from the one that was",
-        first: 100,
-        second: 100_000,
+        what: "more than one of 1,000 transferred screens differs from the original",
+        test_count: 100,
+        stress_count: 100_000,
         run: screens::run,
     },
     Campaign {
         name: "queries",
-        what: "a terminal answers what was asked before it came, or nobody or two answer a question",
-        first: 500,
-        second: 10_000,
+        what: "a terminal answers a query from before its attach, or a query gets no or two answers",
+        test_count: 500,
+        stress_count: 10_000,
         run: screens::queries::run,
     },
     Campaign {
         name: "slow-client",
-        what: "a client that stops reading makes somebody grow or wait, or is told less than what \
-               it misses (MiB)",
-        first: 64,
-        second: 10_240,
+        what: "a client that stops reading grows the runner or delays clients, or gets a wrong gap \
+               (MiB)",
+        test_count: 64,
+        stress_count: 10_240,
         run: remote::slow_client::run,
     },
     Campaign {
         name: "half-open",
-        what: "a stale connection does something, or a dead link is not found out in 15 s and \
-               made again in 1 s",
-        first: 500,
-        second: 10_000,
+        what: "a stale connection has an effect, or a dead link is not detected in 15 s and \
+               replaced in 1 s",
+        test_count: 500,
+        stress_count: 10_000,
         run: remote::half_open::run,
     },
     Campaign {
         name: "tokens",
-        what: "a stranger is served something, or learns from the clock how wrong a token is",
-        first: 5_000,
-        second: 1_000_000,
+        what: "an unauthenticated client is served, or timing reveals how wrong a token is",
+        test_count: 5_000,
+        stress_count: 1_000_000,
         run: remote::tokens::run,
     },
     Campaign {
         name: "floods",
-        what: "a flood of connections, heads or pings makes somebody's keys late, or the runner \
-               grow (rounds)",
-        first: 3,
-        second: 20,
+        what: "a flood of connections, heads or pings delays keystrokes or grows the runner \
+               (rounds)",
+        test_count: 3,
+        stress_count: 20,
         run: remote::floods::run,
     },
     Campaign {
         name: "idle-sessions",
         what: "an idle shell session holds more than 8 descriptors",
-        first: 1_000,
-        second: 1_000,
+        test_count: 1_000,
+        stress_count: 1_000,
         run: idle_sessions::run,
     },
     Campaign {
         name: "runner-killed",
-        what: "a byte or a session is lost when the runner is killed, or a host is back late",
-        first: 30,
-        second: 1_000,
+        what: "a byte or a session is lost when the runner is killed, or a host reconnects late",
+        test_count: 30,
+        stress_count: 1_000,
         run: machine::runner_killed,
     },
     Campaign {
         name: "upgrade",
         what: "a byte or a session is lost when the runner's program is replaced",
-        first: 5,
-        second: 500,
+        test_count: 5,
+        stress_count: 500,
         run: machine::upgrade,
     },
     Campaign {
         name: "shim-killed",
-        what: "a killed shim leaves a process for 250 ms, a journal that is no prefix, or a host \
-               that is not told",
-        first: 50,
-        second: 1_000,
+        what: "a killed shim leaves a process for 250 ms, an invalid journal, or a host without \
+               notification",
+        test_count: 50,
+        stress_count: 1_000,
         run: machine::shim_killed,
     },
     Campaign {
         name: "journals",
-        what: "a journal that was cut or flipped makes a panic, a wrong record, or too short a prefix",
-        first: 2_000,
-        second: 10_000,
+        what: "a damaged journal causes a panic, a wrong record, or too short a prefix",
+        test_count: 2_000,
+        stress_count: 10_000,
         run: machine::journals,
     },
     Campaign {
         name: "oom",
-        what: "a child that memory runs out for is not told as that within 1 s, or another process \
-               goes in its place",
-        first: 10,
-        second: 100,
+        what: "an OOM kill of a child is not reported within 1 s, or another process is killed \
+               instead",
+        test_count: 10,
+        stress_count: 100,
         run: machine::oom,
     },
     Campaign {
         name: "disk",
-        what: "a failing disk ends a session, is not told within 100 ms, or loses what was said to \
-               be safe",
-        first: 240,
-        second: 1_920,
+        what: "a failing disk ends a session, is not reported within 100 ms, or loses output \
+               reported as durable",
+        test_count: 240,
+        stress_count: 1_920,
         run: machine::disk,
     },
     Campaign {
         name: "stopped",
-        what: "a byte is lost or typed twice when a host, the runner, a shim or a child is stopped \
-               for a while",
-        first: 40,
-        second: 1_000,
+        what: "a byte is lost or written twice when a host, the runner, a shim or a child is \
+               stopped for a while",
+        test_count: 40,
+        stress_count: 1_000,
         run: machine::stopped,
     },
     Campaign {
         name: "descriptors",
-        what: "without descriptors or terminals a runner spins, falls, or forgets its sessions; or \
-               hosts that went leave some open",
-        first: 1_000,
-        second: 10_000,
+        what: "without descriptors or terminals a runner spins, exits or loses its sessions, or \
+               departed hosts leave descriptors",
+        test_count: 1_000,
+        stress_count: 10_000,
         run: machine::descriptors,
     },
     Campaign {
         name: "threads",
-        what: "without threads and processes a session ends, or somebody who asks gets no answer",
-        first: 24,
-        second: 1_000,
+        what: "without threads and processes a session ends, or a request gets no answer",
+        test_count: 24,
+        stress_count: 1_000,
         run: machine::threads,
     },
     Campaign {
         name: "clock",
-        what: "a clock that steps costs a link, a session or a byte",
-        first: 4,
-        second: 40,
+        what: "a clock step loses a link, a session or a byte",
+        test_count: 4,
+        stress_count: 40,
         run: machine::clock,
     },
     Campaign {
         name: "runner-sessions",
-        what: "a session costs its runner more than 8 descriptors, or leaves somebody",
-        first: 50,
-        second: 1_000,
+        what: "a session costs its runner more than 8 descriptors, or leaves a process",
+        test_count: 50,
+        stress_count: 1_000,
         run: machine::runner_sessions,
     },
     Campaign {
         name: "prompt-files",
-        what: "a killed host leaves a prompt in a file, or others may read one",
-        first: 50,
-        second: 1_000,
+        what: "a killed host leaves a prompt in a file, or other users can read one",
+        test_count: 50,
+        stress_count: 1_000,
         run: machine::prompt_files,
     },
     Campaign {
         name: "real-agent",
-        what: "the real agent under cuts, kills, slow hosts and a full disk tells another story, or \
-               leaves a process",
-        first: 10,
-        second: 200,
+        what: "the real agent under cuts, kills, slow hosts and a full disk has another transcript, \
+               or leaves a process",
+        test_count: 10,
+        stress_count: 200,
         run: machine::real_agent,
     },
     Campaign {
         name: "soak",
-        what: "over links that are cut every 2 s a byte is lost, a transcript differs, or something \
-               grows",
-        first: 8,
-        second: 900,
+        what: "over links that are cut every 2 s a byte is lost, a transcript differs, or resource \
+               usage grows",
+        test_count: 8,
+        stress_count: 900,
         run: machine::soak,
     },
 ];

@@ -1,9 +1,8 @@
-//! A proxy that treats its connections badly, by a seed: what stands between a host and a runner
-//! when the network is at its worst, on real sockets.
+//! A fault-injecting proxy between a host and a runner, on real sockets.
 //!
-//! Connection `k` of a seed always meets the same fault at the same byte ([`Plan`]). What the
-//! sockets and the scheduler make of it is their own, so a run is repeated in what is done to it,
-//! not in every interleaving.
+//! The seed determines the fault of connection `k` and the byte at which it occurs ([`Plan`]).
+//! Scheduling and socket buffering still vary, so that a run repeats the faults but not every
+//! interleaving.
 
 mod plan;
 mod proxy;

@@ -2,7 +2,7 @@
 
 pub mod campaign;
 pub mod chaos;
-pub mod faceless;
+pub mod normalize;
 pub mod real_agent;
 pub mod secrets;
 pub mod session;

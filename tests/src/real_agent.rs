@@ -10,6 +10,7 @@
 mod gate;
 mod home;
 mod install;
+mod normalize;
 mod reply;
 mod request;
 mod response;
@@ -17,14 +18,13 @@ pub mod scenario;
 mod script;
 mod server;
 mod sse;
-mod told;
 
 pub use gate::Gate;
 pub use home::{Home, RIG_PORT};
 pub use install::{Agent, InstallError, PINNED_VERSION, SKIP_VARIABLE};
+pub use normalize::normalized_agent;
 pub use reply::{Answer, ApiError, Block, Reply, Usage};
 pub use request::{Kind, Request};
 pub use scenario::Scenario;
 pub use script::{Lanes, Script};
 pub use server::MessagesApi;
-pub use told::homeless;

@@ -114,7 +114,7 @@ pub fn log_everything() -> io::Result<()> {
     tracing::subscriber::set_global_default(subscriber).map_err(io::Error::other)
 }
 
-/// Says something to whoever started this process.
+/// Writes a line to the parent process.
 fn say(value: &impl Serialize) -> io::Result<()> {
     use io::Write as _;
     let mut output = io::stdout().lock();
@@ -123,7 +123,7 @@ fn say(value: &impl Serialize) -> io::Result<()> {
     output.flush()
 }
 
-/// What whoever started this process says next.
+/// Reads the next line from the parent process.
 fn hear<T: for<'a> Deserialize<'a>>() -> io::Result<T> {
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;

@@ -1,4 +1,4 @@
-//! What tests of dialogue sessions share: waiting for what a transcript says, never for time.
+//! Helpers for tests of dialogue sessions. They wait for the state of a transcript, not for time.
 
 use std::future::Future;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use bowline_lifecycle::{Decision, DialogueEnd, DialogueSession, Prompt, ReceiptState};
 use serde_json::Value;
 
-/// Longer than anything that a test waits for takes on a busy machine.
+/// Upper bound of every wait, sufficient on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Waits for `work`, but not for ever.
+/// Awaits `work` with a time limit.
 ///
 /// # Panics
 ///
@@ -29,7 +29,7 @@ pub async fn transcript(session: &DialogueSession) -> Value {
     serde_json::from_str(&json).expect("a transcript is JSON")
 }
 
-/// Waits until the transcript is as `ready` wants it.
+/// Waits until `ready` accepts the transcript.
 ///
 /// # Panics
 ///
@@ -69,7 +69,7 @@ pub async fn answered(session: &DialogueSession, text: &str) {
     );
 }
 
-/// Talks about everything: tools, a sub-agent of a sub-agent, a permission, a failure, much text.
+/// Runs a conversation with tools, nested sub-agents, a permission request, a failure and long texts.
 ///
 /// # Panics
 ///

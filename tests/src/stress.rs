@@ -1,4 +1,4 @@
-//! The roof over the campaigns: what to run and for how long, what is done already, what came of it.
+//! The `cargo stress` driver: selects campaigns, splits the time between them, and records results.
 
 mod arguments;
 mod batch;

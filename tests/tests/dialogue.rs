@@ -1,4 +1,4 @@
-//! Dialogue sessions against the understudy, well behaved and not.
+//! Dialogue sessions against the understudy, with correct and faulty agents.
 
 #[path = "dialogue/interrupts.rs"]
 mod interrupts;

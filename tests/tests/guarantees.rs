@@ -1,4 +1,4 @@
-//! The page of guarantees names campaigns and files that are there, and leaves no campaign out.
+//! Checks that GUARANTEES.md names existing campaigns and files, and every campaign.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,13 +7,13 @@ use bowline_tests::campaign::ALL;
 
 const PAGE: &str = include_str!("../GUARANTEES.md");
 
-/// What stands in the page between backquotes.
+/// Texts of the page between backquotes.
 fn quoted() -> impl Iterator<Item = &'static str> {
     PAGE.split('`').skip(1).step_by(2)
 }
 
 #[test]
-fn every_campaign_is_a_guarantee_and_every_command_a_campaign() {
+fn page_names_exactly_the_campaigns() {
     let named: BTreeSet<_> = quoted()
         .filter_map(|text| text.strip_prefix("cargo stress ")?.split(' ').next())
         .filter(|&name| name != "NAME")
@@ -23,7 +23,7 @@ fn every_campaign_is_a_guarantee_and_every_command_a_campaign() {
 }
 
 #[test]
-fn every_file_that_is_named_is_there() {
+fn named_files_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let files: Vec<_> = quoted()
         .filter(|text| text.contains('/') && !text.contains(' '))

@@ -1,4 +1,5 @@
-//! What is left when sessions have ended: nothing. Alone in its process, because it counts.
+//! Resources left after sessions have ended. The only test of its process, because it counts the
+//! resources of the process.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,20 +8,20 @@ use std::path::Path;
 use bowline_lifecycle::{DialogueConfiguration, DialogueSession, TerminalRegistry};
 use bowline_tests::session::{answered, terminate, within};
 
-/// What a process can leak.
+/// Resources that a process can leak.
 #[derive(Debug, PartialEq, Eq)]
-struct Census {
+struct ResourceCount {
     descriptors: usize,
     threads: usize,
     tasks: usize,
     children: BTreeSet<String>,
-    /// In the agents' working directory.
+    /// Files in the agents' working directory.
     files: usize,
-    /// Terminals that are listed.
+    /// Registered terminals.
     terminals: usize,
 }
 
-impl Census {
+impl ResourceCount {
     fn take(folder: &Path) -> Self {
         let count = |path: &str| fs::read_dir(path).expect("a folder").count();
         let threads = fs::read_dir("/proc/self/task").expect("procfs");
@@ -51,7 +52,7 @@ steps = [ { text = "Here." }, { grandchild = { seconds = 600, setsid = true } } 
 "#;
 
 #[test]
-fn seed_000_a_thousand_sessions_leave_nothing() {
+fn thousand_sessions_leave_nothing() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -79,7 +80,7 @@ fn seed_000_a_thousand_sessions_leave_nothing() {
             answered(&session, "go").await;
             terminate(&session).await;
         };
-        // What the first session makes once and for all is no leak.
+        // Resources that the first session allocates once are not leaks.
         cycle().await;
         let before = settled(folder.path(), |_| true).await;
         for _ in 0..1_000 {
@@ -97,14 +98,14 @@ fn seed_000_a_thousand_sessions_leave_nothing() {
     });
 }
 
-/// A census that fulfils `enough`, or the last one taken.
-async fn settled(folder: &Path, enough: impl Fn(&Census) -> bool) -> Census {
+/// Returns the first count for which `enough` holds, or the last one.
+async fn settled(folder: &Path, enough: impl Fn(&ResourceCount) -> bool) -> ResourceCount {
     for _ in 0..10_000 {
-        let now = Census::take(folder);
+        let now = ResourceCount::take(folder);
         if enough(&now) {
             return now;
         }
         tokio::task::yield_now().await;
     }
-    Census::take(folder)
+    ResourceCount::take(folder)
 }

@@ -1,5 +1,4 @@
-//! Every campaign of what a machine does to sessions, at its first number and in a process of its
-//! own.
+//! Campaigns that inject failures of the machine, each at its test count and in its own process.
 
 #[path = "campaigns/survives.rs"]
 mod survives;

@@ -1,4 +1,5 @@
-//! Proves the rig: the real CLI, on pipes, gives for each scripted piece the lines of the fixtures.
+//! Tests of the test rig: the real CLI on pipes writes the lines of the fixtures for each scripted
+//! scenario.
 
 #![expect(
     clippy::unwrap_used,
@@ -34,7 +35,8 @@ struct Run {
 }
 
 impl Run {
-    /// Starts the CLI on a scenario and sends the first prompt; `None` when it is left out.
+    /// Starts the CLI with a scenario and sends the first prompt; `None` if tests of the real agent
+    /// are skipped.
     async fn start(scenario: impl FnOnce(&Home) -> Scenario) -> Option<Self> {
         let agent = Agent::for_test()?;
         let home = Home::new().unwrap();
@@ -85,7 +87,7 @@ impl Run {
         line.map(|line| serde_json::from_str(&line).unwrap())
     }
 
-    /// The lines up to and with the first of this shape.
+    /// Returns the lines up to the first of this shape, inclusive.
     async fn until(&mut self, wanted: &str) -> Vec<Value> {
         let mut seen = Vec::new();
         loop {
@@ -100,7 +102,7 @@ impl Run {
         }
     }
 
-    /// Ends stdin and returns the remaining lines and the exit status.
+    /// Closes stdin and returns the remaining lines and the exit status.
     async fn end(&mut self) -> (Vec<Value>, ExitStatus) {
         drop(self.stdin.take());
         let mut rest = Vec::new();
@@ -156,7 +158,7 @@ fn find<'a>(lines: &'a [Value], wanted: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no {wanted} in {:?}", shapes(lines)))
 }
 
-/// The result of a tool call as the stream tells it.
+/// The result of a tool call in the stream.
 fn tool_result<'a>(lines: &'a [Value], id: &str) -> &'a Value {
     let blocks = lines
         .iter()

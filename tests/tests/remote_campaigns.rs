@@ -1,4 +1,4 @@
-//! Every campaign over the network at its first number, each in a process of its own.
+//! Campaigns over the network, each at its test count and in its own process.
 
 #[path = "campaigns/survives.rs"]
 mod survives;

@@ -1,5 +1,5 @@
-//! Dialogues at a real runner: the same transcript as here, whatever becomes of links, hosts and the
-//! runner.
+//! Dialogues at a real runner: their transcript equals that of a local dialogue, across failures of
+//! links, hosts and the runner.
 
 #[path = "remote_dialogue/grpc.rs"]
 mod grpc;
@@ -18,11 +18,11 @@ use bowline_tests::session::{
     answered, converse, entries, kinds, terminate, transcript, until, within,
 };
 
-use bowline_tests::faceless::{faceless, same};
+use bowline_tests::normalize::{normalized, same};
 use rig::{Rig, told};
 
 #[tokio::test]
-async fn a_dialogue_at_a_runner_is_the_one_here() {
+async fn runner_dialogue_equals_local_one() {
     let rig = Rig::new().await;
     let mut here = rig.configuration();
     here.location = AgentLocation::Local;
@@ -32,7 +32,7 @@ async fn a_dialogue_at_a_runner_is_the_one_here() {
 }
 
 #[tokio::test]
-async fn a_dialogue_ends_as_its_agent_does() {
+async fn dialogue_end_reports_agent_exit() {
     let rig = Rig::new().await;
     let session = rig.start().await;
     answered(&session, "hello").await;
@@ -53,9 +53,9 @@ async fn a_dialogue_ends_as_its_agent_does() {
 }
 
 #[tokio::test]
-async fn a_host_that_was_killed_is_replaced_by_another() {
+async fn killed_host_is_replaced() {
     let rig = Rig::new().await;
-    // A runtime of its own, so that it can be taken away in the middle of everything.
+    // A separate runtime, so that the host can be dropped at any point.
     let configuration = rig.configuration();
     let (tell, told) = std::sync::mpsc::channel();
     let host = tokio::runtime::Runtime::new().expect("a runtime");
@@ -64,9 +64,9 @@ async fn a_host_that_was_killed_is_replaced_by_another() {
             .await
             .expect("it starts");
         converse(&session).await;
-        tell.send((session.id(), faceless(transcript(&session).await)))
+        tell.send((session.id(), normalized(transcript(&session).await)))
             .expect("the test listens");
-        // The host never lets go of it.
+        // The host never detaches.
         std::future::pending::<()>().await;
     });
     let wait = tokio::task::spawn_blocking(move || told.recv().expect("the host speaks"));
@@ -75,16 +75,16 @@ async fn a_host_that_was_killed_is_replaced_by_another() {
 
     let session = rig.attach(id).await.expect("it is there");
     let after = until(&session, "the history", |now| {
-        faceless(now.clone()) == before
+        normalized(now.clone()) == before
     })
     .await;
-    same(&faceless(after), &before, "transcript");
+    same(&normalized(after), &before, "transcript");
     answered(&session, "are you still there?").await;
     terminate(&session).await;
 }
 
 #[tokio::test]
-async fn a_dialogue_that_was_let_go_of_goes_on() {
+async fn detached_dialogue_continues() {
     let rig = Rig::new().await;
     let session = rig.start().await;
     answered(&session, "one").await;
@@ -113,7 +113,7 @@ async fn a_dialogue_that_was_let_go_of_goes_on() {
 }
 
 #[tokio::test]
-async fn a_runner_that_comes_back_finds_everything_as_it_was() {
+async fn restarted_runner_recovers_dialogues() {
     let mut rig = Rig::new().await;
     let session = rig.start().await;
     answered(&session, "before").await;
@@ -128,7 +128,7 @@ async fn a_runner_that_comes_back_finds_everything_as_it_was() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_had_is_said_by_name() {
+async fn refusals_are_typed_errors() {
     let rig = Rig::new().await;
     let mut missing = rig.configuration();
     missing.program = "no-such-agent-anywhere".into();

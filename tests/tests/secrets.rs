@@ -1,10 +1,10 @@
-//! Secrets on their whole way, from a host to a runner, an agent and its hooks: each is where it
-//! belongs, and in no other place.
+//! Secrets on their way from a host to a runner, an agent and its hooks: each appears in its
+//! intended places only.
 //!
-//! Runner, shim, host, guard, hooks and agent are processes of their own that log all they can. What
-//! belongs where is by design: the agent has its variables and what opens the hooks' server in its
-//! environment, and so have its hooks and tools; the runner's token is in its file; the journal has
-//! what the agent has said, which is what prompts and tools are about.
+//! Runner, shim, host, guard, hooks and agent are separate processes that log at the most verbose
+//! level. The intended places are: the environment of the agent, its hooks and its tools (the
+//! agent's variables and the credentials of the hook server); the token file of the runner; and the
+//! journal, which contains the agent's output, and with it prompts and tool calls.
 
 #[path = "secrets/places.rs"]
 mod places;
@@ -17,7 +17,7 @@ use places::{Place, environments, files, lines};
 use rig::Rig;
 
 #[test]
-fn a_secret_is_where_it_belongs_and_nowhere_else() {
+fn secrets_appear_in_intended_places_only() {
     let mut rig = Rig::start();
     let live: Live = rig.host.hear();
     let mut places = lines();
@@ -80,7 +80,7 @@ fn a_secret_is_where_it_belongs_and_nowhere_else() {
                 wrong.push(format!("{what} is in {name}"));
             }
         }
-        // The first of them is always there to be looked at.
+        // The first of them always exists.
         let first = belongs.first();
         let is_there = |place: &&str| found.iter().any(|name| name.contains(place));
         assert!(first.is_none_or(is_there), "{what} is not in {belongs:?}");

@@ -1,4 +1,4 @@
-//! The roof over the campaigns, from its command line.
+//! The `cargo stress` driver, run from its command line.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -17,9 +17,9 @@ fn read(file: &Path) -> Summary {
 }
 
 #[test]
-fn a_run_goes_on_where_another_stopped() {
+fn interrupted_run_is_resumed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let kept = folder.path().join("kept.json");
+    let kept = folder.path().join("summary.json");
     let first = stress("simulation --seed 5 --count 2 --resume", &kept);
     assert!(first.status.success(), "{first:?}");
     assert_eq!(read(&kept).campaigns[0].done, 2);
@@ -34,7 +34,7 @@ fn a_run_goes_on_where_another_stopped() {
     let said = String::from_utf8_lossy(&second.stdout);
     assert!(said.contains("seed 5, count 5, violations 0,"), "{said}");
 
-    // There is nothing left to do, and it says the same.
+    // The run is complete, so that the output is the same.
     let third = stress("simulation --count 5 --resume", &kept);
     assert_eq!(third.stdout, second.stdout);
     let other = stress("simulation --seed 6 --resume", &kept);
@@ -42,7 +42,7 @@ fn a_run_goes_on_where_another_stopped() {
 }
 
 #[test]
-fn time_is_a_bound_as_well() {
+fn zero_minutes_run_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("summary.json");
     let line = "simulation exec-failures --minutes 0 --seed 3 --json";
@@ -54,7 +54,7 @@ fn time_is_a_bound_as_well() {
 }
 
 #[test]
-fn who_calls_it_wrongly_is_told() {
+fn invalid_arguments_are_refused() {
     for line in ["walk --json", "simulation --minutes soon --json", "--json"] {
         let output = stress(line, Path::new("never"));
         assert_eq!(output.status.code(), Some(2), "{output:?}");

@@ -1,4 +1,5 @@
-//! Every campaign at its first number and from one seed, each in a process of its own.
+//! Campaigns against processes and terminals, each at its test count, with a fixed seed and in its
+//! own process.
 
 #[path = "campaigns/survives.rs"]
 mod survives;

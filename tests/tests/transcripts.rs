@@ -1,5 +1,5 @@
-//! Every recorded stream, folded: snapshots, an independent reading of the same stream, and the
-//! properties that hold for every cut, replay and reader.
+//! Transcripts of every recorded stream: snapshots, comparison with an independent reading of the
+//! stream, and properties that hold for every chunking, replay and reader.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -32,7 +32,7 @@ fn every_recording_has_its_transcript() {
 }
 
 #[test]
-fn everything_said_is_there_once_and_in_order() {
+fn transcript_has_every_message_once_in_order() {
     for fixture in fixtures() {
         let transcript = to_value(&fold(&fixture.bytes));
         oracle::compare(&fixture, &transcript);
@@ -40,7 +40,7 @@ fn everything_said_is_there_once_and_in_order() {
 }
 
 #[test]
-fn a_terminal_changes_nothing_but_noise() {
+fn terminal_gives_same_transcript_except_noise() {
     for (piped, terminal) in [
         ("partial", "pty_out_partial"),
         ("plain", "pty_out_default"),
@@ -92,7 +92,7 @@ fn shorten(value: &mut Value) {
 }
 
 #[test]
-fn no_snapshot_is_left_over() {
+fn no_snapshot_is_unused() {
     let names: Vec<_> = fixtures().into_iter().map(|it: Fixture| it.name).collect();
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
     for file in std::fs::read_dir(folder).unwrap() {

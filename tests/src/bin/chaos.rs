@@ -1,5 +1,6 @@
-//! A bad network by hand: `chaos --to ADDRESS [--seed N] [--fault KIND]… [--after BYTES]
-//! [--cut-every MILLISECONDS]`. Prints the address to connect to, then what each connection met.
+//! Command-line front end of the fault-injecting proxy: `chaos --to ADDRESS [--seed N] [--fault
+//! KIND]… [--after BYTES] [--cut-every MILLISECONDS]`. Prints the address to connect to, then the
+//! fault of each connection.
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! What carries an event to a server for hooks, as a binary of this package, so that its tests can
-//! name it.
+//! The program that posts an event to a hook server, as a binary of this package, so that its tests
+//! can refer to it.
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -1,5 +1,4 @@
-//! The process that owns one session of a runner, as a binary of this package, so that its tests
-//! can name it.
+//! The shim of a runner's session, as a binary of this package, so that its tests can refer to it.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The understudy as a binary of this package, so that its tests can name it.
+//! The understudy as a binary of this package, so that its tests can refer to it.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! Runner, shim, host, hook and agent in one program, each of which logs everything there is to log:
-//! for the test that looks for secrets in it.
+//! Runner, shim, host, hook and agent in one binary that logs at the most verbose level, for the
+//! test that searches the logs for secrets.
 
 use std::process::ExitCode;
 

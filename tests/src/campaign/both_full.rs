@@ -1,4 +1,4 @@
-//! Terminals whose child writes without rest and never reads.
+//! Terminals whose child writes continuously and never reads.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn one(mut random: Random) -> Result<(), String> {
         Err(WriteError::Stalled { taken, .. }) if taken < length => {}
         other => return Err(format!("a write of {length} bytes: {other:?}")),
     }
-    // The input is full now; the output has to flow on.
+    // The input queue is full now; output must still be delivered.
     let mut output = session.reader_at(Stream::Output, u64::MAX);
     let before = session.end(Stream::Output);
     while session.end(Stream::Output) < before + (256 << 10) {

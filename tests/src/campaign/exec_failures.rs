@@ -1,4 +1,4 @@
-//! Every way in which a child cannot be started, by its name.
+//! Every way in which starting a child can fail, with its error.
 
 mod files;
 
@@ -9,14 +9,14 @@ use bowline_transport::{Configuration, Containment, PtyMode, SpawnError, Termina
 use super::support::{levels, on_pty, own, runtime, shell};
 use super::{Job, Report};
 
-/// One way to fail.
+/// One way to make a start fail, and the error expected for it.
 pub(super) struct Way {
     name: &'static str,
     configuration: Configuration,
     is_right: fn(&SpawnError) -> bool,
 }
 
-/// A pattern as a function.
+/// Turns a pattern into a predicate.
 macro_rules! is {
     ($pattern:pat) => {
         |error| matches!(error, $pattern)
@@ -156,7 +156,7 @@ fn places(folder: &Path) -> Vec<Way> {
     ]
 }
 
-/// A guard that is not there, and one that is none.
+/// A guard program that does not exist, and a program that is not a guard.
 fn guards() -> Vec<String> {
     let guard = |guard: &str| {
         let mut configuration = shell("true");

@@ -1,11 +1,11 @@
-//! Children that write and end at once.
+//! Children that write and exit immediately.
 
 use bowline_transport::{Drained, ExitStatus, Piece, PtyMode, Stream};
 
 use super::support::{hidden, in_lanes, on_pty, start, within};
 use super::{Job, Random, Report};
 
-/// Over the most that a child writes here, so that nothing is dropped on a terminal.
+/// More than a child writes here, so that a terminal session drops nothing.
 const LOG_BYTES: usize = 2 << 20;
 
 pub(super) fn run(job: &Job) -> Report {
@@ -13,7 +13,7 @@ pub(super) fn run(job: &Job) -> Report {
 }
 
 async fn one(number: u64, mut random: Random) -> Result<(), String> {
-    // As many of each order of magnitude.
+    // Sizes are distributed evenly over the orders of magnitude.
     let magnitude = random.below(21);
     let size = (1 << magnitude) + random.below(1 << magnitude);
     let size = size.min(1 << 20);
@@ -36,9 +36,9 @@ async fn one(number: u64, mut random: Random) -> Result<(), String> {
         return wrong("ended otherwise");
     }
     if exit.output_end != size {
-        return wrong("told before the last byte");
+        return wrong("exit reported before the last byte");
     }
-    // Nothing may be waited for any more.
+    // All output must be available without waiting.
     let mut output = session.reader(Stream::Output);
     let mut got = Vec::new();
     while let Some(Piece::Bytes { bytes, .. }) = output.try_next() {
@@ -48,7 +48,7 @@ async fn one(number: u64, mut random: Random) -> Result<(), String> {
         return wrong("other bytes");
     }
     if within("exit again", session.exited()).await? != exit {
-        return wrong("told twice, and otherwise");
+        return wrong("exit reported twice, with different contents");
     }
     Ok(())
 }

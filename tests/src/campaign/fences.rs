@@ -1,17 +1,18 @@
-//! Hosts that take a session's lease from each other, in every order that a scheduler can think of.
+//! Hosts that take over a session's lease from each other, under arbitrary task schedules.
 //!
-//! Three hosts attach, type, and are cut off or leave, each twice; what they say goes through a
-//! connection that delivers it at any time, its end too. The session's core is the real one, behind a
-//! lock as its owner has it; `shuttle` decides at each lock, queue and bell who goes on. Checked for
-//! each schedule:
+//! Three hosts attach, type, and disconnect or detach, each twice. A connection delivers their
+//! messages, and its own close, after an arbitrary delay. The session's core is the production
+//! code, protected by a lock as in the session actor; `shuttle` chooses the next task at each lock,
+//! queue and notification. Checked for each schedule:
 //!
-//! * no line is typed twice, in part, or behind one of a later lease;
-//! * all lines of the last lease are typed, whatever ends of older connections come late;
-//! * who is told of the lease is told of another one's, or keeps it; output comes in one piece.
+//! * no line is written twice, in part, or after one of a later lease;
+//! * all lines of the last lease are written, however late older connections close;
+//! * a host that was granted the lease keeps it or is notified of the next holder; its output has
+//!   no gap.
 //!
-//! The same seed gives the same schedule.
+//! A seed determines the schedule.
 
-mod world;
+mod model;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +22,7 @@ use shuttle::{Config, FailurePersistence, Runner};
 
 use super::{Job, Report};
 
-/// Changes of priority in a schedule of the second kind: few, at the worst places (PCT).
+/// Number of priority changes in a PCT schedule (probabilistic concurrency testing).
 const DEPTH: usize = 4;
 
 pub(super) fn run(job: &Job) -> Report {
@@ -32,7 +33,8 @@ pub(super) fn run(job: &Job) -> Report {
             0 => one(RandomScheduler::new_from_seed(seed, 1)),
             _ => one(PctScheduler::new_from_seed(seed, DEPTH, 1)),
         }));
-        let why = held.map_err(|panic| format!("schedule {seed}: {}", said(panic.as_ref())));
+        let why =
+            held.map_err(|panic| format!("schedule {seed}: {}", panic_message(panic.as_ref())));
         report.one(why);
     }
     report
@@ -41,11 +43,11 @@ pub(super) fn run(job: &Job) -> Report {
 fn one(scheduler: impl Scheduler + 'static) {
     let mut config = Config::new();
     config.failure_persistence = FailurePersistence::None;
-    Runner::new(scheduler, config).run(world::schedule);
+    Runner::new(scheduler, config).run(model::schedule);
 }
 
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref().copied())
-        .unwrap_or("without a word")
+        .unwrap_or("no message")
 }

@@ -1,26 +1,26 @@
-//! What the campaigns' program does when it is not running a campaign: it is also the children and
-//! the hosts of its campaigns.
+//! Hidden modes of the `stress` binary, which also serves as the children and the hosts of its
+//! campaigns.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use bowline_transport::{Containment, PtyMode, Stream};
 
-use super::remote::floods::nobody;
-use super::remote::{daemon, flood, parrot};
+use super::remote::floods::baseline;
+use super::remote::{daemon, flood, responder};
 use super::support::{on_pty, own, runtime, start};
 use super::{Random, machine, prompts, trees};
 
-/// Writes random bytes and ends: seed, count, code.
+/// Writes random bytes and exits. Arguments: seed, count, exit code.
 pub(super) const EMIT: &str = "--emit";
-/// Says which descriptors it has.
+/// Prints its open descriptors.
 pub(super) const DESCRIPTORS: &str = "--descriptors";
-/// Starts sessions and waits to be killed: seed, level, token.
+/// Starts sessions and waits to be killed. Arguments: seed, containment level, token.
 pub(super) const HOST: &str = "--host";
-/// Is the scripted agent.
+/// Runs the scripted agent.
 pub(super) const AGENT: &str = "--understudy";
 
-/// Does what a hidden mode says; `None` if the arguments name none.
+/// Runs the hidden mode that the arguments select, or returns `None` if they select none.
 pub fn run(args: &[String]) -> Option<ExitCode> {
     let number = |index: usize| args.get(index).and_then(|text| text.parse::<u64>().ok());
     match args.first()?.as_str() {
@@ -37,9 +37,9 @@ pub fn run(args: &[String]) -> Option<ExitCode> {
             ))
         }
         daemon::SHIM => Some(bowline_runner::run_shim()),
-        nobody::MODE => Some(nobody::run(number(1)?.try_into().ok()?)),
+        baseline::MODE => Some(baseline::run(number(1)?.try_into().ok()?)),
         flood::MODE => Some(flood::run()),
-        parrot::MODE => Some(parrot::run(number(1)?)),
+        responder::MODE => Some(responder::run(number(1)?)),
         HOST => Some(host(number(1)?, args.get(2)?, args.get(3)?)),
         _ => machine::hidden(args),
     }
@@ -48,7 +48,7 @@ pub fn run(args: &[String]) -> Option<ExitCode> {
 fn emit(seed: u64, count: u64, code: u64) -> ExitCode {
     let bytes = Random::new(seed).bytes(count as usize);
     let written = std::io::stdout().lock().write_all(&bytes);
-    // As an agent does that leaves in a hurry: without unwinding, flushing or waiting.
+    // Exits like an agent that is in a hurry: without unwinding, flushing or waiting.
     std::process::exit(if written.is_ok() { code as i32 } else { 99 })
 }
 

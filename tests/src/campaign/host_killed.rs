@@ -1,4 +1,4 @@
-//! Hosts that are killed by SIGKILL at any moment.
+//! Hosts that are killed by SIGKILL at a random moment.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};

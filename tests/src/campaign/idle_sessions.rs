@@ -8,7 +8,7 @@ use bowline_transport::{Configuration, Ladder, PtyMode, Stream, TerminalSession}
 use super::support::{on_pty, runtime, start, within};
 use super::{Job, Report};
 
-/// Descriptors that a session may hold.
+/// Maximum number of descriptors that a session may hold.
 const MOST: f64 = 8.0;
 
 pub(super) fn run(job: &Job) -> Report {
@@ -20,7 +20,7 @@ pub(super) fn run(job: &Job) -> Report {
 }
 
 async fn measure(count: u64, report: &mut Report) -> Result<(), String> {
-    // The first pays for what all share.
+    // The first session allocates what all sessions share.
     drop(open(1).await?);
     let (descriptors, memory) = (open_descriptors(), resident());
     let started = Instant::now();
@@ -53,7 +53,7 @@ async fn measure(count: u64, report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
-/// Shells that have shown their prompt.
+/// Starts shells and waits for their prompts.
 async fn open(count: u64) -> Result<Vec<TerminalSession>, String> {
     let mut sessions = Vec::new();
     for _ in 0..count {
@@ -71,7 +71,7 @@ fn open_descriptors() -> usize {
     fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
-/// Bytes of this process in memory (proc_pid_statm(5)).
+/// Resident memory of this process, in bytes (proc_pid_statm(5)).
 fn resident() -> u64 {
     let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: u64 = statm

@@ -1,8 +1,8 @@
-//! What a machine does to a session: it kills runners and shims, stops processes, fills disks, runs
-//! out of memory, descriptors, terminals and threads, and steps its clocks.
+//! Failures of the machine: killed runners and shims, stopped processes, full disks, exhausted
+//! memory, descriptors, terminals and threads, and clock steps.
 //!
-//! Everything is real but the child, which says what everybody knows beforehand, so that each byte
-//! can be told from every other one.
+//! Everything is the production code except the child, whose output is known in advance and in
+//! which every position is distinguishable.
 
 mod clock;
 mod descriptors;
@@ -16,12 +16,12 @@ mod limited_group;
 mod many;
 mod oom;
 mod outage;
+mod output;
 mod program;
 mod prompt_files;
 mod real_agent;
 mod shim_killed;
 mod soak;
-mod speech;
 mod station;
 mod stopped;
 mod threads;
@@ -44,7 +44,7 @@ pub(super) use soak::{EVERY as SOAK_EVERY, run as soak};
 pub(super) use stopped::run as stopped;
 pub(super) use threads::run as threads;
 
-/// Does what a hidden mode says; `None` if the arguments name none of these.
+/// Runs the hidden mode that the arguments select, or returns `None` if they select none of these.
 pub(super) fn hidden(args: &[String]) -> Option<ExitCode> {
     program::run(args)
 }

@@ -1,4 +1,4 @@
-//! Prompts of 1 byte to 10 MiB, of all byte values, typed into programs that take pastes, keys or
+//! Prompts of 1 byte to 10 MiB, of all byte values, typed into programs that read pastes, keys or
 //! lines.
 
 pub(super) mod program;
@@ -14,7 +14,7 @@ use self::program::{Kind, Sum};
 use super::support::{in_lanes, own, within};
 use super::{Job, Random, Report};
 
-/// Prompts typed at the same time, each into a program of its own.
+/// Number of prompts typed concurrently, each into its own program.
 const LANES: u64 = 4;
 
 pub(super) fn run(job: &Job) -> Report {
@@ -62,7 +62,8 @@ fn options(kind: Kind) -> SubmitOptions {
     }
 }
 
-/// Whole, or refused for a reason that holds, with nothing typed.
+/// Checks that a prompt was delivered completely, or refused for a valid reason with nothing
+/// written.
 async fn check(
     kind: Kind,
     prompt: &[u8],
@@ -96,13 +97,14 @@ async fn check(
     Err(format!("{submission:?}"))
 }
 
-/// What is left of a prompt, worked out in another way than the product does.
+/// Computes the sanitized prompt independently of the product's code.
 fn stripped(prompt: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     for chunk in prompt.utf8_chunks() {
         let mut valid = chunk.valid().to_owned();
         for mark in ["\x1b[200~", "\x1b[201~", "\u{9b}200~", "\u{9b}201~"] {
-            // Not by nothing: what stood around it must not join to another.
+            // The replacement must not be empty, or the bytes around it would join to another
+            // sequence.
             valid = valid.replace(mark, "\0");
         }
         let valid = valid.replace("\r\n", "\n").replace('\r', "\n");
@@ -122,7 +124,7 @@ async fn arrived(text: &[u8], events: &mut SessionEvents) -> Result<(), String> 
     let mut sum = Sum::default();
     sum.add(text);
     let wanted = sum.to_string();
-    // Lines are counted as they come: the last count is the one that counts.
+    // Lengths are printed while lines arrive; only the last one is final.
     let last = |line: &str| program::length(line).is_some_and(|length| length >= text.len());
     let got = line(events, last).await?;
     if got == wanted {
@@ -151,7 +153,8 @@ async fn line(events: &mut SessionEvents, wanted: impl Fn(&str) -> bool) -> Resu
     }
 }
 
-/// Most are short, some long, a few of up to 10 MiB; around the sizes of queues more often.
+/// Most lengths are short, some long, a few up to 10 MiB; sizes close to those of queues are more
+/// frequent.
 fn prompt(random: &mut Random) -> Vec<u8> {
     let most = match random.below(100) {
         0 => 10 << 20,
@@ -175,7 +178,7 @@ fn prompt(random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// What would end a paste, press a key, or break a line, over and over.
+/// Repeats bytes that would end a paste, press a key or break a line.
 fn hostile(random: &mut Random, length: usize) -> Vec<u8> {
     let parts = [
         "\x1b[201~",

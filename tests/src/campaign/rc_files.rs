@@ -1,4 +1,4 @@
-//! Start-up files that do what start-up files should not.
+//! Start-up files that hang, fail or spoil the environment.
 
 mod kinds;
 
@@ -14,11 +14,11 @@ use super::support::{describe, left_after, runtime, within};
 use super::{Job, Random, Report};
 use kinds::{KINDS, Kind};
 
-/// How long a shell may take, and what ending it may take beside.
+/// Time limit of a shell, and of its termination.
 const PATIENCE: Duration = Duration::from_secs(8);
 const ENDING: Duration = Duration::from_secs(1);
 
-/// Shells that are asked too, where they are installed.
+/// Shells that are tested too, where they are installed.
 const OTHERS: [(&str, &str, &str); 4] = [
     ("zsh", ".zprofile", "export GIVEN=given"),
     ("fish", ".config/fish/config.fish", "set -gx GIVEN given"),
@@ -99,7 +99,8 @@ async fn ask(shell: &Path, home: &Path, token: &str) -> LoginEnvironment {
     login.capture().await
 }
 
-/// What the files set is there where the shell answered, and nothing that is ours.
+/// Checks that the variables set by the files are present if the shell answered, and no internal
+/// ones.
 fn check(kind: &Kind, found: &LoginEnvironment) -> Result<(), String> {
     let wrong = |what: String| Err(format!("{}: {what}", kind.name));
     let is_answered = found.provenance.source != LoginSource::Inherited;

@@ -1,4 +1,4 @@
-//! Campaigns over real sockets: hosts, a runner in a process of its own, and its sessions.
+//! Campaigns over real sockets: hosts, a runner in its own process, and its sessions.
 
 pub(super) mod cuts;
 pub(super) mod daemon;
@@ -10,6 +10,6 @@ pub(super) mod half_open;
 mod http;
 mod memory;
 mod network;
-pub(super) mod parrot;
+pub(super) mod responder;
 pub(super) mod slow_client;
 pub(super) mod tokens;

@@ -1,12 +1,12 @@
-//! Screens that are handed over to another terminal, at any place of any output.
+//! Screens transferred to another terminal at a random point of the output.
 //!
-//! The terminal that read everything and the one that came late are `alacritty_terminal`; the late
-//! one begins with the screen, and with all the dirt that a terminal can have. Each session is random
-//! and handed over at a random byte; one of [`EVERY_BYTE`] is short and handed over at every byte.
-//! [`PROGRAMS`] full-screen programs write more than the ring remembers.
+//! Both the terminal that read everything and the one that attaches late are `alacritty_terminal`.
+//! The late one starts with arbitrary modes and content, then receives the screen snapshot.
+//! Sessions are random and transferred at a random byte; one of [`EVERY_BYTE`] is short and
+//! transferred at every byte. [`PROGRAMS`] full-screen programs write more than the ring retains.
 //!
-//! The two models of a terminal read some output differently before anything is handed over, so that
-//! the promise is 999 of 1,000 (terminal notes, G20). Full-screen programs have no such part.
+//! The two terminal models interpret some output differently even without a transfer, so that the
+//! guarantee is 999 of 1,000. Full-screen programs contain no such output.
 
 use bowline_runner::SessionScreen;
 
@@ -16,7 +16,7 @@ use self::programs::{RING, SIZE, program};
 use self::sessions::Session;
 use super::{Job, Random, Report};
 
-// The same that the runner's own tests have.
+// Shared with the runner's own tests.
 #[path = "../../../crates/runner/src/screen/tests/handoff.rs"]
 mod handoff;
 #[expect(dead_code, reason = "the runner's own tests resize terminals, too")]
@@ -30,14 +30,14 @@ mod replay_cases;
 #[path = "../../../crates/runner/src/screen/tests/sessions.rs"]
 mod sessions;
 
-/// One of so many sessions is handed over at every byte, and has so many bytes at most.
+/// One of this many sessions is transferred at every byte; the second number is its maximum length.
 const EVERY_BYTE: u64 = 100;
 const SHORT: usize = 400;
 
-/// So many full-screen programs are handed over beside, but no more than one of ten sessions.
+/// Maximum number of full-screen programs, and at most one for ten sessions.
 const PROGRAMS: u64 = 30;
 
-/// Differences that are shown with their session made short.
+/// Number of differences that are reported with a minimized session.
 const SHOWN: usize = 5;
 
 pub(super) fn run(job: &Job) -> Report {
@@ -74,7 +74,7 @@ pub(super) fn run(job: &Job) -> Report {
     report
 }
 
-/// What was done.
+/// Counters of what was tested.
 #[derive(Debug, Default)]
 struct Sums {
     programs: u64,
@@ -91,7 +91,7 @@ impl std::fmt::Display for Sums {
     }
 }
 
-/// Hands the beginning of a session over at each of its bytes; how many there were.
+/// Transfers a session after each of its bytes and returns how many there were.
 fn at_every_byte(session: &Session, wrong: &mut Vec<(u64, Session)>) -> u64 {
     let mut short = session.clone();
     let mut length = 0;
@@ -113,7 +113,7 @@ fn at_every_byte(session: &Session, wrong: &mut Vec<(u64, Session)>) -> u64 {
     places
 }
 
-/// A difference, with the least that shows it.
+/// Reports a difference with the shortest session that shows it.
 fn told(seed: u64, session: Session) -> String {
     let session = session.shrunk();
     let difference = session.run().err().unwrap_or_default();
@@ -127,7 +127,7 @@ fn told(seed: u64, session: Session) -> String {
     format!("{from}: {rows}x{cols} {steps:?} cut {cut:?}: {difference:?}")
 }
 
-/// A program that has written more than the ring keeps; the client reads the ring's last part.
+/// A program that writes more than the ring retains; the client reads what is left in the ring.
 fn full_screen(seed: u64) -> Result<(), String> {
     let mut random = Random::new(seed);
     let output = program(seed);

@@ -1,17 +1,18 @@
-//! Hosts of one session that come and go over a network at its worst, in virtual time.
+//! Hosts of one session that connect and disconnect over an unreliable network, in virtual time.
 //!
-//! The session's owner and the hosts are the real ones; the child, the network and time are played.
-//! Every choice of a schedule comes from its seed, and one thread runs it, so that a seed that found
-//! something finds it again. What is promised, and checked for every schedule:
+//! The session actor and the hosts are the production code; the child, the network and the clock
+//! are simulated. Every choice derives from the seed and a single thread runs the schedule, so that
+//! a seed reproduces a violation. Checked for every schedule:
 //!
-//! * what a host reads is one piece of what the child wrote, or a gap says what is missing;
-//! * a host that holds the write lease all the time misses nothing, whatever its links do;
-//! * what was confirmed was typed, what was not was typed once at most, whole, and in its order;
-//! * every host that is there at the end hears of the end, behind the last byte.
+//! * the output that a host reads is contiguous, or a gap reports the missing range;
+//! * a host that holds the write lease throughout misses nothing, whatever happens to its links;
+//! * confirmed input was written; unconfirmed input was written at most once, completely and in
+//!   order;
+//! * every host that is connected at the end receives the exit, after the last byte.
 
 mod child;
 mod client;
-mod sea;
+mod network;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,25 +26,25 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use self::child::Played;
-use self::client::{Client, Role, Told};
-use self::sea::Weather;
+use self::client::{Client, HostRecord, Role};
+use self::network::Weather;
 use super::{Job, Random, Report};
 
-/// Hosts of each session.
+/// Number of hosts of each session.
 const HOSTS: u64 = 5;
 
-/// Bytes of output that are kept in memory: small, so that who is away misses some.
+/// Size of the output ring. It is small, so that a disconnected host misses some output.
 const RING_BYTES: usize = 32 << 10;
 
-/// Each part of a schedule takes some minutes, of virtual time.
+/// Upper bound of each phase of a schedule, in virtual time.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
-/// What a schedule has come to.
+/// Phase of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
-    /// Everything can happen.
+    /// Faults are injected.
     Storm,
-    /// The network is good, hosts come back and stay.
+    /// The network works; hosts reconnect and stay.
     Calm,
 }
 
@@ -67,7 +68,7 @@ pub(super) fn run(job: &Job) -> Report {
     report
 }
 
-/// What happened, to show that something did.
+/// Counters that show that faults did occur.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     connections: u64,
@@ -112,7 +113,7 @@ async fn schedule(seed: u64) -> Result<Sums, String> {
     let played = Played::begin(end, Random::new(random.draw()));
     let weather = Arc::new(Weather::new(host, random.draw()));
     let act = watch::Sender::new(Act::Storm);
-    // Two that want the lease take it from each other; one alone must never miss a thing.
+    // Rivals for the lease take it from each other; a sole holder must never miss a byte.
     let is_contested = random.below(2) == 0;
     let mut hosts = JoinSet::new();
     for number in 0..HOSTS {
@@ -146,9 +147,9 @@ async fn schedule(seed: u64) -> Result<Sums, String> {
     Ok(sums)
 }
 
-/// Waits for a part of the schedule while every host is at its work.
+/// Waits for a phase of the schedule, or for the failure of a host.
 async fn unless_one_fails(
-    hosts: &mut JoinSet<Result<Told, String>>,
+    hosts: &mut JoinSet<Result<HostRecord, String>>,
     what: &str,
     part: impl Future<Output = ()>,
 ) -> Result<(), String> {

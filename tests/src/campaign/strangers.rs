@@ -1,4 +1,4 @@
-//! Descriptors that go where they do not belong.
+//! Descriptors that leak into children.
 
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,7 @@ const THREADS: u64 = 8;
 
 pub(super) fn run(job: &Job) -> Report {
     let mut report = Report::default();
-    // What this process was itself given, before there is any session.
+    // The descriptors that this process inherited, read before it starts any session.
     let usual = match stranger() {
         Ok(said) => numbers(&said),
         Err(error) => {
@@ -39,7 +39,7 @@ fn part(count: u64, usual: &[String]) -> Report {
     let mut report = Report::default();
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build().expect("a runtime can be made");
-    // Its three streams, and the directory that it reads to know.
+    // The three standard streams, and the directory stream used to list the descriptors.
     let own = ["0", "1", "2", "3"].map(String::from);
     for number in 0..count {
         report.one(match number % 4 {
@@ -52,7 +52,7 @@ fn part(count: u64, usual: &[String]) -> Report {
     report
 }
 
-/// A child of another part of the host, which knows nothing of sessions.
+/// Starts a child without the session API and returns its descriptors.
 fn stranger() -> Result<String, String> {
     let mut command = Command::new(own());
     command

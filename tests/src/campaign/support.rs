@@ -1,4 +1,4 @@
-//! What the campaigns share.
+//! Helpers shared by the campaigns.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,15 +12,15 @@ use bowline_transport::{
 
 use super::{Job, Random, Report};
 
-/// The bound of every wait.
+/// Upper bound of every wait.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// This very program: it is its own guard, host and child.
+/// Path of this binary, which also serves as guard, host and child.
 pub(super) fn own() -> PathBuf {
     std::env::current_exe().expect("the system knows what it runs")
 }
 
-/// This program in one of its hidden modes.
+/// Configuration that runs this binary in a hidden mode.
 pub(super) fn hidden(mode: &str, args: &[String]) -> Configuration {
     let mut configuration = Configuration::new(own());
     configuration.args = [mode.into()]
@@ -52,8 +52,8 @@ pub(super) async fn within<T>(what: &str, future: impl Future<Output = T>) -> Re
     done.map_err(|_| format!("{what}: not within {PATIENCE:?}"))
 }
 
-/// Does `count` deeds in `lanes` tasks on two threads, each with a seed of its own.
-pub(super) fn in_lanes<F>(job: &Job, lanes: u64, deed: impl Fn(u64, Random) -> F) -> Report
+/// Runs `job.count` tasks, `lanes` at a time on two threads, each with its own random sequence.
+pub(super) fn in_lanes<F>(job: &Job, lanes: u64, action: impl Fn(u64, Random) -> F) -> Report
 where
     F: Future<Output = Result<(), String>> + Send + 'static,
 {
@@ -65,7 +65,7 @@ where
                 count(&mut report, running.join_next().await);
             }
             let random = Random::new(job.seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d));
-            running.spawn(deed(number, random));
+            running.spawn(action(number, random));
         }
         while let Some(done) = running.join_next().await {
             count(&mut report, Some(done));
@@ -85,7 +85,7 @@ pub(super) fn runtime() -> tokio::runtime::Runtime {
     builder.build().expect("a runtime can be made")
 }
 
-/// The levels that this machine can give, with whether a guard is needed.
+/// The containment levels available on this machine.
 pub(super) fn levels() -> Vec<Containment> {
     let mut levels = vec![Containment::Group];
     if cfg!(target_os = "linux") {
@@ -97,7 +97,7 @@ pub(super) fn levels() -> Vec<Containment> {
     levels
 }
 
-/// Every process whose command line or environment has `token` in it, dead ones left out.
+/// Every live process whose command line or environment contains `token`.
 pub(super) fn marked(token: &str) -> BTreeSet<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -116,7 +116,7 @@ fn memchr_find(text: &[u8], wanted: &[u8]) -> bool {
     text.windows(wanted.len()).any(|window| window == wanted)
 }
 
-/// Looks for marked processes until there are none, but not for longer than `patience`.
+/// Polls until no marked process is left, for at most `patience`, and returns the remaining ones.
 pub(super) fn left_after(patience: Duration, token: &str) -> BTreeSet<u32> {
     let deadline = Instant::now() + patience;
     loop {
@@ -128,14 +128,14 @@ pub(super) fn left_after(patience: Duration, token: &str) -> BTreeSet<u32> {
     }
 }
 
-/// Whether a process is there, and no zombie.
+/// Whether a process exists and is not a zombie.
 pub(super) fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
     state.is_some_and(|state| !state.starts_with(['Z', 'X']))
 }
 
-/// What each of some processes is, for people.
+/// Command line and state of each process, for messages.
 pub(super) fn describe(pids: &BTreeSet<u32>) -> String {
     let one = |pid: &u32| {
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -149,7 +149,7 @@ pub(super) fn describe(pids: &BTreeSet<u32>) -> String {
     pids.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// The middle and the 99th of a hundred, in milliseconds.
+/// Formats the median, the 99th percentile and the maximum, in milliseconds.
 pub(super) fn percentiles(mut times: Vec<Duration>) -> String {
     times.sort_unstable();
     let at = |share: usize| {

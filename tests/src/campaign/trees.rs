@@ -1,4 +1,4 @@
-//! Trees of processes that do not want to end.
+//! Process trees that resist termination.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,8 +10,8 @@ use super::support::{
 };
 use super::{Job, Random, Report};
 
-/// Ways to stay: `@` stands for an argument by which the process can be found. All end by
-/// themselves after a while, should they get away.
+/// Shell commands that leave a process running. `@` is replaced by arguments that identify the
+/// process. All of them exit eventually, should they escape.
 pub(super) const WAYS: [&str; 10] = [
     "sleep @ &",
     "setsid sleep @ &",
@@ -25,10 +25,11 @@ pub(super) const WAYS: [&str; 10] = [
     "(trap '' HUP; cd /; exec sleep @) &",
 ];
 
-/// Sheds everything that evidence could find: only a cgroup or a guard holds it.
+/// Drops every attribute by which a process could be found; only a control group or a guard
+/// contains it.
 pub(super) const SHEDS_ALL: &str = "(setsid env -i sh -c '(setsid sleep @ &) ; exit' &)";
 
-/// A script that makes such a tree, says so, and stays too.
+/// A script that starts such a tree, prints `ready`, and keeps running.
 pub(super) fn tree(random: &mut Random, token: &str, is_held: bool) -> Configuration {
     let mut script = String::new();
     for _ in 0..=random.below(5) {
@@ -39,7 +40,7 @@ pub(super) fn tree(random: &mut Random, token: &str, is_held: bool) -> Configura
         script += SHEDS_ALL;
         script += "\n";
     }
-    // sleep(1) adds up its arguments: the token is one of no weight.
+    // sleep(1) adds up its arguments; the token contributes almost nothing.
     let script = script.replace('@', &format!("300 0.{token}"));
     let last = [
         "wait",
@@ -73,8 +74,8 @@ pub(super) fn run(job: &Job) -> Report {
     report
 }
 
-/// Trees at a time. Where the time to the end is promised, a tree has the machine for itself;
-/// elsewhere the looks at the process table of one get in the way of the next.
+/// Number of concurrent trees. The control group level promises a termination time, so its trees
+/// run alone; at other levels, process table scans slow each other down.
 fn lanes(level: Containment) -> u64 {
     match level {
         Containment::Cgroup => 1,
@@ -104,7 +105,7 @@ async fn one(
         return Err(format!("held by {}, not {level}", session.containment()));
     }
     let mut output = session.reader(Stream::Output);
-    // Some while they are being born, most when all are there.
+    // One in four trees is terminated while it is still starting.
     if random.below(4) > 0 {
         within("a tree", output.next()).await?;
     } else {

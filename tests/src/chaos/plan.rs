@@ -1,4 +1,4 @@
-//! What is done to a connection, and at which byte.
+//! The fault of a connection, and the byte at which it occurs.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use crate::campaign::Random;
 
-/// A direction.
+/// Direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Way {
-    /// From who connected.
+    /// From the connecting side.
     Up,
-    /// To who connected.
+    /// To the connecting side.
     Down,
 }
 
-/// What can happen to a connection.
+/// Kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// Both ends are closed.
@@ -25,34 +25,34 @@ pub enum Fault {
     HalfClose,
     /// Both ends are reset.
     Reset,
-    /// Nothing goes through for a while, in either direction; then it is cut.
+    /// Both directions stall for a while, then the connection is cut.
     Stall(Duration),
-    /// One direction pauses once, and goes on.
+    /// One direction pauses once and continues.
     Delay(Duration),
-    /// One bit is flipped, and everything goes on.
+    /// One bit is flipped, and the connection continues.
     Corrupt,
 }
 
 impl Fault {
-    /// Whether the connection does not live on.
+    /// Whether the fault ends the connection.
     #[must_use]
     pub const fn ends_it(self) -> bool {
         !matches!(self, Self::Delay(_) | Self::Corrupt)
     }
 }
 
-/// Which faults there are.
+/// The faults to choose from.
 #[derive(Clone, Debug)]
 pub struct Faults {
-    /// Each as likely as the others.
+    /// Kinds, each equally likely.
     pub kinds: Vec<Fault>,
-    /// Bytes that go one way before it happens.
+    /// Number of bytes in one direction before the fault.
     pub after: Range<u64>,
 }
 
 impl Default for Faults {
-    /// All but corruption, which only a link without TLS and with checksums of its own can stand,
-    /// within the first 64 KiB.
+    /// All kinds except corruption, which only a link without TLS and with its own checksums can
+    /// detect, within the first 64 KiB.
     fn default() -> Self {
         Self {
             kinds: vec![
@@ -67,21 +67,21 @@ impl Default for Faults {
     }
 }
 
-/// What happens to one connection.
+/// Plan of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// In which direction bytes are counted.
+    /// Direction in which bytes are counted.
     pub way: Way,
-    /// So many go through unharmed.
+    /// Number of bytes that pass unharmed.
     pub after: u64,
-    /// And then this.
+    /// The fault that follows.
     pub fault: Fault,
-    /// Longest piece that goes on at once, so that messages arrive in parts.
+    /// Maximum chunk size, so that messages arrive in parts.
     pub piece: usize,
 }
 
 impl Plan {
-    /// What happens to connection `number` of a seed.
+    /// Returns the plan of connection `number` for a seed.
     #[must_use]
     pub fn of(seed: u64, number: u64, faults: &Faults) -> Self {
         let mut random = Random::new(seed ^ number.wrapping_mul(0x9e6c_63d0_876a_8b5f));
@@ -93,7 +93,7 @@ impl Plan {
             } else {
                 Way::Down
             },
-            // Small numbers as often as large ones: handshakes and headers are short.
+            // Small numbers are as frequent as large ones, since handshakes and headers are short.
             after: faults.after.start + random.below(span) % (1 << random.below(20)),
             fault: faults.kinds.get(kind).copied().unwrap_or(Fault::Cut),
             piece: 1 << (random.below(17) as usize),
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_says_what_happens_and_another_says_something_else() {
+    fn seed_determines_plan() {
         let faults = Faults::default();
         let plans = |seed| {
             (0..64)

@@ -1,4 +1,4 @@
-//! The proxy itself.
+//! The proxy.
 
 use std::fmt;
 use std::io;
@@ -15,13 +15,13 @@ use tokio::task::AbortHandle;
 
 use super::plan::{Fault, Faults, Plan, Way};
 
-/// Bytes read at once.
+/// Size of the read buffer.
 const READ_BYTES: usize = 64 << 10;
 
-/// How long the other direction of a half-closed connection lives on.
+/// How long the other direction of a half-closed connection stays open.
 const HALF_OPEN: Duration = Duration::from_millis(10);
 
-/// What the proxy stands in front of.
+/// Target of the proxy.
 #[derive(Clone, Debug)]
 pub enum Address {
     /// A TCP address.
@@ -30,14 +30,14 @@ pub enum Address {
     Unix(PathBuf),
 }
 
-/// What a connection met.
+/// Fault report of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Met {
-    /// Which connection, from 0.
+    /// Number of the connection, from 0.
     pub number: u64,
-    /// What was to happen to it.
+    /// Its plan.
     pub plan: Plan,
-    /// Whether it came to it; the connection may have ended before.
+    /// Whether the fault occurred; the connection may have ended before.
     pub happened: bool,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Met {
     }
 }
 
-/// A proxy on a loopback port of its own. Dropping it cuts everything.
+/// A proxy on a free loopback port. Dropping it cuts every connection.
 #[derive(Debug)]
 pub struct ChaosProxy {
     address: SocketAddr,
@@ -73,18 +73,18 @@ struct Shared {
     accepted: AtomicU64,
     met: Mutex<Vec<Met>>,
     severed: AtomicU64,
-    /// While it is set nothing goes through, and nothing is read.
+    /// While set, nothing is read or forwarded.
     frozen: watch::Sender<bool>,
-    /// A new value cuts every connection of now.
+    /// A new value cuts every current connection.
     cut: watch::Sender<u64>,
 }
 
 impl ChaosProxy {
-    /// Begins to listen in front of `to`.
+    /// Starts a proxy for `to`.
     ///
     /// # Errors
     ///
-    /// No loopback port can be had.
+    /// No loopback port is available.
     pub async fn start(to: Address, seed: u64, faults: Faults) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -107,29 +107,30 @@ impl ChaosProxy {
         })
     }
 
-    /// Where hosts connect to.
+    /// The address that hosts connect to.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// From now on nothing bad happens to new connections; to let a run come to its end.
+    /// Disables faults for new connections, so that a run can complete.
     pub fn be_kind(&self) {
         self.shared.kind.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nothing bad happens to new connections.
+    /// Whether faults are disabled for new connections.
     #[must_use]
     pub fn is_kind(&self) -> bool {
         self.shared.kind.load(Ordering::Relaxed)
     }
 
-    /// Cuts every connection of now.
+    /// Cuts every current connection.
     pub fn cut_all(&self) {
         self.shared.cut.send_modify(|generation| *generation += 1);
     }
 
-    /// What happened so far: with the seed, all that is needed to do it again.
+    /// Returns the faults so far, in the order of connections; with the seed, they describe the
+    /// run.
     #[must_use]
     pub fn met(&self) -> Vec<Met> {
         self.shared
@@ -139,19 +140,19 @@ impl ChaosProxy {
             .clone()
     }
 
-    /// From now on nothing is read from either side of any connection, or everything again. New
-    /// connections are taken, and come to a standstill too: what a dead link looks like.
+    /// Stops or resumes reading from both sides of every connection. New connections are accepted
+    /// and stall, too, as on a dead link.
     pub fn freeze(&self, is_frozen: bool) {
         self.shared.frozen.send_replace(is_frozen);
     }
 
-    /// Connections that this proxy has ended, by their fault or with all of them at once.
+    /// Number of connections that this proxy has ended, by a fault or by a cut.
     #[must_use]
     pub fn severed(&self) -> u64 {
         self.shared.severed.load(Ordering::Relaxed)
     }
 
-    /// Connections that met their fault.
+    /// Number of connections that met their fault.
     #[must_use]
     pub fn faults(&self) -> u64 {
         self.met().iter().filter(|met| met.happened).count() as u64
@@ -202,8 +203,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// Carries bytes between two streams of any kind until one ends, `cut` changes, or the plan is
-/// fulfilled; answers whether it was. A reset is a cut here.
+/// Copies bytes between two streams until one ends, `cut` changes, or the planned fault occurs;
+/// returns whether it occurred. A reset is a cut here.
 pub async fn carry(
     client: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     server: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -221,12 +222,12 @@ pub async fn carry(
     link(ends, plan, frozen.subscribe(), cut).await.happened
 }
 
-/// How a connection came to its end.
+/// How a connection ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Over {
-    /// Whether it met its fault.
+    /// Whether its fault occurred.
     happened: bool,
-    /// Whether it was cut with all others.
+    /// Whether it was cut together with all others.
     is_cut: bool,
 }
 
@@ -275,7 +276,7 @@ fn twin(stream: &TcpStream) -> Option<std::os::fd::OwnedFd> {
     stream.as_fd().try_clone_to_owned().ok()
 }
 
-/// With a linger of nothing, closing sends RST (socket(7), SO_LINGER).
+/// With a zero linger time, closing sends RST (socket(7), SO_LINGER).
 fn linger_none(stream: &std::os::fd::OwnedFd) {
     let _ = rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO));
 }
@@ -322,7 +323,7 @@ async fn pump(
     loop {
         released(&mut holds).await;
         let Ok(count @ 1..) = from.read(&mut buffer).await else {
-            // Whoever is left may have something to say.
+            // The other side may still have data to send.
             let _ = to.shutdown().await;
             tokio::time::sleep(HALF_OPEN).await;
             return;
@@ -451,7 +452,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_comes_through_a_cut_is_a_true_beginning() {
+    async fn bytes_before_a_cut_are_a_prefix() {
         let sent: Vec<u8> = (0..100_000_u32).map(|n| (n % 251) as u8).collect();
         for fault in [Fault::Cut, Fault::Reset, Fault::HalfClose] {
             let (back, proxy) = proxied(only(fault, 777), &sent).await;
@@ -465,12 +466,12 @@ mod tests {
                 }
             };
             let told = tokio::time::timeout(Duration::from_secs(10), told).await;
-            told.unwrap_or_else(|_| panic!("{fault:?} is not told"));
+            told.unwrap_or_else(|_| panic!("{fault:?} is not reported"));
         }
     }
 
     #[tokio::test]
-    async fn a_delay_loses_nothing_and_a_flip_changes_one_byte() {
+    async fn delay_loses_nothing_and_flip_changes_one_byte() {
         let sent = vec![7; 5000];
         let (back, _) = proxied(only(Fault::Delay(Duration::from_millis(1)), 100), &sent).await;
         assert_eq!(back, sent);
@@ -480,7 +481,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_kind_proxy_does_nothing() {
+    async fn proxy_without_faults_changes_nothing() {
         let proxy = ChaosProxy::start(Address::Tcp(echo().await), 1, only(Fault::Cut, 0)).await;
         let proxy = proxy.unwrap();
         proxy.be_kind();

@@ -1,14 +1,14 @@
-//! A named point where the rig stops until the test says go on.
+//! A named point at which scripted work waits for the test.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-/// A point that scripted work reaches, and leaves only when the test opens it.
+/// A point at which scripted work waits until the test opens it.
 ///
-/// Both states are sticky: [`Gate::reached`] returns at once after the first arrival, and whoever
-/// arrives after [`Gate::open`] passes through. Clones are the same gate.
+/// Both states are sticky: [`Gate::reached`] returns at once after the first arrival, and work that
+/// arrives after [`Gate::open`] passes. Clones are the same gate.
 #[derive(Clone, Debug)]
 pub struct Gate {
     reached: watch::Sender<bool>,
@@ -23,12 +23,12 @@ impl Gate {
         }
     }
 
-    /// Waits until scripted work stands at this gate, or has passed it.
+    /// Waits until scripted work has reached this gate.
     pub async fn reached(&self) {
         set(&self.reached).await;
     }
 
-    /// Lets through all who wait here, and all who come later.
+    /// Releases all current and future waiters.
     pub fn open(&self) {
         self.opened.send_replace(true);
     }
@@ -47,7 +47,7 @@ async fn set(flag: &watch::Sender<bool>) {
         .expect("the gate itself holds the sender");
 }
 
-/// The gates of one server, made when first named.
+/// The gates of one server, created on first use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gates(Arc<Mutex<HashMap<String, Gate>>>);
 

@@ -78,7 +78,7 @@ impl Home {
         self.root.path().join("tmp")
     }
 
-    /// The whole environment for an agent that talks to `api` and to nobody else.
+    /// The whole environment for an agent that talks to `api` only.
     ///
     /// It replaces the inherited environment; nothing of the host's is passed on.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Puts one pinned version of the real CLI under `target/`, once, whoever asks.
+//! Installs one pinned version of the real CLI under `target/`, once for all callers.
 
 use std::env;
 use std::fs::{self, File};

@@ -112,11 +112,11 @@ impl Reply {
 pub enum Block {
     /// Text.
     Text(String),
-    /// Thinking, signed with a signature that nobody checks.
+    /// Thinking, signed with a placeholder signature.
     Thinking(String),
     /// A call of a tool of the agent.
     ToolUse {
-        /// `tool_use` id; whoever reads the stream finds it again in the result.
+        /// `tool_use` id; the result in the stream refers to it.
         id: String,
         /// The tool's name as the model knows it, `Bash` or `Agent`.
         name: String,

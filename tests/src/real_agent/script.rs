@@ -1,14 +1,14 @@
-//! Who decides what the scripted model says.
+//! The script of the model.
 
 use std::collections::VecDeque;
 
 use super::{Answer, ApiError, Request};
 
-/// Decides the answer to each request of the conversation and of its sub-agents.
+/// Decides the response to each request of the conversation and of its sub-agents.
 ///
-/// Any `FnMut(&Request) -> Answer` is a script; [`Lanes`] covers what a list can say.
+/// Any `FnMut(&Request) -> Answer` is a script; [`Lanes`] covers lists of answers.
 pub trait Script: Send + 'static {
-    /// The answer to this request.
+    /// Returns the answer to this request.
     fn answer(&mut self, request: &Request) -> Answer;
 }
 

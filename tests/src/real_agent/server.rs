@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_sends_exactly_the_events_before_it() {
+    fn cut_sends_exactly_the_events_before_it() {
         for events in 1..=6 {
             let answer = Answer::CutAfter(events, Reply::text("x".repeat(100)));
             let api = MessagesApi::start(Lanes::main([answer])).unwrap();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn dropping_the_server_ends_a_request_that_hangs() {
+    fn dropping_server_ends_pending_request() {
         let (asked, hanging) = std::sync::mpsc::channel();
         let script = move |_: &Request| {
             asked.send(()).unwrap();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_the_agent_itself_leave_the_script_alone() {
+    fn internal_requests_do_not_consume_script() {
         let api = MessagesApi::start(Lanes::main([Reply::text("scripted")])).unwrap();
         assert!(read_all(post(&api, r#"{"max_tokens":1}"#)).contains("ok"));
         assert!(read_all(post(&api, STEP)).contains("scripted"));

@@ -104,7 +104,7 @@ fn remote(order: &HostOrder, token: &str) -> io::Result<Remote> {
     Ok(remote)
 }
 
-/// A server that forwards to nobody.
+/// A server without a forwarding target.
 async fn hooks(canaries: &Canaries) -> io::Result<HookServer> {
     let configuration = HookConfiguration {
         helper: Some(HookHelper {
@@ -174,7 +174,7 @@ async fn errors(
     let mut nameless = remote.clone();
     nameless.identity = None;
     let mut keyless = remote.clone();
-    // The key where the certificate should be: whoever reads it as one may show it.
+    // The key in place of the certificate: an error of the parser could quote it.
     let key = order.identity.1.clone();
     keyless.identity = Some(Identity {
         certificate: key.clone(),
@@ -219,7 +219,7 @@ fn tell<E: std::fmt::Display + std::fmt::Debug>(told: &mut Vec<String>, done: Re
     });
 }
 
-/// What somebody else may say to the hooks' server.
+/// A request to the hook server by another process.
 async fn strangers(
     server: &HookServer,
     canaries: &Canaries,

@@ -1,4 +1,4 @@
-//! One run of a campaign's deeds, all from one seed.
+//! One batch: a number of runs of a campaign, all derived from one seed.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,33 +8,33 @@ use clap::ValueEnum;
 
 use crate::campaign::{Campaign, Job, Random, Report};
 
-/// What came of a batch.
+/// Results of a batch.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) job: Job,
     pub(super) report: Report,
-    /// How long it took.
+    /// Duration, in seconds.
     pub(super) seconds: f64,
 }
 
-/// What the clock is for.
+/// How missed deadlines are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Clock {
-    /// What is late is a violation.
+    /// A missed deadline is a violation.
     #[default]
     Judges,
-    /// What is late is told.
+    /// A missed deadline is reported as a note.
     IsHeard,
 }
 
 impl Batch {
-    /// Does it. A campaign that panics has not held what it promises, and does not take the others
-    /// with it.
+    /// Runs a batch. A panic of the campaign becomes a violation, so that the other campaigns still
+    /// run.
     pub(super) fn run(campaign: &Campaign, job: Job, clock: Clock) -> Self {
         let start = Instant::now();
         let report = catch_unwind(AssertUnwindSafe(|| (campaign.run)(&job)));
         let mut report = report.unwrap_or_else(|panic| Report {
-            violations: vec![format!("it panicked: {}", said(panic.as_ref()))],
+            violations: vec![format!("panicked: {}", panic_message(panic.as_ref()))],
             ..Report::default()
         });
         let late = std::mem::take(&mut report.late);
@@ -50,14 +50,14 @@ impl Batch {
     }
 }
 
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref().copied())
-        .unwrap_or("without a word")
+        .unwrap_or("no message")
 }
 
-/// The seed of a batch: the first has the seed that was asked for, so that a batch is repeated by
-/// its own seed.
+/// Returns the seed of a batch. The first batch uses the given seed unchanged, so that a batch can
+/// be reproduced with `--seed`.
 pub(super) fn seed(first: u64, number: u64) -> u64 {
     match number {
         0 => first,
@@ -70,25 +70,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_is_a_violation() {
+    fn panic_is_a_violation() {
         let campaign = Campaign {
-            name: "falls",
-            what: "it falls",
-            first: 1,
-            second: 1,
+            name: "panics",
+            what: "it panics",
+            test_count: 1,
+            stress_count: 1,
             run: |job| panic!("at {}", job.seed),
         };
         let batch = Batch::run(&campaign, Job { seed: 5, count: 1 }, Clock::IsHeard);
-        assert_eq!(batch.report.violations, ["it panicked: at 5"]);
+        assert_eq!(batch.report.violations, ["panicked: at 5"]);
     }
 
     #[test]
-    fn the_clock_judges_or_is_heard() {
+    fn missed_deadline_is_violation_or_note() {
         let campaign = Campaign {
-            name: "dawdles",
+            name: "late",
             what: "it is late",
-            first: 1,
-            second: 1,
+            test_count: 1,
+            stress_count: 1,
             run: |_| Report {
                 late: vec!["by an hour".to_owned()],
                 ..Report::default()
@@ -96,12 +96,12 @@ mod tests {
         };
         let run = |clock| Batch::run(&campaign, Job { seed: 5, count: 1 }, clock).report;
         assert_eq!(run(Clock::Judges).violations, ["by an hour"]);
-        let heard = run(Clock::IsHeard);
-        assert_eq!((heard.violations.len(), heard.notes.len()), (0, 1));
+        let noted = run(Clock::IsHeard);
+        assert_eq!((noted.violations.len(), noted.notes.len()), (0, 1));
     }
 
     #[test]
-    fn every_batch_has_a_seed_of_its_own() {
+    fn batch_seeds_are_distinct() {
         let mut seeds: Vec<u64> = (0..1000).map(|number| seed(7, number)).collect();
         assert_eq!(seeds.first(), Some(&7));
         seeds.sort_unstable();

@@ -1,22 +1,22 @@
-//! What campaigns there are, for people.
+//! The campaign table of `cargo stress --list`.
 
 use std::fmt::Write as _;
 
 use crate::campaign::{ALL, Campaign};
 
-/// A line for each campaign.
+/// Formats one line for each campaign.
 pub(super) fn list() -> String {
-    let mut text = String::from("campaign          tests   stress  a violation is that\n");
+    let mut text = String::from("campaign          tests   stress  violation\n");
     for Campaign {
         name,
         what,
-        first,
-        second,
+        test_count,
+        stress_count,
         ..
     } in ALL
     {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{name:16} {first:6} {second:8}  {what}");
+        let _ = writeln!(text, "{name:16} {test_count:6} {stress_count:8}  {what}");
     }
     text
 }

@@ -1,4 +1,4 @@
-//! What came of some campaigns: printed, and kept as JSON.
+//! Results of a run, printed as text and stored as JSON.
 
 use std::fmt::Write as _;
 
@@ -7,57 +7,57 @@ use serde::{Deserialize, Serialize};
 use super::batch::Batch;
 use crate::campaign::{Campaign, Job, Report};
 
-/// What this program writes; another is refused when it is read again.
+/// Version of the JSON document; other versions are refused.
 pub(super) const SCHEMA: u32 = 1;
 
-/// Violations of a campaign that are kept and shown; the rest is counted.
-const KEPT: usize = 20;
+/// Maximum number of violations stored for a campaign; further ones are only counted.
+const MAX_VIOLATIONS: usize = 20;
 
-/// Measurements of a campaign that are kept: those of the last batches.
-const NOTES: usize = 8;
+/// Maximum number of notes stored for a campaign; the oldest are dropped.
+const MAX_NOTES: usize = 8;
 
-/// What came of all that was asked for.
+/// Results of all campaigns of a run.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Summary {
-    /// The form of this document.
+    /// Version of this document.
     pub schema: u32,
-    /// Where the seeds of all batches come from.
+    /// The seed from which the seeds of all batches are derived.
     pub seed: u64,
-    /// One for each campaign that was begun, in the order of the list.
+    /// One entry for each campaign that was started, in the order of the list.
     pub campaigns: Vec<Outcome>,
 }
 
-/// What came of one campaign.
+/// Results of one campaign.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Its name.
+    /// Name of the campaign.
     pub name: String,
-    /// What a violation would be.
+    /// What the campaign counts as a violation.
     pub what: String,
-    /// How often it is to be done; none if time alone is the bound.
+    /// Requested number of runs, or `None` if only the time is bounded.
     pub wanted: Option<u64>,
-    /// How often it was done.
+    /// Number of completed runs.
     pub done: u64,
-    /// In how many batches.
+    /// Number of batches.
     pub batches: u64,
-    /// How long that took, in seconds.
+    /// Total duration, in seconds.
     pub seconds: f64,
-    /// How many violations there were.
+    /// Total number of violations.
     pub violation_count: u64,
-    /// The first of them.
+    /// The first violations.
     pub violations: Vec<Violation>,
-    /// What was measured in the last batches.
+    /// Measurements of the last batches.
     pub notes: Vec<String>,
 }
 
-/// One violation, with the batch that shows it again.
+/// A violation, and the batch that reproduces it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Violation {
     /// The seed of its batch.
     pub seed: u64,
-    /// How often the deed was done in its batch.
+    /// Number of runs in its batch.
     pub count: u64,
-    /// What happened, and the schedule that made it happen.
+    /// What happened, with the schedule that caused it.
     pub what: String,
 }
 
@@ -70,7 +70,8 @@ impl Summary {
         }
     }
 
-    /// The outcome of a campaign so far; from now on it is to be done so often.
+    /// Returns the results of a campaign, adding an empty entry if needed, and sets its requested
+    /// count.
     pub(super) fn outcome(&mut self, campaign: &Campaign, wanted: Option<u64>) -> &mut Outcome {
         let names = self.campaigns.iter();
         let at = names.enumerate().find(|(_, it)| it.name == campaign.name);
@@ -83,7 +84,7 @@ impl Summary {
         outcome
     }
 
-    /// Violations of all campaigns.
+    /// Number of violations of all campaigns.
     #[must_use]
     pub fn violation_count(&self) -> u64 {
         self.campaigns.iter().map(|it| it.violation_count).sum()
@@ -105,13 +106,13 @@ impl Outcome {
         }
     }
 
-    /// How often the deed is still to be done; `u64::MAX` if time alone is the bound.
+    /// Remaining number of runs, or `u64::MAX` if only the time is bounded.
     pub(super) fn left(&self) -> u64 {
         self.wanted
             .map_or(u64::MAX, |wanted| wanted.saturating_sub(self.done))
     }
 
-    /// Takes in what came of a batch.
+    /// Adds the results of a batch.
     pub(super) fn add(&mut self, batch: Batch) {
         let Batch {
             job: Job { seed, count },
@@ -120,7 +121,7 @@ impl Outcome {
                     done,
                     violations,
                     notes,
-                    // The batch has made something else of it.
+                    // `Batch::run` has already turned these into violations or notes.
                     late: _,
                 },
             seconds,
@@ -129,16 +130,16 @@ impl Outcome {
         self.batches += 1;
         self.seconds += seconds;
         self.violation_count += violations.len() as u64;
-        let room = KEPT.saturating_sub(self.violations.len());
+        let room = MAX_VIOLATIONS.saturating_sub(self.violations.len());
         let violations = violations.into_iter().take(room);
         self.violations
             .extend(violations.map(|what| Violation { seed, count, what }));
         self.notes.extend(notes);
-        let over = self.notes.len().saturating_sub(NOTES);
+        let over = self.notes.len().saturating_sub(MAX_NOTES);
         self.notes.drain(..over);
     }
 
-    /// For people: what was done, what was measured, and each violation with how to see it again.
+    /// Formats the counts, the notes, and each violation with the command that reproduces it.
     pub(super) fn text(&self, seed: u64) -> String {
         let Self {
             name,
@@ -161,7 +162,7 @@ impl Outcome {
             let _ = writeln!(text, "  VIOLATION {what}");
             let _ = writeln!(
                 text,
-                "    again: cargo stress {name} --seed {seed} --count {count}"
+                "    reproduce: cargo stress {name} --seed {seed} --count {count}"
             );
         }
         text

@@ -1,4 +1,5 @@
-//! One campaign at its first number and from one seed, in a process of its own: what it has said.
+//! Runs one campaign at its test count, with a fixed seed and in its own process, and returns its
+//! output.
 
 use std::process::Command;
 
@@ -11,7 +12,7 @@ pub(crate) fn survives(name: &str) -> String {
         .find(|one| one.name == name)
         .expect("in the list");
     let mut stress = Command::new(env!("CARGO_BIN_EXE_stress"));
-    let count = campaign.first.to_string();
+    let count = campaign.test_count.to_string();
     stress.args([name, "--seed", "8", "--count", &count, "--clock=is-heard"]);
     let output = stress.output().expect("it can be run");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,4 +1,4 @@
-//! Interrupts: how much each of them stops, and whose the late result is.
+//! Scopes of an interrupt, and the attribution of late results.
 
 use bowline_lifecycle::reducer::{Phase, TaskState};
 use bowline_lifecycle::{DialogueSession, InterruptScope, Prompt, Receipt, ReceiptState};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::play::{Play, say};
 
-/// A turn that goes on until it is stopped, and an answer for whatever comes behind it.
+/// A turn that continues until it is stopped, and an answer for any later prompt.
 const STANDS: &str = r#"
 [[turn]]
 steps = [ { text = "I begin." }, { tool = { name = "Bash", input = { command = "sleep" }, duration_ms = 600000 } } ]
@@ -15,7 +15,7 @@ steps = [ { text = "I begin." }, { tool = { name = "Bash", input = { command = "
 steps = [ { text = "And now?" } ]
 "#;
 
-/// Two tasks in the background of a turn that goes on until it is stopped.
+/// Two background tasks of a turn that continues until it is stopped.
 const WORKS: &str = r#"
 [[turn]]
 steps = [
@@ -33,10 +33,10 @@ fn outcomes(transcript: &Value) -> Vec<String> {
     outcomes.map(str::to_owned).collect()
 }
 
-/// A session whose first turn stands in a tool.
+/// A session whose first turn is in a tool.
 async fn stands(scenario: &str) -> (Play, DialogueSession, Receipt) {
     let mut play = Play::new(scenario);
-    // What takes time is to take it.
+    // The scenario's pauses take their real time.
     play.configuration
         .args
         .extend(["--pace".into(), "1".into()]);
@@ -52,7 +52,7 @@ async fn stands(scenario: &str) -> (Play, DialogueSession, Receipt) {
     (play, session, first)
 }
 
-/// The tasks that run, by id, when they are so many.
+/// Waits for a number of running tasks and returns their ids.
 async fn tasks(session: &DialogueSession, many: usize) -> Vec<String> {
     until(session, "the tasks", |it| {
         let tasks = it["tasks"].as_object().expect("tasks").values();
@@ -67,7 +67,7 @@ async fn tasks(session: &DialogueSession, many: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_interrupt_of_the_turn_lets_the_queue_run() {
+async fn turn_interrupt_keeps_queue() {
     let (_play, session, mut first) = stands(STANDS).await;
     let mut second = say(&session, "second").await;
     let stopped = session.interrupt_scope(InterruptScope::Turn);
@@ -85,10 +85,10 @@ async fn an_interrupt_of_the_turn_lets_the_queue_run() {
 }
 
 #[tokio::test]
-async fn an_interrupt_of_the_turn_and_the_queue_gives_up_what_waits() {
+async fn turn_and_queue_interrupt_discards_queue() {
     let (_play, session, mut first) = stands(STANDS).await;
     let mut second = say(&session, "second").await;
-    // What a pause keeps back waits as well.
+    // A prompt held back by a pause waits as well.
     let pause = session.pause();
     let rest = async {
         let mut third = say(&session, "third").await;
@@ -109,7 +109,7 @@ async fn an_interrupt_of_the_turn_and_the_queue_gives_up_what_waits() {
 }
 
 #[tokio::test]
-async fn an_interrupt_of_one_task_stops_it_alone() {
+async fn task_interrupt_stops_only_that_task() {
     let (_play, session, first) = stands(WORKS).await;
     let running = tasks(&session, 2).await;
     let stopped = session.interrupt_scope(InterruptScope::Task(running[0].clone()));
@@ -127,7 +127,7 @@ async fn an_interrupt_of_one_task_stops_it_alone() {
 }
 
 #[tokio::test]
-async fn an_interrupt_of_turn_and_tasks_stops_them_all() {
+async fn turn_and_tasks_interrupt_stops_all() {
     for scope in [InterruptScope::TurnAndTasks, InterruptScope::All] {
         let (_play, session, mut first) = stands(WORKS).await;
         tasks(&session, 2).await;
@@ -142,7 +142,8 @@ async fn an_interrupt_of_turn_and_tasks_stops_them_all() {
 
 const FIRST: &str = "6b1f5f6e-0000-4000-8000-000000000001";
 
-/// The result of the first turn comes when the second has begun (protocol, section B.6).
+/// The result of the first turn arrives after the second turn has begun
+/// (`crates/jsonl/PROTOCOL.md`).
 const LATE: &str = r#"
 [[turn]]
 match = "second"
@@ -161,7 +162,7 @@ steps = [
 "#;
 
 #[tokio::test]
-async fn a_late_result_closes_nothing_of_the_next_turn() {
+async fn late_result_does_not_close_next_turn() {
     let play = Play::new(&LATE.replace("FIRST", FIRST));
     let session = play.start().await;
     let prompt = Prompt {

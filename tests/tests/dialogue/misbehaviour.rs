@@ -1,4 +1,4 @@
-//! Agents that do what they should not.
+//! Agents that violate the protocol.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use bowline_tests::session::{answered, kinds, terminate, transcript, until, with
 use crate::play::{Play, say};
 
 #[tokio::test]
-async fn an_exit_in_mid_turn_is_unexpected_whatever_its_code() {
+async fn exit_during_turn_is_unexpected() {
     for code in [0, 3] {
         let play = Play::new(&format!(
             r#"
@@ -46,7 +46,7 @@ async fn an_exit_in_mid_turn_is_unexpected_whatever_its_code() {
 }
 
 #[tokio::test]
-async fn a_torn_line_is_truncated_and_not_lost() {
+async fn torn_line_is_reported_as_truncated() {
     let play = Play::new(
         r#"
         [[turn]]
@@ -65,7 +65,7 @@ async fn a_torn_line_is_truncated_and_not_lost() {
 }
 
 #[tokio::test]
-async fn an_agent_that_closes_its_output_and_lives_is_ended() {
+async fn agent_with_closed_output_is_terminated() {
     let play = Play::new(
         r#"
         [[turn]]
@@ -84,7 +84,7 @@ async fn an_agent_that_closes_its_output_and_lives_is_ended() {
 }
 
 #[tokio::test]
-async fn an_agent_that_never_reads_holds_nobody_up() {
+async fn agent_that_never_reads_blocks_no_caller() {
     let mut play = Play::new(
         r#"
         ignore_stdin = true
@@ -109,7 +109,7 @@ async fn an_agent_that_never_reads_holds_nobody_up() {
 }
 
 #[tokio::test]
-async fn junk_and_floods_end_nothing() {
+async fn invalid_lines_and_floods_keep_session_running() {
     let play = Play::new(
         r#"
         [[turn]]

@@ -1,4 +1,4 @@
-//! What a session owns: its start, its recording, its readers, its process.
+//! Resources that a session owns: its start, its recording, its readers, its process.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::play::{Play, say};
 
 #[tokio::test]
-async fn a_start_that_fails_leaves_nothing() {
+async fn failed_start_leaves_nothing() {
     let play = Play::new("");
     let missing = OsString::from("no-such-agent-anywhere");
     let folder = play.folder.path();
@@ -54,7 +54,7 @@ async fn a_start_that_fails_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_private_file_is_there_until_the_session_ends() {
+async fn private_file_exists_until_session_end() {
     let play = Play::new("");
     let file = Arc::new(PrivateFile::new(b"{}").expect("a private file"));
     let held = Arc::downgrade(&file);
@@ -62,7 +62,7 @@ async fn a_private_file_is_there_until_the_session_ends() {
     configuration.options.settings = Some(AgentDocument::Private(file));
     let session = within("a start", DialogueSession::start(configuration)).await;
     let session = session.expect("the understudy starts");
-    // Nobody but the session has it: the agent opens it when it comes to it.
+    // Only the session has it open; the agent opens it later.
     assert!(held.upgrade().is_some_and(|it| it.path().exists()));
     answered(&session, "hello").await;
     terminate(&session).await;
@@ -70,7 +70,7 @@ async fn a_private_file_is_there_until_the_session_ends() {
 }
 
 #[tokio::test]
-async fn a_recording_holds_every_byte() {
+async fn recording_contains_every_byte() {
     let mut play = Play::new(
         r#"
         [[turn]]
@@ -93,7 +93,7 @@ async fn a_recording_holds_every_byte() {
 }
 
 #[tokio::test]
-async fn dropping_the_last_handle_ends_the_agent() {
+async fn dropping_last_handle_ends_agent() {
     let play = Play::new(
         r#"
         [[turn]]
@@ -119,7 +119,7 @@ async fn gone(pid: u32) {
 }
 
 #[tokio::test]
-async fn a_reader_that_panics_takes_only_itself_down() {
+async fn panic_of_reader_leaves_session_running() {
     let play = Play::new(
         r#"
         [[turn]]
@@ -138,10 +138,10 @@ async fn a_reader_that_panics_takes_only_itself_down() {
     terminate(&session).await;
 }
 
-/// The text of a draft grows in one block and nothing else changes: each growth is news all the
-/// same to a reader that looked before.
+/// Each growth of a draft block counts as a change, even for a reader that has seen the block
+/// before.
 #[tokio::test]
-async fn a_reader_that_looks_and_waits_misses_nothing() {
+async fn polling_reader_misses_no_change() {
     let stream = |event: &str| {
         format!(
             r#"{{ raw = {{ type = "stream_event", event = {{ {event} }}, session_id = "s", uuid = "{{{{uuid}}}}", api_message_id = "m" }} }}"#
@@ -160,7 +160,7 @@ async fn a_reader_that_looks_and_waits_misses_nothing() {
             r#"type = "content_block_start", index = 0, content_block = { type = "text", text = "" }"#,
         ),
         delta("a"),
-        // Long enough for a reader to look and to begin to wait; one that is late misses nothing.
+        // Long enough for a reader to read and start to wait; a late reader misses nothing.
         "{ delay_ms = 300 }".to_owned(),
         delta("b"),
         r#"{ wait_for = "interrupt" }"#.to_owned(),

@@ -1,4 +1,4 @@
-//! The understudy, and a scenario for it.
+//! The understudy with a scenario.
 
 use std::fs;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_lifecycle::{DialogueConfiguration, DialogueSession, Ladder, Prompt, Receipt};
 use bowline_tests::session::within;
 
-/// A scenario in a file of its own, and the configuration that plays it.
+/// Writes a scenario to a file, and returns the configuration that runs it.
 pub(crate) struct Play {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) configuration: DialogueConfiguration,
@@ -26,7 +26,7 @@ impl Play {
         let configuration = DialogueConfiguration {
             program: env!("CARGO_BIN_EXE_stand-in").into(),
             args: args.into(),
-            // Impatient, because some of these agents never do what they are asked.
+            // A short grace period, since some of these agents never react.
             ladder: Ladder {
                 eof_grace: Duration::from_millis(200),
                 term_grace: Duration::from_millis(200),

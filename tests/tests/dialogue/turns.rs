@@ -1,4 +1,4 @@
-//! What comes of a turn.
+//! Results of a turn.
 
 use bowline_lifecycle::reducer::{Changes, Cursor};
 use bowline_lifecycle::{Decision, DialogueError, DialogueStdio, ExitStatus, Prompt, ReceiptState};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::play::{Play, say};
 
 #[tokio::test]
-async fn two_turns_in_one_process_then_an_end_in_order() {
+async fn two_turns_then_clean_end() {
     let play = Play::new(
         r#"
         [[turn]]
@@ -31,7 +31,7 @@ async fn two_turns_in_one_process_then_an_end_in_order() {
 }
 
 #[tokio::test]
-async fn a_consumer_that_comes_late_gets_everything() {
+async fn late_reader_gets_whole_transcript() {
     let play = Play::new(
         r#"
         [[turn]]
@@ -60,7 +60,7 @@ async fn a_consumer_that_comes_late_gets_everything() {
 }
 
 #[tokio::test]
-async fn a_prompt_of_ten_megabytes_arrives() {
+async fn ten_megabyte_prompt_is_delivered() {
     let play = Play::new(
         r#"
         [[turn]]
@@ -73,7 +73,7 @@ async fn a_prompt_of_ten_megabytes_arrives() {
 }
 
 #[tokio::test]
-async fn chunks_of_one_byte_change_nothing() {
+async fn one_byte_chunks_give_same_transcript() {
     let scenario = r#"
         [[turn]]
         steps = [ { thinking = "Hm." }, { text = "Ünïcödé 😀 and \"quotes\"." } ]
@@ -93,7 +93,7 @@ async fn chunks_of_one_byte_change_nothing() {
 }
 
 #[tokio::test]
-async fn a_permission_is_asked_and_answered_on_pipes_and_on_a_terminal() {
+async fn permission_is_answered_on_pipes_and_terminal() {
     let mut play = Play::new(
         r#"
         allow_tty = false
@@ -129,7 +129,7 @@ async fn a_permission_is_asked_and_answered_on_pipes_and_on_a_terminal() {
 }
 
 #[tokio::test]
-async fn a_refused_prompt_leaves_the_receipt_of_the_first_alone() {
+async fn refused_prompt_keeps_receipt_of_first() {
     let play = Play::new(
         r#"
         [[turn]]

@@ -1,4 +1,4 @@
-//! Ends, and what can be resumed behind them.
+//! Ends of a session, and resuming afterwards.
 
 use bowline_lifecycle::{
     Conversation, DialogueConfiguration, DialogueSession, ExitStatus, Prompt, ReceiptState,
@@ -69,7 +69,7 @@ async fn resume_and_fork() {
 }
 
 #[tokio::test]
-async fn sigterm_in_a_tool_is_an_unexpected_exit() {
+async fn sigterm_during_tool_is_unexpected_exit() {
     let Some(rig) = Rig::start(scenario::long_tool()).await else {
         return;
     };
@@ -104,7 +104,7 @@ async fn sigterm_in_a_tool_is_an_unexpected_exit() {
 }
 
 #[tokio::test]
-async fn terminate_in_a_tool_leaves_nothing() {
+async fn terminate_during_tool_leaves_nothing() {
     let Some(rig) = Rig::start(scenario::long_tool()).await else {
         return;
     };
@@ -133,7 +133,7 @@ fn resume(id: &str) -> Conversation {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_killed_in_a_tool_is_resumed() {
+async fn agent_killed_during_tool_is_resumed() {
     let Some(agent) = Agent::for_test() else {
         return;
     };
@@ -172,13 +172,13 @@ async fn an_agent_that_is_killed_in_a_tool_is_resumed() {
     assert_eq!(conversation(&again).await, id);
     let asked = again.api.scripted().pop().expect("a request");
     let known = asked.body.to_string();
-    // Whether the agent had its call on disk when it was killed is a matter of moments.
+    // Whether the agent had saved its tool call when it was killed depends on timing.
     assert!(known.contains("run something long"), "{known}");
     again.finish().await;
 }
 
 #[tokio::test]
-async fn a_prompt_that_the_agent_knows_is_a_duplicate() {
+async fn known_prompt_is_a_duplicate() {
     let Some(agent) = Agent::for_test() else {
         return;
     };
@@ -209,9 +209,9 @@ async fn a_prompt_that_the_agent_knows_is_a_duplicate() {
     assert_eq!(outcomes(&transcript), ["completed"]);
 }
 
-/// A command of the agent's own has no turn of the model, and is answered all the same.
+/// A slash command of the agent has no model turn, but is answered.
 #[tokio::test]
-async fn a_slash_command_is_answered() {
+async fn slash_command_is_answered() {
     let mut scenario = scenario::plain();
     scenario.prompts = vec!["/context", "/clear", "say something"];
     let Some(rig) = Rig::start(scenario).await else {
@@ -228,7 +228,7 @@ async fn a_slash_command_is_answered() {
 }
 
 #[tokio::test]
-async fn a_conversation_is_verified_before_the_agent_is_started() {
+async fn conversation_is_verified_before_start() {
     let Some(agent) = Agent::for_test() else {
         return;
     };

@@ -1,11 +1,11 @@
-//! The real agent while it is cut, killed, stopped and full: the campaign at its first number.
+//! The `real-agent` campaign at its test count.
 
 use bowline_tests::real_agent::Agent;
 
 use crate::survives::survives;
 
 #[test]
-fn the_story_is_told_under_fire() {
+fn real_agent_survives_disturbances() {
     if Agent::for_test().is_some() {
         let said = survives("real-agent");
         assert!(!said.contains("skipped"), "{said}");

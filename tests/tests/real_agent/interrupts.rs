@@ -1,4 +1,4 @@
-//! Interrupts: how much each of them stops.
+//! Scopes of an interrupt.
 
 use bowline_lifecycle::{ExitStatus, InterruptScope, ReceiptState};
 use bowline_tests::real_agent::scenario::{
@@ -82,9 +82,9 @@ async fn interrupt_in_a_sub_agent() {
     assert_eq!(outcomes(&transcript), ["cancelled", "completed"]);
 }
 
-/// A prompt that is sent before the interrupted turn's result has come is not answered by it.
+/// A prompt sent before the result of the interrupted turn is not answered by that result.
 #[tokio::test]
-async fn a_prompt_behind_an_interrupt_has_a_turn_of_its_own() {
+async fn prompt_after_interrupt_gets_own_turn() {
     let Some(rig) = Rig::start(scenario::interruptible()).await else {
         return;
     };
@@ -114,7 +114,7 @@ async fn a_prompt_behind_an_interrupt_has_a_turn_of_its_own() {
     );
 }
 
-/// A turn that stands at the gate, and two prompts behind it that the agent has read.
+/// A turn that waits at the gate, and two queued prompts that the agent has read.
 async fn queued() -> Option<(Rig, [bowline_lifecycle::Receipt; 3])> {
     let rig = Rig::start(scenario::queued_prompts()).await?;
     let first = rig.send(0).await;
@@ -124,7 +124,7 @@ async fn queued() -> Option<(Rig, [bowline_lifecycle::Receipt; 3])> {
 }
 
 #[tokio::test]
-async fn an_interrupt_of_the_turn_lets_the_queue_run() {
+async fn turn_interrupt_keeps_queue() {
     let Some((rig, [mut first, mut second, mut third])) = queued().await else {
         return;
     };
@@ -144,7 +144,7 @@ async fn an_interrupt_of_the_turn_lets_the_queue_run() {
 }
 
 #[tokio::test]
-async fn an_interrupt_of_the_turn_and_the_queue_gives_up_what_waits() {
+async fn turn_and_queue_interrupt_discards_queue() {
     let Some((rig, [mut first, mut second, mut third])) = queued().await else {
         return;
     };
@@ -167,7 +167,7 @@ async fn an_interrupt_of_the_turn_and_the_queue_gives_up_what_waits() {
     rig.finish().await;
 }
 
-/// A background task that stands at the gate, behind the turn that began it.
+/// A background task that waits at the gate, after the turn that started it.
 async fn in_background() -> Option<(Rig, String)> {
     let rig = Rig::start(scenario::background_agent()).await?;
     rig.answered(0).await;
@@ -183,7 +183,7 @@ fn open_task(transcript: &Value) -> Option<String> {
 }
 
 #[tokio::test]
-async fn an_interrupt_of_one_task_leaves_the_session_alone() {
+async fn task_interrupt_keeps_session_running() {
     let Some((rig, task)) = in_background().await else {
         return;
     };
@@ -202,7 +202,7 @@ async fn an_interrupt_of_one_task_leaves_the_session_alone() {
 }
 
 #[tokio::test]
-async fn an_interrupt_of_turn_and_tasks_leaves_none_of_them() {
+async fn turn_and_tasks_interrupt_leaves_none() {
     for scope in [InterruptScope::TurnAndTasks, InterruptScope::All] {
         let Some((rig, task)) = in_background().await else {
             return;

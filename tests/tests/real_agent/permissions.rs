@@ -1,4 +1,4 @@
-//! Permissions: asked, rewritten, denied, and answered by whoever is first.
+//! Permission requests: allowed, rewritten, denied, and answered by the first of two clients.
 
 use bowline_lifecycle::{
     Decision, DialogueError, PermissionAnswer, PermissionKind, ReceiptState, RequestState,
@@ -109,7 +109,7 @@ async fn permission_allowed() {
     );
 }
 
-/// The question of a session, as the list of all sessions has it.
+/// The open request of a session in the session list.
 async fn listed(rig: &Rig, tool: &str) -> std::sync::Arc<bowline_lifecycle::PermissionRecord> {
     rig.until("a question", |it| open_request(it, tool).is_some())
         .await;
@@ -121,7 +121,7 @@ async fn listed(rig: &Rig, tool: &str) -> std::sync::Arc<bowline_lifecycle::Perm
 }
 
 #[tokio::test]
-async fn a_permission_is_answered_by_one_of_two_clients() {
+async fn permission_is_answered_by_one_of_two_clients() {
     let Some(agent) = Agent::for_test() else {
         return;
     };
@@ -156,7 +156,7 @@ async fn a_permission_is_answered_by_one_of_two_clients() {
 }
 
 #[tokio::test]
-async fn questions_and_plans_are_answered_in_their_own_shape() {
+async fn questions_and_plans_are_answered() {
     let Some(agent) = Agent::for_test() else {
         return;
     };
@@ -197,7 +197,7 @@ async fn questions_and_plans_are_answered_in_their_own_shape() {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_killed_orphans_its_question() {
+async fn killed_agent_orphans_its_request() {
     let Some(agent) = Agent::for_test() else {
         return;
     };

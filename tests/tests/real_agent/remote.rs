@@ -1,5 +1,5 @@
-//! The real agent at a runner, over a link that is cut five times a second: the transcript is the one
-//! of the same dialogue on this machine.
+//! The real agent at a runner, over a link that is cut five times per second; the transcript equals
+//! that of a local dialogue.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,24 +7,24 @@ use std::time::Duration;
 use bowline_lifecycle::{AgentLocation, Remote};
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
 use bowline_tests::chaos::{Address, ChaosProxy, Faults};
-use bowline_tests::faceless::same;
+use bowline_tests::normalize::same;
 use bowline_tests::real_agent::scenario::{at_length, nested_agents};
-use bowline_tests::real_agent::{Agent, Home, Scenario, homeless};
+use bowline_tests::real_agent::{Agent, Home, Scenario, normalized_agent};
 use bowline_tests::session::within;
 use serde_json::Value;
 
 use crate::rig::Rig;
 
-/// How often every connection is cut.
+/// Interval between the cuts of every connection.
 const CUT_EVERY: Duration = Duration::from_millis(200);
 
-/// A text that takes the model some seconds to say.
+/// A text that takes the model some seconds.
 fn long() -> Scenario {
     at_length(120, Duration::from_millis(6))
 }
 
 #[tokio::test]
-async fn a_transcript_is_the_same_over_a_link_that_is_cut_every_200_ms() {
+async fn transcript_is_same_over_cut_link() {
     let Some(agent) = Agent::for_test() else {
         return;
     };
@@ -36,7 +36,7 @@ async fn a_transcript_is_the_same_over_a_link_that_is_cut_every_200_ms() {
         let socket = runner.socket().expect("it has one").to_owned();
         let proxy = ChaosProxy::start(Address::Unix(socket), 1, Faults::default()).await;
         let proxy = proxy.expect("a proxy");
-        // Nothing happens to it but the cuts.
+        // Only the explicit cuts disturb this link.
         proxy.be_kind();
         let url = format!("http://{}", proxy.address());
         let place = AgentLocation::Runner(Remote::new(url.parse().expect("a URL")));
@@ -48,7 +48,7 @@ async fn a_transcript_is_the_same_over_a_link_that_is_cut_every_200_ms() {
     }
 }
 
-/// The transcript of a scenario at a place, without what is different in every run.
+/// Normalized transcript of a scenario at the given place.
 async fn told(
     agent: &Agent,
     scenario: Scenario,
@@ -63,7 +63,7 @@ async fn told(
         configuration.partial_messages = is_partial;
     })
     .await;
-    // The order for the session is not repeated, so the cuts begin behind it.
+    // The request that creates the session is not retried, so the cuts start after it.
     let cutting = async {
         let mut times = tokio::time::interval(CUT_EVERY);
         loop {
@@ -78,12 +78,12 @@ async fn told(
         told = rig.one_turn() => told,
         () = cutting => unreachable!("the cuts have no end"),
     };
-    homeless(&transcript, &root)
+    normalized_agent(&transcript, &root)
 }
 
 async fn runner(folder: &Path) -> Runner {
     let limits = ServeLimits {
-        // Links are cut more often here than anywhere else.
+        // Links are cut more often here than in production.
         attaches_per_second: 10_000,
         goodbye: Duration::from_millis(200),
         ..ServeLimits::default()

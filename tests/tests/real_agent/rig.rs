@@ -1,4 +1,4 @@
-//! One session of the real agent, and what a transcript says of it.
+//! A session of the real agent, and helpers for its transcript.
 
 use bowline_lifecycle::{
     DialogueConfiguration, DialogueEnd, DialogueSession, Environment, Prompt, Receipt, ReceiptState,
@@ -7,7 +7,7 @@ use bowline_tests::real_agent::{Agent, Home, MessagesApi, Scenario};
 use bowline_tests::session::{entries, transcript, until, within};
 use serde_json::Value;
 
-/// One session of the real agent, and the world it lives in.
+/// A session of the real agent with its home and scripted API.
 pub(crate) struct Rig {
     pub(crate) api: MessagesApi,
     pub(crate) home: Home,
@@ -49,7 +49,7 @@ impl Rig {
         }
     }
 
-    /// Sends the first prompt, waits for its answer, ends the session and gives the transcript.
+    /// Sends the first prompt, waits for its answer, ends the session and returns the transcript.
     pub(crate) async fn one_turn(self) -> (Value, DialogueEnd) {
         self.answered(0).await;
         self.finish().await
@@ -82,7 +82,7 @@ impl Rig {
         let unknown = self.api.unknown();
         assert!(
             unknown.is_empty(),
-            "requests that nobody scripted: {unknown:?}"
+            "requests outside of the script: {unknown:?}"
         );
         (transcript, end)
     }
@@ -100,7 +100,7 @@ pub(crate) fn environment(home: &Home, api: &MessagesApi) -> Environment {
     env
 }
 
-/// The texts of the assistant's text blocks, in order.
+/// The assistant's text blocks, in order.
 pub(crate) fn texts(value: &Value) -> Vec<String> {
     let entries = entries(value, "assistant").into_iter();
     let blocks = entries.flat_map(|entry| entry["blocks"].as_array().expect("blocks"));

@@ -1,4 +1,4 @@
-//! What comes of a turn.
+//! Results of a turn.
 
 use bowline_lifecycle::{DialogueStdio, ExitStatus, ReceiptState};
 use bowline_tests::real_agent::scenario::{

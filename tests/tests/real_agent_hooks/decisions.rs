@@ -1,4 +1,4 @@
-//! What the host decides, the real agent does.
+//! The real agent carries out the host's decisions.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn gate() -> (HookServer, HookQuestions) {
     (server, questions)
 }
 
-/// Runs one turn with one tool, about which the host decides so.
+/// Runs one turn with one tool, for which the host makes this decision.
 async fn decided(reply: HookReply) -> Option<Value> {
     let (server, mut questions) = gate().await;
     let rig = Rig::start(scenario::one_tool(), &server).await?;
@@ -38,7 +38,7 @@ fn call(transcript: &Value) -> (&str, &str) {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_allowed_runs() {
+async fn allowed_tool_runs() {
     let Some(transcript) = decided(HookReply::allow()).await else {
         return;
     };
@@ -46,7 +46,7 @@ async fn a_tool_that_is_allowed_runs() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_denied_does_not_run_and_the_model_is_told_why() {
+async fn denied_tool_does_not_run() {
     let Some(transcript) = decided(HookReply::deny("not on a Sunday")).await else {
         return;
     };
@@ -56,7 +56,7 @@ async fn a_tool_that_is_denied_does_not_run_and_the_model_is_told_why() {
 }
 
 #[tokio::test]
-async fn a_tools_input_can_be_rewritten() {
+async fn tool_input_can_be_rewritten() {
     let reply = HookReply::Tool {
         verdict: ToolVerdict::Allow,
         reason: None,
@@ -70,7 +70,7 @@ async fn a_tools_input_can_be_rewritten() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_asked_about_is_asked_about() {
+async fn ask_decision_opens_permission_request() {
     let (server, mut questions) = gate().await;
     let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
         return;
@@ -101,7 +101,7 @@ async fn a_tool_that_is_asked_about_is_asked_about() {
 }
 
 #[tokio::test]
-async fn the_default_counts_when_nobody_decides() {
+async fn default_applies_without_decision() {
     let server = server(gated(
         HookReply::deny("nobody decided in time"),
         Duration::from_millis(100),

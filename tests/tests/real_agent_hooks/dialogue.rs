@@ -1,4 +1,4 @@
-//! What the real agent tells in a dialogue.
+//! Events of the real agent in a dialogue.
 
 use bowline_hooks::{HookConfiguration, HookKind, HookPayload, HookReply, HookRoute};
 use bowline_tests::real_agent::scenario::{self, PLAIN_TEXT, TOOL_CALL};
@@ -14,7 +14,7 @@ fn text(transcript: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn a_turn_with_a_tool_is_told_from_its_start_to_its_end() {
+async fn turn_with_tool_reports_all_events() {
     let server = server(hooks()).await;
     let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
         return;
@@ -58,7 +58,7 @@ async fn a_turn_with_a_tool_is_told_from_its_start_to_its_end() {
 }
 
 #[tokio::test]
-async fn the_helper_alone_tells_the_same() {
+async fn helper_reports_same_events() {
     let server = server(HookConfiguration {
         route: HookRoute::Helper,
         ..hooks()
@@ -82,7 +82,7 @@ async fn the_helper_alone_tells_the_same() {
 }
 
 #[tokio::test]
-async fn sub_agents_are_told_with_their_ids() {
+async fn sub_agent_events_have_ids() {
     let server = server(hooks()).await;
     let Some(rig) = Rig::start(scenario::nested_agents(), &server).await else {
         return;
@@ -100,7 +100,7 @@ async fn sub_agents_are_told_with_their_ids() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_api_is_told() {
+async fn api_error_is_reported() {
     let server = server(hooks()).await;
     let Some(rig) = Rig::start(scenario::bad_request(), &server).await else {
         return;
@@ -115,7 +115,7 @@ async fn an_error_of_the_api_is_told() {
 }
 
 #[tokio::test]
-async fn every_event_that_is_known_can_be_asked_for() {
+async fn every_known_event_can_be_subscribed() {
     let server = server(HookConfiguration {
         kinds: HookKind::ALL.to_vec(),
         ..hooks()
@@ -148,7 +148,7 @@ async fn every_event_that_is_known_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn losing_every_hook_loses_nothing_of_the_transcript() {
+async fn transcript_is_complete_without_hooks() {
     let server = server(hooks()).await;
     let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
         return;
@@ -161,7 +161,7 @@ async fn losing_every_hook_loses_nothing_of_the_transcript() {
 }
 
 #[tokio::test]
-async fn a_gate_that_refuses_stays_shut_when_the_server_is_gone() {
+async fn deny_default_holds_without_server() {
     let shut = gated(HookReply::deny("nobody is there"), Duration::from_secs(5));
     let server = server(shut).await;
     let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
@@ -176,7 +176,7 @@ async fn a_gate_that_refuses_stays_shut_when_the_server_is_gone() {
 }
 
 #[tokio::test]
-async fn the_prompt_can_be_refused() {
+async fn prompt_can_be_refused() {
     let mut configuration = hooks();
     configuration.gate = Some(bowline_hooks::HookGate {
         kinds: vec![HookKind::UserPromptSubmit],

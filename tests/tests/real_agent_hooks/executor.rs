@@ -1,4 +1,4 @@
-//! The real agent in a terminal that somebody sees.
+//! The real agent in a terminal that is displayed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Stage {
         command
     }
 
-    /// Executes in a task of its own.
+    /// Executes in a separate task.
     fn execute(
         &self,
         command: ExecutorCommand,
@@ -77,7 +77,7 @@ async fn heard(news: &mut HookSubscription, kind: HookKind) {
 }
 
 #[tokio::test]
-async fn exit_and_session_end_are_both_seen_and_the_next_command_resumes() {
+async fn exit_and_session_end_arrive_then_resume() {
     let mut scenario = scenario::plain();
     scenario.script = Lanes::main([Reply::text(PLAIN_TEXT), Reply::text("The second answer.")]);
     let Some(stage) = Stage::new(scenario).await else {
@@ -116,7 +116,7 @@ async fn exit_and_session_end_are_both_seen_and_the_next_command_resumes() {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_killed_in_a_tool_tells_no_end_and_hangs_nobody() {
+async fn agent_killed_during_tool_does_not_hang() {
     let Some(stage) = Stage::new(scenario::long_tool()).await else {
         return;
     };
@@ -134,7 +134,7 @@ async fn an_agent_that_is_killed_in_a_tool_tells_no_end_and_hangs_nobody() {
 }
 
 #[tokio::test]
-async fn a_person_may_go_on_in_the_terminal_and_leave() {
+async fn user_can_continue_in_terminal_and_exit() {
     let Some(stage) = Stage::new(scenario::plain()).await else {
         return;
     };
@@ -144,11 +144,11 @@ async fn a_person_may_go_on_in_the_terminal_and_leave() {
     let terminal = stage.terminal.running("session").expect("a terminal");
     let mut seen = terminal.reader_at(Stream::Output, terminal.end(Stream::Output));
     let mut running = running;
-    // ^D twice on an empty line: the way out that the agent's own screen names. It is typed again
-    // with each change of the screen, since nothing else tells when the line takes keys.
+    // ^D twice on an empty line, as the agent's screen suggests. It is repeated at each change of
+    // the screen, since no event reports when the line accepts keys.
     let result = within("an end", async {
         loop {
-            // The terminal may be gone.
+            // The terminal may be closed.
             let _ = terminal.write("\u{4}".into()).await;
             tokio::select! {
                 result = &mut running => break result,
@@ -164,7 +164,7 @@ async fn a_person_may_go_on_in_the_terminal_and_leave() {
 }
 
 #[tokio::test]
-async fn token_and_prompt_are_in_no_argument_of_the_tree() {
+async fn token_and_prompt_are_in_no_argument() {
     let Some(stage) = Stage::new(scenario::long_tool()).await else {
         return;
     };

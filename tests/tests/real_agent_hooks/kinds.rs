@@ -1,4 +1,4 @@
-//! Events that an ordinary turn does not have: each is provoked.
+//! Events that an ordinary turn does not cause; each is provoked.
 //!
 //! Those that need more than a turn are in `provoked`.
 
@@ -25,7 +25,7 @@ fn bash(command: &str) -> Reply {
     Reply::new([Block::tool(&id, "Bash", input)])
 }
 
-/// An agent with every event asked for, and the server that hears them.
+/// An agent with all events enabled, and the server that receives them.
 async fn rig(replies: Vec<Reply>, prepare: impl FnOnce(&Home)) -> Option<(HookServer, Rig)> {
     let server = server(all()).await;
     let scenario = Scenario {
@@ -37,7 +37,7 @@ async fn rig(replies: Vec<Reply>, prepare: impl FnOnce(&Home)) -> Option<(HookSe
     Some((server, rig))
 }
 
-/// Sends the prompts one after the other, each when the one before was answered.
+/// Sends the prompts in sequence, each after the previous answer.
 async fn answered(rig: &Rig, prompts: &[&str]) {
     for prompt in prompts {
         let sent = rig.session.send(Prompt::text(*prompt)).await;
@@ -46,7 +46,7 @@ async fn answered(rig: &Rig, prompts: &[&str]) {
     }
 }
 
-/// The payload of the first event of this name.
+/// Payload of the first event of this name.
 fn payload(events: &[HookEvent], name: &str) -> Value {
     let found = events.iter().find(|event| event.kind.name() == name);
     let event = found.unwrap_or_else(|| panic!("no {name} in {:?}", names(events)));
@@ -55,7 +55,7 @@ fn payload(events: &[HookEvent], name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn tools_that_move_fail_and_configure_are_told() {
+async fn tool_directory_and_settings_events_arrive() {
     let replies = vec![
         bash("mkdir -p below && cd below"),
         bash("false"),
@@ -66,7 +66,7 @@ async fn tools_that_move_fail_and_configure_are_told() {
         return;
     };
     answered(&rig, &["go"]).await;
-    // The agent tells it when the file has rested for a while.
+    // The agent reports a change once the file has been stable for a while.
     let events = rig.heard(HookKind::ConfigChange).await;
     let moved = payload(&events, "CwdChanged");
     let path = moved["new_cwd"].as_str().expect("a path");
@@ -79,7 +79,7 @@ async fn tools_that_move_fail_and_configure_are_told() {
 }
 
 #[tokio::test]
-async fn commands_instructions_summaries_and_models_are_told() {
+async fn command_instruction_and_compaction_events_arrive() {
     let replies = vec![
         Reply::text("Hello."),
         Reply::text("A summary."),
@@ -113,9 +113,9 @@ async fn commands_instructions_summaries_and_models_are_told() {
     }
 }
 
-/// The agent tells it some seconds after it asked, and only of a request that still waits.
+/// The agent sends this some seconds after the request, and only while the request is open.
 #[tokio::test]
-async fn a_permission_that_waits_is_notified() {
+async fn pending_permission_is_notified() {
     let write = json!({"file_path": "permitted.txt", "content": "permitted"});
     let replies = vec![
         Reply::tool("toolu_write", "Write", write),
@@ -148,7 +148,7 @@ async fn a_permission_that_waits_is_notified() {
     assert_eq!(payload(&events, "WorktreeCreate")["name"], "tree");
 }
 
-/// An MCP server with one tool, which asks the user for something and repeats the answer.
+/// An MCP server with one tool, which requests input from the user and returns the answer.
 const ASKER: &str = r#"
 say() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }
 while read -r line; do
@@ -169,9 +169,9 @@ while read -r line; do
 done
 "#;
 
-/// The dialogue knows no way to ask a person for a server and says so; the agent gives up.
+/// The dialogue cannot forward a server's request to a person and reports that; the agent gives up.
 #[tokio::test]
-async fn a_server_that_asks_is_told_with_its_answer() {
+async fn elicitation_arrives_with_its_answer() {
     let replies = vec![
         Reply::tool("toolu_ask", "mcp__asker__ask", json!({})),
         Reply::text("Done."),

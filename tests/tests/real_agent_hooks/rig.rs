@@ -1,4 +1,4 @@
-//! The real agent with hooks, and the world it lives in.
+//! The real agent with hooks, its home and its scripted API.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use bowline_tests::real_agent::{Agent, Home, MessagesApi, Scenario};
 use bowline_tests::session::{transcript, within};
 use serde_json::Value;
 
-/// A dialogue with the real agent, and the hooks that it tells.
+/// A dialogue with the real agent, and the events of its hooks.
 pub(crate) struct Rig {
     pub(crate) api: MessagesApi,
     pub(crate) session: DialogueSession,
@@ -62,12 +62,12 @@ pub(crate) fn environment(home: &Home, api: &MessagesApi) -> Environment {
 }
 
 impl Rig {
-    /// None where the real agent is left out by name.
+    /// Returns `None` if tests of the real agent are skipped.
     pub(crate) async fn start(scenario: Scenario, server: &HookServer) -> Option<Self> {
         Self::start_in(scenario, server, |_| {}).await
     }
 
-    /// The same in a home that was prepared.
+    /// The same in a prepared home.
     pub(crate) async fn start_in(
         scenario: Scenario,
         server: &HookServer,
@@ -76,7 +76,7 @@ impl Rig {
         Self::start_as(scenario, server, |home, _| prepare(home)).await
     }
 
-    /// The same with an agent that is configured for the occasion.
+    /// The same with a custom configuration of the agent.
     pub(crate) async fn start_as(
         scenario: Scenario,
         server: &HookServer,
@@ -122,7 +122,7 @@ impl Rig {
         sent.expect("the prompt is sent")
     }
 
-    /// Every event up to the first of this kind, which is the last of them.
+    /// Returns every event up to the first of this kind, which is the last of them.
     pub(crate) async fn heard(&mut self, kind: HookKind) -> Vec<HookEvent> {
         let mut events = Vec::new();
         within("a hook", async {
@@ -141,7 +141,8 @@ impl Rig {
         events
     }
 
-    /// Asks, waits for the answer, ends the session, and gives the transcript and every event.
+    /// Sends a prompt, waits for the answer, ends the session, and returns the transcript and every
+    /// event.
     pub(crate) async fn one_turn(self) -> (Value, Vec<HookEvent>) {
         let mut receipt = self.ask().await;
         within("an answer", receipt.settled()).await;
@@ -154,14 +155,14 @@ impl Rig {
         let unknown = self.api.unknown();
         assert!(
             unknown.is_empty(),
-            "requests that nobody scripted: {unknown:?}"
+            "requests outside of the script: {unknown:?}"
         );
         let transcript = transcript(&self.session).await;
         (transcript, told(&mut self.news).await)
     }
 }
 
-/// Every event up to the end of the session, which a hook tells before the process exits.
+/// Returns every event up to the end of the session, which a hook reports before the process exits.
 pub(crate) async fn told(news: &mut HookSubscription) -> Vec<HookEvent> {
     let mut events = Vec::new();
     while let Ok(Some(HookEventItem::Event(event))) =
@@ -176,7 +177,7 @@ pub(crate) async fn told(news: &mut HookSubscription) -> Vec<HookEvent> {
     events
 }
 
-/// The names of the events, in order.
+/// Names of the events, in order.
 pub(crate) fn names(events: &[HookEvent]) -> Vec<&str> {
     events.iter().map(|event| event.kind.name()).collect()
 }

@@ -3,7 +3,7 @@
 use bowline_lifecycle::{
     AgentLocation, DialogueSession, ReconnectFailure, RemoteError, SessionId, StartError, Token,
 };
-use bowline_tests::faceless::same;
+use bowline_tests::normalize::same;
 use bowline_tests::session::within;
 
 use super::rig::{Rig, told};

@@ -1,4 +1,4 @@
-//! Links that break at random bytes, between a host and a real runner.
+//! Links between a host and a real runner that break at random bytes.
 
 use std::io;
 use std::pin::Pin;
@@ -10,11 +10,11 @@ use bowline_lifecycle::{AgentLocation, DialogueSession};
 use bowline_transport::{Address, Boxed, ByteStream, Network, SystemNetwork};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use bowline_tests::faceless::same;
+use bowline_tests::normalize::same;
 
 use crate::rig::{Rig, told};
 
-/// Connections of this machine that break within so many bytes each way.
+/// A network whose connections break within the given number of bytes in each direction.
 #[derive(Debug)]
 struct Breaking {
     random: Mutex<u64>,
@@ -32,7 +32,7 @@ impl Breaking {
     }
 
     fn distance(&self) -> usize {
-        let mut random = self.random.lock().expect("nobody panics with it");
+        let mut random = self.random.lock().expect("no panic while the lock is held");
         *random ^= *random << 13;
         *random ^= *random >> 7;
         *random ^= *random << 17;
@@ -45,7 +45,7 @@ impl Network for Breaking {
         Box::pin(async move {
             let number = self.connections.fetch_add(1, Relaxed);
             let inner = SystemNetwork.connect(to).await?;
-            // The order for the session is not repeated, so it is let through.
+            // The request that creates the session is not retried, so it passes.
             let whole = number == 0;
             let stream: Box<dyn ByteStream> = Box::new(Fragile {
                 inner: Some(inner),
@@ -57,7 +57,7 @@ impl Network for Breaking {
     }
 }
 
-/// A connection that carries so many bytes each way, and then nothing any more.
+/// A connection that carries a number of bytes in each direction, and then nothing.
 struct Fragile {
     inner: Option<Box<dyn ByteStream>>,
     reads: usize,
@@ -122,7 +122,7 @@ impl AsyncWrite for Fragile {
 }
 
 #[tokio::test]
-async fn a_transcript_is_the_same_over_links_that_break_at_random_bytes() {
+async fn transcript_is_same_over_broken_links() {
     let rig = Rig::new().await;
     let expected = told(DialogueSession::start(rig.configuration()).await).await;
     let mut cuts = 0;

@@ -1,4 +1,4 @@
-//! A runner in this process, with shims of their own, and hosts of it.
+//! A runner in this process, with separate shims, and its hosts.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use bowline_lifecycle::{
     StartError, TokenFile,
 };
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
-use bowline_tests::faceless::faceless;
+use bowline_tests::normalize::normalized;
 use bowline_tests::session::{converse, terminate, transcript, within};
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ impl Rig {
         self.folder.path().join("runner.sock")
     }
 
-    /// Ends the runner, if there is one, and starts another in its place.
+    /// Stops the runner, if there is one, and starts another one in the same folder.
     pub(crate) async fn restart(&mut self) {
         if let Some(runner) = self.runner.take() {
             within("the runner's end", runner.stop()).await;
@@ -51,7 +51,7 @@ impl Rig {
             origins: Vec::new(),
             tls: None,
             limits: ServeLimits {
-                // Links are cut more often here than anywhere else.
+                // Links are cut more often here than in production.
                 attaches_per_second: 10_000,
                 goodbye: Duration::from_millis(200),
                 ..ServeLimits::default()
@@ -73,7 +73,7 @@ impl Rig {
         Remote::new(url.parse().expect("a URL")).with_credentials(token)
     }
 
-    /// The understudy at the runner.
+    /// Configuration of the understudy at the runner.
     pub(crate) fn configuration(&self) -> DialogueConfiguration {
         DialogueConfiguration {
             program: env!("CARGO_BIN_EXE_stand-in").into(),
@@ -95,7 +95,7 @@ impl Rig {
 }
 
 impl Rig {
-    /// Another host of a dialogue.
+    /// Attaches another host to a dialogue.
     pub(crate) async fn attach(&self, id: SessionId) -> Result<DialogueSession, StartError> {
         let remote = self.remote();
         let attached = DialogueSession::attach(&remote, id, self.configuration());
@@ -103,11 +103,11 @@ impl Rig {
     }
 }
 
-/// The transcript of a whole conversation.
+/// The transcript of a complete conversation.
 pub(crate) async fn told(started: Result<DialogueSession, StartError>) -> Value {
     let session = started.expect("the understudy starts");
     converse(&session).await;
-    let told = faceless(transcript(&session).await);
+    let told = normalized(transcript(&session).await);
     terminate(&session).await;
     told
 }

@@ -17,8 +17,9 @@ fn echo(folder: &Path) -> ShellConfiguration {
     }
 }
 
-/// Waits for a line of the shell that ends like this, from the oldest on. What stands before it is the shell's prompt: one
-/// that was typed to before it prompted prints the prompt first and what it was told to print after it, on the same line.
+/// Waits for a line of the shell with this ending, starting from the oldest. The prompt may precede
+/// it on the same line: input that arrives before the first prompt is executed after the prompt was
+/// printed.
 async fn line(shell: &ShellSession, wanted: &str) {
     let mut events = shell.subscribe_from_start();
     within(wanted, async {
@@ -42,7 +43,7 @@ async fn attach(rig: &Rig, id: SessionId) -> Result<ShellSession, StartError> {
 }
 
 #[tokio::test]
-async fn a_shell_outlives_its_host_and_is_ended_by_the_next() {
+async fn shell_outlives_host_and_is_ended_by_next() {
     let mut rig = Rig::new().await;
     let remote = rig.remote();
     let started = ShellSession::start_at(&remote, echo(rig.folder.path()));
@@ -59,7 +60,7 @@ async fn a_shell_outlives_its_host_and_is_ended_by_the_next() {
 
     rig.restart().await;
     let shell = attach(&rig, id).await.expect("it is there");
-    // What was said before is there, too.
+    // Earlier output is available, too.
     line(&shell, "heard one").await;
     shell.write("two\n").await.expect("it is typed");
     line(&shell, "heard two").await;
@@ -68,7 +69,7 @@ async fn a_shell_outlives_its_host_and_is_ended_by_the_next() {
 }
 
 #[tokio::test]
-async fn a_login_shell_at_a_runner_is_that_of_its_user() {
+async fn login_shell_is_that_of_runner_user() {
     let rig = Rig::new().await;
     let configuration = ShellConfiguration::new(rig.folder.path());
     let remote = rig.remote();
@@ -85,7 +86,7 @@ async fn a_login_shell_at_a_runner_is_that_of_its_user() {
 }
 
 #[tokio::test]
-async fn a_manager_has_shells_at_a_runner() {
+async fn manager_runs_shells_at_runner() {
     let rig = Rig::new().await;
     let list = ManagerConfiguration::new(rig.folder.path().join("list"));
     let manager = SessionManager::open(list).expect("a manager");
@@ -112,11 +113,11 @@ async fn a_manager_has_shells_at_a_runner() {
 }
 
 #[tokio::test]
-async fn a_shell_that_cannot_be_had_is_said_by_name() {
+async fn shell_start_failure_is_typed_error() {
     let rig = Rig::new().await;
-    let nobody = attach(&rig, SessionId::random()).await;
-    let Err(StartError::Remote(RemoteError::Link { failure, .. })) = &nobody else {
-        panic!("{nobody:?}");
+    let attached = attach(&rig, SessionId::random()).await;
+    let Err(StartError::Remote(RemoteError::Link { failure, .. })) = &attached else {
+        panic!("{attached:?}");
     };
     assert_eq!(*failure, ReconnectFailure::Gone);
     let missing = ShellConfiguration {

@@ -1,9 +1,9 @@
-//! Where somebody may look.
+//! Places that are searched for secrets.
 
 use std::fs;
 use std::path::Path;
 
-/// A place, and what is there.
+/// A place and its contents.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) name: String,
@@ -23,12 +23,12 @@ impl Place {
     }
 }
 
-/// Command lines of the processes, each with what it is.
+/// Command lines of the processes.
 pub(crate) fn lines() -> Vec<Place> {
     read("cmdline", "arguments")
 }
 
-/// Their environments.
+/// Environments of the processes.
 pub(crate) fn environments() -> Vec<Place> {
     read("environ", "environ")
 }
@@ -55,7 +55,7 @@ fn read(file: &str, what: &str) -> Vec<Place> {
     places
 }
 
-/// Names and contents of everything in a folder.
+/// Names and contents of all files in a folder.
 pub(crate) fn files(folder: &Path) -> Vec<Place> {
     let mut places = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
@@ -74,7 +74,7 @@ pub(crate) fn files(folder: &Path) -> Vec<Place> {
     places
 }
 
-/// The test has looked where it was meant to: an empty place hides everything.
+/// Checks that each place is not empty, since an empty place would pass any search.
 pub(crate) fn are_watched(places: &[Place]) {
     let wanted = [
         ("arguments of runner", "runner"),

@@ -1,4 +1,4 @@
-//! The processes, and what they are given.
+//! The processes under test, and their secrets.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -67,7 +67,7 @@ impl Rig {
         key.lines().nth(1).expect("a line").to_owned()
     }
 
-    /// Ends everybody; what they have said.
+    /// Ends all processes and returns their output.
     pub(crate) fn finish(self) -> (TempDir, Vec<Place>) {
         let mut said = self.host.finish("what the host said");
         said.extend(self.runner.finish("what the runner said"));
@@ -79,13 +79,13 @@ fn canary(word: &str) -> String {
     format!("canary{:016x}{word}", rand_seed())
 }
 
-/// A number that is not in anything by accident.
+/// A random number that cannot appear by chance.
 fn rand_seed() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(0)
 }
 
-/// An authority, and a client's certificate and key.
+/// A certificate authority, and a client's certificate and key.
 fn vouch(folder: &Path) {
     let mut parameters = CertificateParams::new(Vec::new()).expect("no names");
     parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -108,7 +108,7 @@ fn private(path: &Path, text: &str) {
         .expect("written");
 }
 
-/// One of the processes, which is talked to in lines of JSON.
+/// A process that is controlled by lines of JSON.
 pub(crate) struct Process {
     child: Child,
     input: ChildStdin,
@@ -155,7 +155,7 @@ impl Process {
         })
     }
 
-    /// The end of its input is the end of it. What it said is returned, but for what it was asked.
+    /// Closes its input and waits for its exit. Returns its output except the requested data.
     fn finish(mut self, name: &str) -> Vec<Place> {
         drop(self.input);
         self.output.read_to_string(&mut self.said).expect("text");

@@ -1,4 +1,4 @@
-//! The recorded streams, and how they are folded.
+//! The recorded streams, and functions that fold them.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -45,7 +45,8 @@ fn read(path: &Path) -> Option<Fixture> {
     })
 }
 
-/// Applies what the framer has ready. Time is the offset, so that it is the same in every run.
+/// Applies the complete lines of the framer. The offset serves as the time, so that it is the same
+/// in every run.
 pub(crate) fn drain(framer: &mut Framer, transcript: &mut Transcript) {
     while let Some(frame) = framer.next_frame() {
         for item in frame.items() {
@@ -55,7 +56,7 @@ pub(crate) fn drain(framer: &mut Framer, transcript: &mut Transcript) {
     }
 }
 
-/// Folds chunks of one stream, up to the end of the recording.
+/// Folds the chunks of one stream, up to the end of the recording.
 pub(crate) fn fold_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Transcript {
     let (mut framer, mut transcript) = (Framer::default(), Transcript::new());
     for chunk in chunks {
@@ -76,7 +77,7 @@ pub(crate) fn fold(bytes: &[u8]) -> Transcript {
     fold_chunks([bytes])
 }
 
-/// A framer that reads a stream again from the beginning of one of its lines.
+/// A framer that starts at the beginning of one of a stream's lines.
 pub(crate) fn framer_at(bytes: &[u8], offset: usize) -> Framer {
     let line = bytes[..offset]
         .iter()
@@ -89,7 +90,7 @@ pub(crate) fn to_value(transcript: &Transcript) -> Value {
     serde_json::to_value(transcript).unwrap()
 }
 
-/// Where the lines of a stream begin, its end included.
+/// Offsets of the lines of a stream, its end included.
 pub(crate) fn line_starts(bytes: &[u8]) -> Vec<usize> {
     let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
     let mut starts: Vec<_> = std::iter::once(0)
@@ -100,17 +101,17 @@ pub(crate) fn line_starts(bytes: &[u8]) -> Vec<usize> {
     starts
 }
 
-/// FNV-1a, 64 bits: enough to see that a long text changed.
+/// FNV-1a, 64 bits, to detect changes of a long text.
 pub(crate) fn sum(text: &str) -> u64 {
     let step = |sum: u64, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// A small generator of numbers, the same in every run (xorshift, 64 bits).
+/// A small deterministic random generator (xorshift, 64 bits).
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

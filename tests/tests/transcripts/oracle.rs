@@ -1,4 +1,5 @@
-//! A second reading of a stream, which shares no code with ours: what must be in its transcript.
+//! An independent reading of a stream, which shares no code with the reducer, and determines what
+//! its transcript must contain.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::fixture::Fixture;
 
-/// What one thread says, in order.
+/// Content of one thread, in order.
 #[derive(Debug, Default, PartialEq)]
 struct Thread {
     said: Vec<Said>,
@@ -132,7 +133,7 @@ fn read_stream(bytes: &[u8]) -> Threads {
                 let thread = threads.entry(parent.to_owned()).or_default();
                 draft(thread, line, is_finished(&line["api_message_id"]));
             }
-            // A sub-agent that says nothing is still one.
+            // A sub-agent without messages still counts.
             "system" if line["subtype"] == "task_started" && line["task_type"] == "local_agent" => {
                 threads.entry(string(&line["tool_use_id"])).or_default();
             }
@@ -190,7 +191,7 @@ fn assistant(thread: &mut Thread, line: &Value) {
     }
 }
 
-/// A draft only holds its message's place, unless no line of the message ever came.
+/// A draft only reserves its message's place, unless no line of the message ever arrives.
 fn draft(thread: &mut Thread, line: &Value, is_finished: bool) {
     let event = &line["event"];
     let blocks = message(thread, &line["api_message_id"]);
@@ -214,7 +215,7 @@ fn draft(thread: &mut Thread, line: &Value, is_finished: bool) {
 
 fn user(thread: &mut Thread, line: &Value, echoes: &mut BTreeMap<String, String>) {
     if line["session_id"].is_null() {
-        // Typed back by the terminal.
+        // Echoed by the terminal.
         return;
     }
     let content = &line["message"]["content"];
@@ -227,7 +228,7 @@ fn user(thread: &mut Thread, line: &Value, echoes: &mut BTreeMap<String, String>
             .unwrap();
         call.result = Some((is_error, join_value(&part["content"])));
     }
-    // A merged echo repeats the prompts that were echoed alone before it.
+    // A merged echo repeats the prompts that were echoed separately before it.
     let is_known = |part: &Value| match (part["text"].as_str(), thread.said.last()) {
         (Some(text), Some(Said::User(last))) => text.trim_end_matches('\n') == last,
         _ => false,
@@ -282,7 +283,7 @@ fn string(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// A line as JSON. Halves of surrogate pairs are legal, and `serde_json` refuses them.
+/// Parses a line as JSON. Lone surrogates are legal, but `serde_json` refuses them.
 fn parse(line: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(line).ok()?.trim();
     if !text.starts_with('{') {

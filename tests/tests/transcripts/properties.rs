@@ -1,4 +1,4 @@
-//! What holds for every cut, every replay and every reader.
+//! Properties that hold for every chunking, every replay and every reader.
 
 use bowline_jsonl::{DEFAULT_MAX_LINE, Frame, Framer};
 use bowline_reducer::{Cursor, Meta, Mirror, Transcript};
@@ -9,20 +9,20 @@ use crate::fixture::{
     Dice, Fixture, drain, finish, fixtures, fold, fold_chunks, framer_at, line_starts, to_value,
 };
 
-/// Streams up to this size are cut at every byte, in bytes; larger ones at [`CUTS`] places.
+/// Streams up to this size are split at every byte, larger ones at [`CUTS`] offsets.
 const EVERY_BYTE: usize = 200_000;
 
 const CUTS: usize = 10_000;
 
-/// A longer neighbour of a line stands aside, because it would only cost time, in bytes.
+/// Neighbours longer than this many bytes are skipped to save time.
 const NEIGHBOUR: usize = 4_000;
 
-/// Folds of one stream for one property; those of large streams are slower and fewer.
+/// Number of folds of one stream for one property; fewer for large streams.
 fn folds(fixture: &Fixture) -> usize {
     (20_000_000 / fixture.bytes.len()).clamp(4, 120)
 }
 
-/// Frames of three lines that come in two chunks: their offsets, line numbers and bytes.
+/// Frames of three lines that arrive in two chunks: their offsets, line numbers and bytes.
 fn frames(lines: &Lines<'_>, cut: usize) -> Vec<(u64, u64, Bytes)> {
     let mut framer = Framer::at(DEFAULT_MAX_LINE, lines.start as u64, lines.number);
     framer.push(lines.bytes.slice(..cut));
@@ -49,11 +49,11 @@ struct Lines<'a> {
     bytes: Bytes,
 }
 
-/// A fold sees lines and never chunks, so that it is enough to see the same lines: frames that
-/// begin and end at lines and hold all the bytes. A framer forgets a line at its end, so that the
-/// neighbours of a line stand for the rest of its stream.
+/// A fold receives lines, not chunks, so that it is sufficient to compare lines: frames that begin
+/// and end at lines and contain all bytes. A framer has no state between lines, so that the
+/// neighbours of a line represent the rest of its stream.
 #[test]
-fn a_cut_at_any_byte_gives_the_same_lines() {
+fn split_at_any_byte_gives_same_lines() {
     for fixture in fixtures() {
         let starts = line_starts(&fixture.bytes);
         let mut dice = Dice(7);
@@ -71,7 +71,7 @@ fn a_cut_at_any_byte_gives_the_same_lines() {
 }
 
 impl<'a> Lines<'a> {
-    /// The line that holds the byte at `cut`, and its neighbours.
+    /// The line that contains the byte at `cut`, and its neighbours.
     fn around(stream: &'a Bytes, starts: &[usize], cut: usize) -> Self {
         let place = starts.partition_point(|&start| start <= cut) - 1;
         let before = neighbour(starts, place, place.saturating_sub(1));
@@ -91,7 +91,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The far end of a neighbour, unless it is so long that it would only cost time.
+/// The far end of a neighbour, unless it is too long.
 fn neighbour(starts: &[usize], near: usize, far: usize) -> usize {
     if starts[near].abs_diff(starts[far]) <= NEIGHBOUR {
         far
@@ -115,7 +115,7 @@ fn same_lines(lines: &Lines<'_>, starts: &[usize], cut: usize) {
 }
 
 #[test]
-fn a_cut_anywhere_gives_the_same_transcript() {
+fn split_anywhere_gives_same_transcript() {
     for fixture in fixtures() {
         let whole = to_value(&fold(&fixture.bytes));
         let mut dice = Dice(11);
@@ -128,7 +128,7 @@ fn a_cut_anywhere_gives_the_same_transcript() {
 }
 
 #[test]
-fn seed_000_a_prefix_and_any_overlapping_replay_give_the_same_transcript() {
+fn prefix_and_overlapping_replay_give_same_transcript() {
     for fixture in fixtures() {
         let bytes = &fixture.bytes;
         let whole = to_value(&fold(bytes));
@@ -142,7 +142,7 @@ fn seed_000_a_prefix_and_any_overlapping_replay_give_the_same_transcript() {
             let mut framer = Framer::default();
             framer.push(bytes.slice(..prefix));
             drain(&mut framer, &mut transcript);
-            // The reader before may have seen the cut line as the end of the input.
+            // The reader before may have taken the split line for the end of the input.
             if dice.below(2) == 0 {
                 framer.finish();
                 drain(&mut framer, &mut transcript);
@@ -160,7 +160,7 @@ fn seed_000_a_prefix_and_any_overlapping_replay_give_the_same_transcript() {
     }
 }
 
-/// A reader that looks now and then, and mirrors what it is told.
+/// A reader that polls now and then, and applies the changes to a copy.
 struct Reader {
     every: usize,
     cursor: Cursor,
@@ -186,7 +186,7 @@ impl Reader {
 }
 
 #[test]
-fn changes_read_at_any_moment_lead_to_the_transcript() {
+fn incremental_changes_rebuild_transcript() {
     for fixture in fixtures() {
         let mut dice = Dice(17);
         let mut transcript = Transcript::new();
@@ -199,7 +199,7 @@ fn changes_read_at_any_moment_lead_to_the_transcript() {
                 for reader in &mut readers {
                     if dice.below(reader.every) == 0 {
                         reader.read(&mut transcript);
-                        // Comparing whole transcripts is what costs here.
+                        // Comparing whole transcripts is the expensive part.
                         if fixture.bytes.len() < 20_000 {
                             let now = to_value(&transcript);
                             assert_eq!(reader.mirror.transcript(), now, "{}", fixture.name);
@@ -218,7 +218,7 @@ fn changes_read_at_any_moment_lead_to_the_transcript() {
     }
 }
 
-/// A cursor that is not of this transcript: everything comes again.
+/// A cursor of another transcript returns everything.
 fn same_after_reset(transcript: &mut Transcript, whole: &Value) {
     let mut reader = Reader::new(1);
     reader.cursor = Cursor::from_number(u64::MAX);
@@ -228,7 +228,7 @@ fn same_after_reset(transcript: &mut Transcript, whole: &Value) {
 }
 
 #[test]
-fn a_thousand_deltas_are_one_append() {
+fn thousand_deltas_are_one_append() {
     let fixture = fixtures()
         .into_iter()
         .find(|it| it.name == "long_2500")

@@ -1,4 +1,4 @@
-//! Files that cannot be run.
+//! Files that cannot be executed.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -10,17 +10,17 @@ use bowline_transport::{Configuration, SpawnError};
 
 use super::{Way, is};
 
-/// What must stay open while the ways are tried.
+/// Resources that must stay open during the test.
 pub(super) struct Open {
     _written: File,
     _socket: UnixListener,
 }
 
-/// Where `e_machine` stands in an ELF header, and a machine that nobody has (elf(5)).
+/// Offset of `e_machine` in an ELF header, and a value that no machine has (elf(5)).
 const MACHINE: usize = 18;
 const NO_MACHINE: u8 = 0x63;
 
-/// The name of the loader in this machine's programs, up to its last part.
+/// Prefix of the loader's path in this machine's programs.
 const LOADER: &[u8] = b"/ld-linux";
 
 pub(super) fn make(folder: &Path) -> io::Result<Open> {
@@ -61,7 +61,7 @@ fn script(folder: &Path, interpreter: &str) -> String {
     format!("#!{}\n", folder.join(interpreter).display())
 }
 
-/// Programs of this machine that are damaged in some way.
+/// Executables of this machine, each damaged in one way.
 fn elves(whole: &[u8], program: impl Fn(&str, &[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut other = whole.to_vec();
     other[MACHINE] = NO_MACHINE;

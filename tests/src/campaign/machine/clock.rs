@@ -1,6 +1,6 @@
-//! Clocks that step under sessions: years on the wall's clock, at any reading, days between the
-//! monotonic clocks of a runner, its sessions and their hosts, days that a machine has slept since
-//! it was started; and a machine that sleeps.
+//! Clock steps under running sessions: years on the wall clock at any reading, days between the
+//! monotonic clocks of a runner, its sessions and their hosts, days of suspend since boot; and a
+//! suspended machine.
 
 use std::fs;
 use std::process::Stdio;
@@ -16,25 +16,25 @@ use super::stopped::Session;
 use crate::campaign::support::{is_alive, runtime};
 use crate::campaign::{Job, Random, Report};
 
-/// Sessions of each deed.
+/// Number of sessions of each run.
 const SESSIONS: u64 = 3;
 
-/// How long nothing may happen: in a tenth of the deeds, longer than a silence may be.
+/// How long the links are observed; in one of ten runs longer than the silence timeout.
 const SHORT: Duration = Duration::from_millis(1_500);
 const LONG: Duration = Duration::from_secs(20);
 const LONG_EVERY: u64 = 10;
 
-/// How long a machine sleeps: a link counts as dead after 14 s of silence.
+/// Duration of a suspend; a link counts as dead after 14 s of silence.
 const NIGHT: Duration = Duration::from_secs(17);
 
-/// Longest time between the first and the next one that wakes, in milliseconds.
+/// Longest time between the first and the next process that resumes, in milliseconds.
 const WAKING_MS: u64 = 500;
 
 /// Ten days, in seconds.
 const AWAY: &str = "864000";
 
-/// Steps the wall's clock by ten years, there and back, each time that somebody looks. It stands in
-/// for the C library's own call, which Rust's standard library makes.
+/// Steps the wall clock by ten years, back and forth, at each reading. It interposes the C
+/// library's function, which Rust's standard library calls.
 const STEPS: &str = r#"
 #define _GNU_SOURCE
 #include <sys/syscall.h>
@@ -51,18 +51,19 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 }
 "#;
 
-/// Whose clock is wrong, and how.
+/// The clock that is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
-    /// The wall's, at each look.
+    /// The wall clock, at each reading.
     Wall,
-    /// The monotonic one is ten days ahead for the runner and its sessions, and not for a second
-    /// runner that takes over.
+    /// The monotonic clock is ten days ahead for the runner and its sessions, but not for the
+    /// second runner that takes over.
     Monotonic,
-    /// The boot-time one is ten days ahead of the monotonic one: the runner's machine has slept so
-    /// long before.
+    /// The boot-time clock is ten days ahead of the monotonic clock: the runner's machine was
+    /// suspended before.
     BootTime,
-    /// All of them jump, since nobody runs: hosts, runner, shims and children sleep together.
+    /// All clocks jump, since no process runs: hosts, runner, shims and children are suspended
+    /// together.
     Asleep,
 }
 
@@ -77,7 +78,7 @@ pub(crate) fn run(job: &Job) -> Report {
     for number in 0..job.count {
         let kinds = Clock::ALL.len() as u64;
         let clock = Clock::ALL[(number % kinds) as usize];
-        // Each kind has its turn at being watched for long.
+        // Each kind is observed for the long time in turn.
         let calm = match number % (kinds * LONG_EVERY) >= kinds * (LONG_EVERY - 1) {
             true => LONG,
             false => SHORT,
@@ -89,17 +90,17 @@ pub(crate) fn run(job: &Job) -> Report {
         match outcome {
             Ok(true) => report.done += 1,
             Ok(false) => report.note(format!("skipped: {clock:?} cannot be changed here")),
-            Err(why) => report.one(Err(format!("{clock:?}, deed {number}: {why}"))),
+            Err(why) => report.one(Err(format!("{clock:?}, action {number}: {why}"))),
         }
     }
     let done = report.done;
     report.note(format!(
-        "{SESSIONS} sessions each in {done} deeds; every fourth time the machine slept for {NIGHT:?}"
+        "{SESSIONS} sessions each in {done} actions; every fourth time the machine slept for {NIGHT:?}"
     ));
     report
 }
 
-/// Answers whether the clock could be changed.
+/// Returns whether the clock could be changed.
 async fn one(clock: Clock, calm: Duration, random: &mut Random) -> Result<bool, String> {
     let mut station = Station::with_copy()?;
     let command = match clock {
@@ -128,7 +129,7 @@ async fn one(clock: Clock, calm: Duration, random: &mut Random) -> Result<bool, 
     }
     watch(&mut hosts, calm).await?;
     if clock != Clock::Wall {
-        // The next one has the machine's own clock again, ten days behind.
+        // The next runner uses the machine's own clock again, ten days earlier.
         let went = Instant::now();
         station.end_runner(Signal::KILL).await?;
         station.start().await?;
@@ -143,8 +144,8 @@ async fn one(clock: Clock, calm: Duration, random: &mut Random) -> Result<bool, 
     Ok(true)
 }
 
-/// Everybody stops and goes on later, whoever is the first. Nothing is killed, and each link is there
-/// again without anybody's doing.
+/// Stops every process and continues them in random order. No process ends, and each link recovers
+/// by itself.
 async fn sleep_and_wake(random: &mut Random) -> Result<bool, String> {
     let station = Station::new().await?;
     let mut sessions = Vec::new();
@@ -154,15 +155,15 @@ async fn sleep_and_wake(random: &mut Random) -> Result<bool, String> {
     for session in &mut sessions {
         session.goes_on().await?;
     }
-    let everybody = sessions.iter().flat_map(Session::pids).chain(station.pid());
-    let mut everybody: Vec<u32> = everybody.collect();
-    for pid in &everybody {
+    let pids = sessions.iter().flat_map(Session::pids).chain(station.pid());
+    let mut pids: Vec<u32> = pids.collect();
+    for pid in &pids {
         send(Some(*pid), Signal::STOP);
     }
     sleep(NIGHT).await;
-    let first = random.below(everybody.len() as u64) as usize;
-    everybody.swap(0, first);
-    let (first, others) = everybody.split_at(1);
+    let first = random.below(pids.len() as u64) as usize;
+    pids.swap(0, first);
+    let (first, others) = pids.split_at(1);
     send(first.first().copied(), Signal::CONT);
     sleep(Duration::from_millis(random.below(WAKING_MS))).await;
     for pid in others {
@@ -171,9 +172,9 @@ async fn sleep_and_wake(random: &mut Random) -> Result<bool, String> {
     for session in &mut sessions {
         session.goes_on().await?;
     }
-    for pid in &everybody {
+    for pid in &pids {
         if !is_alive(*pid) {
-            return Err("somebody has not survived the night".to_owned());
+            return Err("a process did not survive the suspend".to_owned());
         }
     }
     for session in sessions {
@@ -182,7 +183,7 @@ async fn sleep_and_wake(random: &mut Random) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Nothing happens to any link, and all that is said and typed comes.
+/// Checks that no link goes down, and that all output and input arrives.
 async fn watch(hosts: &mut [Host], calm: Duration) -> Result<(), String> {
     let before: Vec<_> = hosts
         .iter()
@@ -203,7 +204,7 @@ async fn watch(hosts: &mut [Host], calm: Duration) -> Result<(), String> {
     Ok(())
 }
 
-/// The runner with a wall's clock that steps; nothing where there is no C compiler.
+/// A runner with a stepping wall clock, or `None` where there is no C compiler.
 async fn stepping(station: &Station) -> Result<Option<Command>, String> {
     let (source, library) = (
         station.folder().join("steps.c"),
@@ -224,7 +225,7 @@ async fn stepping(station: &Station) -> Result<Option<Command>, String> {
     Ok(Some(command))
 }
 
-/// The runner in a time namespace (time_namespaces(7)).
+/// A runner in a time namespace (time_namespaces(7)).
 fn days_ahead(station: &Station, clocks: &[&str]) -> Command {
     let mut command = Command::new("unshare");
     command.arg("--time").args(clocks);

@@ -1,8 +1,8 @@
-//! Descriptors and terminals that run out.
+//! Exhausted descriptors and terminals.
 //!
-//! A runner is started under 64 limits of RLIMIT_NOFILE (getrlimit(2)), and the shims it starts have
-//! the same; another one on a file system for terminals that has few. And a thousand hosts come and
-//! go.
+//! A runner is started under 64 limits of RLIMIT_NOFILE (getrlimit(2)), which its shims inherit;
+//! another one runs on a devpts file system with few terminals. Finally, a thousand hosts connect
+//! and disconnect.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,24 +23,24 @@ use super::usage::{self, on_processor};
 use crate::campaign::support::{in_lanes, runtime, within};
 use crate::campaign::{Job, Random, Report};
 
-/// Limits that are tried, and how far apart they are.
+/// The limits that are tried, and their distance.
 const LIMITS: u64 = 64;
 const STEP: u64 = 2;
 const LEAST: u64 = 8;
 
-/// Part of a core that a runner may use while it cannot let anybody in, in a hundred.
+/// CPU usage allowed to a runner that cannot accept connections, in percent of a core.
 const MOST_CPU: f64 = 5.0;
 
-/// For how long that is measured.
+/// Duration of that measurement.
 const WINDOW: Duration = Duration::from_millis(400);
 
-/// How long a runner may take that has descriptors enough to answer.
+/// Longest response time of a runner that has descriptors left.
 const ANSWER: Duration = Duration::from_secs(3);
 
-/// Hosts that have left and that the runner may still have to let go of: it refuses too many at once.
+/// Number of departed hosts that the runner may still have open; it refuses too many at once.
 const LEAVING: u64 = 16;
 
-/// Terminals that there are on a file system of our own.
+/// Number of terminals of the separate devpts file system.
 const TERMINALS: usize = 5;
 
 pub(crate) fn run(job: &Job) -> Report {
@@ -82,7 +82,7 @@ pub(crate) fn run(job: &Job) -> Report {
     report
 }
 
-/// Answers what the runner used of a core, in a hundred, while nobody could be let in; nothing if
+/// Returns the CPU usage in percent of a core while no connection could be accepted, or `None` if
 /// the limit was too small for a session.
 async fn under_limit(limit: u64, mut random: Random) -> Result<Option<f64>, String> {
     let mut station = Station::with_copy()?;
@@ -90,7 +90,7 @@ async fn under_limit(limit: u64, mut random: Random) -> Result<Option<f64>, Stri
     command.args(["-c", "ulimit -n $0 && exec \"$@\""]);
     command.arg(limit.to_string()).arg(station.program());
     if station.start_by(command).await.is_err() {
-        // It said so and ended: `start_by` has waited for its last word.
+        // The runner reported the error and exited; `start_by` has read its last line.
         return Ok(None);
     }
     let (remote, seed) = (station.remote(), random.draw());
@@ -102,7 +102,7 @@ async fn under_limit(limit: u64, mut random: Random) -> Result<Option<f64>, Stri
             return alive(&mut station).await.map(|()| None);
         }
         Ok(Err(other)) => return Err(format!("refused without a reason: {other:?}")),
-        // It can let nobody in at all, and must not turn in circles over that.
+        // The runner can accept no connection, and must not spin.
         Err(_) => {
             idle(&station).await?;
             return alive(&mut station).await.map(|()| None);
@@ -113,7 +113,7 @@ async fn under_limit(limit: u64, mut random: Random) -> Result<Option<f64>, Stri
     let socket = program::socket(station.folder());
     let mut crowd = Vec::new();
     for _ in 0..limit + 8 {
-        // As many as the listener's queue takes.
+        // As many connections as the listener's backlog holds.
         match tokio::time::timeout(WINDOW, UnixStream::connect(&socket)).await {
             Ok(Ok(stream)) => crowd.push(stream),
             _ => break,
@@ -131,12 +131,12 @@ async fn under_limit(limit: u64, mut random: Random) -> Result<Option<f64>, Stri
     };
     let again = TerminalEngine.attach_remote(&remote, host.session.id(), attachment);
     let again = within("another host", again).await?;
-    drop(again.map_err(|error| format!("nobody is let in any more: {error}"))?);
+    drop(again.map_err(|error| format!("no connection is accepted: {error}"))?);
     host.finish().await?;
     Ok(Some(cpu))
 }
 
-/// What the runner uses of a core, in a hundred, with nothing to do.
+/// CPU usage of the idle runner, in percent of a core.
 async fn idle(station: &Station) -> Result<f64, String> {
     let runner = [station.pid().ok_or("no runner")?];
     let before = (on_processor(&runner), Instant::now());
@@ -159,7 +159,7 @@ async fn alive(station: &mut Station) -> Result<(), String> {
     station.end_runner(Signal::TERM).await
 }
 
-/// One session after the other, until there is no terminal for the next.
+/// Starts sessions until no terminal is left.
 async fn out_of_terminals() -> Result<String, String> {
     let mut station = Station::with_copy()?;
     let mut command = Command::new("unshare");
@@ -219,7 +219,7 @@ async fn out_of_terminals() -> Result<String, String> {
     ))
 }
 
-/// Hosts that come and go; the runner has as many descriptors as before.
+/// Hosts connect and disconnect; afterwards the runner has as many descriptors as before.
 async fn come_and_go(count: u64) -> Result<(u64, String), String> {
     let station = Station::new().await?;
     let (remote, seed) = (station.remote(), 5);
@@ -236,7 +236,7 @@ async fn come_and_go(count: u64) -> Result<(u64, String), String> {
             .await?
             .map_err(|error| error.to_string())
     };
-    // What is opened once and for all is opened by the first.
+    // The first host opens what stays open.
     drop(join().await?);
     sleep(WINDOW).await;
     let before = usage::descriptors(&runner);

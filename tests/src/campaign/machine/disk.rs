@@ -1,7 +1,7 @@
-//! Disks that are full, broken or short at any call of a session's journal.
+//! Disks that are full, fail or write short at any call of a session's journal.
 //!
-//! The child is played, so that one session takes a moment, and everything else is what a shim is
-//! made of. Then some real shims on a file system of one mebibyte.
+//! The child is simulated, so that a session takes milliseconds; everything else is the production
+//! code of a shim. Some sessions then run with real shims on a file system of one mebibyte.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,27 +22,27 @@ use tokio::time::timeout_at;
 use super::faulty::{Fault, Faulty, Plan};
 use super::frames::Frames;
 use super::lateness;
-use super::speech::{BLOCK, Speech};
+use super::output::{BLOCK, OutputSequence};
 use super::tmpfs;
 use crate::campaign::support::{in_lanes, percentiles, within};
 use crate::campaign::{Job, Random, Report};
 
-/// How long after a failure nobody may be told of it.
+/// Longest time between a failure and its notification.
 const TOLD: Duration = Duration::from_millis(100);
 
-/// How often it is looked whether all is safe by now.
+/// Polling interval for the acknowledgement that all output is durable.
 const LOOKS: u32 = 8;
 
-/// How often a journal is read that somebody writes to.
+/// Polling interval for a journal that is still being written.
 const TRIES: u32 = 3;
 
-/// Sessions at a time.
+/// Number of concurrent sessions.
 const LANES: u64 = 4;
 
-/// Blocks that a child says in one session.
+/// Number of blocks that a child writes in one session.
 const BLOCKS: u64 = 60;
 
-/// Calls of a session's journal that are worth a failure.
+/// Number of journal calls of a session at which a fault is injected.
 const CALLS: u64 = 160;
 
 const OUT: StreamId = StreamId::STDOUT;
@@ -70,11 +70,11 @@ pub(crate) fn run(job: &Job) -> Report {
     report
 }
 
-/// Every call is hit by every fault, once and for some calls on end.
+/// Injects every fault at every call, as a single and as a repeated failure.
 fn plan(number: u64) -> Plan {
     let fault = Fault::ALL[(number % 4) as usize];
     let count = [1, 3, 12][(number / 4 % 3) as usize];
-    // The first two calls begin the journal, and without one there is no session.
+    // The first two calls create the journal, without which there is no session.
     let from = 2 + (number / 4 * 7) % CALLS;
     Plan { fault, from, count }
 }
@@ -112,7 +112,7 @@ fn configuration(session: SessionId) -> MachineConfiguration {
     }
 }
 
-/// What came of all of them.
+/// Results of all sessions.
 #[derive(Debug, Default)]
 struct Seen {
     told: Vec<Duration>,
@@ -126,7 +126,7 @@ struct Point {
     session: SessionId,
     disk: Faulty,
     folder: tempfile::TempDir,
-    speech: Speech,
+    speech: OutputSequence,
     said: u64,
     joined: Instant,
     degraded: Option<Instant>,
@@ -147,7 +147,7 @@ async fn point(plan: Plan, mut random: Random, seen: &Mutex<Seen>) -> Result<(),
         session,
         disk,
         folder,
-        speech: Speech::new(seed),
+        speech: OutputSequence::new(seed),
         said: 0,
         joined: Instant::now(),
         degraded: None,
@@ -155,7 +155,7 @@ async fn point(plan: Plan, mut random: Random, seen: &Mutex<Seen>) -> Result<(),
     };
     let mut client = point.join(0).await?;
     point.joined = Instant::now();
-    let mut heard = Speech::new(seed);
+    let mut heard = OutputSequence::new(seed);
     let mut safe = 0;
     for number in 0..BLOCKS {
         point.say().await?;
@@ -184,7 +184,7 @@ impl Point {
         Ok(joined.await??.0)
     }
 
-    /// The child says a block. It is never held: its reader takes all that it says.
+    /// Writes a block of the child. It never blocks, since the session reads all output.
     async fn say(&mut self) -> Result<(), String> {
         let piece = Piece::Bytes {
             offset: self.said,
@@ -196,11 +196,11 @@ impl Point {
         sent.map_err(|_| "the child was let go of".to_owned())
     }
 
-    /// Reads all that was said.
+    /// Reads all output.
     async fn hear(
         &mut self,
         client: &mut Frames<DuplexStream>,
-        heard: &mut Speech,
+        heard: &mut OutputSequence,
     ) -> Result<(), String> {
         let mut at = self.said - BLOCK as u64;
         while at < self.said {
@@ -214,7 +214,7 @@ impl Point {
     async fn one(
         &mut self,
         client: &mut Frames<DuplexStream>,
-        heard: &mut Speech,
+        heard: &mut OutputSequence,
     ) -> Result<Option<u64>, String> {
         match within("a message", client.next()).await?? {
             Message::Data { stream, bytes, .. } if stream == OUT => {
@@ -232,11 +232,11 @@ impl Point {
         Ok(None)
     }
 
-    /// Goes on until the disk has failed as planned and the journal has come back from it.
+    /// Continues until the disk has failed as planned and the journal has recovered.
     async fn recover(
         &mut self,
         client: &mut Frames<DuplexStream>,
-        heard: &mut Speech,
+        heard: &mut OutputSequence,
     ) -> Result<Option<Duration>, String> {
         let Some(failed) = self.disk.failed() else {
             return Ok(None);
@@ -247,25 +247,24 @@ impl Point {
         self.say().await?;
         self.hear(client, heard).await?;
         match self.degraded.map(|at| at.saturating_duration_since(failed)) {
-            Some(took) if took > lateness::allow(TOLD) => Err(format!("told after {took:?}")),
+            Some(took) if took > lateness::allow(TOLD) => Err(format!("reported after {took:?}")),
             Some(took) => Ok(Some(took)),
-            // What was over before anybody joined is in the chronicle alone.
+            // An event from before the attach is in the event log only.
             None if failed < self.joined => Ok(None),
-            None => Err("nobody was told".to_owned()),
+            None => Err("no notification".to_owned()),
         }
     }
 
-    /// Where in the chronicle an event was last.
+    /// Position of the last occurrence of an event in the event log.
     fn last(&self, event: &str) -> Option<usize> {
         self.events.rfind(&format!("\"event\":\"{event}\""))
     }
 
-    /// Where the output ends, once a client that joins is told that it is safe up to there.
-    /// The first client hears what is told meanwhile.
+    /// End of the output, once a newly attached client is notified that it is durable up to there.
     async fn safe_end(
         &mut self,
         client: &mut Frames<DuplexStream>,
-        heard: &mut Speech,
+        heard: &mut OutputSequence,
     ) -> Result<Option<u64>, String> {
         for _ in 0..LOOKS {
             let (ours, theirs) = duplex(64 << 10);
@@ -284,16 +283,16 @@ impl Point {
         Ok(None)
     }
 
-    /// What a client is told to survive a loss of power does.
-    /// Answers how often it was told.
+    /// Checks that output reported as durable survives a loss of power.
     async fn check_safe(
         &mut self,
         seed: u64,
         client: &mut Frames<DuplexStream>,
-        heard: &mut Speech,
+        heard: &mut OutputSequence,
     ) -> Result<u64, String> {
         let mut fault = None;
-        // Who joins is written into the journal, too, and may drop the oldest of what is just read.
+        // An attach is written to the journal, too, and may drop the oldest of the output just
+        // read.
         for _ in 0..TRIES {
             let Some(end) = self.safe_end(client, heard).await? else {
                 return Ok(0);
@@ -306,8 +305,8 @@ impl Point {
         fault.map_or(Ok(0), Err)
     }
 
-    /// What is wrong with a journal that is said to be safe up to `end`, and with what a power cut
-    /// would leave of it.
+    /// Errors of a journal that is reported durable up to `end`, and of the state that a power cut
+    /// would leave.
     fn unsafe_part(&self, seed: u64, end: u64) -> Result<Option<String>, String> {
         let safe = tempfile::tempdir().map_err(|error| error.to_string())?;
         let journal = self.folder.path().join("journal");
@@ -328,7 +327,7 @@ impl Point {
     }
 }
 
-/// What of the output up to `end` is in one journal and not in the other.
+/// Ranges of the output up to `end` that one journal has and the other lacks.
 fn holes(all: &[(u64, u64)], safe: &[(u64, u64)], end: u64) -> Vec<(u64, u64)> {
     let mut holes = Vec::new();
     for &(from, to) in all {
@@ -346,9 +345,9 @@ fn holes(all: &[(u64, u64)], safe: &[(u64, u64)], end: u64) -> Vec<(u64, u64)> {
     holes
 }
 
-/// Whether a journal itself says that bytes are missing. A disk that takes bytes and says that it
-/// did not has promised them to nobody: whoever reads on past them finds them, but the segment
-/// behind them goes on with a gap, if they could not be offered again.
+/// Whether the journal records that bytes are missing. After a failed write, the bytes may be on
+/// disk although no durability was reported for them. A reader that continues past them finds them,
+/// but the next segment starts with a gap if they could not be written again.
 fn is_gap(journal: &Path, (from, to): (u64, u64)) -> Result<bool, String> {
     let reader = JournalReader::open(Folder::at(journal));
     let mut reader = reader.map_err(|error| error.to_string())?;
@@ -362,11 +361,11 @@ fn is_gap(journal: &Path, (from, to): (u64, u64)) -> Result<bool, String> {
     Ok(true)
 }
 
-/// The parts of the output that a journal has, all of them right.
+/// Checks the output in the journal and returns its ranges.
 fn ranges(folder: &Path, seed: u64) -> Result<Vec<(u64, u64)>, String> {
     let reader = JournalReader::open(Folder::at(folder));
     let mut reader = reader.map_err(|error| error.to_string())?;
-    let mut speech = Speech::new(seed);
+    let mut speech = OutputSequence::new(seed);
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     let mut at = 0;
     while let Some(piece) = reader
@@ -392,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holes_are_what_one_has_and_the_other_lacks() {
+    fn holes_are_the_missing_ranges() {
         let holes = |all: &[_], safe: &[_], end| holes(all, safe, end);
         assert_eq!(holes(&[(0, 9)], &[(0, 9)], 9), []);
         assert_eq!(holes(&[(0, 9)], &[(0, 4), (5, 8)], 9), [(4, 5), (8, 9)]);

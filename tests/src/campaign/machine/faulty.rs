@@ -1,4 +1,4 @@
-//! A disk of which any call can fail, and which knows what a loss of power would leave of it.
+//! A disk on which any call can fail, and which tracks what a loss of power would leave.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -9,16 +9,16 @@ use std::time::Instant;
 
 use bowline_transport::journal::{Disk, Folder};
 
-/// What a call does instead of its work.
+/// Effect of a failing call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// ENOSPC.
     Full,
     /// EIO.
     Broken,
-    /// Half of the bytes are taken, and then there is no space.
+    /// Half of the bytes are written, then ENOSPC.
     Short,
-    /// All of the bytes are taken, and then EIO.
+    /// All bytes are written, then EIO.
     Late,
 }
 
@@ -34,13 +34,13 @@ impl Fault {
     }
 }
 
-/// Which calls fail.
+/// The calls that fail.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) fault: Fault,
-    /// The first of them; calls are counted from 0, those that read are not.
+    /// Number of the first failing call, from 0. Calls that read are not counted.
     pub(super) from: u64,
-    /// How many of them.
+    /// Number of failing calls.
     pub(super) count: u64,
 }
 
@@ -50,14 +50,14 @@ struct State {
     plan: Option<Plan>,
     /// When a call first failed.
     failed: Option<Instant>,
-    /// Bytes of each segment: written, and safe.
+    /// Bytes of each segment: written, and durable.
     lengths: BTreeMap<u32, (u64, u64)>,
-    /// Segments of which a sync has failed: what was unsafe then may be gone, whatever later ones
-    /// say (fsync(2)).
+    /// Segments of which a sync has failed. Data that was not durable then may be lost, even if a
+    /// later sync succeeds (fsync(2)).
     poisoned: BTreeSet<u32>,
 }
 
-/// A folder that fails as it is planned. Clones are the same disk.
+/// A folder with planned failures. Clones refer to the same disk.
 #[derive(Clone, Debug)]
 pub(super) struct Faulty {
     folder: Folder,
@@ -88,7 +88,7 @@ impl Faulty {
         self.state().failed
     }
 
-    /// Copies what a loss of power would leave.
+    /// Copies the state that a loss of power would leave.
     pub(super) fn copy_safe(&self, from: &Path, to: &Path) -> io::Result<()> {
         let lengths = self.state().lengths.clone();
         for (number, (_, safe)) in lengths {
@@ -104,7 +104,7 @@ impl Faulty {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call; gives what is to happen in its place.
+    /// Counts a call, and returns the fault to apply.
     fn call(&self) -> Option<Fault> {
         let mut state = self.state();
         let call = state.calls;
@@ -199,7 +199,7 @@ impl Disk for Faulty {
         if !state.poisoned.contains(&file.number)
             && let (Some(written), Some(length)) = (written, state.lengths.get_mut(&file.number))
         {
-            // Another thread may have synced later and be through earlier.
+            // Another thread may have started a later sync and finished earlier.
             length.1 = length.1.max(written);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! A host that speaks the wire itself, to see what the others are not shown.
+//! A client that speaks the wire protocol directly, to observe messages that the host API hides.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use bowline_transport::SessionId;
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-/// Bytes that may come without an answer: more than any of these sessions says.
+/// Flow control window, larger than the output of any of these sessions.
 const CREDIT: u64 = 1 << 40;
 
 /// One connection.
@@ -22,7 +22,7 @@ pub(super) struct Frames<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
-    /// Greets and attaches, to read streams from offsets on.
+    /// Sends the greeting and attaches, reading streams from the given offsets.
     pub(super) async fn join(
         link: S,
         session: SessionId,
@@ -71,7 +71,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
         sent.map_err(|error| error.to_string())
     }
 
-    /// The next message that says something.
+    /// Returns the next message that carries an event.
     pub(super) async fn next(&mut self) -> Result<Message, String> {
         loop {
             match self.receive().await? {
@@ -82,7 +82,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
                     bytes,
                     replay,
                 } => {
-                    // It is consumed as it comes.
+                    // Output is consumed as it arrives.
                     let n = bytes.len() as u64;
                     self.send(Message::Credit { stream, n }).await?;
                     return Ok(Message::Data {

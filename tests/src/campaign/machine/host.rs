@@ -1,5 +1,4 @@
-//! A host of a session whose child speaks: it checks every byte, and remembers when its link came
-//! up.
+//! A host of a session that checks every byte of output and records when its link came up.
 
 use std::time::{Duration, Instant};
 
@@ -9,23 +8,23 @@ use bowline_transport::{
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::speech::{Speech, Typed};
+use super::output::{OutputSequence, Typed};
 use crate::campaign::support::within;
 
-/// What a host has come to.
+/// Progress of a host.
 #[derive(Clone, Debug, Default)]
 struct State {
-    /// Bytes of output that were read, all of them right.
+    /// Number of output bytes read and verified.
     read: u64,
-    /// When the link last came up again.
+    /// When the link last came up.
     up: Option<Instant>,
-    /// How often the link was down.
+    /// Number of times that the link went down.
     drops: u64,
-    /// What broke a promise.
+    /// The violation, if any.
     wrong: Option<String>,
 }
 
-/// A session at a runner, and who reads it.
+/// A session at a runner, and the task that reads it.
 #[derive(Debug)]
 pub(super) struct Host {
     pub(super) session: TerminalSession,
@@ -35,7 +34,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Makes the session at the runner, and joins it.
+    /// Creates the session at the runner and attaches to it.
     pub(super) async fn start(
         remote: &Remote,
         order: &RemoteOrder,
@@ -58,22 +57,22 @@ impl Host {
         }
     }
 
-    /// Bytes that were read.
+    /// Number of bytes read.
     pub(super) fn read(&self) -> u64 {
         self.state.borrow().read
     }
 
-    /// How often the link was down.
+    /// Number of times that the link went down.
     pub(super) fn drops(&self) -> u64 {
         self.state.borrow().drops
     }
 
-    /// What broke a promise so far.
+    /// The violation so far, if any.
     pub(super) fn fine(&self) -> Result<(), String> {
         self.state.borrow().wrong.clone().map_or(Ok(()), Err)
     }
 
-    /// Types something; the answer resolves when the child has it, over whatever happens meanwhile.
+    /// Writes input; the future resolves once the child has it, across link failures.
     pub(super) fn type_in(&mut self, text: &str) -> JoinHandle<Result<(), String>> {
         self.typed.add(text.as_bytes());
         let (session, bytes) = (self.session.clone(), text.to_owned().into());
@@ -83,7 +82,7 @@ impl Host {
         })
     }
 
-    /// Waits until the link came up at some time after `since`, and answers when.
+    /// Waits until the link came up after `since`, and returns when.
     pub(super) async fn up_after(&self, since: Instant) -> Result<Instant, String> {
         let up = |state: &State| state.up.filter(|up| *up > since);
         let state = self
@@ -92,7 +91,7 @@ impl Host {
         up(&state).ok_or_else(|| "the link again".to_owned())
     }
 
-    /// Waits until so many bytes were read.
+    /// Waits until this many bytes were read.
     pub(super) async fn until_read(&self, bytes: u64) -> Result<(), String> {
         self.until("output", |state| state.read >= bytes)
             .await
@@ -109,8 +108,7 @@ impl Host {
         found.wrong.clone().map_or_else(|| Ok(found.clone()), Err)
     }
 
-    /// Lets the child end by the end of its input, and checks that all of it came, and all that was
-    /// typed came to it.
+    /// Closes the child's input, and checks that all output and all input arrived.
     pub(super) async fn finish(mut self) -> Result<(), String> {
         within("the end of the input", self.session.close_input())
             .await?
@@ -146,7 +144,7 @@ impl Drop for Host {
 }
 
 async fn read(session: TerminalSession, seed: u64, told: watch::Sender<State>) {
-    let mut speech = Speech::new(seed);
+    let mut speech = OutputSequence::new(seed);
     let mut reader = session.reader(Stream::Output);
     while let Some(piece) = reader.next().await {
         match speech.hear(piece) {
@@ -175,7 +173,7 @@ async fn watch_link(mut link: watch::Receiver<ConnectionState>, told: watch::Sen
     }
 }
 
-/// How long after `since` something was, and nothing if it was before.
+/// Time from `since` to an event, or `None` if the event was earlier.
 pub(super) fn after(what: Instant, since: Instant) -> Duration {
     what.saturating_duration_since(since)
 }

@@ -1,7 +1,7 @@
-//! Journals that are cut or flipped at every byte.
+//! Journals that are truncated or have flipped bits at every byte.
 //!
-//! What must be read is known: a segment's records up to the first byte that is not as it was, and
-//! not one further.
+//! The expected result is known: the records of a segment up to the first damaged byte, and no
+//! more.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use bytes::Bytes;
 
 use crate::campaign::{Job, Random, Report};
 
-/// Harms of one journal before another one is made.
+/// Number of damages to one journal before the next one is written.
 const HARMS: u64 = 500;
 
 const STREAMS: [StreamId; 3] = [StreamId::STDOUT, StreamId::STDERR, StreamId::INPUT];
@@ -25,16 +25,16 @@ const STREAMS: [StreamId; 3] = [StreamId::STDOUT, StreamId::STDERR, StreamId::IN
 /// A journal as it was written.
 struct Written {
     segments: BTreeMap<u32, Vec<u8>>,
-    /// What each stream was given.
+    /// Bytes written to each stream.
     streams: BTreeMap<StreamId, Vec<u8>>,
 }
 
-/// What is done to one segment.
+/// Damage to one segment.
 #[derive(Clone, Copy, Debug)]
 enum Harm {
     Cut,
     Flip(u8),
-    /// A run of other bytes, as a sector that was never written.
+    /// A run of other bytes, like a sector that was never written.
     Blank(u64),
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn run(job: &Job) -> Report {
     report
 }
 
-/// A journal of some segments and three streams, written as sessions do.
+/// Writes a journal with several segments and three streams, as sessions do.
 fn write(seed: u64) -> Result<Written, String> {
     let mut random = Random::new(seed);
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -108,7 +108,7 @@ fn read_files(folder: &Path) -> std::io::Result<BTreeMap<u32, Vec<u8>>> {
     Ok(segments)
 }
 
-/// Harms one byte of one segment; answers how many bytes were read back.
+/// Damages one byte of one segment; returns how many bytes were read back.
 fn one(written: &Written, number: u64, harm: u64) -> Result<u64, String> {
     let mut random = Random::new(harm);
     let all: u64 = written.segments.values().map(|it| it.len() as u64).sum();
@@ -157,7 +157,7 @@ fn first_difference(original: &[u8], harmed: &[u8]) -> usize {
     same.count()
 }
 
-/// The records are those that end before the first wrong byte: no more, and no fewer.
+/// Checks that exactly the records before the first damaged byte are read.
 fn check_segment(original: &[u8], harmed: &[u8], first: usize) -> Result<(), String> {
     let found = recover(&Bytes::copy_from_slice(harmed));
     let mut whole = Scan::default();
@@ -176,7 +176,7 @@ fn check_segment(original: &[u8], harmed: &[u8], first: usize) -> Result<(), Str
     Ok(())
 }
 
-/// Whatever a reader gives out of the folder was put in, at that place.
+/// Checks that everything that a reader returns was written, at that offset.
 fn check_folder(written: &Written, which: u32, harmed: &[u8]) -> Result<u64, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     for (segment, content) in &written.segments {

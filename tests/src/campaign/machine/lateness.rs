@@ -1,17 +1,18 @@
-//! How late this machine is: a promise in milliseconds is one of a machine that lets us run.
+//! Measures the scheduling delay of this machine, since deadlines in milliseconds assume an idle
+//! one.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long the watch sleeps between two looks.
+/// Sleep interval of the measuring thread.
 const NAP: Duration = Duration::from_millis(1);
 
-/// What is promised is handed on so many times, between threads and processes, and each time the
-/// next one waits for its turn on a processor.
+/// Number of handovers between threads and processes within a deadline; each can be delayed by the
+/// scheduler.
 const HANDS: u32 = 4;
 
-/// How much later than asked for a thread woke at worst, in microseconds.
+/// Longest delay of a wake-up, in microseconds.
 #[derive(Debug, Default)]
 struct Watch {
     worst: AtomicU64,
@@ -19,7 +20,7 @@ struct Watch {
 
 static WATCH: OnceLock<Watch> = OnceLock::new();
 
-/// Begins to watch, unless that is done.
+/// Starts the measuring thread, unless it runs.
 pub(super) fn watch() {
     let mut is_first = false;
     let watch = WATCH.get_or_init(|| {
@@ -40,7 +41,7 @@ fn look(watch: &Watch) {
     }
 }
 
-/// What a promise is here and now.
+/// The deadline extended by the measured delay.
 pub(super) fn allow(promise: Duration) -> Duration {
     promise + worst() * HANDS
 }
@@ -50,7 +51,7 @@ fn worst() -> Duration {
     Duration::from_micros(worst)
 }
 
-/// For a report.
+/// Formats the measured delay for a report.
 pub(super) fn note() -> String {
     let worst = worst().as_secs_f64() * 1_000.0;
     format!("the machine was up to {worst:.1} ms late")

@@ -1,4 +1,4 @@
-//! A control group with little memory or few tasks, of either version.
+//! A control group with a limit of memory or tasks, of either cgroup version.
 
 use std::fs;
 use std::io;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How often an emptied group is tried to be removed, and with what pauses.
+/// Number of attempts to remove an emptied group, and the pause between them.
 const TRIES: u32 = 1_000;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// What there may be little of.
+/// The limited resource.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
-    /// Where groups may be made, with the files of the limit and of what has become of it.
+    /// Parent folder of new groups, with the files of the limit and of its events.
     places: [(&'static str, &'static str, &'static str); 3],
 }
 
@@ -37,10 +37,10 @@ const TASKS: Kind = Kind {
     ],
 };
 
-/// Tells groups of one process apart.
+/// Distinguishes groups of one process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Removed when it is dropped, should everybody have left it.
+/// A control group, removed on drop once it is empty.
 #[derive(Debug)]
 pub(super) struct LimitedGroup {
     path: PathBuf,
@@ -49,15 +49,15 @@ pub(super) struct LimitedGroup {
 }
 
 impl LimitedGroup {
-    /// A group with so much memory; an error if this machine does not let us make one.
+    /// Creates a group with a memory limit. Fails if this machine does not permit it.
     pub(super) fn of_memory(bytes: u64) -> io::Result<Self> {
         let made = Self::make(MEMORY, bytes)?;
         made.kills()?;
         Ok(made)
     }
 
-    /// A group with so many processes and threads; an error if this machine does not let us make
-    /// one.
+    /// Creates a group with a limit of processes and threads. Fails if this machine does not permit
+    /// it.
     pub(super) fn of_tasks(count: u64) -> io::Result<Self> {
         Self::make(TASKS, count)
     }
@@ -92,17 +92,17 @@ impl LimitedGroup {
         Ok(made)
     }
 
-    /// Sets another limit. Whoever is there stays there.
+    /// Changes the limit. Existing members stay.
     pub(super) fn set(&self, limit: u64) -> io::Result<()> {
         fs::write(self.path.join(self.limit), limit.to_string())
     }
 
-    /// The file that a process writes itself into to be in it.
+    /// The file to which a process writes its id to join.
     pub(super) fn members(&self) -> PathBuf {
         self.path.join("cgroup.procs")
     }
 
-    /// How many processes were killed for want of memory.
+    /// Number of processes killed by the OOM killer.
     pub(super) fn kills(&self) -> io::Result<u64> {
         let text = fs::read_to_string(self.path.join(self.state))?;
         let mut lines = text

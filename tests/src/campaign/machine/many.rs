@@ -1,4 +1,4 @@
-//! Many sessions on one runner: what they cost.
+//! Many sessions on one runner, and their cost.
 
 use std::time::{Duration, Instant};
 
@@ -14,26 +14,26 @@ use super::usage::{descriptors, in_memory, on_processor};
 use crate::campaign::support::{percentiles, runtime, within};
 use crate::campaign::{Job, Random, Report};
 
-/// Sessions that are asked for at the same time.
+/// Number of concurrent start requests.
 const AT_ONCE: usize = 8;
 
-/// How long the idle ones are watched, when they are few and when they are many. Hosts ask about a
-/// session at rest every 9 s, and those of sessions that were made together ask together: a window
-/// of whole turns has as many questions wherever it begins.
+/// Observation time of idle sessions, for few and for many. Hosts ping an idle session every 9 s,
+/// and sessions created together are pinged together; a window of whole periods contains the same
+/// number of pings wherever it starts.
 const WINDOWS: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(18)];
 
-/// How long before that they are left alone, so that what follows a start is over: the first sync of a
-/// journal, and the thread that waited for it.
+/// Settling time before the observation, for the first journal sync and the thread that waited for
+/// it.
 const RESTS: [Duration; 2] = [Duration::ZERO, Duration::from_secs(15)];
 
-/// From how many sessions on they are many.
+/// Number of sessions from which the observation time for many applies.
 const MANY: u64 = 1_000;
 
 /// Descriptors that a session may cost its runner.
 const MOST_DESCRIPTORS: f64 = 8.0;
 
-/// The release's goals, of which a loaded machine or a plain build may fall short: they are printed,
-/// and held only of a thousand sessions of an optimised program.
+/// Performance goals that a loaded machine or a debug build may miss. They are printed, and
+/// enforced only for a thousand sessions of an optimized build.
 const GOALS: &str = "goals at 1,000: 4 s, 6 MiB, 2 % of a core, 8 descriptors, 50 ms";
 
 pub(crate) fn run(job: &Job) -> Report {
@@ -47,7 +47,7 @@ pub(crate) fn run(job: &Job) -> Report {
 async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
     let station = Station::new().await?;
     let runner = station.pid().ok_or("no runner")?;
-    // The first pays for what all share.
+    // The first session allocates what all sessions share.
     let mut sessions = open(&station, 1).await?;
     let before = descriptors(&[runner]);
     let started = Instant::now();
@@ -83,7 +83,7 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
     end(sessions, report).await
 }
 
-/// Shells at their prompt.
+/// Starts shells and waits for their prompts.
 async fn open(station: &Station, count: u64) -> Result<Vec<TerminalSession>, String> {
     let mut making = JoinSet::new();
     let mut sessions = Vec::new();
@@ -130,7 +130,7 @@ fn shims(station: &Station, sessions: &[TerminalSession]) -> Result<Vec<u32>, St
     sessions.iter().map(shim).collect()
 }
 
-/// One more host for each of some sessions.
+/// Attaches one more host to each of some sessions.
 async fn attach(
     station: &Station,
     sessions: &[TerminalSession],

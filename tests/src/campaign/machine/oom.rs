@@ -1,4 +1,5 @@
-//! Children that memory runs out for, in a group that their shim and the runner are in, too.
+//! Children that run out of memory, in a control group that contains their shim and the runner,
+//! too.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +15,13 @@ use super::station::Station;
 use crate::campaign::support::{is_alive, percentiles, runtime, within};
 use crate::campaign::{Job, Random, Report};
 
-/// What all of them may have together.
+/// Memory limit of the group.
 const BYTES: u64 = 192 << 20;
 
-/// How long after the kill a host may not know of it.
+/// Longest time from the kill to the notification.
 const TOLD: Duration = Duration::from_secs(1);
 
-/// What the system calls a kill.
+/// The kernel's name of an OOM kill.
 const SIGKILL: i32 = 9;
 
 pub(crate) fn run(job: &Job) -> Report {
@@ -66,7 +67,10 @@ async fn campaign(job: &Job, group: &LimitedGroup, report: &mut Report) -> Resul
     if let Err(error) = bystander.finish().await {
         report.violation(format!("another session: {error}"));
     }
-    report.note(format!("hosts told {} after the kill", percentiles(told)));
+    report.note(format!(
+        "hosts notified {} after the kill",
+        percentiles(told)
+    ));
     report.note(lateness::note());
     Ok(())
 }
@@ -93,18 +97,18 @@ async fn one(station: &Station, group: &LimitedGroup) -> Result<Duration, String
         return Err(format!("told otherwise: {exit:?}"));
     }
     if took > lateness::allow(TOLD) {
-        return Err(format!("told after {took:?}"));
+        return Err(format!("reported after {took:?}"));
     }
     Ok(took)
 }
 
-/// Both the runner and the shim are farther from being killed than the child.
+/// Checks that the OOM killer prefers the child over the runner and the shim.
 fn check_scores(runner: Option<u32>, shim: u32, child: Option<u32>) -> Result<(), String> {
     let score = |pid: u32| {
         let text = std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).ok()?;
         text.trim().parse::<i32>().ok()
     };
-    // A child that is gone by now cannot be asked.
+    // The child may have exited.
     let Some(child) = child.and_then(score) else {
         return Ok(());
     };

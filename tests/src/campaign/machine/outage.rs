@@ -1,4 +1,4 @@
-//! Runners that are killed, and runners that are replaced, under sessions that speak.
+//! Runners that are killed or upgraded while sessions write output.
 
 use std::time::{Duration, Instant};
 
@@ -11,16 +11,16 @@ use super::station::Station;
 use crate::campaign::support::{percentiles, runtime, within};
 use crate::campaign::{Job, Random, Report};
 
-/// Sessions that speak all the time.
+/// Number of sessions that write continuously.
 const SESSIONS: u64 = 20;
 
-/// Between two blocks of a session, in milliseconds.
+/// Pause between two blocks of a session, in milliseconds.
 const PAUSE_MS: u64 = 20;
 
-/// How long a host may take to be back, counted from when the runner is: 99 of 100.
+/// Longest reconnect time of a host after the runner is back (p99).
 const BACK: Duration = Duration::from_secs(1);
 
-/// How the runner goes.
+/// How the runner stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outage {
     Killed,
@@ -32,7 +32,7 @@ pub(crate) fn run_killed(job: &Job) -> Report {
     run(job, Outage::Killed)
 }
 
-/// The runner's program is replaced by another file, and it is started again.
+/// The runner's program file is replaced, and the runner is restarted.
 pub(crate) fn run_upgraded(job: &Job) -> Report {
     run(job, Outage::Upgraded)
 }
@@ -86,7 +86,7 @@ async fn campaign(job: &Job, outage: Outage, report: &mut Report) -> Result<(), 
     Ok(())
 }
 
-/// What one outage took.
+/// Durations of one outage.
 struct One {
     back: Vec<Duration>,
     down: Duration,

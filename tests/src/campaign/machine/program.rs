@@ -1,4 +1,4 @@
-//! The campaigns' program as runner, shim and child.
+//! The campaigns' binary as runner, shim and child.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,31 +10,32 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::speech::{Speech, Typed};
+use super::output::{OutputSequence, Typed};
 
-/// Serves the sessions of a folder until it is told to end, or who started it is gone.
+/// Serves the sessions of a folder until it is stopped, or its parent exits.
 pub(super) const RUNNER: &str = "--runner";
 /// Owns a session.
 pub(super) const SHIM: &str = "--shim";
-/// Says the bytes of a seed, a block every so many milliseconds, until its input ends: seed, pause.
+/// Writes the bytes of a seed, one block per interval, until its input ends. Arguments: seed,
+/// interval in milliseconds.
 pub(super) const SPEAK: &str = "--speak";
 
-/// Takes memory until there is none.
+/// Allocates memory until none is left.
 pub(super) const HOG: &str = "--hog";
 
-/// Reads a session and checks it: socket, session, seed.
+/// Reads and verifies a session. Arguments: socket, session, seed.
 pub(super) const FOLLOW: &str = "--follow";
 
 /// Keeps prompts in files until it is killed.
 pub(super) const KEEP: &str = "--keep-prompts";
 
-/// Is a host of a dialogue with the real agent, told by its input what to do.
+/// Hosts a dialogue with the real agent, controlled by its input.
 pub(super) const CONVERSE: &str = "--converse";
 
-/// Is the understudy.
+/// Runs the understudy.
 pub(super) const AGENT: &str = "--agent";
 
-/// What a runner says when it serves.
+/// Printed by a runner when it is ready.
 pub(super) const READY: &str = "ready";
 
 pub(super) fn run(args: &[String]) -> Option<ExitCode> {
@@ -57,7 +58,7 @@ pub(super) fn socket(folder: &Path) -> PathBuf {
     folder.join("runner.sock")
 }
 
-/// Where a runner in a folder keeps its sessions.
+/// The session folder of a runner.
 pub(super) fn state(folder: &Path) -> Result<StateDir, String> {
     StateDir::at(folder.join("state")).map_err(|error| error.to_string())
 }
@@ -77,7 +78,7 @@ pub(super) fn configuration(folder: &Path, program: &Path) -> Result<ServeConfig
         tls: None,
         limits: ServeLimits {
             sessions: 2_000,
-            // Links are cut more often here than anywhere else.
+            // Links are cut more often here than in production.
             attaches_per_second: 10_000,
             ..ServeLimits::default()
         },
@@ -95,7 +96,7 @@ async fn serve_until_told(folder: &Path, program: &Path) -> ExitCode {
     let Ok(configuration) = configuration(folder, program) else {
         return ExitCode::from(3);
     };
-    // Read on the reactor: there may be no thread to be had for it.
+    // Read on the reactor, since a thread may not be available.
     let Ok(mut input) = own_input() else {
         return ExitCode::from(6);
     };
@@ -130,13 +131,13 @@ async fn follow(socket: &str, id: &str, seed: u64) -> ExitCode {
     if let Err(why) = &followed {
         let _ = writeln!(std::io::stderr(), "{why}");
     }
-    // The thread that waits for input does not end by itself.
+    // The thread that reads the input does not exit by itself.
     std::process::exit(i32::from(followed.is_err()))
 }
 
-/// Says at the end, on its standard error, what was typed.
+/// Prints a digest of the input to standard error at the end.
 fn speak(seed: u64, pause_ms: u64) -> ExitCode {
-    let mut speech = Speech::new(seed);
+    let mut speech = OutputSequence::new(seed);
     let mut typed = Typed::default();
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut buffer = vec![0; 64 << 10];
@@ -166,7 +167,7 @@ fn speak(seed: u64, pause_ms: u64) -> ExitCode {
     said.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
-/// Ends by itself only if there is far more memory than it was promised.
+/// Ends by itself only if the memory limit is not enforced.
 fn hog() -> ExitCode {
     let mut taken: Vec<Vec<u8>> = Vec::new();
     for _ in 0..4_096 {

@@ -18,10 +18,10 @@ use super::program::KEEP;
 use crate::campaign::support::own;
 use crate::campaign::{Job, Random, Report};
 
-/// Prompts that a host keeps at a time.
+/// Number of prompts that a host keeps at a time.
 const KEPT: usize = 3;
 
-/// What everybody but the owner may do with a file of mode 0600.
+/// Permission bits that a file of mode 0600 must not have.
 const OTHERS: u32 = 0o077;
 
 pub(crate) fn run(job: &Job) -> Report {
@@ -41,7 +41,7 @@ pub(crate) fn run(job: &Job) -> Report {
     report
 }
 
-/// Answers how many files were seen by their descriptors, and how many by a name.
+/// Returns how many files were seen through descriptors, and how many by name.
 fn one(random: &mut Random) -> Result<(u64, u64), String> {
     let text = |error: std::io::Error| error.to_string();
     let folder = tempfile::tempdir().map_err(text)?;
@@ -54,9 +54,9 @@ fn one(random: &mut Random) -> Result<(u64, u64), String> {
     let mut lines = BufReader::new(said).lines();
     for _ in 0..1 + random.below(8) {
         let path = lines.next().ok_or("the host is gone")?.map_err(text)?;
-        // It may be through with this one by now.
+        // The host may have finished with this file.
         if let Ok(found) = fs::metadata(&path) {
-            // Before there is a byte in it, it may have any mode.
+            // The mode is irrelevant while the file is empty.
             if found.len() > 0 && found.permissions().mode() & OTHERS != 0 {
                 return Err(format!("others may read {path}"));
             }
@@ -74,7 +74,7 @@ fn one(random: &mut Random) -> Result<(u64, u64), String> {
     Ok((seen, named))
 }
 
-/// Looks at each name in a folder in the moment in which it comes.
+/// Inspects each name in a folder as soon as it appears.
 struct Watcher {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<u64, String>>,
@@ -92,7 +92,7 @@ impl Watcher {
         Ok(Self { stop, thread })
     }
 
-    /// Answers how many names came.
+    /// Returns how many names appeared.
     fn stop(self) -> Result<u64, String> {
         self.stop.store(true, Ordering::Relaxed);
         let looked = self.thread.join();
@@ -109,7 +109,7 @@ fn look(watch: &std::os::fd::OwnedFd, folder: &Path, stop: &AtomicBool) -> Resul
         tv_nsec: 1_000_000,
     };
     loop {
-        // What has come before the end is looked at, too.
+        // Names that appeared before the stop are inspected as well.
         let is_last = stop.load(Ordering::Relaxed);
         while let Ok(event) = events.next() {
             let Some(name) = event.file_name().and_then(|name| name.to_str().ok()) else {
@@ -130,7 +130,7 @@ fn look(watch: &std::os::fd::OwnedFd, folder: &Path, stop: &AtomicBool) -> Resul
     }
 }
 
-/// The host: makes one prompt after the other, and says where it is.
+/// The host: creates one prompt after the other and prints its progress.
 pub(super) fn keep() -> ExitCode {
     let mut kept = std::collections::VecDeque::new();
     for number in 0_u64.. {

@@ -1,8 +1,9 @@
-//! The real agent, with a scripted model behind it, while everything around it is cut, killed,
-//! stopped or full. What a host is told is the story of a calm run, or the beginning of it and what
-//! became of the rest; and nobody is left.
+//! The real agent with a scripted model, while its environment is cut, killed, stopped or full.
+//!
+//! The transcript must equal that of an undisturbed run, or be a prefix with the reason of its end,
+//! and no process may be left.
 
-mod deeds;
+mod actions;
 pub(super) mod host;
 mod judge;
 mod stage;
@@ -13,10 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::campaign::support::in_lanes;
 use crate::campaign::{Job, Report};
 use crate::real_agent::{Agent, SKIP_VARIABLE};
-use deeds::Kind;
+use actions::Kind;
 use stage::Theatre;
 
-/// Deeds at a time.
+/// Number of concurrent runs.
 const LANES: u64 = 2;
 
 pub(crate) fn run(job: &Job) -> Report {
@@ -38,8 +39,8 @@ pub(crate) fn run(job: &Job) -> Report {
         let (theatre, counts) = (Arc::clone(&theatre), Arc::clone(&counts));
         let kind = Kind::ALL[(number % Kind::ALL.len() as u64) as usize];
         async move {
-            let done = deeds::one(kind, &theatre, &mut random).await;
-            let how = done.map_err(|why| format!("{kind:?}, deed {number}: {why}"))?;
+            let done = actions::one(kind, &theatre, &mut random).await;
+            let how = done.map_err(|why| format!("{kind:?}, action {number}: {why}"))?;
             let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
             *counts.entry((kind, how)).or_insert(0_u64) += 1;
             Ok(())

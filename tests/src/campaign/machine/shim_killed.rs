@@ -1,4 +1,5 @@
-//! Shims that are killed by SIGKILL at any moment, with a tree of processes that do not want to end.
+//! Shims that are killed by SIGKILL at a random moment, with a process tree that resists
+//! termination.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,20 +14,20 @@ use bowline_transport::{
 use rustix::process::Signal;
 
 use super::lateness;
+use super::output::OutputSequence;
 use super::program::SPEAK;
-use super::speech::Speech;
 use super::station::{Station, send};
 use crate::campaign::support::{describe, in_lanes, marked, own, percentiles, runtime, within};
 use crate::campaign::trees::{SHEDS_ALL, WAYS};
 use crate::campaign::{Job, Random, Report};
 
-/// How long anybody of the tree may outlive the shim.
+/// How long a process of the tree may outlive the shim.
 const ORPHANS: Duration = Duration::from_millis(250);
 
-/// How long the host may not know of it.
+/// Longest time until the host is notified.
 const TOLD: Duration = Duration::from_secs(2);
 
-/// Shims at a time.
+/// Number of concurrent shims.
 const LANES: u64 = 2;
 
 #[derive(Debug, Default)]
@@ -39,7 +40,7 @@ struct Times {
 
 pub(crate) fn run(job: &Job) -> Report {
     lateness::watch();
-    // The station outlives the runtime of the deeds.
+    // The runner must outlive the tasks' runtime.
     let runtime = runtime();
     let station = match runtime.block_on(Station::new()) {
         Ok(station) => Arc::new(station),
@@ -60,7 +61,7 @@ pub(crate) fn run(job: &Job) -> Report {
         times.most,
         percentiles(times.gone)
     ));
-    report.note(format!("hosts told {}", percentiles(times.told)));
+    report.note(format!("hosts notified {}", percentiles(times.told)));
     report.note(format!("{} bytes in the journals", times.bytes));
     report.note(lateness::note());
     report
@@ -72,7 +73,7 @@ async fn one(
     times: Arc<Mutex<Times>>,
 ) -> Result<(), String> {
     let seed = random.draw();
-    // Of this process alone: other campaigns draw the same numbers from the same seed.
+    // Unique to this process, since other campaigns may draw the same numbers.
     let token = format!(
         "{:010}{:010}",
         std::process::id(),
@@ -84,7 +85,7 @@ async fn one(
     let session = within("a session", making).await?;
     let session = session.map_err(|error| error.to_string())?;
     let folder = station.state()?.session(session.id());
-    let mut speech = Speech::new(seed);
+    let mut speech = OutputSequence::new(seed);
     let wanted = random.below(3).min(1) * random.below(200_000);
     let mut reader = session.reader(Stream::Output);
     let mut heard = 0;
@@ -118,7 +119,7 @@ async fn one(
     folder.remove().map_err(|error| error.to_string())
 }
 
-/// A tree that stays, around a child that speaks without a rest.
+/// A process tree that stays, around a child that writes continuously.
 fn order(random: &mut Random, station: &Station, seed: u64, token: &str) -> RemoteOrder {
     let mut script = String::new();
     for _ in 0..=random.below(4) {
@@ -129,7 +130,7 @@ fn order(random: &mut Random, station: &Station, seed: u64, token: &str) -> Remo
         script += SHEDS_ALL;
         script += "\n";
     }
-    // sleep(1) adds up its arguments: the token is one of no weight.
+    // sleep(1) adds up its arguments; the token contributes almost nothing.
     let script = script.replace('@', &format!("300 0.{token}"));
     let script = format!("{script}exec {} {SPEAK} {seed} 0", own().display());
     let mut order = station.order(&["-c".into(), script]);
@@ -138,8 +139,8 @@ fn order(random: &mut Random, station: &Station, seed: u64, token: &str) -> Remo
     order
 }
 
-/// Waits until nobody of the tree is left. Whoever is found by a look that began too late stays too
-/// long.
+/// Waits until no process of the tree is left. A process found by a scan that began after the
+/// deadline is a violation.
 fn gone(killed: Instant, token: &str) -> Result<Duration, String> {
     loop {
         let began = killed.elapsed();
@@ -154,7 +155,7 @@ fn gone(killed: Instant, token: &str) -> Result<Duration, String> {
     }
 }
 
-/// Waits until the host knows that the session is gone for good.
+/// Waits until the host is notified that the session is gone.
 async fn told(session: &TerminalSession, killed: Instant) -> Result<Duration, String> {
     let mut link = session.connection();
     let is_gone = |state: &ConnectionState| matches!(state, ConnectionState::Failed(_));
@@ -173,9 +174,9 @@ async fn told(session: &TerminalSession, killed: Instant) -> Result<Duration, St
     }
 }
 
-/// Bytes of output that the journal has, all of them right.
+/// Checks the output in the journal and returns its length in bytes.
 fn journal(folder: &SessionDir, seed: u64) -> Result<u64, String> {
-    let mut speech = Speech::new(seed);
+    let mut speech = OutputSequence::new(seed);
     let disk = Folder::at(folder.journal());
     let mut journal = JournalReader::open(disk).map_err(|error| error.to_string())?;
     let mut at = 0;

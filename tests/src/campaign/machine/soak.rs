@@ -1,4 +1,4 @@
-//! Sessions for a long time, over links that are cut every two seconds.
+//! Long-running sessions over links that are cut every two seconds.
 
 mod slopes;
 mod talk;
@@ -23,30 +23,30 @@ use crate::chaos::{Address, ChaosProxy, Faults};
 use slopes::Usage;
 use talk::Talk;
 
-/// Between two cuts.
+/// Interval between two cuts.
 pub(crate) const EVERY: Duration = Duration::from_secs(2);
 
-/// From so many cuts on, a minute, it is a soak and not a rehearsal.
+/// Number of cuts (one minute) from which the run counts as a soak.
 const LONG: u64 = 30;
 
-/// Sessions of either.
+/// Number of sessions, in a soak and otherwise.
 const MANY: u64 = 200;
 const FEW: u64 = 10;
 
-/// Of so many sessions one is a dialogue.
+/// One of this many sessions is a dialogue.
 const DIALOGUES: u64 = 10;
 
-/// Bytes on disk that a session's journal may have, and that it has in memory of each stream: both
-/// are full after two minutes, and level from then on.
+/// Limit of a session's journal and of each stream's ring. Both are full after two minutes and
+/// level from then on.
 const CAP: u64 = 256 << 10;
 const RING: u64 = 64 << 10;
 
-/// Makes the C library give blocks from 64 KiB on back at once. It would keep what two hundred links
-/// that come back together had at the worst moment, and a leak would hide below that.
+/// Makes the C library return blocks of 64 KiB or more to the system at once. Otherwise it would
+/// retain the peak of two hundred concurrent reconnects, which would hide a leak.
 const LARGE: (&str, &str) = ("MALLOC_MMAP_THRESHOLD_", "65536");
 
-/// A session says a block this often, in milliseconds: two hundred of them fit one core beside their
-/// links.
+/// Interval between the blocks of a session, in milliseconds; two hundred sessions and their links
+/// fit one core.
 const PAUSE_MS: u64 = 500;
 
 pub(crate) fn run(job: &Job) -> Report {
@@ -67,7 +67,7 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
         Faults::default(),
     );
     let proxy = proxy.await.map_err(|error| error.to_string())?;
-    // It cuts when it is told to, and at no other time.
+    // The proxy cuts only on request.
     proxy.be_kind();
     let remote = through(&proxy, &station);
     let mut hosts = Vec::new();
@@ -122,7 +122,7 @@ fn through(proxy: &ChaosProxy, station: &Station) -> Remote {
     Remote::new(url).with_credentials(TokenFile(station.folder().join("token")))
 }
 
-/// A session that soon keeps as much as it may.
+/// A session that soon reaches its retention limits.
 async fn speaker(station: &Station, remote: &Remote, seed: u64) -> Result<Host, String> {
     let mut spec = SessionSpec::new(SessionKind::Dialogue, own().display().to_string());
     spec.args = vec![SPEAK.into(), seed.to_string(), PAUSE_MS.to_string()];

@@ -1,4 +1,4 @@
-//! A runner in a process of its own, in a folder of its own.
+//! A runner in its own process and folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -15,24 +15,24 @@ use tokio::process::{Child, Command};
 use super::program::{self, READY, RUNNER, SHIM, SPEAK};
 use crate::campaign::support::{own, within};
 
-/// Dropping it ends the runner and every session.
+/// A runner in its own process. Dropping it ends the runner and every session.
 #[derive(Debug)]
 pub(super) struct Station {
     folder: TempDir,
-    /// What the runner and the shims are started from.
+    /// The program of the runner and the shims.
     program: PathBuf,
     runner: Option<Child>,
 }
 
 impl Station {
-    /// A folder, and a runner that serves.
+    /// Creates a folder and starts a runner.
     pub(super) async fn new() -> Result<Self, String> {
         let mut station = Self::at(own())?;
         station.start().await?;
         Ok(station)
     }
 
-    /// The same, and the runner and its shims have a variable.
+    /// The same, with an environment variable for the runner and its shims.
     pub(super) async fn with_variable(name: &str, value: &str) -> Result<Self, String> {
         let mut station = Self::at(own())?;
         let mut command = Command::new(&station.program);
@@ -41,7 +41,7 @@ impl Station {
         Ok(station)
     }
 
-    /// A folder with a copy of the program, to be replaced later; nothing runs yet.
+    /// Creates a folder with a copy of the program, to be replaced later; starts nothing.
     pub(super) fn with_copy() -> Result<Self, String> {
         let mut station = Self::at(own())?;
         station.program = station.folder.path().join("program");
@@ -50,7 +50,7 @@ impl Station {
     }
 
     fn at(program: PathBuf) -> Result<Self, String> {
-        // A socket's path is short.
+        // The path of a socket is limited in length (unix(7)).
         let folder = tempfile::Builder::new().prefix("bw").tempdir_in("/tmp");
         Ok(Self {
             folder: folder.map_err(|error| error.to_string())?,
@@ -59,14 +59,14 @@ impl Station {
         })
     }
 
-    /// Puts a fresh file in place of the program's, as an installer does.
+    /// Replaces the program file, as an installer does.
     pub(super) fn replace_program(&self) -> Result<(), String> {
         let fresh = self.folder.path().join("fresh");
         std::fs::copy(own(), &fresh).map_err(|error| error.to_string())?;
         std::fs::rename(fresh, &self.program).map_err(|error| error.to_string())
     }
 
-    /// What the runner and the shims are started from.
+    /// The program of the runner and the shims.
     pub(super) fn program(&self) -> &Path {
         &self.program
     }
@@ -79,12 +79,12 @@ impl Station {
         program::state(self.folder())
     }
 
-    /// Starts a runner, and answers when it served.
+    /// Starts a runner and returns when it was ready.
     pub(super) async fn start(&mut self) -> Result<Instant, String> {
         self.start_by(Command::new(&self.program)).await
     }
 
-    /// Starts a runner by a command that has yet to get its arguments.
+    /// Starts a runner with a command that lacks its arguments.
     pub(super) async fn start_by(&mut self, mut command: Command) -> Result<Instant, String> {
         command.arg(RUNNER).arg(self.folder()).arg(&self.program);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -100,12 +100,12 @@ impl Station {
         }
     }
 
-    /// The runner's process.
+    /// The runner's process id.
     pub(super) fn pid(&self) -> Option<u32> {
         self.runner.as_ref().and_then(Child::id)
     }
 
-    /// Ends the runner by a signal, and waits until it is gone.
+    /// Ends the runner by a signal and waits until it has exited.
     pub(super) async fn end_runner(&mut self, signal: Signal) -> Result<(), String> {
         let Some(mut runner) = self.runner.take() else {
             return Ok(());
@@ -119,14 +119,14 @@ impl Station {
         Remote::new(RemoteUrl::Unix(program::socket(self.folder())))
     }
 
-    /// An order for a session of this program in a hidden mode.
+    /// Request for a session that runs this program in a hidden mode.
     pub(super) fn order(&self, args: &[String]) -> RemoteOrder {
         let mut configuration = Configuration::new(own());
         configuration.args = args.iter().map(Into::into).collect();
         RemoteOrder::new(SessionKind::Dialogue, configuration)
     }
 
-    /// An order for one that speaks.
+    /// Request for a session that writes continuously.
     pub(super) fn speaker(&self, seed: u64, pause_ms: u64) -> RemoteOrder {
         self.order(&[SPEAK.into(), seed.to_string(), pause_ms.to_string()])
     }
@@ -157,17 +157,17 @@ impl Drop for Station {
     }
 }
 
-/// Whether a number is still that of a shim: on a busy machine they come round in minutes.
+/// Whether a process id still belongs to a shim; ids are reused within minutes on a busy machine.
 fn is_shim(pid: u32) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let mut words = line.split(|byte| *byte == 0);
     words.any(|word| word == SHIM.as_bytes())
 }
 
-/// Sends a signal to a process that is ours, if there is one.
+/// Sends a signal to one of our processes, if it exists.
 pub(super) fn send(pid: Option<u32>, signal: Signal) {
     if let Some(pid) = pid.and_then(|pid| Pid::from_raw(pid.cast_signed())) {
-        // It may have gone by itself.
+        // The process may have exited by itself.
         let _ = kill_process(pid, signal);
     }
 }

@@ -1,4 +1,4 @@
-//! Processes that are stopped and go on later: hosts, the runner, shims and children.
+//! Processes that are stopped and continued later: hosts, the runner, shims and children.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use super::station::{Station, send};
 use crate::campaign::support::{own, runtime, within};
 use crate::campaign::{Job, Random, Report};
 
-/// Sessions, with a host in a process of its own each.
+/// Number of sessions, each with a host in its own process.
 const SESSIONS: u64 = 4;
 
-/// Between two blocks of a session, in milliseconds.
+/// Pause between two blocks of a session, in milliseconds.
 const PAUSE_MS: u64 = 5;
 
-/// One stop in so many is longer than a silence may be.
+/// One of this many stops is longer than the silence timeout of a link.
 const LONG_EVERY: u64 = 100;
 
-/// How long such a one is: a link counts as dead after 14 s.
+/// Duration of such a stop; a link counts as dead after 14 s.
 const LONG: Duration = Duration::from_secs(17);
 
-/// Longest of the others, in milliseconds.
+/// Maximum duration of the other stops, in milliseconds.
 const SHORT_MS: u64 = 400;
 
 pub(crate) fn run(job: &Job) -> Report {
@@ -38,7 +38,7 @@ pub(crate) fn run(job: &Job) -> Report {
     report
 }
 
-/// Who is stopped.
+/// The process to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Who {
     Host,
@@ -86,13 +86,13 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
         }
     }
     report.note(format!(
-        "{SESSIONS} sessions; somebody was stopped for {:.0} s altogether",
+        "{SESSIONS} sessions; stopped for {:.0} s altogether",
         stopped.as_secs_f64()
     ));
     Ok(())
 }
 
-/// A session with a host in a process of its own, which says how far it has read.
+/// A session with a host in its own process, which reports how far it has read.
 pub(super) struct Session {
     host: Child,
     said: Lines<BufReader<ChildStdout>>,
@@ -129,13 +129,13 @@ impl Session {
         })
     }
 
-    /// Host, shim and child.
+    /// Process ids of host, shim and child.
     pub(super) fn pids(&self) -> Vec<u32> {
         let all = [self.host.id(), Some(self.shim), self.child];
         all.into_iter().flatten().collect()
     }
 
-    /// The host is asked how far it is, and is farther when it is asked again.
+    /// Checks that the host makes progress between two queries.
     pub(super) async fn goes_on(&mut self) -> Result<(), String> {
         let before = self.ask("read\n").await?;
         loop {
@@ -157,13 +157,13 @@ impl Session {
         said.parse().map_err(|_| said)
     }
 
-    /// All that was said and all that was typed came.
+    /// Checks that all output and all input arrived.
     pub(super) async fn finish(mut self) -> Result<(), String> {
         self.ask("finish\n").await.map(drop)
     }
 }
 
-/// The host: answers each line of its input by how many bytes it has read, or by what is wrong.
+/// The host: answers each line of its input with the number of bytes read, or with an error.
 pub(super) async fn follow(socket: &str, id: SessionId, seed: u64) -> Result<(), String> {
     let remote = Remote::new(RemoteUrl::Unix(socket.into()));
     let attachment = Attachment {

@@ -1,9 +1,9 @@
-//! Threads and processes that run out.
+//! Exhausted threads and processes.
 //!
-//! A runner, its shims and their children are in a control group that may have so many tasks (the
-//! pids controller of cgroups(7)): as many as a first thread needs, and more and more, up to where
-//! all is well. And under each of these limits that lets a session live, nobody in the group may
-//! have another thread or process from then on, until there is room again.
+//! A runner, its shims and their children are in a control group with a task limit (the pids
+//! controller of cgroups(7)). The limit starts at what a single thread needs and increases until
+//! everything works. Under each limit that permits a session, the group is then denied further
+//! threads and processes until there is room again.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,17 +21,16 @@ use super::station::Station;
 use crate::campaign::support::{in_lanes, is_alive, within};
 use crate::campaign::{Job, Random, Report};
 
-/// The most tasks that a group may have at first: a runner, a shim, its guard and a child are some
-/// ten.
+/// Largest initial task limit; a runner, a shim, its guard and a child need about ten tasks.
 const MOST: u64 = 24;
 
-/// Room enough for everybody.
+/// A limit that is sufficient for everything.
 const ROOM: u64 = 10_000;
 
-/// How long a refusal may take, and whatever needs no thread.
+/// Longest time of a refusal, and of any operation that needs no thread.
 const ANSWER: Duration = Duration::from_secs(12);
 
-/// How many limits were too small for a runner, for a session, and for neither.
+/// Number of limits too small for a runner, too small for a session, and sufficient.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     no_runner: u64,
@@ -39,7 +38,7 @@ struct Tally {
     served: u64,
 }
 
-/// What a limit is enough for.
+/// What a limit is sufficient for.
 enum Enough {
     Nothing,
     Runner,
@@ -86,7 +85,7 @@ async fn under_limit(limit: u64, mut random: Random) -> Result<Enough, String> {
     command.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
     command.arg(group.members()).arg(station.program());
     if let Err(why) = station.start_by(command).await {
-        // It has to say so, and not to hang.
+        // The runner must report the failure instead of hanging.
         let has_ended = why.starts_with("the runner does not serve");
         return if has_ended {
             Ok(Enough::Nothing)
@@ -118,7 +117,8 @@ async fn under_limit(limit: u64, mut random: Random) -> Result<Enough, String> {
     Ok(enough)
 }
 
-/// A session lives on while nobody gets a thread, and whoever asks for something is answered.
+/// Checks that a session survives while no thread can be created, and that every request is
+/// answered.
 async fn squeezed(station: &Station, group: &LimitedGroup, mut host: Host) -> Result<(), String> {
     group.set(1).map_err(|error| error.to_string())?;
     let remote = station.remote();
@@ -151,7 +151,7 @@ async fn squeezed(station: &Station, group: &LimitedGroup, mut host: Host) -> Re
     host.finish().await
 }
 
-/// Once there is room, all is as ever.
+/// Checks that everything works again once there is room.
 async fn has_room(station: &Station, group: &LimitedGroup, seed: u64) -> Result<(), String> {
     group.set(ROOM).map_err(|error| error.to_string())?;
     let order = station.speaker(seed, 20);

@@ -12,16 +12,16 @@ use tempfile::TempDir;
 use tokio::net::UnixStream;
 
 use super::frames::Frames;
+use super::output::OutputSequence;
 use super::program::{SHIM, SPEAK};
-use super::speech::Speech;
 use super::station::send;
 use crate::campaign::support::{own, runtime, within};
 use crate::campaign::{Job, Random, Report};
 
-/// A shim for so many points.
+/// Number of runs for each run with a real shim.
 const EVERY: u64 = 100;
 
-/// Bytes that are said before the journal is full, and as many when it is.
+/// Bytes written before the journal is full, and again while it is full.
 const BYTES: u64 = 2 << 20;
 
 const OUT: StreamId = StreamId::STDOUT;
@@ -32,7 +32,8 @@ pub(super) fn run(job: &Job) -> Report {
     let runtime = runtime();
     for _ in 0..(job.count / EVERY).max(1) {
         let seed = random.draw();
-        // One for each: what was removed takes space until the last process that has it open ends.
+        // One file system each, since a removed file occupies space until the last process has
+        // closed it.
         let place = match Mounted::new() {
             Ok(place) => place,
             Err(why) => {
@@ -47,7 +48,7 @@ pub(super) fn run(job: &Job) -> Report {
     report
 }
 
-/// A file system of one mebibyte, unmounted when it is dropped.
+/// A file system of one mebibyte, unmounted on drop.
 struct Mounted {
     folder: TempDir,
     at: PathBuf,
@@ -76,15 +77,15 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // A shim that is just ending may still have a file open there.
+        // A shim that is exiting may still have a file open there.
         let _ = Command::new("umount").arg("-l").arg(&self.at).status();
         let _ = fs::remove_dir(&self.at);
         let _ = fs::remove_dir(self.folder.path());
     }
 }
 
-/// The journal runs full, is told as that, and goes on once there is space; the child speaks on all
-/// the time.
+/// The journal fills up, the failure is reported, and the journal resumes once there is space; the
+/// child writes throughout.
 async fn one(place: &Mounted, seed: u64) -> Result<(), String> {
     let state = StateDir::at(place.path()).map_err(|error| error.to_string())?;
     let filler = place.path().join("filler");
@@ -127,7 +128,7 @@ async fn speak(
     );
     let mut host = Host {
         frames: joined.await??.0,
-        speech: Speech::new(seed),
+        speech: OutputSequence::new(seed),
         read: 0,
         degraded: false,
         events: String::new(),
@@ -143,14 +144,15 @@ async fn speak(
 
 struct Host {
     frames: Frames<UnixStream>,
-    speech: Speech,
+    speech: OutputSequence,
     read: u64,
     degraded: bool,
     events: String,
 }
 
 impl Host {
-    /// Hears on until something holds: all of it in the time of one wait, since the child never ends.
+    /// Receives messages until a condition holds, with one timeout for all of them, since the child
+    /// never exits.
     async fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) -> Result<(), String> {
         let heard = async {
             while !holds(self) {

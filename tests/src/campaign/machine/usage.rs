@@ -1,4 +1,4 @@
-//! What processes use, from /proc.
+//! Resource usage of processes, read from /proc.
 
 use std::fs;
 use std::time::Duration;
@@ -9,13 +9,13 @@ pub(super) fn descriptors(pids: &[u32]) -> u64 {
     pids.iter().map(of).sum::<usize>() as u64
 }
 
-/// Their threads.
+/// Threads of some processes.
 pub(super) fn threads(pids: &[u32]) -> u64 {
     let of = |pid: &u32| fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
     pids.iter().map(of).sum::<usize>() as u64
 }
 
-/// Time that all of their threads had a processor (`schedstat`, sched-stats.rst).
+/// CPU time of all threads (`schedstat`, sched-stats.rst).
 pub(super) fn on_processor(pids: &[u32]) -> Duration {
     let of = |pid: &u32| {
         let threads = fs::read_dir(format!("/proc/{pid}/task"));
@@ -32,12 +32,12 @@ pub(super) fn on_processor(pids: &[u32]) -> Duration {
     Duration::from_nanos(pids.iter().map(of).sum())
 }
 
-/// Bytes in memory, with their part of what others have, too (`Pss` of proc_pid_smaps(5)).
+/// Proportional set size in bytes (`Pss` of proc_pid_smaps(5)).
 pub(super) fn in_memory(pids: &[u32]) -> u64 {
     pids.iter().map(|pid| of_smaps(*pid, "Pss:")).sum()
 }
 
-/// Bytes in memory that are theirs alone and no file's.
+/// Private anonymous memory, in bytes.
 pub(super) fn own_memory(pids: &[u32]) -> u64 {
     pids.iter().map(|pid| of_smaps(*pid, "Anonymous:")).sum()
 }

@@ -1,23 +1,23 @@
-//! The program that prompts are typed into: says `got LENGTH SUM` of what it was given.
+//! The program that prompts are typed into; it prints `got LENGTH SUM` for its input.
 
 use std::fmt;
 use std::io::{self, Read as _, Write as _};
 use std::process::{Command, ExitCode};
 
-/// Its hidden mode: the kind.
+/// Hidden mode; its argument is the kind of input.
 pub(in crate::campaign) const MODE: &str = "--take-prompts";
 
 const PASTE_BEGIN: &[u8] = b"\x1b[200~";
 const PASTE_END_AND_ENTER: &[u8] = b"\x1b[201~\r";
 
-/// What a program takes.
+/// Kind of input that the program reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Bracketed pastes, with Enter behind.
+    /// Bracketed pastes followed by Enter.
     Paste,
     /// Keys, up to Enter.
     Keys,
-    /// What a cooked terminal hands over.
+    /// Lines of a cooked terminal.
     Lines,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Display for Sum {
     }
 }
 
-/// The length that a line of the program's tells.
+/// Parses the length from a line of the program's output.
 pub(super) fn length(line: &str) -> Option<usize> {
     line.strip_prefix("got ")?.split(' ').next()?.parse().ok()
 }

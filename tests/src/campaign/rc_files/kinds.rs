@@ -1,4 +1,4 @@
-//! The files themselves.
+//! The start-up files that the campaign tries.
 
 use bowline_transport::LoginSource::{self, Inherited, Interactive, Login};
 
@@ -8,9 +8,9 @@ pub(super) struct Kind {
     pub(super) name: &'static str,
     pub(super) shell: &'static str,
     pub(super) text: &'static str,
-    /// Which way of asking must be answered; `None` where that is the shell's affair.
+    /// The query mode that must succeed, or `None` if that depends on the shell.
     pub(super) source: Option<LoginSource>,
-    /// What must be set, byte for byte, if the shell answers.
+    /// The exact value that must be set if the query succeeds.
     pub(super) sets: &'static [(&'static str, &'static [u8])],
     pub(super) lacks: &'static [&'static str],
 }

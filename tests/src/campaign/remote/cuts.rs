@@ -1,10 +1,10 @@
-//! Sessions over links that are cut at random bytes, both ways, on real sockets, through the
-//! WebSocket and the gRPC door.
+//! Sessions over links that are cut at random bytes in both directions, on real sockets, over the
+//! WebSocket and the gRPC endpoint.
 //!
-//! What is promised, and checked for each session: its output is byte for byte what its input makes
-//! of it, so that nothing was lost, repeated or moved in either direction; its end is told once, with
-//! its code, behind the last byte, and then the session is gone; a dialogue's transcript is the one
-//! of a dialogue on this machine.
+//! Checked for each session: its output is exactly the function of its input, so that nothing was
+//! lost, repeated or reordered in either direction; its end is reported once, with its exit code,
+//! after the last byte, and then the session is gone; a dialogue's transcript equals that of a
+//! local dialogue.
 
 mod dialogue;
 mod stream;
@@ -20,10 +20,10 @@ use super::super::{Job, Random, Report};
 use super::daemon::Daemon;
 use crate::chaos::{Address, ChaosProxy, Fault, Faults};
 
-/// Sessions at a time. Most of their time is spent waiting for the next try.
+/// Number of concurrent sessions. They mostly wait for the next reconnect.
 const LANES: usize = 48;
 
-/// The longest time between two cuts of a link that meets no fault of its own, as a rule.
+/// Usual upper bound of the time between two cuts of a link without a planned fault.
 const CUT_EVERY: Duration = Duration::from_millis(200);
 
 pub(in crate::campaign) fn run(job: &Job) -> Report {
@@ -34,7 +34,7 @@ pub(in crate::campaign) fn run(job: &Job) -> Report {
     report
 }
 
-/// What became of a session.
+/// Results of a session.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     sessions: u64,
@@ -80,7 +80,7 @@ async fn storm(job: &Job, report: &mut Report) -> Result<(), String> {
     report.done = cuts.load(Ordering::Relaxed);
     let took = started.elapsed().as_secs_f64();
     report.note(format!(
-        "{} sessions and {} dialogues, {} bytes heard, {} lines typed; {:.0} cuts a second",
+        "{} sessions and {} dialogues, {} bytes received, {} lines typed; {:.0} cuts a second",
         sum.sessions,
         sum.dialogues,
         sum.bytes,
@@ -90,7 +90,7 @@ async fn storm(job: &Job, report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
-/// One session behind a proxy of its own, which cuts it until it has ended.
+/// Runs one session through its own proxy, which cuts links until it has ended.
 async fn session(
     daemon: &Daemon,
     seed: u64,
@@ -122,7 +122,7 @@ async fn session(
     }
 }
 
-/// A proxy that is at its worst, and the count of what it did.
+/// A proxy that injects faults, and the count of them.
 struct Storm<'a> {
     proxy: ChaosProxy,
     counted: AtomicU64,
@@ -130,10 +130,10 @@ struct Storm<'a> {
 }
 
 impl Storm<'_> {
-    /// Cuts links that meet no fault of their own, too.
+    /// Cuts links without a planned fault, too.
     async fn rage(&self, mut random: Random) -> std::convert::Infallible {
         loop {
-            // Now and then a link has time: a machine that is overrun makes way, too.
+            // Now and then a link gets more time, so that an overloaded machine makes progress.
             let often = if random.below(8) == 0 { 10 } else { 1 };
             let pause = often * random.below(CUT_EVERY.as_micros() as u64);
             tokio::time::sleep(Duration::from_micros(pause)).await;
@@ -144,7 +144,7 @@ impl Storm<'_> {
         }
     }
 
-    /// The end has been told: what is left is to take leave.
+    /// The end has been reported; only the detach remains.
     fn calm(&self) {
         self.proxy.be_kind();
         self.count();
@@ -158,7 +158,7 @@ impl Storm<'_> {
     }
 }
 
-/// All of them, with pauses of up to half a second, within the first so many bytes.
+/// All kinds of faults, with pauses of up to half a second, within the given number of bytes.
 fn faults(reach: u64) -> Faults {
     Faults {
         kinds: vec![

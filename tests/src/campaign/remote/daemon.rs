@@ -1,5 +1,5 @@
-//! A runner in a process of its own, so that its memory can be told from ours, and the shims of its
-//! sessions: all of them this very program.
+//! A runner in its own process, so that its memory can be measured separately, and the shims of its
+//! sessions. All of them are this binary.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -20,36 +20,36 @@ use bytes::Bytes;
 
 use super::super::support::{own, within};
 
-/// Serves until its standard input ends: folder, attaches a second, address.
+/// Serves until its standard input ends. Arguments: folder, attaches per second, address.
 pub(in crate::campaign) const MODE: &str = "--daemon";
 /// Owns one session.
 pub(in crate::campaign) const SHIM: &str = "--daemon-shim";
 
-/// The page that may ask.
+/// The allowed origin.
 pub(in crate::campaign) const ORIGIN: &str = "https://panel.example";
 
-/// How often a folder is looked at.
+/// Polling interval for a folder.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A runner on a loopback port. Dropped, it is killed with all its sessions.
+/// A runner on a loopback port. It is killed with all its sessions on drop.
 #[derive(Debug)]
 pub(super) struct Daemon {
     folder: tempfile::TempDir,
     process: Child,
     address: SocketAddr,
-    /// Of its certificate, where others than this machine can reach it.
+    /// Fingerprint of its certificate, if it is reachable from other machines.
     fingerprint: Option<[u8; 32]>,
     token: String,
 }
 
 impl Daemon {
-    /// Starts one on a port of its own.
+    /// Starts a runner on a free port.
     pub(super) fn start() -> Result<Self, String> {
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
         Self::serve(loopback, 1_000_000)
     }
 
-    /// Starts one that takes so many attaches a second to each session.
+    /// Starts a runner with a limit of attaches per second and session.
     pub(super) fn serve(address: SocketAddr, attaches: u32) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let mut command = Command::new(own());
@@ -57,7 +57,7 @@ impl Daemon {
         Self::run(command, folder)
     }
 
-    /// Starts one in a network namespace.
+    /// Starts a runner in a network namespace.
     pub(super) fn serve_in(namespace: &str, address: SocketAddr) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let mut command = Command::new("ip");
@@ -66,7 +66,7 @@ impl Daemon {
         Self::run(command, folder)
     }
 
-    /// Runs a command that ends up as a runner.
+    /// Runs a command that becomes a runner.
     fn run(mut command: Command, folder: tempfile::TempDir) -> Result<Self, String> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().map_err(|error| error.to_string())?;
@@ -101,7 +101,7 @@ impl Daemon {
         self.process.id()
     }
 
-    /// The runner as hosts know it.
+    /// The runner's address for hosts.
     pub(super) fn remote(&self) -> Remote {
         let scheme = self.fingerprint.map_or("http", |_| "https");
         let url = format!("{scheme}://{}", self.address).parse();
@@ -113,7 +113,8 @@ impl Daemon {
         remote
     }
 
-    /// A value of its metrics, asked for over its socket, which every network namespace has.
+    /// Reads one of its metrics over its Unix socket, which is reachable from every network
+    /// namespace.
     pub(super) async fn metric(&self, name: &str) -> Result<u64, String> {
         let remote = Remote::new(RemoteUrl::Unix(socket(self.folder.path())));
         let asked = within("metrics", remote.ask("GET", "/metrics", Bytes::new())).await?;
@@ -124,40 +125,40 @@ impl Daemon {
         value.ok_or_else(|| format!("there is no {name} in the metrics"))
     }
 
-    /// The same, reached over another network.
+    /// The same runner, reached over another network.
     pub(super) fn remote_over(&self, network: Arc<dyn Network>) -> Remote {
         let mut remote = self.remote();
         remote.network = network;
         remote
     }
 
-    /// Starts a session and joins it.
+    /// Starts a session and attaches to it.
     pub(super) async fn make(&self, what: Configuration) -> Result<TerminalSession, String> {
         let order = RemoteOrder::new(SessionKind::Terminal, what);
         self.make_with(&order).await
     }
 
-    /// Starts a session and joins it.
+    /// Starts a session and attaches to it.
     pub(super) async fn make_with(&self, order: &RemoteOrder) -> Result<TerminalSession, String> {
         let remote = self.remote();
         let made = within("a session", TerminalEngine.make_remote(&remote, order)).await?;
         made.map_err(|error| error.to_string())
     }
 
-    /// Starts a session that nobody joins.
+    /// Starts a session without attaching.
     pub(super) async fn leave(&self, what: Configuration) -> Result<SessionId, String> {
         let session = self.make(what).await?;
         session.detach();
         Ok(session.id())
     }
 
-    /// What its folder says of a session.
+    /// Contents of a session's folder, for messages.
     pub(super) fn info(&self, session: SessionId) -> Option<SessionInfo> {
         let state = StateDir::at(state_folder(self.folder.path())).ok()?;
         state.session(session).info().ok().flatten()
     }
 
-    /// Waits until a session's shim has ended, which it does when its exit was taken.
+    /// Waits until a session's shim has exited, which it does once its exit was acknowledged.
     pub(super) async fn buried(&self, session: SessionId) -> Result<(), String> {
         let look = async {
             let is_buried = |it: SessionInfo| it.phase == SessionPhase::Closed;
@@ -171,7 +172,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Nothing of it is to be left, whatever state it is in.
+        // No process may be left, whatever state it is in.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let Ok(state) = StateDir::at(state_folder(self.folder.path())) else {
@@ -194,7 +195,7 @@ fn words(folder: &Path, attaches: u32, address: SocketAddr) -> [OsString; 4] {
     [MODE.into(), folder.into(), attaches.into(), address.into()]
 }
 
-/// Whether a number is still that of one of our shims.
+/// Whether a process id still belongs to one of our shims.
 fn is_shim(pid: i32) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     line.split(|byte| *byte == 0)
@@ -219,7 +220,7 @@ fn own_certificate(folder: &Path, address: SocketAddr) -> Tls {
     }
 }
 
-/// A fingerprint in hexadecimal as bytes.
+/// Decodes a hexadecimal fingerprint.
 fn hash(text: &str) -> Option<[u8; 32]> {
     let mut hash = [0; 32];
     for (at, byte) in hash.iter_mut().enumerate() {

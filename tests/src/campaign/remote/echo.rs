@@ -1,4 +1,4 @@
-//! A client that does its work, and how long a key takes to come back to it.
+//! An interactive client that measures the latency of its keystrokes.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use bowline_transport::{Configuration, LogReader, Piece, PtyMode, Stream, Termin
 use super::super::support::{on_pty, within};
 use super::daemon::Daemon;
 
-/// A terminal with a child that sends back what it gets.
+/// A terminal whose child echoes its input.
 #[derive(Debug)]
 pub(super) struct Echo {
     session: TerminalSession,
@@ -21,12 +21,12 @@ impl Echo {
             .await?;
         let output = session.reader(Stream::Output);
         let mut echo = Self { session, output };
-        // The first pays for what all need.
+        // The first keystroke allocates what all need.
         echo.beat().await?;
         Ok(echo)
     }
 
-    /// The time from a key to its echo.
+    /// Time from a keystroke to its echo.
     pub(super) async fn beat(&mut self) -> Result<Duration, String> {
         let pressed = Instant::now();
         let written = within("a key", self.session.write("k".into())).await?;
@@ -38,7 +38,7 @@ impl Echo {
     }
 }
 
-/// The value below which a share of a hundred of some times lie, in milliseconds.
+/// A percentile of some times, in milliseconds.
 pub(super) fn percentile(times: &mut [Duration], share: usize) -> f64 {
     times.sort_unstable();
     let at = (times.len() * share / 100).min(times.len().saturating_sub(1));
@@ -47,7 +47,7 @@ pub(super) fn percentile(times: &mut [Duration], share: usize) -> f64 {
         .map_or(0.0, |time| time.as_secs_f64() * 1000.0)
 }
 
-/// The middle of some figures.
+/// The median of some numbers.
 pub(super) fn median(figures: &mut [f64]) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(0.0)

@@ -1,18 +1,19 @@
-//! A child that writes as much as it is told to: every byte follows from its offset.
+//! A child that writes as much as requested; every byte is a function of its offset.
 
 use std::io::{self, BufRead as _, Write as _};
 use std::process::ExitCode;
 
-/// Reads lines with a number of lines to write, as fast as they are taken.
+/// Reads lines that contain a number of lines to write, and writes these as fast as they are
+/// consumed.
 pub(in crate::campaign) const MODE: &str = "--flood";
 
-/// Bytes of every line: a colour, its number, a filling, the end.
+/// Length of every line: a colour, its number, padding, the line end.
 pub(super) const LINE: usize = 64;
 
-/// Lines that are written at once.
+/// Number of lines written at once.
 const BATCH: u64 = 256;
 
-/// Line `number` of the flood.
+/// Returns line `number` of the flood.
 pub(super) fn line(number: u64) -> [u8; LINE] {
     let colour = number % 8;
     let letter = char::from(b'a' + (number % 26) as u8);
@@ -25,7 +26,7 @@ pub(super) fn line(number: u64) -> [u8; LINE] {
     line
 }
 
-/// The bytes of a part of the flood.
+/// Returns the bytes of a range of the flood.
 pub(super) fn bytes(from: u64, length: usize) -> Vec<u8> {
     let first = from / LINE as u64;
     let skip = (from % LINE as u64) as usize;
@@ -36,7 +37,7 @@ pub(super) fn bytes(from: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Is that child.
+/// Runs the child.
 pub(in crate::campaign) fn run() -> ExitCode {
     let (input, mut output) = (io::stdin().lock(), io::stdout().lock());
     let mut next = 0;

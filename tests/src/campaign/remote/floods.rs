@@ -1,13 +1,13 @@
-//! Floods on loopback while somebody does their work: handshakes that never come to an end, attaches
-//! without number, messages and heads longer than any may be, pings as fast as they go.
+//! Floods on loopback while a client works: handshakes that never complete, unlimited attaches,
+//! oversized messages and heads, pings at full speed.
 //!
-//! Each flood is bounded in count and time. What is promised, and checked: a key of the one who works
-//! takes twice as long at most, at the 99th of a hundred, and the runner grows by 64 MiB at most. The
-//! flood comes from this very machine, so that its own work is in the times: the same work against a
-//! server that does nothing with it stands beside them.
+//! Each flood is bounded in count and time. Checked: a keystroke of the client takes at most twice
+//! as long (p99), and the runner grows by at most 64 MiB. The flood comes from the same machine, so
+//! that its own cost is part of the times; they are compared with those during the same flood
+//! against a server that discards it.
 
 mod attackers;
-pub(in crate::campaign) mod nobody;
+pub(in crate::campaign) mod baseline;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,21 +19,21 @@ use super::daemon::Daemon;
 use super::echo::{Echo, median, percentile};
 use super::memory;
 use attackers::{Attack, Target};
-use nobody::Nobody;
+use baseline::BaselineServer;
 
-/// The most that the runner may grow by.
+/// Maximum growth of the runner.
 const GROWTH: u64 = 64 << 20;
 
-/// How much later a key may come back.
+/// Maximum slowdown of a keystroke.
 const LATER: f64 = 2.0;
 
-/// How long each flood lasts, and each rest before it.
+/// Duration of each flood, and of each rest before it.
 const LASTS: Duration = Duration::from_millis(1_200);
 
-/// Attaches to a session that the runner lets happen in a second.
+/// Attaches per second and session that the runner admits.
 const ATTACHES: u32 = 10;
 
-/// Attackers of each kind but that of the slow handshakes.
+/// Number of attackers of each kind except slow handshakes.
 const ATTACKERS: u64 = 4;
 
 pub(in crate::campaign) fn run(job: &Job) -> Report {
@@ -51,8 +51,8 @@ async fn floods(job: &Job, report: &mut Report) -> Result<(), String> {
         .leave(super::super::support::shell("exec sleep 1000"))
         .await?;
     let runner = Arc::new(Target::of(&daemon, id));
-    let nobody = Nobody::start(ATTACHES)?;
-    let idle = Arc::new(Target::of(&daemon, id).at(nobody.address));
+    let baseline = BaselineServer::start(ATTACHES)?;
+    let idle = Arc::new(Target::of(&daemon, id).at(baseline.address));
     measure(&mut echo).await?;
     let before = memory::private(daemon.pid());
     for attack in Attack::ALL {
@@ -60,9 +60,9 @@ async fn floods(job: &Job, report: &mut Report) -> Result<(), String> {
         for round in 0..job.count {
             let seed = job.seed.wrapping_add(round);
             there.push(under(attack, &idle, &mut echo, seed).await?.0);
-            let (p99, deeds) = under(attack, &runner, &mut echo, seed).await?;
+            let (p99, actions) = under(attack, &runner, &mut echo, seed).await?;
             here.push(p99);
-            report.done += deeds;
+            report.done += actions;
         }
         let spread = spread(&there);
         let (here, there) = (median(&mut here), median(&mut there));
@@ -70,7 +70,7 @@ async fn floods(job: &Job, report: &mut Report) -> Result<(), String> {
         let grown = now.saturating_sub(before) >> 10;
         report.note(format!(
             "{attack:?}: a key's p99 is {here:.2} ms, and {there:.2} ms while the same is done to \
-             nobody ({:.2} x, rounds of those lie {spread:.2} ms apart); the runner has grown by \
+             the baseline ({:.2} x, rounds of those lie {spread:.2} ms apart); the runner has grown by \
              {grown} KiB",
             here / there
         ));
@@ -85,7 +85,7 @@ async fn floods(job: &Job, report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
-/// The 99th of a hundred keys during a flood, in milliseconds, and how much was done in it.
+/// Keystroke latency (p99) during a flood, in milliseconds, and the number of attacks.
 async fn under(
     attack: Attack,
     target: &Arc<Target>,
@@ -101,14 +101,14 @@ async fn under(
     }
     let p99 = measure(echo).await;
     is_over.store(true, Ordering::Relaxed);
-    let mut deeds = 0;
+    let mut actions = 0;
     while let Some(done) = lanes.join_next().await {
-        deeds += done.map_err(|error| error.to_string())?;
+        actions += done.map_err(|error| error.to_string())?;
     }
-    Ok((p99?, deeds))
+    Ok((p99?, actions))
 }
 
-/// How far the same thing lies apart when it is done again: what is not known of it.
+/// Spread of repeated measurements, used as the measurement error.
 fn spread(times: &[f64]) -> f64 {
     let most = times.iter().copied().fold(0.0, f64::max);
     most - times.iter().copied().fold(most, f64::min)

@@ -1,19 +1,19 @@
-//! Frames that were damaged on the way: bits flipped, ends lost, parts repeated or exchanged.
+//! Frames damaged in transit: flipped bits, truncation, repeated or exchanged parts.
 //!
-//! What a decoder gives of a damaged stream is a true beginning of what was sent, in order, and then
-//! an error or a wait for the rest. The one damage that it cannot see is whole frames that come
-//! twice or in another order, each as it was sent: there every frame that comes out must be one that
-//! went in, and their places in their streams tell the receiver.
+//! From a damaged stream, a decoder yields a prefix of the frames that were sent, and then an error
+//! or a wait for more. The only undetectable damage is whole frames that are repeated or reordered;
+//! in that case, every frame that is decoded must be one that was sent, and the receiver detects
+//! the damage by their stream offsets.
 
 use bowline_runner::wire::{Decoder, Frame, Message, StreamId, encode};
 use bytes::{Bytes, BytesMut};
 
 use super::super::{Job, Random, Report};
 
-/// The most frames of a stream.
+/// Maximum number of frames of a stream.
 const FRAMES: u64 = 6;
 
-/// The most bytes of a payload.
+/// Maximum length of a payload, in bytes.
 const PAYLOAD: u64 = 1_200;
 
 pub(in crate::campaign) fn run(job: &Job) -> Report {
@@ -59,7 +59,7 @@ fn one(seed: u64, seen: &mut Seen) -> Result<(), String> {
     }
     let (heard, ended) = decode(&mut random, &harmed);
     let is_seen = sent.starts_with(&heard) && !(heard.len() == sent.len() && ended == Ended::Clean);
-    // A part that is lost, repeated or exchanged is by chance a whole frame, once in some ten thousand.
+    // A lost, repeated or exchanged part is a whole frame by chance, about once in ten thousand.
     let may_be_whole = matches!(damage, Damage::Truncate | Damage::Duplicate | Damage::Swap);
     if damage == Damage::Frames || may_be_whole && !is_seen {
         seen.moved += 1;
@@ -82,7 +82,7 @@ fn one(seed: u64, seen: &mut Seen) -> Result<(), String> {
     Ok(())
 }
 
-/// Something that is really said, of any length.
+/// A message of the protocol, of random length.
 fn frame(random: &mut Random, at: u64) -> Frame {
     let length = random.below(PAYLOAD) as usize;
     let bytes: Bytes = random.bytes(length).into();
@@ -138,7 +138,7 @@ fn damage(random: &mut Random, whole: &[u8], ends: &[usize]) -> (Damage, Vec<u8>
         }
         1 => {
             let part = part(random);
-            // Anywhere, or the end.
+            // A random offset, or the end.
             if random.below(2) == 0 {
                 bytes.drain(part);
             } else {
@@ -183,7 +183,7 @@ fn damage(random: &mut Random, whole: &[u8], ends: &[usize]) -> (Damage, Vec<u8>
     }
 }
 
-/// Whether a part is one or more whole frames.
+/// Whether a part consists of one or more whole frames.
 fn is_whole(part: &std::ops::Range<usize>, ends: &[usize]) -> bool {
     let is_edge = |at: usize| at == 0 || ends.contains(&at);
     is_edge(part.start) && is_edge(part.end)
@@ -191,14 +191,14 @@ fn is_whole(part: &std::ops::Range<usize>, ends: &[usize]) -> bool {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
-    /// Every byte was used.
+    /// Every byte was consumed.
     Clean,
-    /// A frame lacks its end.
+    /// The last frame is incomplete.
     Waits,
     Refused,
 }
 
-/// What comes out, however it is cut.
+/// Decodes a stream that arrives in random chunks.
 fn decode(random: &mut Random, bytes: &[u8]) -> (Vec<Frame>, Ended) {
     let (mut decoder, mut heard) = (Decoder::new(), Vec::new());
     let mut rest = bytes;

@@ -1,8 +1,8 @@
-//! Connections that are dead, and one side, or both, have not heard of it.
+//! Half-open connections: one side, or neither, has noticed that the link is dead.
 //!
-//! Schedules in virtual time let what an old connection still had under way arrive when a new one
-//! has long taken over: it must change nothing. Real links between network namespaces are taken down
-//! and come back: both sides find out within 15 s, and the host is back within a second of the link.
+//! Schedules in virtual time deliver the delayed data of an old connection after a new one has
+//! taken over; it must have no effect. Real links between network namespaces go down and come back;
+//! both sides must detect it within 15 s, and the host must reconnect within a second of the link.
 
 mod links;
 mod namespace;
@@ -10,10 +10,10 @@ mod stale;
 
 use super::super::{Job, Report};
 
-/// Schedules for each real link that goes down.
+/// Number of schedules for each real link.
 const EACH: u64 = 500;
 
-/// Real links that go down at the most: each takes half a minute.
+/// Maximum number of real links; each takes half a minute.
 const MOST: u64 = 20;
 
 pub(in crate::campaign) fn run(job: &Job) -> Report {

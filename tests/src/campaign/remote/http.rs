@@ -1,4 +1,4 @@
-//! HTTP/1.1 by hand, from any loopback address: what a stranger can say.
+//! A minimal HTTP/1.1 client that connects from any loopback address and can send arbitrary bytes.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ pub(super) struct Caller {
     since: Instant,
 }
 
-/// How long a runner lets a stranger take over its first request.
+/// The runner's time limit for the first request of an unauthenticated client.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What was answered.
+/// A response.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -28,8 +28,7 @@ pub(super) struct Answer {
 }
 
 impl Caller {
-    /// Connects from an address that nobody else has used, as far as that goes: all of 127.0.0.0/8
-    /// is this machine.
+    /// Connects from an address that is unlikely to be in use; all of 127.0.0.0/8 is local.
     pub(super) async fn connect(to: SocketAddr, random: &mut Random) -> Result<Self, String> {
         let mut part = |least: u64, most: u64| (least + random.below(most - least)) as u8;
         let from = Ipv4Addr::new(127, part(1, 250), part(0, 255), part(1, 255));
@@ -48,12 +47,13 @@ impl Caller {
         })
     }
 
-    /// Whether it was so slow, on a machine with other work, that a runner may have hung up on it.
+    /// Whether the request was so slow, on a busy machine, that the runner may have closed the
+    /// connection.
     pub(super) fn is_overdue(&self) -> bool {
         self.since.elapsed() >= PATIENCE
     }
 
-    /// Sends a head (each line with its end) and reads the answer with its body.
+    /// Sends a head (lines with their line ends) and reads the response with its body.
     pub(super) async fn ask(&mut self, head: &str) -> Result<Answer, String> {
         self.say(head).await?;
         within("an answer", self.hear()).await?
@@ -80,7 +80,7 @@ impl Caller {
         }
     }
 
-    /// Everything that comes up to the end of the connection.
+    /// Reads up to the end of the connection.
     pub(super) async fn rest(mut self) -> Vec<u8> {
         let _ = self.stream.shutdown().await;
         let mut rest = std::mem::take(&mut self.buffer);
@@ -89,7 +89,7 @@ impl Caller {
     }
 }
 
-/// The answer in front, if all of it is there, and its length.
+/// Parses the first response and its length, if it is complete.
 fn whole(bytes: &[u8]) -> Option<(usize, Answer)> {
     let end = bytes.windows(4).position(|it| it == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(bytes.get(..end)?).into_owned();

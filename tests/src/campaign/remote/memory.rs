@@ -1,9 +1,9 @@
-//! What other processes have in memory.
+//! Memory usage of other processes.
 
 use std::fs;
 
-/// Bytes of a process in memory that are its own alone: files that are mapped count for nothing
-/// (proc_pid_statm(5): resident less shared).
+/// Private memory of a process in bytes, without mapped files (proc_pid_statm(5): resident less
+/// shared).
 pub(super) fn private(pid: u32) -> u64 {
     let statm = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
     let mut pages = statm.split(' ').skip(1).filter_map(|it| it.parse().ok());

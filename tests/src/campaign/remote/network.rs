@@ -1,4 +1,4 @@
-//! The network of a host that goes another way than its URL says.
+//! A host network that routes every connection through a proxy.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use bowline_transport::{Address, Boxed, ByteStream, Network};
 use tokio::net::TcpStream;
 
-/// Whatever is asked for, one address is connected to: that of a proxy.
+/// Connects to a fixed address, that of a proxy, regardless of the requested one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Detour(pub(super) SocketAddr);
 

@@ -1,10 +1,10 @@
-//! A client that stops reading while the child writes on and on.
+//! A client that stops reading while the child writes continuously.
 //!
-//! The child writes in rounds. In one the client's link stands still, in the next it reads along;
-//! another session's keys are timed in both, so that what the load of the machine does to them is in
-//! both. What is promised, and checked: the runner and the session's shim grow by 8 MiB at most;
-//! keys come back as fast; and when the client reads on, it has every byte, or a gap that says which
-//! it has not, with the screen as it was at its end.
+//! The child writes in rounds. The client's link is stalled in one round and reads in the next; the
+//! keystroke latency of another session is measured in both, so that the load of the machine
+//! affects both. Checked: the runner and the session's shim grow by at most 8 MiB; the latency does
+//! not increase; and when the client resumes, it receives every byte, or a gap with the missing
+//! range and the screen at its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,19 +25,19 @@ use super::memory;
 use super::network::Detour;
 use crate::chaos::{Address, ChaosProxy, Faults};
 
-/// Rounds of each kind.
+/// Number of rounds of each kind.
 const ROUNDS: u64 = 5;
 
-/// The most that the runner, or the shim, may grow by.
+/// Maximum growth of the runner, and of the shim.
 const GROWTH: u64 = 8 << 20;
 
-/// How much later a key may come back.
+/// Maximum slowdown of a keystroke.
 const LATER: f64 = 1.10;
 
-/// Lines that are enough to make any screen.
+/// Number of lines that fill any screen.
 const SCREENFUL: u64 = 2_000;
 
-/// Keys that are timed at least in each round.
+/// Minimum number of keystrokes measured in each round.
 const KEYS: usize = 200;
 
 pub(in crate::campaign) fn run(job: &Job) -> Report {
@@ -52,7 +52,7 @@ async fn measure(job: &Job, report: &mut Report) -> Result<(), String> {
     let daemon = Daemon::start()?;
     let mut stage = Stage::set(&daemon, job.seed).await?;
     let lines = (job.count << 20) / (LINE as u64 * 2 * ROUNDS);
-    // Buffers that are there for any flood are there before memory is looked at.
+    // Buffers that any flood allocates exist before memory is measured.
     stage.round(lines.min(64 << 10), false).await?;
     let before = stage.memory();
     let (mut stuck, mut along) = (Vec::new(), Vec::new());
@@ -90,7 +90,7 @@ fn judge(report: &mut Report, before: [u64; 2], most: [u64; 2]) {
     }
 }
 
-/// The middles are held against each other; how far the same rounds lie apart is the noise.
+/// Compares the medians; the spread of equal rounds is the measurement error.
 fn compare(report: &mut Report, mut along: Vec<f64>, mut stuck: Vec<f64>) {
     let (calm, slow) = (median(&mut along), median(&mut stuck));
     let spread = along.last().unwrap_or(&calm) - along.first().unwrap_or(&calm);
@@ -104,7 +104,7 @@ fn compare(report: &mut Report, mut along: Vec<f64>, mut stuck: Vec<f64>) {
     }
 }
 
-/// A flood, who reads along, who does not always, and somebody at work beside them.
+/// A flood, a client that reads it, a client that stalls, and an interactive client.
 struct Stage<'a> {
     daemon: &'a Daemon,
     shim: u32,
@@ -134,7 +134,7 @@ impl<'a> Stage<'a> {
             SessionKind::Terminal,
             on_pty(hidden(flood::MODE, &[]), PtyMode::Raw),
         );
-        // With a journal the client would be given everything.
+        // With a journal, the client would receive everything.
         order.journal = false;
         let writer = daemon.make_with(&order).await?;
         let remote = daemon.remote_over(Arc::new(Detour(proxy.address())));
@@ -165,7 +165,7 @@ impl<'a> Stage<'a> {
         [self.daemon.pid(), self.shim].map(memory::private)
     }
 
-    /// A part of the flood, and what becomes of everybody meanwhile.
+    /// Writes a part of the flood, and measures every client meanwhile.
     async fn round(&mut self, lines: u64, is_stuck: bool) -> Result<Round, String> {
         let end = self.written + lines * LINE as u64;
         self.proxy.freeze(is_stuck);
@@ -218,8 +218,8 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Reads up to an offset, and checks every byte; the gaps that there are, and the bytes in them. Who
-/// looks at a screen checks it at each of them.
+/// Reads up to an offset and verifies every byte. Returns the number of gaps and the bytes in them.
+/// The screen, if there is one, is checked at each gap.
 async fn read(
     reader: &mut LogReader,
     session: Option<&TerminalSession>,
@@ -255,7 +255,7 @@ async fn read(
     Ok((gaps, missing))
 }
 
-/// Whether the screen at the end of a gap is the one that the child's output makes.
+/// Whether the screen at the end of a gap is that of the child's output.
 fn looks_right(session: &TerminalSession, to: u64) -> Result<(), String> {
     let screen = session.screen().ok_or("a gap without a screen")?;
     if screen.offset < to {

@@ -1,9 +1,8 @@
-//! Strangers who try to come in: with wrong tokens of every kind, from other hosts' names and pages,
-//! with an upgrade and nothing else.
+//! Unauthenticated clients: wrong tokens of every kind, foreign host names and origins, and bare
+//! upgrades.
 //!
-//! What is promised, and checked: every one of them is refused with a refusal and nothing else,
-//! however much they send behind it; no session is reached; and how long a refusal takes tells
-//! nothing about how wrong the token was.
+//! Checked: each of them receives a refusal and nothing else, whatever it sends afterwards; no
+//! session is reached; and the timing of a refusal does not depend on how wrong the token was.
 
 mod timing;
 mod ways;
@@ -19,13 +18,13 @@ use super::super::{Job, Random, Report};
 use super::daemon::Daemon;
 use super::http::Caller;
 
-/// Strangers at a time.
+/// Number of concurrent clients.
 const LANES: u64 = 16;
 
-/// Tokens that are tried from one address: fewer than make a runner wait.
+/// Number of tokens tried from one address; fewer than trigger the rate limit.
 const TRIES: u64 = 4;
 
-/// What the session says that nobody may hear.
+/// Session output that must not leak.
 const SECRET: &str = "canary-4711";
 
 pub(in crate::campaign) fn run(job: &Job) -> Report {
@@ -36,7 +35,7 @@ pub(in crate::campaign) fn run(job: &Job) -> Report {
     report
 }
 
-/// What strangers want, and what they must not have.
+/// The targets of the requests, and the data that must not leak.
 #[derive(Debug)]
 struct Castle {
     daemon: Daemon,
@@ -56,13 +55,13 @@ async fn siege(job: &Job, report: &mut Report) -> Result<(), String> {
         "{cases} hosts, pages and upgrades were turned away"
     ));
     if castle.attaches().await? != attaches {
-        report.violation("somebody has come as far as a session".to_owned());
+        report.violation("a session was reached".to_owned());
     }
     timing::compare(&castle, job, report).await
 }
 
 impl Castle {
-    /// How often somebody was let to a session, at any door.
+    /// Number of attaches that any endpoint accepted.
     async fn attaches(&self) -> Result<Vec<String>, String> {
         let asked = self.daemon.remote();
         let asked = asked.ask("GET", "/metrics", Bytes::new()).await;
@@ -76,10 +75,10 @@ impl Castle {
         Ok(lines)
     }
 
-    /// Whether an answer is a refusal that gives nothing away.
+    /// Whether a response is a refusal that reveals nothing.
     fn is_refused(&self, status: u16, text: &str) -> Result<(), String> {
         let secrets = [SECRET, self.daemon.token(), &self.session.to_string()];
-        // gRPC says who is not let in in a header of its own: 16, unauthenticated, or 7, denied.
+        // gRPC reports a refusal in a header: 16 (unauthenticated) or 7 (permission denied).
         let is_grpc = ["grpc-status: 16\r", "grpc-status: 7\r"];
         let is_grpc = status == 200 && is_grpc.iter().any(|it| text.contains(it));
         let is_refusal = (400..500).contains(&status) || is_grpc;
@@ -90,7 +89,7 @@ impl Castle {
     }
 }
 
-/// Wrong tokens, many at a time.
+/// Tries wrong tokens concurrently.
 async fn guess(job: &Job, castle: &Arc<Castle>, report: &mut Report) -> Result<(), String> {
     let mut lanes = JoinSet::new();
     let share = job.count.div_ceil(LANES);
@@ -116,8 +115,8 @@ async fn guess(job: &Job, castle: &Arc<Castle>, report: &mut Report) -> Result<(
     Ok(())
 }
 
-/// Says several at once, and hears what is answered to each. How many were: who was too slow is hung
-/// up on without a byte.
+/// Sends several requests at once and checks each response. Returns how many were answered; a
+/// connection that was too slow is closed without a response.
 async fn try_some(
     castle: &Castle,
     caller: &mut Caller,
@@ -149,7 +148,7 @@ fn head(castle: &Castle, random: &mut Random) -> String {
     )
 }
 
-/// A header that shows something other than the token, or none.
+/// A header with a wrong token, or none.
 fn wrong(token: &str, random: &mut Random) -> String {
     let length = token.len() as u64;
     let cut = random.below(length) as usize;

@@ -1,9 +1,11 @@
-//! Questions in the scrollback: each is answered once, by whoever is there when it is asked.
+//! Terminal queries in the scrollback: each is answered exactly once, by the party attached when it
+//! was sent.
 //!
-//! A program asks and draws while nobody is there, and the session answers. Then a host attaches: by
-//! the screen, or by a replay from anywhere, which it cleans as a host does. Nothing of what it is
-//! given may make its terminal answer, and the session has no word to say any more. What is asked
-//! then, the host's terminal answers, once, also if the question had begun before the host came.
+//! A program queries and draws while no host is attached, and the session answers. Then a host
+//! attaches with the screen, or with a replay from any offset, which it filters as a host must.
+//! Nothing in the replay may make its terminal answer, and the session must not answer any more.
+//! The host's terminal answers later queries once, even if a query had begun before the host
+//! attached.
 
 use std::time::Duration;
 
@@ -28,16 +30,16 @@ use crate::campaign::{Job, Random, Report};
 
 const SIZE: WindowSize = WindowSize::new(8, 30);
 
-/// Bytes of output that are kept: few, so that a replay may have to begin with the screen.
+/// Size of the output ring. It is small, so that a replay may have to start with the screen.
 const RING_BYTES: usize = 2 << 10;
 
-/// Times that a host comes to one session.
+/// Number of times a host attaches to one session.
 const VISITS: u64 = 10;
 
-/// A question that every terminal answers.
+/// A query that every terminal answers.
 const QUESTION: &[u8] = b"\x1b[6n";
 
-/// Time is virtual: behind so much of it, everybody has done all that there is to do.
+/// Virtual time after which all pending work has completed.
 const UNTIL_ALL_IS_DONE: Duration = Duration::from_millis(1);
 
 pub(in crate::campaign) fn run(job: &Job) -> Report {
@@ -79,7 +81,7 @@ async fn session(seed: u64, visits: u64) -> Result<(), String> {
             Err(why) => Err(why),
         };
         asked.map_err(|why| named(format!("{mode:?} from {cursor}: {why}")))?;
-        // The session is its own again when the host is gone.
+        // The session answers by itself again once the host has detached.
         drop(visitor);
         sleep(UNTIL_ALL_IS_DONE).await;
     }
@@ -87,13 +89,13 @@ async fn session(seed: u64, visits: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// What plays the program.
+/// The simulated program.
 struct Program {
     output: mpsc::Sender<Piece>,
-    /// What was typed into it.
+    /// Bytes that were written to its input.
     typed: mpsc::UnboundedReceiver<Bytes>,
     written: Vec<u8>,
-    /// The rest of a question that it is in the middle of.
+    /// The rest of a query that it has partly written.
     rest: &'static [u8],
 }
 
@@ -122,7 +124,7 @@ impl Program {
         }
     }
 
-    /// Offset behind the last byte.
+    /// Offset after its last byte.
     fn end(&self) -> u64 {
         self.written.len() as u64
     }
@@ -131,11 +133,12 @@ impl Program {
         let offset = self.end();
         self.written.extend_from_slice(bytes);
         let bytes = Bytes::copy_from_slice(bytes);
-        // A session that is over reads nothing.
+        // A session that has ended reads nothing.
         let _ = self.output.send(Piece::Bytes { offset, bytes }).await;
     }
 
-    /// Asks and draws; the session answers. It ends with a question, or in the middle of one.
+    /// Queries and draws while the session answers. The output ends with a query, complete or
+    /// partial.
     async fn talks_alone(&mut self, random: &mut Random) -> Result<(), String> {
         for _ in 0..random.below(40) {
             let from: &[&[u8]] = if random.below(2) == 0 {
@@ -146,7 +149,7 @@ impl Program {
             self.writes(from[random.below(from.len() as u64) as usize])
                 .await;
         }
-        // Whatever string is open ends here.
+        // Ends any open control string.
         self.writes(b"\x18\x1b\\").await;
         sleep(UNTIL_ALL_IS_DONE).await;
         while self.typed.try_recv().is_ok() {}
@@ -164,7 +167,7 @@ impl Program {
         self.is_silent("in the middle of a question")
     }
 
-    /// Puts its question to the host.
+    /// Sends its query to the host.
     async fn asks_the_host(&mut self, visitor: &mut Visitor) -> Result<(), String> {
         let rest = self.rest;
         self.writes(rest).await;
@@ -196,8 +199,7 @@ struct Visitor {
 }
 
 impl Visitor {
-    /// Comes with what it has shown already: all that was written up to there. Who begins with the
-    /// screen has shown something else.
+    /// Attaches at the offset that the host has shown so far, unless it starts with the screen.
     async fn come(
         host: &SessionHandle,
         session: SessionId,
@@ -242,11 +244,11 @@ impl Visitor {
     async fn says(&mut self, message: Message) {
         let mut bytes = BytesMut::new();
         encode(&Frame::new(0, message), &mut bytes);
-        // A session that has hung up is noticed when it is listened to.
+        // A closed connection is noticed when it is polled.
         let _ = self.link.write_all(&bytes).await;
     }
 
-    /// Reads what was there before it came, and answers none of it.
+    /// Reads the output from before the attach and answers none of it.
     async fn reads(&mut self, end: u64) -> Result<(), String> {
         self.reads_on(end).await?;
         let replies = self.terminal.replies();
@@ -264,7 +266,7 @@ impl Visitor {
         while self.next < end || screen.is_some() || self.has_not_heard().await? {
             match self.hears().await? {
                 Message::Snapshot { at_offset, .. } => {
-                    // What was begun before has no end.
+                    // A sequence that began earlier has no end here.
                     self.cleaner = ReplayFilter::default();
                     screen = Some(at_offset);
                 }
@@ -288,7 +290,7 @@ impl Visitor {
         Ok(())
     }
 
-    /// Whether anything waits to be heard once all is done.
+    /// Whether a message is pending once all work has completed.
     async fn has_not_heard(&mut self) -> Result<bool, String> {
         if !self.decoder.is_empty() {
             return Ok(true);
@@ -313,7 +315,7 @@ impl Visitor {
         }
     }
 
-    /// What comes from now on is shown as it is, behind what the replay has ended in.
+    /// Later output is shown unfiltered, after the state in which the replay ended.
     fn goes_live(&mut self) {
         let rest = std::mem::take(&mut self.cleaner).rest();
         self.terminal.feed(&rest);

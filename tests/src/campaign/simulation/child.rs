@@ -1,4 +1,4 @@
-//! The child that is played: what it writes, and what was typed into it.
+//! The simulated child: its output, and the input it received.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,19 +13,19 @@ use tokio::time::sleep;
 use super::client::Sent;
 use crate::campaign::Random;
 
-/// Pieces that it writes, and bytes of the longest.
+/// Number of chunks that it writes, and maximum length of a chunk.
 const PIECES: u64 = 150;
 const PIECE_BYTES: u64 = 4_000;
 
-/// How it ends.
+/// Its exit code.
 pub(super) const STATUS: ExitStatus = ExitStatus::Code(7);
 
-/// The byte at an offset of its output.
+/// Returns the byte at an offset of its output.
 pub(super) fn byte_at(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
-/// The child from outside.
+/// Handle of the child for the session.
 #[derive(Debug)]
 pub(super) struct Played {
     typed: Arc<Mutex<Vec<u8>>>,
@@ -60,7 +60,7 @@ impl Played {
         }
     }
 
-    /// Where hosts count themselves that have come to stay.
+    /// Counter of the hosts that have connected to stay.
     pub(super) fn arrivals(&self) -> watch::Sender<u64> {
         self.arrivals.clone()
     }
@@ -78,7 +78,7 @@ impl Played {
         let _ = self.end.send(());
     }
 
-    /// Compares what was typed with what was sent; answers how many lines there were.
+    /// Compares the input received with the input sent; returns the number of lines.
     pub(super) fn check(&self, sent: &[Sent]) -> Result<u64, String> {
         let typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         let typed: Vec<&[u8]> = typed.split_inclusive(|byte| *byte == b'\n').collect();
@@ -155,7 +155,7 @@ async fn write(
     };
     let mut offset = 0;
     for _ in 0..PIECES {
-        // Bursts, and rests.
+        // Bursts and pauses.
         if random.below(3) == 0 {
             sleep(Duration::from_millis(random.below(2_000))).await;
         }

@@ -1,5 +1,5 @@
-//! A host: it reads and checks, it types, and now and then it is killed or leaves, and comes back
-//! with what it had written down.
+//! A host that reads, verifies and types, is killed or detaches now and then, and resumes from its
+//! saved state.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,25 +13,25 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::child::{STATUS, byte_at};
-use super::sea::{Sea, Weather};
+use super::network::{HostNetwork, Weather};
 use super::{Act, Sums};
 use crate::campaign::Random;
 
-/// Lines that a host types in one life.
+/// Number of lines that a host types between two restarts.
 const LINES: u64 = 30;
 
-/// What a host is there for.
+/// Role of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It has the write lease from the beginning to the end, and never lets go of its session.
+    /// Holds the write lease throughout, and never detaches.
     Owner,
-    /// It takes the write lease from another, dies, and comes back.
+    /// Takes the write lease from another host, is killed, and returns.
     Rival,
-    /// It reads, dies, and comes back.
+    /// Reads, is killed, and returns.
     Reader,
 }
 
-/// A line that was given away to be typed.
+/// A line that was submitted as input.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub(super) host: u64,
@@ -40,9 +40,9 @@ pub(super) struct Sent {
     pub(super) is_confirmed: bool,
 }
 
-/// What a host has seen and done.
+/// Observations of a host.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct HostRecord {
     pub(super) sums: Sums,
     pub(super) sent: Vec<Sent>,
 }
@@ -54,17 +54,17 @@ pub(super) struct Client {
     session: SessionId,
     weather: Arc<Weather>,
     random: Random,
-    /// The next offset that it wants; not known before the first byte of one that began late.
+    /// Next expected offset, unknown before the first byte of a host that attached late.
     at: Option<u64>,
     next_line: u64,
-    told: Told,
+    told: HostRecord,
 }
 
-/// Why a life was over.
+/// Why a run of the host ended.
 enum End {
     /// The session ended.
     Natural,
-    /// It was time to go.
+    /// The planned time has passed.
     Gone,
 }
 
@@ -85,16 +85,16 @@ impl Client {
             random,
             at: (!is_late).then_some(0),
             next_line: 0,
-            told: Told::default(),
+            told: HostRecord::default(),
         }
     }
 
-    /// Life after life, until one sees the end of the session.
+    /// Restarts the host until it receives the end of the session.
     pub(super) async fn live(
         mut self,
         mut act: watch::Receiver<Act>,
         arrivals: watch::Sender<u64>,
-    ) -> Result<Told, String> {
+    ) -> Result<HostRecord, String> {
         let (number, role) = (self.number, self.role);
         let name = |why: String| format!("host {number} ({role:?}): {why}");
         if self.role == Role::Reader {
@@ -102,8 +102,8 @@ impl Client {
         }
         let mut has_arrived = false;
         loop {
-            let sea = Arc::new(Sea::new(&self.weather));
-            // It is the last life if it begins in the calm.
+            let sea = Arc::new(HostNetwork::new(&self.weather));
+            // A run that starts in the calm phase is the last.
             let is_last = *act.borrow_and_update() == Act::Calm;
             let lease = self.lease(is_last);
             let session = match self.attach(&sea, lease).await {
@@ -132,7 +132,7 @@ impl Client {
         }
     }
 
-    /// Rivals make peace in the end, so that each of them sees it.
+    /// Rivals stop taking the lease in the end, so that each of them receives the end.
     fn lease(&self, is_last: bool) -> Lease {
         match self.role {
             Role::Owner => Lease::Write,
@@ -141,7 +141,11 @@ impl Client {
         }
     }
 
-    async fn attach(&self, sea: &Arc<Sea>, lease: Lease) -> Result<TerminalSession, String> {
+    async fn attach(
+        &self,
+        sea: &Arc<HostNetwork>,
+        lease: Lease,
+    ) -> Result<TerminalSession, String> {
         let mut remote = Remote::new(RemoteUrl::Shim("/none".into()));
         remote.network = Arc::clone(sea) as _;
         remote.patience = Duration::from_secs(3_600);
@@ -188,7 +192,7 @@ impl Client {
                 },
                 () = &mut typing, if types => types = false,
                 () = sleep_until(dies), if !stays => break End::Gone,
-                // Whoever lives on into the calm goes once more, and comes back to stay.
+                // A host that runs into the calm phase restarts once more, and stays.
                 _ = act.wait_for(|act| *act == Act::Calm), if !stays || arrive.is_some() => {
                     match arrive.take() {
                         Some(arrive) => arrive.send_modify(|here| *here += 1),
@@ -197,7 +201,7 @@ impl Client {
                 }
             }
         };
-        // What was under way when it died was sent, and nobody knows more.
+        // Input in transit when the host was killed was sent, with unknown outcome.
         let sent = std::mem::take(&mut *locked(&sent));
         self.next_line += sent.len() as u64;
         self.told.sent.extend(sent);
@@ -228,7 +232,7 @@ impl Client {
                 if from != at || to <= from {
                     return Err(format!("a gap {from}..{to} where {at} is next"));
                 }
-                // What was before it came is gone for it, too.
+                // Output from before the attach is missing for this host, too.
                 if self.role == Role::Owner && self.told.sums.bytes > 0 {
                     return Err(format!("a gap {from}..{to} for the one that never left"));
                 }
@@ -254,7 +258,7 @@ impl Client {
     }
 }
 
-/// Types lines until it is through, or its host is fenced, or the session ends. Each is written down
+/// Types lines until all are sent, the host is fenced, or the session ends. Each line is recorded
 /// before it is sent.
 async fn typing(
     session: &TerminalSession,

@@ -1,4 +1,4 @@
-//! A host of a dialogue in a process of its own: it can be killed, and stopped.
+//! A host of a dialogue in its own process, so that it can be killed and stopped.
 
 use std::io::Write as _;
 use std::process::{ExitCode, Stdio};
@@ -13,7 +13,7 @@ use crate::campaign::machine::program::CONVERSE;
 use crate::campaign::support::{own, within};
 use crate::session::transcript;
 
-/// Such a host, as whoever started it sees it.
+/// Handle of such a host in the parent process.
 #[derive(Debug)]
 pub(super) struct Host {
     process: Child,
@@ -23,7 +23,8 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// A host that has started the session and sent the prompt; the agent has read it.
+    /// Starts a host that starts the session and sends the prompt; returns once the agent has read
+    /// it.
     pub(super) async fn start(order: &Order) -> Result<Self, String> {
         let mut host = Command::new(own());
         host.arg(CONVERSE).kill_on_drop(true);
@@ -53,7 +54,7 @@ impl Host {
         killed.map_err(|error| error.to_string())
     }
 
-    /// Lets it wait for the answer and end the session; its transcript.
+    /// Lets it wait for the answer and end the session; returns its transcript.
     pub(super) async fn finish(mut self) -> Result<Value, String> {
         self.tell("finish").await?;
         let told = self.hear("a transcript").await?;
@@ -78,13 +79,13 @@ impl Host {
     }
 }
 
-/// The host itself.
+/// The host process.
 pub(in super::super) fn run() -> ExitCode {
     let done = crate::campaign::support::runtime().block_on(converse());
     if let Err(why) = &done {
         let _ = writeln!(std::io::stdout(), "{why}");
     }
-    // The thread that waits for input does not end by itself.
+    // The thread that reads the input does not exit by itself.
     std::process::exit(i32::from(done.is_err()))
 }
 
@@ -92,7 +93,7 @@ async fn converse() -> Result<(), String> {
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut next = async || {
         let line = lines.next_line().await.map_err(|error| error.to_string())?;
-        line.ok_or_else(|| "nobody is there any more".to_owned())
+        line.ok_or_else(|| "no process is left".to_owned())
     };
     let order: Order = serde_json::from_str(&next().await?).map_err(|error| error.to_string())?;
     let session = order.start().await?;

@@ -1,21 +1,21 @@
-//! Two tellings of one conversation: one of them may have been broken off.
+//! Compares two transcripts of one conversation, one of which may be incomplete.
 
 use std::fmt;
 
 use serde_json::Value;
 
-use crate::faceless::difference;
+use crate::normalize::difference;
 
-/// How much of a story was told.
+/// How much of a scenario a transcript contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Told {
+pub(super) enum Completeness {
     /// All of it.
     Whole,
-    /// Its beginning, and why it ends there.
+    /// A prefix, with the reason of its end.
     Begun,
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for Completeness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Whole => "whole",
@@ -24,13 +24,13 @@ impl fmt::Display for Told {
     }
 }
 
-/// The same story.
-pub(super) fn whole(told: &Value, calm: &Value) -> Result<Told, String> {
-    difference(told, calm, "transcript").map_or(Ok(Told::Whole), Err)
+/// Checks that the transcripts are equal.
+pub(super) fn whole(told: &Value, calm: &Value) -> Result<Completeness, String> {
+    difference(told, calm, "transcript").map_or(Ok(Completeness::Whole), Err)
 }
 
-/// The same turn, or the beginning of it with an error of this kind behind; nothing is open.
-pub(super) fn begun(told: &Value, calm: &Value, error: &str) -> Result<Told, String> {
+/// Checks that a turn is equal, or a prefix followed by an error of this kind, with no open entry.
+pub(super) fn begun(told: &Value, calm: &Value, error: &str) -> Result<Completeness, String> {
     let is_open = |state: &Value| {
         let open = ["pending", "awaiting_permission", "running"];
         state.as_str().is_some_and(|state| open.contains(&state))
@@ -58,26 +58,24 @@ pub(super) fn begun(told: &Value, calm: &Value, error: &str) -> Result<Told, Str
     let errors = told["entries"].as_array().into_iter().flatten();
     let is_told = errors.clone().any(|entry| entry["error"] == error);
     match (is_over, is_told) {
-        (true, _) => Ok(Told::Whole),
-        (false, true) => Ok(Told::Begun),
+        (true, _) => Ok(Completeness::Whole),
+        (false, true) => Ok(Completeness::Begun),
         (false, false) => {
             let entries: Vec<_> = errors.collect();
             let last = entries.last().map(ToString::to_string).unwrap_or_default();
-            Err(format!(
-                "nobody says {error}; the last entry is {last:.300}"
-            ))
+            Err(format!("{error} is missing; the last entry is {last:.300}"))
         }
     }
 }
 
-/// What the agent and the user said.
+/// Entries of the agent and the user.
 fn said(transcript: &Value) -> Vec<&Value> {
     let entries = transcript["entries"].as_array().into_iter().flatten();
     let is_said = |entry: &&Value| entry["kind"] != "error" && entry["kind"] != "notice";
     entries.filter(is_said).collect()
 }
 
-/// An entry as it is in the calm story, or its beginning if nothing follows.
+/// Checks that an entry equals the expected one, or is a prefix of it if it is the last.
 fn beginning(entry: &Value, whole: &Value, is_last: bool) -> Result<(), String> {
     if entry["kind"] != whole["kind"] {
         return Err(format!(
@@ -117,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    fn story(text: &str, rest: &[Value]) -> Value {
+    fn scenario(text: &str, rest: &[Value]) -> Value {
         let block = json!({"type": "text", "text": text});
         let mut entries = vec![
             json!({"kind": "user", "text": "tell"}),
@@ -128,21 +126,24 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_is_one_with_its_reason_alone() {
-        let calm = story("once upon a time", &[json!({"kind": "result"})]);
+    fn prefix_requires_its_reason() {
+        let calm = scenario("once upon a time", &[json!({"kind": "result"})]);
         let killed = [json!({"kind": "error", "error": "unexpected_exit"})];
         let judge = |told: &Value| begun(told, &calm, "unexpected_exit");
-        assert_eq!(judge(&story("once upon", &killed)), Ok(Told::Begun));
-        assert_eq!(judge(&calm), Ok(Told::Whole));
+        assert_eq!(
+            judge(&scenario("once upon", &killed)),
+            Ok(Completeness::Begun)
+        );
+        assert_eq!(judge(&calm), Ok(Completeness::Whole));
         for wrong in [
-            story("once upon", &[]),
-            story("upon", &killed),
-            story("once upon", &[json!({"kind": "result"})]),
-            story("once upon a time and more", &killed),
+            scenario("once upon", &[]),
+            scenario("upon", &killed),
+            scenario("once upon", &[json!({"kind": "result"})]),
+            scenario("once upon a time and more", &killed),
         ] {
             judge(&wrong).expect_err("it is none");
         }
-        let mut open = story("once", &killed);
+        let mut open = scenario("once", &killed);
         open["tool_calls"] = json!({"toolu_1": {"state": "running"}});
         judge(&open).expect_err("a call is open");
     }

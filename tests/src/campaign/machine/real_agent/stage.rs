@@ -1,4 +1,4 @@
-//! The agent, its home, its model, and what it says when nothing happens to it.
+//! The agent with its home, its scripted model, and the transcripts of undisturbed runs.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -13,32 +13,32 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use super::deeds::{send, settled};
+use super::actions::{send, settled};
 use crate::campaign::support::{describe, left_after, marked, own, within};
 use crate::real_agent::scenario::{self, Scenario};
-use crate::real_agent::{Agent, Home, MessagesApi, homeless};
+use crate::real_agent::{Agent, Home, MessagesApi, normalized_agent};
 use crate::session::transcript;
 
-/// How long somebody may be there behind the end.
+/// How long a process may outlive the end of the session.
 const LEFT: Duration = Duration::from_secs(2);
 
-/// So much of a long text is said before it stops.
+/// Number of characters of a long text before the pause.
 const HELD: usize = 200;
 
-/// What is said.
+/// The conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Story {
-    /// A text, for three seconds.
+pub(super) enum Conversation {
+    /// A text that takes three seconds.
     Text,
-    /// A text that is longer than every buffer on its way: of half a megabyte.
+    /// A text of half a megabyte, larger than every buffer on its way.
     LongText,
-    /// A tool and a text.
+    /// A tool call and a text.
     Tool,
     /// A sub-agent in a sub-agent.
     Agents,
 }
 
-impl Story {
+impl Conversation {
     fn scenario(self) -> Scenario {
         match self {
             Self::Text => scenario::at_length(120, Duration::from_millis(6)),
@@ -49,21 +49,21 @@ impl Story {
     }
 }
 
-/// Stops in the middle of the answer until the stage's curtain is lifted.
+/// Pauses in the middle of the answer until the gate is opened.
 fn held(mut scenario: Scenario) -> Scenario {
     scenario.script = scenario.script.held_after(HELD, scenario::STREAM_GATE);
     scenario
 }
 
-/// What the agent says in a calm run.
+/// The transcript of an undisturbed run.
 #[derive(Clone, Debug)]
 pub(super) struct Calm {
     pub(super) told: Value,
-    /// How long the turn took.
+    /// Duration of the turn.
     pub(super) took: Duration,
 }
 
-/// What a host needs to know to talk to the agent, in this process or another.
+/// Parameters that a host needs to run the agent, in this process or another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     program: PathBuf,
@@ -73,7 +73,7 @@ pub(super) struct Order {
     partial: bool,
     pub(super) pty: bool,
     pub(super) prompt: String,
-    /// Where the runner is; here is none.
+    /// Address of the runner, or `None` for this process.
     pub(super) runner: Option<String>,
 }
 
@@ -119,44 +119,44 @@ impl Order {
     }
 }
 
-/// An agent in a home of its own, with a model of its own.
+/// An agent with its own home and its own model.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct AgentSetup {
     home: Home,
-    /// Dropping it ends the model.
+    /// Dropping it stops the model.
     api: MessagesApi,
     agent: PathBuf,
     pub(super) order: Order,
 }
 
-impl Stage {
-    /// The agent's processes, without its tools.
+impl AgentSetup {
+    /// Process ids of the agent, without its tools.
     pub(super) fn agents(&self) -> Vec<u32> {
         let is_agent = |pid: &u32| {
             let program = fs::read_link(format!("/proc/{pid}/exe"));
             program.is_ok_and(|program| program == self.agent)
         };
-        self.everybody().into_iter().filter(is_agent).collect()
+        self.processes().into_iter().filter(is_agent).collect()
     }
 
-    /// Waits until a long text has come to its middle.
+    /// Waits until a long text has reached its pause.
     pub(super) async fn in_the_middle(&self) -> Result<(), String> {
         let gate = self.api.gate(scenario::STREAM_GATE);
         within("the middle of the text", gate.reached()).await
     }
 
-    /// Lets a long text go on.
+    /// Continues a paused text.
     pub(super) fn go_on(&self) {
         self.api.gate(scenario::STREAM_GATE).open();
     }
 
-    /// What a session's transcript says, without what is different in every run.
+    /// Normalized transcript of a session.
     pub(super) fn told(&self, transcript: &Value) -> Value {
-        homeless(transcript, self.home.root())
+        normalized_agent(transcript, self.home.root())
     }
 
-    /// Whoever was started for this home.
-    fn everybody(&self) -> BTreeSet<u32> {
+    /// Every process that was started for this home.
+    fn processes(&self) -> BTreeSet<u32> {
         marked(&self.token())
     }
 
@@ -164,7 +164,7 @@ impl Stage {
         self.home.root().display().to_string()
     }
 
-    /// Nobody of the session is there any more.
+    /// Checks that no process of the session is left.
     pub(super) async fn nobody_is_left(&self, shims: &[u32]) -> Result<(), String> {
         let (token, shims) = (self.token(), shims.to_vec());
         let looking = tokio::task::spawn_blocking(move || {
@@ -188,11 +188,11 @@ impl Stage {
     }
 }
 
-/// The agent, and what it says in a calm run of each story.
+/// The agent, and the transcript of an undisturbed run of each scenario.
 #[derive(Debug)]
 pub(super) struct Theatre {
     agent: PathBuf,
-    calm: Mutex<HashMap<(Story, bool), Calm>>,
+    calm: Mutex<HashMap<(Conversation, bool), Calm>>,
 }
 
 impl Theatre {
@@ -204,13 +204,13 @@ impl Theatre {
         }
     }
 
-    pub(super) fn stage(&self, story: Story, pty: bool) -> Result<Stage, String> {
-        let scenario = story.scenario();
+    pub(super) fn stage(&self, scenario: Conversation, pty: bool) -> Result<AgentSetup, String> {
+        let scenario = scenario.scenario();
         let api = MessagesApi::start(scenario.script).map_err(|error| error.to_string())?;
         let home = Home::new().map_err(|error| error.to_string())?;
         let env = home.environment(&api).into_iter();
         let text = |it: std::ffi::OsString| it.to_string_lossy().into_owned();
-        Ok(Stage {
+        Ok(AgentSetup {
             order: Order {
                 program: self.agent.clone(),
                 env: env.map(|(name, value)| (text(name), text(value))).collect(),
@@ -232,13 +232,13 @@ impl Theatre {
         })
     }
 
-    /// What the agent says when nothing happens to it.
-    pub(super) async fn calm(&self, story: Story, pty: bool) -> Result<Calm, String> {
+    /// Runs a scenario without disturbance.
+    pub(super) async fn calm(&self, scenario: Conversation, pty: bool) -> Result<Calm, String> {
         let mut all = self.calm.lock().await;
-        if let Some(calm) = all.get(&(story, pty)) {
+        if let Some(calm) = all.get(&(scenario, pty)) {
             return Ok(calm.clone());
         }
-        let stage = self.stage(story, pty)?;
+        let stage = self.stage(scenario, pty)?;
         stage.go_on();
         let session = stage.order.start().await?;
         let mut receipt = send(&session, &stage.order.prompt).await?;
@@ -248,13 +248,13 @@ impl Theatre {
         let told = end(&stage, &session).await?;
         stage.nobody_is_left(&[]).await?;
         let calm = Calm { told, took };
-        all.insert((story, pty), calm.clone());
+        all.insert((scenario, pty), calm.clone());
         Ok(calm)
     }
 }
 
-/// Ends a session; what it has told.
-pub(super) async fn end(stage: &Stage, session: &DialogueSession) -> Result<Value, String> {
+/// Ends a session and returns its transcript.
+pub(super) async fn end(stage: &AgentSetup, session: &DialogueSession) -> Result<Value, String> {
     let end = within("the end", session.end()).await?;
     if !end.expected || !end.report.survivors.is_empty() {
         return Err(format!("{end:?}"));

@@ -1,4 +1,4 @@
-//! What the runner and the shims use, look by look, and whether it becomes more.
+//! Samples of the resource usage of the runner and the shims, and the check that it does not grow.
 
 use std::fmt;
 use std::fs;
@@ -12,30 +12,30 @@ use crate::campaign::Report;
 use crate::campaign::machine::station::Station;
 use crate::campaign::machine::usage::{descriptors, own_memory, threads};
 
-/// From so many looks on, twenty minutes, the slopes are judged. The first half is for rings,
-/// journals and chronicles to fill: the last is full after some 300 links.
+/// Number of samples (twenty minutes) from which slopes are checked. Rings, journals and event logs
+/// fill during the first half; an event log is full after some 300 links.
 const JUDGED: usize = 600;
 
-/// What a process may grow by in an hour, in KiB, as far as that can be told from its ups and downs.
+/// Maximum growth of a process, in KiB per hour, beyond the measurement error.
 const GROWTH_KIB: f64 = 1024.0;
 
-/// The second half is taken in so many parts, each by its lowest: what links have that are just being
-/// made is no slope, and a leak never goes down.
+/// Number of parts into which the second half is divided; each counts with its minimum. The minimum
+/// excludes links that are being established, and a leak never shrinks.
 const PARTS: usize = 8;
 
-/// So many standard errors (of six degrees of freedom) are beyond doubt.
+/// Number of standard errors (six degrees of freedom) that count as significant.
 const DOUBT: f64 = 3.0;
 
-/// Descriptors and threads of all processes together may become more by this share of them.
+/// Maximum growth of the total of descriptors and threads, as a share.
 const MORE: f64 = 0.02;
 
-/// The same for journals, each of which goes up and down by half.
+/// Maximum growth of the journals, as a share; each varies by half.
 const WAVE: f64 = 0.1;
 
-/// The runner, and the sessions that keep only so much.
+/// The runner, and sessions with limited retention.
 #[derive(Debug)]
 pub(super) struct Usage {
-    /// The runner comes first.
+    /// The runner is the first.
     pids: Vec<u32>,
     journals: Vec<PathBuf>,
     started: Instant,
@@ -44,25 +44,25 @@ pub(super) struct Usage {
 
 #[derive(Clone, Copy, Debug)]
 struct Look {
-    /// Hours since the first.
+    /// Hours since the first sample.
     at: f64,
     /// KiB of the runner, KiB of a shim, descriptors, threads, KiB of a journal.
     used: [f64; 5],
 }
 
-/// A line through looks.
+/// A regression line.
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    /// In the middle of the time, at rest.
+    /// Value at the middle of the time.
     mean: f64,
-    /// In an hour.
+    /// Growth per hour.
     slope: f64,
-    /// The standard error of that.
+    /// Standard error of the growth.
     error: f64,
 }
 
 impl Line {
-    /// What it grows by beyond doubt.
+    /// Significant growth.
     fn growth(self) -> f64 {
         self.slope - DOUBT * self.error
     }
@@ -93,7 +93,7 @@ impl Usage {
         })
     }
 
-    /// The runner and the shims.
+    /// Process ids of the runner and the shims.
     pub(super) fn pids(&self) -> &[u32] {
         &self.pids
     }
@@ -115,7 +115,7 @@ impl Usage {
         });
     }
 
-    /// Tells the slopes of the second half, and judges them if it was long enough.
+    /// Reports the slopes of the second half, and checks them if it was long enough.
     pub(super) fn tell(&self, report: &mut Report) {
         let behind = self.looks.get(self.looks.len() / 2..).unwrap_or_default();
         let lines: [Line; 5] = std::array::from_fn(|at| line(behind, at));
@@ -140,7 +140,7 @@ impl Usage {
                 report.violation(format!("{:.1} {what} more in an hour", line.slope));
             }
         }
-        // A journal drops half of itself at a time, so that it goes up and down below its cap.
+        // A journal drops half of itself at a time, so its size oscillates below the cap.
         let longest = behind.iter().map(|it| it.used[4]).fold(0.0, f64::max);
         if longest > CAP as f64 / 1024.0 || journal.growth() * hours > journal.mean * WAVE {
             report.violation(format!(
@@ -151,7 +151,7 @@ impl Usage {
     }
 }
 
-/// The line of least squares through the lowest of each part of what was used.
+/// Least-squares line through the minimum of each part.
 fn line(looks: &[Look], index: usize) -> Line {
     let parts = looks.chunks(looks.len().div_ceil(PARTS).max(1));
     let points: Vec<_> = parts
@@ -181,10 +181,10 @@ fn line(looks: &[Look], index: usize) -> Line {
     Line { mean, slope, error }
 }
 
-/// Bytes of the files in a folder.
+/// Total size of the files in a folder, in bytes.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    // What is dropped while it is counted is gone.
+    // A file may be removed while it is counted.
     let found = entries.filter_map(|entry| entry.metadata().ok());
     found.map(|it| it.len()).sum()
 }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_the_slope_of_what_it_goes_through() {
+    fn regression_line_has_expected_slope() {
         let level = line(&looks(|_| 5.0), 0);
         assert_eq!((level.mean, level.slope, level.error), (5.0, 0.0, 0.0));
         let steady = line(&looks(|minute| 3.0 * minute), 0);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn ups_and_downs_are_no_growth_and_a_leak_beside_them_is() {
+    fn oscillation_is_no_growth_but_leak_is() {
         let waves = |minute: f64| 70_000.0 + 3_000.0 * (minute * 0.7).sin().abs();
         let level = line(&looks(waves), 0);
         assert!(level.growth() < GROWTH_KIB, "{level:?}");

@@ -1,5 +1,5 @@
-//! Dialogues of a soak: each transcript is to be the one of the same conversation that nobody
-//! interrupted.
+//! Dialogues of a soak run: each transcript must equal that of the same conversation without
+//! interruptions.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,13 +16,13 @@ use tokio::time::{Instant as At, sleep_until};
 use crate::campaign::Report;
 use crate::campaign::machine::program::AGENT;
 use crate::campaign::support::{own, within};
-use crate::faceless::{difference, faceless};
+use crate::normalize::{difference, normalized};
 use crate::session::{terminate, transcript};
 
-/// Between an answer and the next prompt.
+/// Pause between an answer and the next prompt.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Prompts of a dialogue, over and over.
+/// Prompts of a dialogue, repeated.
 const PROMPTS: [&str; 5] = [
     "hello",
     "/tool ls",
@@ -39,7 +39,7 @@ pub(super) struct Talk {
 }
 
 impl Talk {
-    /// Begins one at a runner, or here.
+    /// Starts a dialogue at a runner, or in this process.
     pub(super) async fn start(remote: Option<&Remote>) -> Result<Self, String> {
         let configuration = DialogueConfiguration {
             program: own().into(),
@@ -55,7 +55,7 @@ impl Talk {
         Ok(Self { session, said: 0 })
     }
 
-    /// Talks until then; answers with the number of prompts and what the transcript is.
+    /// Sends prompts until `end`; returns their number and the transcript.
     pub(super) fn until(mut self, end: At) -> JoinHandle<Result<(usize, Value), String>> {
         tokio::spawn(async move {
             while At::now() < end {
@@ -66,7 +66,8 @@ impl Talk {
         })
     }
 
-    /// Says the next prompt. When it is not answered, how far it and the link have come says why.
+    /// Sends the next prompt. The error of an unanswered prompt includes the state of session and
+    /// link.
     async fn say(&mut self) -> Result<(), String> {
         let prompt = Prompt::text(PROMPTS[self.said % PROMPTS.len()]);
         let sent = within("a prompt", self.session.send(prompt)).await?;
@@ -86,13 +87,13 @@ impl Talk {
     }
 
     async fn end(self) -> Value {
-        let told = faceless(transcript(&self.session).await);
+        let told = normalized(transcript(&self.session).await);
         terminate(&self.session).await;
         told
     }
 }
 
-/// Each transcript is the one of the same conversation that nobody interrupted.
+/// Compares each transcript with that of an uninterrupted conversation.
 pub(super) async fn check(
     talks: Vec<JoinHandle<Result<(usize, Value), String>>>,
     report: &mut Report,
@@ -120,12 +121,12 @@ pub(super) async fn check(
         }
     }
     report.note(format!(
-        "{equal} dialogues of {said} prompts are as those nobody interrupted"
+        "{equal} dialogues of {said} prompts equal uninterrupted ones"
     ));
     Ok(())
 }
 
-/// What so many prompts come to when nobody interrupts.
+/// Transcript of this number of prompts without interruptions.
 async fn calmly(count: usize) -> Result<Value, String> {
     let mut talk = Talk::start(None).await?;
     while talk.said < count {

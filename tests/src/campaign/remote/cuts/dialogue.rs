@@ -1,5 +1,5 @@
-//! A whole conversation with the understudy behind a proxy: its transcript is the one of a
-//! conversation on this machine.
+//! A complete conversation with the understudy through a proxy; its transcript must equal that of a
+//! local conversation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::super::super::support::{own, within};
 use super::super::daemon::Daemon;
 use super::super::network::Detour;
 use super::{Storm, Tally};
-use crate::faceless::{difference, faceless};
+use crate::normalize::{difference, normalized};
 use crate::session::{converse, terminate, transcript};
 
-/// The transcript of a conversation on this machine.
+/// The transcript of a local conversation.
 pub(super) async fn expected() -> Result<Value, String> {
     told(configuration(AgentLocation::Local), || {}).await
 }
@@ -72,14 +72,14 @@ async fn told(
     let session = within("a start", DialogueSession::start(configuration)).await?;
     let session = session.map_err(|error| error.to_string())?;
     converse(&session).await;
-    let told = faceless(transcript(&session).await);
+    let told = normalized(transcript(&session).await);
     at_its_end();
     terminate(&session).await;
     Ok(told)
 }
 
-/// The order for the session is not repeated, so it goes to the runner itself; everything behind it
-/// meets the proxy.
+/// The request that creates the session is not retried, so it goes directly to the runner;
+/// everything after it goes through the proxy.
 #[derive(Debug)]
 struct BehindTheFirst {
     runner: Detour,

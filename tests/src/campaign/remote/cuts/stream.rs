@@ -1,4 +1,4 @@
-//! A child that answers each line, behind a proxy: what comes is what the lines make of it.
+//! A child that answers each line, through a proxy; its output must be the function of the lines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use super::super::super::Random;
 use super::super::super::support::{hidden, on_pty, within};
 use super::super::daemon::Daemon;
 use super::super::network::Detour;
-use super::super::parrot::{self, Parrot};
+use super::super::responder::{self, Responder};
 use super::{Storm, Tally};
 
-/// The most lines of a session.
+/// Maximum number of lines of a session.
 const LINES: u64 = 160;
 
-/// The most bytes of a line.
+/// Maximum length of a line, in bytes.
 const LINE: u64 = 1_500;
 
-/// How long a host tries to join for.
+/// How long a host tries to attach.
 const JOIN: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) async fn run(
     seed: u64,
     kind: Kind,
 ) -> Result<Tally, String> {
-    let mut what = hidden(parrot::MODE, &[seed.to_string()]);
+    let mut what = hidden(responder::MODE, &[seed.to_string()]);
     if matches!(kind, Kind::Terminal | Kind::TerminalOverGrpc) {
         what = on_pty(what, PtyMode::Raw);
     }
@@ -55,21 +55,24 @@ pub(super) async fn run(
     let joined = TerminalEngine.attach_remote(&remote, id, attachment);
     let session = within("an attach", joined).await?;
     let session = session.map_err(|error| error.to_string())?;
-    let (lines, mut parrot) = (lines(seed), Parrot::new(seed));
-    let expected: Vec<u8> = lines.iter().flat_map(|line| parrot.hear(line)).collect();
+    let (lines, mut responder) = (lines(seed), Responder::new(seed));
+    let expected: Vec<u8> = lines
+        .iter()
+        .flat_map(|line| responder.respond(line))
+        .collect();
     let (heard, typed) = tokio::join!(read(&session, &expected), write(&session, &lines));
     heard.and(typed)?;
     let exit = within("the exit", session.exited()).await?;
     storm.calm();
-    let code = ExitStatus::Code(parrot.code());
+    let code = ExitStatus::Code(responder.code());
     if exit.status != code || exit.output_end != expected.len() as u64 {
         let length = expected.len();
         return Err(format!("{exit:?} after {length} bytes, not {code:?}"));
     }
-    // Who has heard of the end lets go of the session, which is over then.
+    // A host that received the end releases the session, which is gone then.
     drop(session);
     daemon.buried(id).await?;
-    // Nobody is told of the end a second time.
+    // The end is not reported a second time.
     let runner = daemon.remote();
     let again = TerminalEngine.attach_remote(&runner, id, Attachment::default());
     if within("a refusal", again).await?.is_ok() {
@@ -83,7 +86,7 @@ pub(super) async fn run(
     })
 }
 
-/// What is typed, as a function of the seed.
+/// The input, derived from the seed.
 fn lines(seed: u64) -> Vec<Bytes> {
     let mut random = Random::new(seed ^ 0x11);
     let count = LINES / 4 + random.below(LINES);
@@ -94,11 +97,11 @@ fn lines(seed: u64) -> Vec<Bytes> {
             format!("{number} {} {filling}\n", random.draw()).into()
         })
         .collect();
-    lines.push(parrot::LAST.into());
+    lines.push(responder::LAST.into());
     lines
 }
 
-/// Reads to the end of the output. A byte that is not the expected one ends it.
+/// Reads to the end of the output. An unexpected byte is an error.
 async fn read(session: &TerminalSession, expected: &[u8]) -> Result<(), String> {
     let mut output = session.reader(Stream::Output);
     let mut at = 0;
@@ -126,7 +129,7 @@ async fn read(session: &TerminalSession, expected: &[u8]) -> Result<(), String> 
     }
 }
 
-/// Types everything, some lines at once.
+/// Writes everything, some lines together.
 async fn write(session: &TerminalSession, lines: &[Bytes]) -> Result<(), String> {
     let (last, lines) = lines.split_last().ok_or("no lines")?;
     for some in lines.chunks(7) {
@@ -135,7 +138,7 @@ async fn write(session: &TerminalSession, lines: &[Bytes]) -> Result<(), String>
         written.map_err(|error| error.to_string())?;
     }
     match within("the last write", session.write(last.clone())).await? {
-        // The child ends on it, and its end may come before the word that it was written.
+        // The last line ends the child, whose exit may arrive before the confirmation of the write.
         Ok(()) | Err(WriteError::Ended) => Ok(()),
         Err(error) => Err(error.to_string()),
     }

@@ -1,4 +1,4 @@
-//! What is done to a runner by those who mean it no good.
+//! Attacks on a runner.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,39 +14,39 @@ use tokio::time::{sleep, timeout};
 use super::super::super::Random;
 use super::super::daemon::Daemon;
 
-/// Handshakes that are under way at a time, of each attacker: a thousand in all.
+/// Concurrent handshakes of each attacker; a thousand in total.
 const HANDSHAKES: usize = 250;
 
-/// What a client says that goes on with its head a byte at a time.
+/// A request head that is continued a byte at a time.
 const SLOW_HEAD: &[u8] = b"GET /api/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ";
 
-/// How long one that waits for an answer waits.
+/// Time limit of a response.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// A pause of an attacker that has nothing to wait for, so that it is no test of this machine's
-/// scheduler.
+/// Pause of an attacker that waits for no response, so that the attack does not measure this
+/// machine's scheduler.
 const BREATH: Duration = Duration::from_millis(1);
 
-/// What is done.
+/// Kind of attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attack {
-    /// Nothing: how things are.
+    /// None, as the baseline.
     None,
-    /// A thousand connections that begin, and go on by a byte now and then.
+    /// A thousand connections that start, and continue by a byte now and then.
     SlowHandshakes,
     /// Attaches to one session as fast as they are answered.
     Attaches,
-    /// Heads and messages that are longer than any may be.
+    /// Oversized heads and messages.
     Oversize,
-    /// Pings, of a client that was let in.
+    /// Pings of an authenticated client.
     Pings,
 }
 
-/// Whom it is done to, and what with.
+/// Target of an attack, with its credentials.
 #[derive(Debug)]
 pub(super) struct Target {
     address: SocketAddr,
-    /// What is said to be asked for.
+    /// The path of the request.
     host: SocketAddr,
     token: String,
     session: SessionId,
@@ -62,7 +62,7 @@ impl Target {
         }
     }
 
-    /// The same things, said to somebody else.
+    /// The same requests for another target.
     pub(super) fn at(self, address: SocketAddr) -> Self {
         Self { address, ..self }
     }
@@ -77,17 +77,17 @@ impl Attack {
         Self::Pings,
     ];
 
-    /// Does it until it is over; how often.
+    /// Attacks until the end and returns the number of attacks.
     pub(super) async fn rage(
         self,
         target: &Target,
         mut random: Random,
         is_over: &AtomicBool,
     ) -> u64 {
-        let mut deeds = 0;
+        let mut actions = 0;
         let mut held = Vec::new();
         while !is_over.load(Ordering::Relaxed) {
-            // Whatever is refused or cut off is what was to be expected.
+            // A refused or closed connection is expected.
             match self {
                 Self::None => sleep(PATIENCE).await,
                 Self::SlowHandshakes => crawl(target, &mut held, &mut random).await,
@@ -95,14 +95,14 @@ impl Attack {
                 Self::Oversize => overdo(target, &mut random).await,
                 Self::Pings => ping(target, is_over).await,
             }
-            deeds += 1;
+            actions += 1;
             sleep(BREATH).await;
         }
-        deeds
+        actions
     }
 }
 
-/// One more connection, up to a bound, or one more byte on one of them.
+/// Opens one more connection, up to a limit, or sends one more byte on one of them.
 async fn crawl(target: &Target, held: &mut Vec<TcpStream>, random: &mut Random) {
     if held.len() < HANDSHAKES {
         if let Ok(mut stream) = TcpStream::connect(target.address).await {
@@ -133,7 +133,7 @@ fn upgrade(target: &Target) -> String {
     )
 }
 
-/// A connection that has asked to attach, and whether it was let in.
+/// Sends an attach request and returns the connection and whether it was accepted.
 async fn asked(target: &Target) -> Option<(TcpStream, bool)> {
     let mut stream = TcpStream::connect(target.address).await.ok()?;
     stream.write_all(upgrade(target).as_bytes()).await.ok()?;
@@ -147,7 +147,7 @@ async fn asked(target: &Target) -> Option<(TcpStream, bool)> {
 }
 
 async fn attach(target: &Target) {
-    // Gone again at once, whatever was answered.
+    // Disconnects at once, whatever the response was.
     drop(asked(target).await);
 }
 
@@ -164,7 +164,7 @@ async fn overdo(target: &Target, random: &mut Random) {
     let Some((mut stream, _)) = asked(target).await else {
         return;
     };
-    // A message that says it has 2^40 bytes, and some of them.
+    // A message with a declared length of 2^40 bytes, and part of its payload.
     let mut message = vec![0x82, 0xff];
     message.extend_from_slice(&(1_u64 << 40).to_be_bytes());
     message.extend_from_slice(&[0; 4 + (64 << 10)]);
@@ -172,14 +172,14 @@ async fn overdo(target: &Target, random: &mut Random) {
     let _ = timeout(PATIENCE, stream.read(&mut [0; 64])).await;
 }
 
-/// Pings in the frames of one connection until it is shut.
+/// Sends pings on one connection until it is closed.
 async fn ping(target: &Target, is_over: &AtomicBool) {
     let Some((mut stream, _)) = asked(target).await else {
         return;
     };
     let mut frame = BytesMut::new();
     encode(&Frame::new(0, Message::Ping { nonce: 1 }), &mut frame);
-    // Masked with nothing, as RFC 6455, section 5.2 allows.
+    // A zero mask, as RFC 6455, section 5.2 permits.
     let mut message = vec![0x82, 0x80 | frame.len() as u8, 0, 0, 0, 0];
     message.extend_from_slice(&frame);
     while !is_over.load(Ordering::Relaxed) && stream.write_all(&message).await.is_ok() {

@@ -11,27 +11,27 @@ use super::super::super::support::{on_pty, runtime, within};
 use super::super::daemon::Daemon;
 use super::namespace::Namespace;
 
-/// What both sides may take to find out.
+/// Longest time in which both sides detect the failure.
 const FOUND_OUT: Duration = Duration::from_secs(15);
 
-/// What the host may take to be back.
+/// Longest time in which the host reconnects.
 const BACK: Duration = Duration::from_secs(1);
 
-/// What a busy machine may add to that.
+/// Tolerance for a busy machine.
 const LATE: Duration = Duration::from_millis(1_000);
 
-/// How often the runner is asked whether it still has a client.
+/// Polling interval for the runner's client count.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The clients that are attached, in the runner's metrics.
+/// Metric of the runner: number of attached clients.
 const ATTACHED: &str = "bowline_attached{door=\"frames\"}";
 
-/// What happens to a link.
+/// Kind of link failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Failure {
-    /// It is taken down, and both machines see it.
+    /// The link is taken down, and both machines see it.
     Down,
-    /// Nothing arrives any more, and no machine sees anything.
+    /// All packets are dropped silently.
     Blackhole,
 }
 
@@ -54,8 +54,8 @@ pub(super) fn run(links: u64, report: &mut Report) -> Result<(), String> {
                 let seen = fail(&namespace, &daemon, &session, failure).await?;
                 report.note(format!("{number}, {failure:?}: {seen}"));
                 let is_late = seen.host > FOUND_OUT || seen.runner > FOUND_OUT;
-                // Of a hole that opens elsewhere this machine hears nothing: there the pauses
-                // between the tries count, and those of the kernel.
+                // This machine does not notice that packets pass again, so that the pauses between
+                // reconnects, and those of the kernel, count.
                 let is_late = is_late || failure == Failure::Down && seen.back > BACK + LATE;
                 if is_late {
                     report.late(format!("{failure:?}: {seen}"));
@@ -67,7 +67,7 @@ pub(super) fn run(links: u64, report: &mut Report) -> Result<(), String> {
     })
 }
 
-/// How long it took.
+/// Measured durations.
 struct Seen {
     host: Duration,
     runner: Duration,
@@ -124,7 +124,7 @@ async fn fail(
     Ok(Seen { host, runner, back })
 }
 
-/// Types something and reads it back, and nothing else.
+/// Writes input and reads exactly its echo.
 async fn says(
     session: &TerminalSession,
     output: &mut LogReader,

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 
-/// A namespace and its link. Dropped, both are gone.
+/// A namespace and its link, both removed on drop.
 #[derive(Debug)]
 pub(super) struct Namespace {
     name: String,
@@ -11,7 +11,7 @@ pub(super) struct Namespace {
     part: u8,
 }
 
-/// This machine does not let us make one.
+/// This machine does not permit a namespace.
 #[derive(Debug, thiserror::Error)]
 #[error("make a network namespace: {0}; run as root with `ip` on PATH to have this part")]
 pub(super) struct Unavailable(String);
@@ -41,8 +41,8 @@ impl Namespace {
         ip(&["-n", name, "addr", "add", &theirs, "dev", "far"])?;
         ip(&["-n", name, "link", "set", "lo", "up"])?;
         ip(&["-n", name, "link", "set", "far", "up"])?;
-        // What comes from where nothing can be sent is dropped (ip-sysctl, strict mode), so that a
-        // hole is one in both directions.
+        // Strict reverse path filtering (ip-sysctl) drops packets from an unreachable source, so
+        // that packets are dropped in both directions.
         let strict = "echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter";
         ip(&["netns", "exec", name, "sh", "-c", strict])
     }
@@ -51,17 +51,17 @@ impl Namespace {
         &self.name
     }
 
-    /// Where somebody in there can listen.
+    /// An address in the namespace to listen on.
     pub(super) fn address(&self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::new(10, 203, self.part, 2), 0))
     }
 
-    /// Takes our end of the link up or down: this machine knows of it.
+    /// Takes our end of the link up or down, which this machine notices.
     pub(super) fn set_link(&self, is_up: bool) -> Result<(), String> {
         ip(&["link", "set", &self.link, if is_up { "up" } else { "down" }])
     }
 
-    /// Lets everything for us vanish in there, in silence, or no more.
+    /// Starts or stops dropping all packets to us silently.
     pub(super) fn set_blackhole(&self, is_on: bool) -> Result<(), String> {
         let ours = Ipv4Addr::new(10, 203, self.part, 1).to_string();
         let what = if is_on { "add" } else { "del" };
@@ -71,7 +71,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // The link goes with the namespace; if there is none, there is no link.
+        // The link is removed with the namespace. Without a namespace, there is no link.
         let _ = ip(&["netns", "del", &self.name]);
         let _ = ip(&["link", "del", &self.link]);
     }

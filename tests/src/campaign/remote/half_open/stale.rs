@@ -1,8 +1,8 @@
-//! Schedules of a host that reconnects while its old connections live on at the other side.
+//! Schedules of a host that reconnects while its old connections remain open at the peer.
 //!
-//! Time is virtual and one thread runs it. A host says things over a connection that are under way
-//! when it takes that connection for dead and makes another; then, at any time, the old ones arrive:
-//! typing, sizes, signals, kills, the end of the input, a farewell, and their close.
+//! Time is virtual and a single thread runs the schedule. A host sends messages over a connection
+//! that are still in transit when it considers that connection dead and opens another one. Then the
+//! old ones arrive at any time: input, resizes, signals, kills, end of input, detach and close.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,10 +23,10 @@ use tokio::time::timeout;
 
 use super::super::super::{Job, Random, Report};
 
-/// Connections of a schedule.
+/// Number of connections of a schedule.
 const CONNECTIONS: u64 = 6;
 
-/// Virtual time that anything may take.
+/// Upper bound of every wait, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn run(job: &Job) -> Report {
@@ -62,7 +62,7 @@ async fn schedule(seed: u64) -> Result<(u64, u64), String> {
     let mut old: Vec<Stale> = Vec::new();
     let (mut lease, mut typed, mut stale) = (None, Vec::new(), 0);
     for number in 0..CONNECTIONS {
-        // A host that comes back names its lease; another one takes it.
+        // A reconnecting host presents its lease; another host takes it.
         let resume = lease.filter(|_| random.below(3) > 0);
         let mut link = Link::open(&host, session, resume).await?;
         lease = Some(link.attached.generation);
@@ -71,7 +71,7 @@ async fn schedule(seed: u64) -> Result<(u64, u64), String> {
                 let at = random.below(old.len() as u64) as usize;
                 stale += old[at].arrive(&mut random).await;
                 if random.below(2) == 0 {
-                    // Its close comes, too.
+                    // The close of the old connection arrives, too.
                     old.swap_remove(at);
                 }
             }
@@ -79,7 +79,7 @@ async fn schedule(seed: u64) -> Result<(u64, u64), String> {
             link.types(typed.len() as u64, line.clone().into()).await?;
             typed.extend_from_slice(line.as_bytes());
         }
-        // What stands before a ping was done when it is answered.
+        // Everything sent before a ping has been processed when the ping is answered.
         link.settle().await?;
         played.check(&typed)?;
         old.push(Stale::of(link, typed.len() as u64, &mut random));
@@ -97,7 +97,7 @@ async fn schedule(seed: u64) -> Result<(u64, u64), String> {
     Ok((stale, lines))
 }
 
-/// A connection that lives.
+/// A live connection.
 struct Link {
     stream: DuplexStream,
     decoder: Decoder,
@@ -142,7 +142,7 @@ impl Link {
         }
     }
 
-    /// Types a line, and waits until it was taken.
+    /// Writes a line and waits for the confirmation.
     async fn types(&mut self, offset: u64, bytes: Bytes) -> Result<(), String> {
         let end = offset + bytes.len() as u64;
         let input = Message::Input { offset, bytes };
@@ -205,7 +205,7 @@ async fn hear(stream: &mut DuplexStream, decoder: &mut Decoder) -> Result<Messag
     }
 }
 
-/// A connection that its host takes for dead, and what is under way on it.
+/// A connection that its host considers dead, with the data still in transit on it.
 struct Stale {
     stream: DuplexStream,
     under_way: Vec<Bytes>,
@@ -246,7 +246,7 @@ impl Stale {
         }
     }
 
-    /// Some of it arrives. The owner may have closed the connection long ago.
+    /// Delivers some of the data. The owner may have closed the connection before.
     async fn arrive(&mut self, random: &mut Random) -> u64 {
         let count = random.below(self.under_way.len() as u64 + 1);
         for bytes in self.under_way.drain(..count as usize) {
@@ -256,7 +256,7 @@ impl Stale {
     }
 }
 
-/// The child: what it is ordered to do is looked at when everything has settled.
+/// The child. Its commands are checked once all work has completed.
 struct Played {
     commands: mpsc::UnboundedReceiver<String>,
     typed: Vec<u8>,
@@ -272,7 +272,7 @@ impl Played {
         }
     }
 
-    /// Whether all that came to the child is what the living connections said.
+    /// Whether the child received exactly what the live connections sent.
     fn check(&mut self, expected: &[u8]) -> Result<(), String> {
         while let Ok(order) = self.commands.try_recv() {
             match order.strip_prefix("type ") {

@@ -1,6 +1,6 @@
-//! Whether the time that a refusal takes tells how much of a token was right: two classes of wrong
-//! tokens, asked by turns at random, and Welch's t of their times (after dudect, Reparaz, Balasch and
-//! Verbauwhede 2017). The slowest tenth, which is the machine's, is left out.
+//! Checks that the timing of a refusal does not reveal how much of a token was right: two classes
+//! of wrong tokens, sent in random order, and Welch's t of their times (after dudect, Reparaz,
+//! Balasch and Verbauwhede 2017). The slowest tenth, which is noise of the machine, is excluded.
 
 use std::time::Instant;
 
@@ -8,19 +8,19 @@ use super::super::super::{Job, Random, Report};
 use super::super::http::Caller;
 use super::{Castle, TRIES};
 
-/// A difference that is none has a smaller one, but for one run in a hundred thousand.
+/// Threshold of t, exceeded by chance in one run in a hundred thousand.
 const BOUND: f64 = 4.5;
 
-/// The share of the times that is looked at, in percent.
+/// Percentage of the times that is evaluated.
 const SHARE: usize = 90;
 
-/// Refusals of each class that are timed at the most.
+/// Maximum number of refusals measured for each class.
 const MOST: u64 = 50_000;
 
 pub(super) async fn compare(castle: &Castle, job: &Job, report: &mut Report) -> Result<(), String> {
     let mut random = Random::new(job.seed ^ 0x7e57);
     let token = castle.daemon.token();
-    // All but the last character is right; none is.
+    // All but the last character is right, or none.
     let last = if token.ends_with('0') { '1' } else { '0' };
     let near = format!("{}{last}", token.get(..token.len() - 1).unwrap_or_default());
     let far: String = token.chars().map(other).collect();
@@ -40,7 +40,7 @@ pub(super) async fn compare(castle: &Castle, job: &Job, report: &mut Report) -> 
             let answer = caller.ask(&head).await?;
             let took = asked.elapsed().as_secs_f64() * 1e6;
             castle.is_refused(answer.status, &answer.text)?;
-            // The first also waits for the connection to be taken.
+            // The first request also waits for the connection to be accepted.
             if number > 0 {
                 times[class].push(took);
             }
@@ -64,7 +64,7 @@ fn other(character: char) -> char {
     if character == 'x' { 'y' } else { 'x' }
 }
 
-/// Welch's t of two samples, each without what is slower than a bound that both share.
+/// Welch's t of two samples, without values above a common bound.
 fn welch(times: &mut [Vec<f64>; 2]) -> f64 {
     let mut all: Vec<f64> = times.iter().flatten().copied().collect();
     all.sort_by(f64::total_cmp);

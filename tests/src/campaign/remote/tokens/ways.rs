@@ -1,5 +1,5 @@
-//! Ways in that are none: the right token under another host's name or from another page, and
-//! upgrades with no token at all.
+//! Requests that must be refused: the right token with a foreign host name or origin, and upgrades
+//! without a token.
 
 use bowline_transport::SessionId;
 
@@ -12,7 +12,7 @@ use super::Castle;
 const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
                        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
-/// What a stranger may want, by a number.
+/// The target of a request, by number.
 pub(super) fn place(session: SessionId, number: u64) -> (&'static str, String) {
     let of = |rest: &str| format!("/api/sessions/{session}{rest}");
     match number % 10 {
@@ -29,7 +29,7 @@ pub(super) fn place(session: SessionId, number: u64) -> (&'static str, String) {
     }
 }
 
-/// Tries every one; how many there are.
+/// Tries every request and returns how many there are.
 pub(super) async fn all(castle: &Castle) -> Result<usize, String> {
     let token = castle.daemon.token();
     let bearer = format!("Authorization: Bearer {token}\r\n");
@@ -50,7 +50,7 @@ pub(super) async fn all(castle: &Castle) -> Result<usize, String> {
     for site in ["cross-site", "same-site", "", "NONE"] {
         heads.push(format!("{own}{bearer}Sec-Fetch-Site: {site}\r\n"));
     }
-    // Without a token: as a program does, as the page that may, as one that hides something.
+    // Without a token: like a program, like the allowed origin, and with an obscured header.
     heads.push(own.clone());
     heads.push(format!("{own}Origin: {ORIGIN}\r\n"));
     for protocol in [
@@ -70,7 +70,7 @@ pub(super) async fn all(castle: &Castle) -> Result<usize, String> {
     Ok(heads.len())
 }
 
-/// A request of its own connection, and frames behind it as if it had been let in.
+/// Sends a request on its own connection, followed by frames as if it had been accepted.
 async fn one(castle: &Castle, head: &str, number: u64) -> Result<(), String> {
     let mut random = Random::new(number ^ head.len() as u64);
     let mut caller = Caller::connect(castle.daemon.address(), &mut random).await?;
@@ -80,7 +80,7 @@ async fn one(castle: &Castle, head: &str, number: u64) -> Result<(), String> {
     let answer = caller.ask(&request).await?;
     let refused = castle.is_refused(answer.status, &answer.text);
     refused.map_err(|why| format!("{request:?} is answered {why}"))?;
-    // The bytes of a client's WebSocket message. Nobody may listen to them.
+    // The bytes of a client's WebSocket message. The runner must not process them.
     caller.say("\u{2}\u{5}hello").await?;
     let rest = String::from_utf8_lossy(&caller.rest().await).into_owned();
     let is_nothing = rest.is_empty() || rest.starts_with("HTTP/1.1 400");
@@ -89,7 +89,7 @@ async fn one(castle: &Castle, head: &str, number: u64) -> Result<(), String> {
         .ok_or_else(|| format!("{request:?} is served {rest:?} behind its refusal"))
 }
 
-/// Names that lead here, or look as if they did, and are not ours.
+/// Host names that resolve to this machine, or resemble ours, and are not ours.
 fn hosts(port: u16) -> Vec<String> {
     let other = port.wrapping_add(1).max(1);
     vec![
@@ -118,7 +118,7 @@ fn hosts(port: u16) -> Vec<String> {
     ]
 }
 
-/// Pages that may not ask.
+/// Origins that are not allowed.
 fn origins(port: u16) -> Vec<String> {
     vec![
         "null".to_owned(),

@@ -1,4 +1,4 @@
-//! One session, its child, its hosts and their connections.
+//! Model of one session with its child, hosts and connections.
 
 use std::time::Duration;
 
@@ -15,34 +15,34 @@ use shuttle::sync::mpsc::{Receiver, Sender, channel};
 use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
 
-/// Hosts, times that each comes, and lines that it types each time.
+/// Number of hosts, of attachments of each, and of lines typed per attachment.
 const HOSTS: u64 = 3;
 const LIVES: u64 = 2;
 const LINES: u64 = 2;
 
-/// Pieces that the child writes.
+/// Number of chunks that the child writes.
 const PIECES: u64 = 3;
 
-/// Bytes of a piece.
+/// Size of a chunk, in bytes.
 const PIECE: u64 = 5;
 
-/// Nothing here depends on time.
+/// A constant time; nothing here depends on the clock.
 const NOW: Duration = Duration::ZERO;
 
 const OUT: StreamId = StreamId::STDOUT;
 
-/// The session, and what was seen of it.
+/// The session, and what was observed of it.
 struct Session {
     machine: SessionMachine,
     id: SessionId,
-    /// All that was typed into the child.
+    /// Everything written to the child.
     typed: Vec<u8>,
-    /// Leases with the lines that were typed under them and delivered.
+    /// Leases, with the lines that were typed under them and delivered.
     leases: Vec<(u64, Vec<String>)>,
     is_over: bool,
 }
 
-/// The session behind its owner's lock, and the bell that rings when anything was done to it.
+/// The session, its lock, and the condition variable notified on each change.
 struct Place {
     session: Mutex<Session>,
     bell: Condvar,
@@ -64,17 +64,23 @@ impl Place {
         })
     }
 
-    /// Does something to the session, as its owner does: one thing at a time.
+    /// Runs an operation on the session under the lock.
     fn with<T>(&self, act: impl FnOnce(&mut Session) -> T) -> T {
-        let mut session = self.session.lock().expect("nobody panics with the lock");
+        let mut session = self
+            .session
+            .lock()
+            .expect("no panic while the lock is held");
         let done = act(&mut session);
         self.bell.notify_all();
         done
     }
 
-    /// Waits until there is something to be had of the session.
+    /// Waits until the session has something to deliver.
     fn wait<T>(&self, mut look: impl FnMut(&mut Session) -> Option<T>) -> T {
-        let mut session = self.session.lock().expect("nobody panics with the lock");
+        let mut session = self
+            .session
+            .lock()
+            .expect("no panic while the lock is held");
         loop {
             if let Some(found) = look(&mut session) {
                 self.bell.notify_all();
@@ -83,12 +89,12 @@ impl Place {
             session = self
                 .bell
                 .wait(session)
-                .expect("nobody panics with the lock");
+                .expect("no panic while the lock is held");
         }
     }
 }
 
-/// One schedule. Panics with what does not hold.
+/// Runs one schedule. Panics on a violation.
 pub(super) fn schedule() {
     let place = Place::new();
     let child = thread::spawn({
@@ -109,7 +115,7 @@ pub(super) fn schedule() {
     place.with(|session| check(session));
 }
 
-/// Takes what is typed, and writes now and then.
+/// The child: consumes input and writes now and then.
 fn child(place: &Place) {
     for piece in 0..PIECES {
         let bytes: Vec<u8> = (piece * PIECE..(piece + 1) * PIECE).map(byte_at).collect();
@@ -127,7 +133,7 @@ fn child(place: &Place) {
                 session.machine.on_written(Ok(()), NOW);
             }),
             Some(Effect::Attached { .. } | Effect::Detached { .. }) => {}
-            Some(other) => panic!("nobody asked for {other:?}"),
+            Some(other) => panic!("unexpected {other:?}"),
         }
     }
 }
@@ -136,7 +142,8 @@ fn byte_at(offset: u64) -> u8 {
     (offset % 251) as u8
 }
 
-/// Comes, types and goes, more than once. Whoever is cut off leaves his connection to itself.
+/// The host: attaches, types and detaches, more than once. When it is cut off, its connection stays
+/// open.
 fn host(number: u64, place: &Arc<Place>) {
     let connections: Vec<_> = (0..LIVES)
         .map(|life| {
@@ -163,7 +170,7 @@ impl Link {
     }
 }
 
-/// A connection: it delivers what the host says, in its order and at any time, and then its end.
+/// Delivers the host's messages in order after arbitrary delays, then the close of the connection.
 fn connect(place: &Arc<Place>) -> (Link, thread::JoinHandle<()>) {
     let client = place.with(|session| session.machine.connect(NOW));
     let (sends, receives) = channel();
@@ -179,12 +186,12 @@ fn deliver(place: &Place, client: ClientId, receives: &Receiver<Frame>) {
     place.with(|session| session.machine.on_closed(client));
 }
 
-/// What a host knows in one of its lives.
+/// What a host observes during one attachment.
 #[derive(Default)]
 struct Known {
     generation: Option<u64>,
     input_next: u64,
-    /// The lease of who took it away.
+    /// The lease of the host that took over.
     fenced: Option<u64>,
     /// The next offset of the output.
     next: u64,
@@ -219,7 +226,7 @@ fn live(number: u64, life: u64, place: &Place, link: &Link) {
     }
 }
 
-/// Hears all that the session has to say now.
+/// Receives all pending messages of the session.
 fn hear(machine: &mut SessionMachine, client: ClientId, known: &mut Known) {
     while let Some(frame) = machine.next_frame(client) {
         match frame.message {
@@ -241,7 +248,7 @@ fn hear(machine: &mut SessionMachine, client: ClientId, known: &mut Known) {
     }
 }
 
-/// What must hold when everybody is gone.
+/// Checks the final state, once all hosts have gone.
 fn check(session: &Session) {
     let typed = String::from_utf8_lossy(&session.typed);
     let lines: Vec<&str> = typed.split_inclusive('\n').collect();
@@ -261,7 +268,7 @@ fn check(session: &Session) {
         "typed under a lease that was over: {lines:?}"
     );
     let last = session.leases.iter().max_by_key(|(lease, _)| *lease);
-    let (_, last) = last.expect("somebody had a lease");
+    let (_, last) = last.expect("a lease was held");
     let tail = lines.get(lines.len().saturating_sub(last.len())..);
     assert!(
         tail.is_some_and(|tail| tail.iter().eq(last.iter())),

@@ -1,4 +1,4 @@
-//! Somebody is killed by SIGKILL at any moment of a turn.
+//! Processes that are killed by SIGKILL at a random moment of a turn.
 
 use std::time::Duration;
 
@@ -6,23 +6,26 @@ use bowline_lifecycle::DialogueSession;
 use rustix::process::Signal;
 use tokio::time::sleep;
 
-use super::{is_on_terminal, send, settled, shims, some_time, story, url};
+use super::{is_on_terminal, scenario, send, settled, shims, some_time, url};
 use crate::campaign::Random;
 use crate::campaign::machine::real_agent::host::Host;
-use crate::campaign::machine::real_agent::judge::{Told, begun, whole};
-use crate::campaign::machine::real_agent::stage::{Stage, Story, Theatre, end};
+use crate::campaign::machine::real_agent::judge::{Completeness, begun, whole};
+use crate::campaign::machine::real_agent::stage::{AgentSetup, Conversation, Theatre, end};
 use crate::campaign::machine::station::{Station, send as signal};
 use crate::campaign::support::within;
 use crate::session::{transcript, until};
 
-pub(super) async fn agent_here(theatre: &Theatre, random: &mut Random) -> Result<Told, String> {
+pub(super) async fn agent_here(
+    theatre: &Theatre,
+    random: &mut Random,
+) -> Result<Completeness, String> {
     agent(theatre, random, None).await
 }
 
 pub(super) async fn agent_at_runner(
     theatre: &Theatre,
     random: &mut Random,
-) -> Result<Told, String> {
+) -> Result<Completeness, String> {
     let station = Station::new().await?;
     agent(theatre, random, Some(&station)).await
 }
@@ -31,10 +34,10 @@ async fn agent(
     theatre: &Theatre,
     random: &mut Random,
     station: Option<&Station>,
-) -> Result<Told, String> {
-    let (story, pty) = (story(random), is_on_terminal(random));
-    let calm = theatre.calm(story, pty).await?;
-    let mut stage = theatre.stage(story, pty)?;
+) -> Result<Completeness, String> {
+    let (scenario, pty) = (scenario(random), is_on_terminal(random));
+    let calm = theatre.calm(scenario, pty).await?;
+    let mut stage = theatre.stage(scenario, pty)?;
     stage.order.runner = station.map(url);
     let session = stage.order.start().await?;
     let shims = station.map(shims).transpose()?.unwrap_or_default();
@@ -49,10 +52,10 @@ async fn agent(
     begun(&told, &calm.told, "unexpected_exit")
 }
 
-pub(super) async fn shim(theatre: &Theatre, random: &mut Random) -> Result<Told, String> {
-    let (story, pty) = (story(random), is_on_terminal(random));
-    let calm = theatre.calm(story, pty).await?;
-    let mut stage = theatre.stage(story, pty)?;
+pub(super) async fn shim(theatre: &Theatre, random: &mut Random) -> Result<Completeness, String> {
+    let (scenario, pty) = (scenario(random), is_on_terminal(random));
+    let calm = theatre.calm(scenario, pty).await?;
+    let mut stage = theatre.stage(scenario, pty)?;
     let station = Station::new().await?;
     stage.order.runner = Some(url(&station));
     let session = stage.order.start().await?;
@@ -63,7 +66,7 @@ pub(super) async fn shim(theatre: &Theatre, random: &mut Random) -> Result<Told,
         signal(Some(*shim), Signal::KILL);
     }
     within("what became of the prompt", receipt.settled()).await?;
-    // Nobody is there who could say what became of the agent's processes.
+    // No shim is left to report what became of the agent's processes.
     let end = within("the end", session.ended()).await?;
     if end.expected {
         return Err(format!("{end:?}"));
@@ -73,8 +76,8 @@ pub(super) async fn shim(theatre: &Theatre, random: &mut Random) -> Result<Told,
     begun(&told, &calm.told, "reconnect_failed")
 }
 
-/// The end of a session that nobody asked for.
-async fn ended(stage: &Stage, session: &DialogueSession) -> Result<serde_json::Value, String> {
+/// The unexpected end of a session.
+async fn ended(stage: &AgentSetup, session: &DialogueSession) -> Result<serde_json::Value, String> {
     let end = within("the end", session.ended()).await?;
     if end.expected || !end.report.survivors.is_empty() {
         return Err(format!("{end:?}"));
@@ -82,10 +85,10 @@ async fn ended(stage: &Stage, session: &DialogueSession) -> Result<serde_json::V
     Ok(stage.told(&transcript(session).await))
 }
 
-pub(super) async fn runner(theatre: &Theatre, random: &mut Random) -> Result<Told, String> {
-    let (story, pty) = (story(random), is_on_terminal(random));
-    let calm = theatre.calm(story, pty).await?;
-    let mut stage = theatre.stage(story, pty)?;
+pub(super) async fn runner(theatre: &Theatre, random: &mut Random) -> Result<Completeness, String> {
+    let (scenario, pty) = (scenario(random), is_on_terminal(random));
+    let calm = theatre.calm(scenario, pty).await?;
+    let mut stage = theatre.stage(scenario, pty)?;
     let mut station = Station::new().await?;
     stage.order.runner = Some(url(&station));
     let session = stage.order.start().await?;
@@ -101,12 +104,12 @@ pub(super) async fn runner(theatre: &Theatre, random: &mut Random) -> Result<Tol
     whole(&told, &calm.told)
 }
 
-/// The next host has to hear of all that the first one heard of, and of the rest.
-pub(super) async fn host(theatre: &Theatre, random: &mut Random) -> Result<Told, String> {
+/// The next host must receive everything that the first one received, and the rest.
+pub(super) async fn host(theatre: &Theatre, random: &mut Random) -> Result<Completeness, String> {
     let pty = is_on_terminal(random);
-    let story = [Story::Text, Story::Agents][random.below(2) as usize];
-    let calm = theatre.calm(story, pty).await?;
-    let mut stage = theatre.stage(story, pty)?;
+    let scenario = [Conversation::Text, Conversation::Agents][random.below(2) as usize];
+    let calm = theatre.calm(scenario, pty).await?;
+    let mut stage = theatre.stage(scenario, pty)?;
     let station = Station::new().await?;
     stage.order.runner = Some(url(&station));
     let mut host = Host::start(&stage.order).await?;

@@ -1,11 +1,11 @@
-//! A link that is cut five times a second.
+//! A link that is cut five times per second.
 
 use std::time::Duration;
 
-use super::{send, settled, shims, story};
+use super::{scenario, send, settled, shims};
 use crate::campaign::Random;
 use crate::campaign::machine::program::socket;
-use crate::campaign::machine::real_agent::judge::{Told, whole};
+use crate::campaign::machine::real_agent::judge::{Completeness, whole};
 use crate::campaign::machine::real_agent::stage::{Theatre, end};
 use crate::campaign::machine::station::Station;
 use crate::chaos::{Address, ChaosProxy, Faults};
@@ -16,10 +16,10 @@ pub(super) async fn cut(
     theatre: &Theatre,
     random: &mut Random,
     is_on_terminal: bool,
-) -> Result<Told, String> {
-    let story = story(random);
-    let calm = theatre.calm(story, is_on_terminal).await?;
-    let mut stage = theatre.stage(story, is_on_terminal)?;
+) -> Result<Completeness, String> {
+    let scenario = scenario(random);
+    let calm = theatre.calm(scenario, is_on_terminal).await?;
+    let mut stage = theatre.stage(scenario, is_on_terminal)?;
     let station = Station::new().await?;
     let proxy = ChaosProxy::start(
         Address::Unix(socket(station.folder())),
@@ -27,7 +27,7 @@ pub(super) async fn cut(
         Faults::default(),
     );
     let proxy = proxy.await.map_err(|error| error.to_string())?;
-    // Nothing happens to it but the cuts.
+    // Only the explicit cuts disturb this link.
     proxy.be_kind();
     stage.order.runner = Some(format!("http://{}", proxy.address()));
     let mut configuration = stage.order.configuration()?;
@@ -39,7 +39,7 @@ pub(super) async fn cut(
     let session = crate::campaign::support::within("a dialogue", started).await?;
     let session = session.map_err(|error| error.to_string())?;
     let shims = shims(&station)?;
-    // The order for the session is not repeated, so the cuts begin behind it.
+    // The request that creates the session is not retried, so the cuts start after it.
     let cutting = async {
         let mut times = tokio::time::interval(EVERY);
         loop {

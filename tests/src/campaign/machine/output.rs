@@ -1,23 +1,23 @@
-//! What the children of these campaigns say: bytes that a seed gives, so that whoever knows the seed
-//! knows each of them.
+//! Output of the campaigns' children: bytes derived from a seed, so that the reader can verify each
+//! of them.
 
 use bowline_transport::Piece;
 
 use crate::campaign::Random;
 
-/// Bytes that are said at a time, in whole numbers of the generator's.
+/// Size of a block, a multiple of the generator's word.
 pub(super) const BLOCK: usize = 1 << 10;
 
-/// The bytes of a seed, in order.
+/// The byte sequence of a seed.
 #[derive(Clone, Debug)]
-pub(super) struct Speech {
+pub(super) struct OutputSequence {
     random: Random,
     block: Vec<u8>,
     at: usize,
     offset: u64,
 }
 
-impl Speech {
+impl OutputSequence {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             random: Random::new(seed),
@@ -27,13 +27,13 @@ impl Speech {
         }
     }
 
-    /// The next block.
+    /// Returns the next block.
     pub(super) fn block(&mut self) -> Vec<u8> {
         self.offset += BLOCK as u64;
         self.random.bytes(BLOCK)
     }
 
-    /// Passes over bytes that cannot be had any more. Answers where it is then.
+    /// Skips bytes that are no longer available, and returns the new offset.
     pub(super) fn skip(&mut self, to: u64) -> u64 {
         let mut left = to.saturating_sub(self.offset) as usize;
         while left > 0 {
@@ -49,7 +49,7 @@ impl Speech {
         self.offset
     }
 
-    /// Compares what was heard with what comes next. Answers the offset behind it.
+    /// Compares received bytes with the sequence, and returns the offset after them.
     pub(super) fn hear(&mut self, piece: Piece) -> Result<u64, String> {
         match piece {
             Piece::Gap { from, to } => Err(format!("bytes {from}..{to} are lost")),
@@ -60,7 +60,7 @@ impl Speech {
         }
     }
 
-    /// The same for bytes that come next.
+    /// The same for bytes at the current offset.
     pub(super) fn hear_bytes(&mut self, mut bytes: &[u8]) -> Result<u64, String> {
         while !bytes.is_empty() {
             if self.at == self.block.len() {
@@ -70,7 +70,7 @@ impl Speech {
             let count = bytes.len().min(self.block.len() - self.at);
             let (now, later) = bytes.split_at(count);
             if self.block.get(self.at..self.at + count) != Some(now) {
-                return Err(format!("other bytes than were said at {}", self.offset));
+                return Err(format!("unexpected bytes at {}", self.offset));
             }
             self.at += count;
             self.offset += count as u64;
@@ -80,7 +80,7 @@ impl Speech {
     }
 }
 
-/// What was typed, in short: how many bytes, and a sum of them and their order (FNV-1a).
+/// Digest of the input: its length and an order-dependent hash (FNV-1a).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Typed {
     count: u64,

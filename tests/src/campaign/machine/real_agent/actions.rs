@@ -1,4 +1,4 @@
-//! What happens to a dialogue, kind by kind.
+//! Disturbances of a dialogue, by kind.
 
 mod disk;
 mod kills;
@@ -10,30 +10,30 @@ use std::time::Duration;
 use bowline_lifecycle::{DialogueSession, Prompt, Receipt, ReceiptState};
 use tokio::time::sleep;
 
-use super::judge::Told;
-use super::stage::{Calm, Story, Theatre};
+use super::judge::Completeness;
+use super::stage::{Calm, Conversation, Theatre};
 use crate::campaign::Random;
 use crate::campaign::machine::station::Station;
 use crate::campaign::support::within;
 
-/// What happens.
+/// Kind of disturbance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// The link to the runner is cut every 200 ms; the agent is on pipes.
+    /// The link to the runner is cut every 200 ms; the agent runs on pipes.
     CutPipes,
-    /// The same on a terminal.
+    /// The same, with the agent on a terminal.
     CutTerminal,
-    /// The agent is killed, a child of this process.
+    /// The agent, a child of this process, is killed.
     AgentKilled,
-    /// The agent is killed, at a runner.
+    /// The agent is killed at a runner.
     AgentKilledAtRunner,
-    /// The shim that owns it is killed.
+    /// The shim that owns the agent is killed.
     ShimKilled,
-    /// The runner is killed, and another one started.
+    /// The runner is killed and another one is started.
     RunnerKilled,
-    /// The host is killed, and another one joins.
+    /// The host is killed and another one attaches.
     HostKilled,
-    /// The host reads nothing for a while; the agent is its child.
+    /// The host stops reading for a while; the agent is its child.
     SlowHost,
     /// The same at a runner.
     SlowHostOfRunner,
@@ -56,12 +56,12 @@ impl Kind {
     ];
 }
 
-/// Does it once; how much of the story was told then.
+/// Runs the disturbance once and returns how much of the scenario the transcript contains.
 pub(super) async fn one(
     kind: Kind,
     theatre: &Theatre,
     random: &mut Random,
-) -> Result<Told, String> {
+) -> Result<Completeness, String> {
     match kind {
         Kind::CutPipes => links::cut(theatre, random, false).await,
         Kind::CutTerminal => links::cut(theatre, random, true).await,
@@ -76,16 +76,16 @@ pub(super) async fn one(
     }
 }
 
-/// Any story that is short.
-fn story(random: &mut Random) -> Story {
-    [Story::Text, Story::Tool, Story::Agents][random.below(3) as usize]
+/// A random short scenario.
+fn scenario(random: &mut Random) -> Conversation {
+    [Conversation::Text, Conversation::Tool, Conversation::Agents][random.below(3) as usize]
 }
 
 fn is_on_terminal(random: &mut Random) -> bool {
     random.below(2) == 1
 }
 
-/// Sends the prompt; the agent has read it.
+/// Sends the prompt and waits until the agent has read it.
 pub(super) async fn send(session: &DialogueSession, prompt: &str) -> Result<Receipt, String> {
     let sent = within("a prompt", session.send(Prompt::text(prompt))).await?;
     let mut receipt = sent.map_err(|error| error.to_string())?;
@@ -101,7 +101,7 @@ pub(super) async fn settled(receipt: &mut Receipt) -> Result<(), String> {
     }
 }
 
-/// Some time of a turn passes, as long as it takes when nothing happens to it at most.
+/// Sleeps for a random part of the duration of an undisturbed turn.
 async fn some_time(calm: &Calm, random: &mut Random) {
     let most = u64::try_from(calm.took.as_micros()).unwrap_or(u64::MAX);
     sleep(Duration::from_micros(random.below(most.max(1)))).await;
@@ -113,7 +113,7 @@ fn url(station: &Station) -> String {
     format!("unix:{}", socket.display())
 }
 
-/// Every shim of a runner.
+/// Process ids of every shim of a runner.
 fn shims(station: &Station) -> Result<Vec<u32>, String> {
     let state = station.state()?;
     let ids = state.sessions().map_err(|error| error.to_string())?;

@@ -1,5 +1,5 @@
-//! A child whose whole output follows from its input: what came of it tells whether every byte in
-//! both directions arrived once and in its place.
+//! A child whose output is a function of its input, so that its output shows whether every byte
+//! arrived once and in order in both directions.
 
 use std::io::{self, BufRead as _, Write as _};
 use std::process::ExitCode;
@@ -8,18 +8,18 @@ use sha2::{Digest as _, Sha256};
 
 use super::super::Random;
 
-/// Reads lines and answers each: seed.
-pub(in crate::campaign) const MODE: &str = "--parrot";
+/// Reads lines and answers each. Argument: seed.
+pub(in crate::campaign) const MODE: &str = "--responder";
 
 /// The line that ends it.
 pub(super) const LAST: &str = "last\n";
 
-/// The most bytes of a record.
+/// Maximum length of a record, in bytes.
 const RECORD: u64 = 1_000;
 
-/// What a child says, as a function of what it hears.
+/// The output as a function of the input.
 #[derive(Debug)]
-pub(super) struct Parrot {
+pub(super) struct Responder {
     random: Random,
     hash: Sha256,
     heard: u64,
@@ -27,7 +27,7 @@ pub(super) struct Parrot {
     is_over: bool,
 }
 
-impl Parrot {
+impl Responder {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             random: Random::new(seed),
@@ -38,13 +38,14 @@ impl Parrot {
         }
     }
 
-    /// The answer to one line: the hash of all lines so far, and numbered records of noise.
-    pub(super) fn hear(&mut self, line: &[u8]) -> Vec<u8> {
+    /// Returns the answer to a line: the hash of all lines so far, and numbered records of random
+    /// bytes.
+    pub(super) fn respond(&mut self, line: &[u8]) -> Vec<u8> {
         self.heard += 1;
         self.hash.update(line);
         let hash = hex(&self.hash.clone().finalize());
         let mut answer = format!("echo {} {hash}\n", self.heard).into_bytes();
-        // Now and then more than a link can hold.
+        // Now and then more than a link can buffer.
         let records = match self.random.below(64) {
             0 => self.random.below(120),
             _ => self.random.below(6),
@@ -59,7 +60,7 @@ impl Parrot {
         answer
     }
 
-    /// What it leaves to its parent.
+    /// The exit code.
     pub(super) fn code(&mut self) -> i32 {
         (self.random.below(200) + 1) as i32
     }
@@ -74,21 +75,21 @@ fn hex(bytes: &[u8]) -> String {
     digits.collect()
 }
 
-/// Is that child.
+/// Runs the child.
 pub(in crate::campaign) fn run(seed: u64) -> ExitCode {
-    let mut parrot = Parrot::new(seed);
+    let mut responder = Responder::new(seed);
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
     let mut line = Vec::new();
-    while !parrot.is_over {
+    while !responder.is_over {
         line.clear();
         let read = input.read_until(b'\n', &mut line);
         if !read.is_ok_and(|count| count > 0) {
             return ExitCode::from(250);
         }
-        let said = output.write_all(&parrot.hear(&line));
+        let said = output.write_all(&responder.respond(&line));
         if said.and_then(|()| output.flush()).is_err() {
             return ExitCode::from(251);
         }
     }
-    ExitCode::from(parrot.code() as u8)
+    ExitCode::from(responder.code() as u8)
 }

@@ -1,4 +1,4 @@
-//! The runner's disk runs full while the agent speaks.
+//! The runner's disk fills up while the agent writes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,15 @@ use tokio::process::Command;
 
 use super::{is_on_terminal, send, settled, shims, url};
 use crate::campaign::Random;
-use crate::campaign::machine::real_agent::judge::{Told, whole};
-use crate::campaign::machine::real_agent::stage::{Story, Theatre, end};
+use crate::campaign::machine::real_agent::judge::{Completeness, whole};
+use crate::campaign::machine::real_agent::stage::{Conversation, Theatre, end};
 use crate::campaign::machine::station::Station;
 
-/// Bytes that are left for a journal on a disk of one mebibyte.
+/// Free bytes that remain for a journal on a disk of one mebibyte.
 const LEFT: usize = 64 << 10;
 
-/// A runner whose state is on such a disk. Dropping it ends everybody before the disk goes.
+/// A runner whose state is on such a disk. Dropping it ends every process before the disk is
+/// unmounted.
 struct Full {
     station: Station,
     at: PathBuf,
@@ -41,16 +42,16 @@ impl Full {
 impl Drop for Full {
     fn drop(&mut self) {
         self.station.kill_all();
-        // Whoever is just ending may still have a file open there.
+        // A process that is exiting may still have a file open there.
         let mut umount = std::process::Command::new("umount");
         let _ = umount.arg("-l").arg(&self.at).status();
     }
 }
 
-pub(super) async fn full(theatre: &Theatre, random: &mut Random) -> Result<Told, String> {
+pub(super) async fn full(theatre: &Theatre, random: &mut Random) -> Result<Completeness, String> {
     let pty = is_on_terminal(random);
-    let calm = theatre.calm(Story::LongText, pty).await?;
-    let mut stage = theatre.stage(Story::LongText, pty)?;
+    let calm = theatre.calm(Conversation::LongText, pty).await?;
+    let mut stage = theatre.stage(Conversation::LongText, pty)?;
     let full = Full::new().await?;
     let full = full.ok_or("a file system of 1 MiB cannot be mounted here")?;
     stage.order.runner = Some(url(&full.station));
@@ -67,7 +68,7 @@ pub(super) async fn full(theatre: &Theatre, random: &mut Random) -> Result<Told,
     whole(&told, &calm.told)
 }
 
-/// Bytes that are free.
+/// Free space in bytes.
 fn room(at: &Path) -> Result<u64, String> {
     let found = rustix::fs::statvfs(at).map_err(|error| error.to_string())?;
     Ok(found.f_bavail * found.f_frsize)

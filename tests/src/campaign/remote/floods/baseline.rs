@@ -1,5 +1,5 @@
-//! A server that answers strangers as a runner does, in a process of its own as a runner is, and has no
-//! work with it: what a flood costs by itself.
+//! A baseline server that responds like a runner, in its own process, but does no work; it measures
+//! the cost of a flood by itself.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::SocketAddr;
@@ -14,30 +14,30 @@ use tokio::time::timeout;
 
 use super::super::super::support::{own, runtime};
 
-/// Serves until its standard input ends: attaches a second.
-pub(in crate::campaign) const MODE: &str = "--nobody";
+/// Serves until its standard input ends. Argument: attaches per second.
+pub(in crate::campaign) const MODE: &str = "--baseline";
 
 const REFUSAL: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n";
 
 const WELCOME: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n\r\n";
 
-/// The longest head that is read, in bytes.
+/// Maximum length of a head, in bytes.
 const HEAD: usize = 16 << 10;
 
-/// What a client that was let in may send before it is put out, in bytes: 20 pings with their masks.
+/// Bytes that an accepted client may send before it is disconnected: 20 pings with their masks.
 const PINGS: usize = 20 * (28 + 8 + 6);
 
-/// How long a head may take, and what follows it.
+/// Time limit of a head, and of what follows it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Such a server. Dropped, it ends.
+/// The baseline server. It stops on drop.
 #[derive(Debug)]
-pub(super) struct Nobody {
+pub(super) struct BaselineServer {
     process: Child,
     pub(super) address: SocketAddr,
 }
 
-impl Nobody {
+impl BaselineServer {
     pub(super) fn start(attaches_per_second: u32) -> Result<Self, String> {
         let mut command = Command::new(own());
         command.args([MODE, &attaches_per_second.to_string()]);
@@ -53,7 +53,7 @@ impl Nobody {
     }
 }
 
-impl Drop for Nobody {
+impl Drop for BaselineServer {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -79,7 +79,7 @@ pub(in crate::campaign) fn run(attaches_per_second: u32) -> ExitCode {
     served.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
-/// Who is let in: so many in a second, and twice as many at once.
+/// Admission: a number of clients per second, with a burst of twice as many.
 #[derive(Debug)]
 struct Doorman {
     since: Instant,
@@ -96,9 +96,9 @@ impl Doorman {
         }
     }
 
-    /// Reads a head, answers it, and reads on for as long as a runner does.
+    /// Reads a head, responds, and continues reading for as long as a runner does.
     async fn serve(&self, stream: TcpStream) {
-        // Whoever goes away is gone.
+        // A client may disconnect at any time.
         let _ = timeout(PATIENCE, self.answer(stream)).await;
     }
 

@@ -1,4 +1,4 @@
-//! A host that reads nothing for a while, and the agent has much to say.
+//! A host that reads nothing for a while during a large output.
 
 use std::time::Duration;
 
@@ -10,27 +10,30 @@ use tokio::time::sleep;
 use super::{is_on_terminal, shims, url};
 use crate::campaign::Random;
 use crate::campaign::machine::real_agent::host::Host;
-use crate::campaign::machine::real_agent::judge::{Told, whole};
-use crate::campaign::machine::real_agent::stage::{Stage, Story, Theatre};
+use crate::campaign::machine::real_agent::judge::{Completeness, whole};
+use crate::campaign::machine::real_agent::stage::{AgentSetup, Conversation, Theatre};
 use crate::campaign::machine::station::{Station, send as signal};
 
-/// How long it reads nothing, in milliseconds at least and at most.
+/// Minimum and maximum duration of the pause, in milliseconds.
 const STOPPED: [u64; 2] = [1_000, 3_000];
 
-/// Bytes that the runner's session keeps in memory: far less than is said meanwhile.
+/// Size of the runner's ring, far less than the output meanwhile.
 const RING: &str = "16384";
 
-pub(super) async fn here(theatre: &Theatre, random: &mut Random) -> Result<Told, String> {
+pub(super) async fn here(theatre: &Theatre, random: &mut Random) -> Result<Completeness, String> {
     let pty = is_on_terminal(random);
-    let calm = theatre.calm(Story::LongText, pty).await?;
-    let stage = theatre.stage(Story::LongText, pty)?;
+    let calm = theatre.calm(Conversation::LongText, pty).await?;
+    let stage = theatre.stage(Conversation::LongText, pty)?;
     slow(&stage, &[], random, &calm.told).await
 }
 
-pub(super) async fn at_runner(theatre: &Theatre, random: &mut Random) -> Result<Told, String> {
+pub(super) async fn at_runner(
+    theatre: &Theatre,
+    random: &mut Random,
+) -> Result<Completeness, String> {
     let pty = is_on_terminal(random);
-    let calm = theatre.calm(Story::LongText, pty).await?;
-    let mut stage = theatre.stage(Story::LongText, pty)?;
+    let calm = theatre.calm(Conversation::LongText, pty).await?;
+    let mut stage = theatre.stage(Conversation::LongText, pty)?;
     let mut station = Station::with_copy()?;
     let mut runner = Command::new(station.program());
     runner.env(RING_VARIABLE, RING);
@@ -40,11 +43,11 @@ pub(super) async fn at_runner(theatre: &Theatre, random: &mut Random) -> Result<
 }
 
 async fn slow(
-    stage: &Stage,
+    stage: &AgentSetup,
     stations: &[&Station],
     random: &mut Random,
     calm: &serde_json::Value,
-) -> Result<Told, String> {
+) -> Result<Completeness, String> {
     let host = Host::start(&stage.order).await?;
     let mut all = Vec::new();
     for station in stations {

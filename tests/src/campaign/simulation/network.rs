@@ -1,4 +1,4 @@
-//! The network between hosts and the owner of their session.
+//! The simulated network between hosts and the owner of their session.
 
 use std::io;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use tokio::time::sleep;
 use crate::campaign::Random;
 use crate::chaos::{Fault, Faults, Plan, carry};
 
-/// Bytes that are under way in each direction of each half of a connection.
+/// Buffer size of each direction of each half of a connection, in bytes.
 const PIPE_BYTES: usize = 8 << 10;
 
-/// What all links of a schedule have in common.
+/// State shared by all links of a schedule.
 #[derive(Debug)]
 pub(super) struct Weather {
     host: SessionHandle,
     seed: u64,
     connections: AtomicU64,
     is_calm: AtomicBool,
-    /// Whether the owner's side is out of reach for everybody.
+    /// Whether the owner is unreachable for all hosts.
     is_down: AtomicBool,
     cut: watch::Sender<u64>,
 }
@@ -45,15 +45,15 @@ impl Weather {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Everything works from now on.
+    /// Disables all faults from now on.
     pub(super) fn calm(&self) {
         self.is_calm.store(true, Ordering::Relaxed);
         self.is_down.store(false, Ordering::Relaxed);
-        // Links that met their fault in silence would be found out only by the pings.
+        // Links with a silent fault would be detected only by the pings.
         self.cut.send_modify(|cut| *cut += 1);
     }
 
-    /// Partitions, as a runner's restart makes them: all links at once.
+    /// Partitions like those of a restarted runner: all links at once.
     pub(super) async fn rage(self: Arc<Self>, mut random: Random) {
         loop {
             sleep(Duration::from_millis(random.below(20_000))).await;
@@ -67,13 +67,13 @@ impl Weather {
     }
 }
 
-/// What happens to a link of this simulation.
+/// Behaviour of a link in this simulation.
 fn faults() -> Faults {
     Faults {
         kinds: vec![
             Fault::Cut,
             Fault::HalfClose,
-            // Longer than a link may be silent (14 s).
+            // Longer than the silence timeout of a link (14 s).
             Fault::Stall(Duration::from_secs(20)),
             Fault::Delay(Duration::from_secs(2)),
             Fault::Delay(Duration::from_millis(200)),
@@ -83,16 +83,16 @@ fn faults() -> Faults {
     }
 }
 
-/// One host's way to the owner.
+/// One host's network.
 #[derive(Debug)]
-pub(super) struct Sea {
+pub(super) struct HostNetwork {
     weather: Arc<Weather>,
-    /// Set when the host is killed: nothing that it still wants to say gets through.
+    /// Set when the host is killed; pending data is discarded.
     is_dead: AtomicBool,
     cut: watch::Sender<u64>,
 }
 
-impl Sea {
+impl HostNetwork {
     pub(super) fn new(weather: &Arc<Weather>) -> Self {
         Self {
             weather: Arc::clone(weather),
@@ -101,7 +101,7 @@ impl Sea {
         }
     }
 
-    /// The host is gone without a word.
+    /// Disconnects the host without notice.
     pub(super) fn kill(&self) {
         self.is_dead.store(true, Ordering::Relaxed);
         self.cut.send_modify(|cut| *cut += 1);
@@ -137,7 +137,7 @@ impl Sea {
     }
 }
 
-impl Network for Sea {
+impl Network for HostNetwork {
     fn connect<'a>(&'a self, _: Address<'a>) -> Boxed<'a, io::Result<Box<dyn ByteStream>>> {
         Box::pin(self.sail())
     }

@@ -1,42 +1,42 @@
-//! Transcripts of two runs of one conversation, held against each other.
+//! Normalization and comparison of transcripts from two runs of one conversation.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// Where two transcripts say something else first, in short; `None` if they say the same.
+/// Describes the first difference between two transcripts, or returns `None` if they are equal.
 #[must_use]
-pub fn difference(heard: &Value, expected: &Value, path: &str) -> Option<String> {
-    match (heard, expected) {
-        (Value::Object(heard), Value::Object(expected)) => {
-            if !heard.keys().eq(expected.keys()) {
+pub fn difference(actual: &Value, expected: &Value, path: &str) -> Option<String> {
+    match (actual, expected) {
+        (Value::Object(actual), Value::Object(expected)) => {
+            if !actual.keys().eq(expected.keys()) {
                 let keys =
                     |it: &serde_json::Map<String, Value>| it.keys().cloned().collect::<Vec<_>>();
                 return Some(format!(
                     "at {path}: {:?} is not {:?}",
-                    keys(heard),
+                    keys(actual),
                     keys(expected)
                 ));
             }
-            let mut pairs = heard.iter().zip(expected.values());
-            pairs.find_map(|((key, heard), expected)| {
-                difference(heard, expected, &format!("{path}.{key}"))
+            let mut pairs = actual.iter().zip(expected.values());
+            pairs.find_map(|((key, actual), expected)| {
+                difference(actual, expected, &format!("{path}.{key}"))
             })
         }
-        (Value::Array(heard), Value::Array(expected)) => {
-            let mut pairs = heard.iter().zip(expected).enumerate();
-            let found = pairs.find_map(|(at, (heard, expected))| {
-                difference(heard, expected, &format!("{path}[{at}]"))
+        (Value::Array(actual), Value::Array(expected)) => {
+            let mut pairs = actual.iter().zip(expected).enumerate();
+            let found = pairs.find_map(|(at, (actual, expected))| {
+                difference(actual, expected, &format!("{path}[{at}]"))
             });
-            let (heard, expected) = (heard.len(), expected.len());
-            let lengths = || format!("at {path}: {heard} of {expected}");
-            found.or_else(|| (heard != expected).then(lengths))
+            let (actual, expected) = (actual.len(), expected.len());
+            let lengths = || format!("at {path}: {actual} of {expected}");
+            found.or_else(|| (actual != expected).then(lengths))
         }
-        (heard, expected) if heard != expected => {
+        (actual, expected) if actual != expected => {
             let short = |it: &Value| it.to_string().chars().take(200).collect::<String>();
             Some(format!(
                 "at {path}: {} is not {}",
-                short(heard),
+                short(actual),
                 short(expected)
             ))
         }
@@ -44,21 +44,21 @@ pub fn difference(heard: &Value, expected: &Value, path: &str) -> Option<String>
     }
 }
 
-/// Checks that two transcripts say the same.
+/// Asserts that two transcripts are equal.
 ///
 /// # Panics
 ///
-/// They do not.
-pub fn same(heard: &Value, expected: &Value, path: &str) {
-    if let Some(difference) = difference(heard, expected, path) {
+/// They differ.
+pub fn same(actual: &Value, expected: &Value, path: &str) {
+    if let Some(difference) = difference(actual, expected, path) {
         panic!("{difference}");
     }
 }
 
-/// A transcript without what is different in each run: names are numbered as they come, and times
-/// and counts of bytes are left out.
+/// Replaces names that vary between runs by numbers, in the order of appearance, and removes times
+/// and byte counts.
 #[must_use]
-pub fn faceless(mut transcript: Value) -> Value {
+pub fn normalized(mut transcript: Value) -> Value {
     let mut names = HashMap::new();
     strip(&mut transcript, &mut names);
     transcript
@@ -85,7 +85,7 @@ fn strip(value: &mut Value, names: &mut HashMap<String, usize>) {
     }
 }
 
-/// A word, or the number of what it names.
+/// Replaces a name by its number; other words are unchanged.
 fn named(word: &str, names: &mut HashMap<String, usize>) -> String {
     let name = word.trim_end();
     if !is_name(name) {
@@ -96,7 +96,8 @@ fn named(word: &str, names: &mut HashMap<String, usize>) -> String {
     word.replace(name, &format!("#{number}"))
 }
 
-/// Whether a word names something for one run: a UUID, an agent, or what the vendor's service names.
+/// Whether a word is a name that varies between runs: a UUID, an agent id, or an id of the vendor's
+/// service.
 fn is_name(word: &str) -> bool {
     let is_hex = |it: &str| it.bytes().all(|digit| digit.is_ascii_hexdigit());
     let is_uuid =
