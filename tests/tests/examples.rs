@@ -94,5 +94,5 @@ fn shell_prints_the_lines() {
 #[test]
 fn hooks_are_received() {
     let text = run("hooks", &[]);
-    assert!(text.contains("SessionStart"), "{text}");
+    assert!(text.contains("SessionEnd"), "{text}");
 }
