@@ -204,7 +204,7 @@ pub static ALL: &[Campaign] = &[
     },
     Campaign {
         name: "slow-client",
-        what: "a client that stops reading grows the runner or delays clients, or gets a wrong gap \
+        what: "a client that stops reading grows runner or shim, delays clients, or gets a wrong gap \
                (MiB)",
         test_count: 64,
         stress_count: 10_240,
