@@ -46,7 +46,7 @@ pub struct Canaries {
     pub variable: String,
     /// Is said to the agent.
     pub prompt: String,
-    /// Is told by a hook, in what a tool is given.
+    /// Sent by a hook, in the input of a tool.
     pub payload: String,
     /// Opens the backend that hooks are forwarded to.
     pub backend: String,
@@ -54,12 +54,12 @@ pub struct Canaries {
     pub junk: String,
 }
 
-/// What the runner is told.
+/// The arguments of the runner.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct RunnerOrder {
     /// Where its socket, its token and its sessions are.
     pub folder: PathBuf,
-    /// Who vouches for its clients.
+    /// The certificate authorities of its clients.
     pub client_authorities: PathBuf,
 }
 
@@ -72,7 +72,7 @@ pub struct Served {
     pub fingerprint: String,
 }
 
-/// What the host is told.
+/// The arguments of the host.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct HostOrder {
     /// Where the runner is.

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use super::table::Table;
 
 /// What all sessions tell, those to come included. A place in each session's history: keeps
-/// nothing alive and holds nothing back; what was missed is told.
+/// nothing alive and holds nothing back; missed events are reported.
 #[derive(Debug)]
 pub struct ManagerEvents {
     table: Weak<Table>,

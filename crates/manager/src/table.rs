@@ -153,7 +153,7 @@ impl Place {
         entries.births += 1;
         entry.born = entries.births;
         let before = match entries.find(filled.id) {
-            // Whoever has its log goes on with it: it has ended.
+            // Holders of its log keep it: the session has ended.
             Some(before) => Some(std::mem::replace(before, entry)),
             None => {
                 entries.all.push(entry);

@@ -1,5 +1,5 @@
 //! A census over many commands: descriptors, tasks, children and files, before and after. Alone in
-//! its program, so that nobody else opens anything.
+//! its program, so that no other test opens descriptors.
 
 #[path = "executor/agent.rs"]
 #[expect(dead_code, reason = "shared with the tests of the executor")]

@@ -352,7 +352,7 @@ async fn pump(
 /// Waits until nothing holds a connection back.
 async fn released(holds: &mut [watch::Receiver<bool>; 2]) {
     for hold in holds {
-        // Who held it and is gone holds it no more.
+        // A holder that is gone no longer holds it.
         let _ = hold.wait_for(|held| !held).await;
     }
 }

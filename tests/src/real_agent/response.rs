@@ -61,7 +61,7 @@ struct Step {
     data: Option<Bytes>,
 }
 
-/// One step for each event, and one behind the last, which sends nothing.
+/// One step for each event, and one after the last, which sends nothing.
 fn steps(reply: &Reply, events: &[Value], gates: &Gates) -> Vec<Step> {
     let data = events
         .iter()
@@ -75,7 +75,7 @@ fn steps(reply: &Reply, events: &[Value], gates: &Gates) -> Vec<Step> {
     data.enumerate().map(step).collect()
 }
 
-/// Breaks the connection at the step behind the first `events`, gate included.
+/// Breaks the connection at the step after the first `events`, gate included.
 fn cut(mut steps: Vec<Step>, events: usize) -> Vec<Step> {
     let gate = steps.get_mut(events).and_then(|step| step.gate.take());
     steps.truncate(events);

@@ -176,7 +176,7 @@ pub fn interruptible() -> Scenario {
     }
 }
 
-/// Two prompts that queue up behind a turn that waits at [`STREAM_GATE`].
+/// Two prompts that are queued during a turn that waits at [`STREAM_GATE`].
 ///
 /// Needs `--replay-user-messages` and a uuid on each prompt. Send the second and third while the
 /// gate holds, then open it. The CLI may answer both in one turn: there are answers for three, and

@@ -22,7 +22,7 @@ use super::{Canaries, HostOrder, Live, Words, hear, say};
 use crate::session::{answered, within};
 
 /// Does it all, and says twice that there is something to look at: in the middle of a dialogue, and
-/// behind the panic.
+/// after the panic.
 pub fn run() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -217,7 +217,7 @@ mod any_input {
             .prop_map(|(max_line, columns)| LineLimits { max_line, columns })
     }
 
-    /// The text with the sgr of each character, without what nobody sees.
+    /// Returns the text with the SGR attributes of each visible character.
     fn seen(lines: &[Line]) -> Vec<(Vec<(char, SgrState)>, u64)> {
         let mut sgr = SgrState::default();
         lines

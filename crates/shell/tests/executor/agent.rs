@@ -60,7 +60,7 @@ impl Agent {
         self.folder.path().join("claude")
     }
 
-    /// A command for this agent, which is told by its variables how to act.
+    /// A command for this agent, whose variables select its behaviour.
     pub(crate) fn command(&self, prompt: &str, acts: &str) -> ExecutorCommand {
         let mut command = ExecutorCommand::new("interaction-1", prompt);
         command.program = self.path().into();

@@ -58,7 +58,7 @@ async fn output_is_complete_and_ordered() {
         assert_eq!((exit.output_end, exit.errors_end), (length as u64, 10));
         assert_eq!(soon("end", output.next()).await, None);
         owner.with(|state| {
-            // One lease all the time; who never heard of his first one could not name it.
+            // One lease all the time; a host that never received its first one could not name it.
             let nameless = state
                 .attaches
                 .iter()

@@ -31,7 +31,7 @@ fn walk(steps: &[u64], mut each: impl FnMut(&mut TestSession)) -> TestSession {
     session
 }
 
-/// Applies a part of a stream, which begins at an offset and behind so many lines.
+/// Applies a part of a stream, which begins at an offset and after a number of lines.
 fn apply(it: &mut Transcript, stream: &[u8], from: usize, lines: usize) {
     let mut framer = Framer::at(usize::MAX >> 1, from as u64, lines as u64 + 1);
     framer.push(Bytes::copy_from_slice(&stream[from..]));
@@ -91,7 +91,7 @@ fn bounded_reader_gets_text_at_character_boundary() {
 }
 
 proptest! {
-    /// A prefix, and then the stream once more from any line that it had, or the one behind it.
+    /// A prefix, and then the stream once more from any line that it had, or the one after it.
     #[test]
     fn prefix_and_overlapping_replay_equal_the_whole(
         steps in steps(),
@@ -130,7 +130,7 @@ proptest! {
         prop_assert_eq!(to_value(&snapshot).unwrap(), then);
     }
 
-    /// Whoever pulls changes, at whatever times and however few at once, has the same transcript.
+    /// A reader of changes has the same transcript, whenever it reads and however few it takes.
     #[test]
     fn every_reader_converges(
         steps in steps(),

@@ -136,7 +136,7 @@ fn changes_reproduce_transcript_and_end_closes_all() {
     }
 }
 
-/// Sheets of records are packed behind the newest, and what is old changes now and then.
+/// Old records change now and then, after their page was shared.
 #[test]
 fn long_transcript_matches_its_changes() {
     for seed in 1..5 {

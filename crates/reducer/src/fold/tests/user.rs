@@ -157,7 +157,7 @@ fn skipped_prompt_no_longer_waits() {
         session.entry_lines(),
         ["user: never echoed", "user: two", "user: never echoed"]
     );
-    // However many were not echoed, those behind the last echo are found.
+    // However many were not echoed, those after the last echo are found.
     for round in 0..3 {
         for prompt in 0..60 {
             session.prompt_sent("", &format!("p{prompt}"));

@@ -293,7 +293,7 @@ fn connection_is_probed_after_suspension() {
     let outputs = host.pass();
     assert_eq!(outputs[0], Output::Disconnect);
     assert_eq!(host.now, woke + Duration::from_secs(3600 + 3));
-    // And one who sleeps in the middle of a wait does not wait on.
+    // A suspend in the middle of a wait ends the wait.
     host.now += Duration::from_secs(3600);
     let outputs = host.give(Input::Woke);
     assert!(matches!(outputs[..], [Output::Connect { .. }]));
@@ -429,7 +429,7 @@ fn exit_follows_output_and_is_acknowledged_on_detach() {
     let [Message::ExitAck, Message::Ping { nonce }] = sent[..] else {
         panic!("{sent:?}");
     };
-    // The owner has not heard it: it is told again.
+    // The owner has not received it: it is sent again.
     host.break_off(ReconnectFailure::Lost);
     host.pass();
     host.open();
@@ -671,10 +671,10 @@ fn gap_is_reported_after_its_screen() {
     };
     let outputs = host.hear(chunk(0, second.bytes.clone()));
     assert_eq!(outputs, [Output::Screen(second), told(70, 90)]);
-    // One that has no screen is told when something else comes.
+    // An owner without a screen sends other output instead.
     assert_eq!(host.hear(gap(90, 95)), []);
     assert_eq!(host.hear(Message::Pong { nonce: 0 }), [told(90, 95)]);
-    // Who is cut off in between is told of it when it is back.
+    // After a cut in between, it is sent on reconnect.
     host.hear(gap(95, 99));
     let outputs = host.break_off(ReconnectFailure::Lost);
     assert!(!outputs.contains(&told(95, 99)), "{outputs:?}");
