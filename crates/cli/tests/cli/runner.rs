@@ -495,7 +495,7 @@ fn client_ca_requires_client_certificate() {
     assert_eq!(ps(&client).ok(), "no sessions\n");
     for shown in [&[][..], &unknown.issue(folder.path(), "unknown")] {
         let line = ps(shown).failed(1);
-        assert!(line.contains("show it one"), "{line}");
+        assert!(line.contains("requires a client certificate"), "{line}");
     }
     std::fs::remove_file(&client[3]).unwrap();
     let line = ps(&client).failed(1);
