@@ -7,6 +7,7 @@
 mod alert_stream;
 mod ask;
 mod attach;
+mod batch;
 mod begin;
 mod create;
 mod credentials;

@@ -21,8 +21,8 @@ use tonic::metadata::MetadataValue;
 use tonic::{Code, Status, Streaming};
 use tonic_prost::ProstCodec;
 
+use super::batch::batch;
 use super::credentials::Token;
-use super::link::batch;
 use super::machine::LinkError;
 use super::network::ByteStream;
 use super::tls;
