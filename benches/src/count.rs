@@ -69,7 +69,7 @@ pub enum CountError {
     /// A file operation or a process failed.
     Io(io::Error),
     /// The output of valgrind, or of the program that it ran, contains no count.
-    Said(String),
+    Valgrind(String),
     /// The recorded counts cannot be read.
     Baseline(String),
     /// The number of counts that differ too much from the recorded ones.
@@ -125,14 +125,14 @@ impl Counter {
         std::fs::File::create(&file)?.write_all(&bytes)?;
         let output = run(self.valgrind(worker, &file), "valgrind")?;
         let events = String::from_utf8_lossy(&output.stdout).trim().parse().ok();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        match (collected(&said), events) {
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        match (collected(&stderr), events) {
             (Some(instructions), Some(events)) if output.status.success() => Ok(Run {
                 instructions,
                 events,
                 bytes: bytes.len() as u64,
             }),
-            _ => Err(CountError::Said(said)),
+            _ => Err(CountError::Valgrind(stderr)),
         }
     }
 
@@ -168,8 +168,8 @@ fn run(mut command: Command, name: &'static str) -> Result<Output, CountError> {
 }
 
 /// Returns the number after the last `Collected :` in callgrind's output.
-fn collected(said: &str) -> Option<u64> {
-    let (_, count) = said.rsplit_once("Collected :")?;
+fn collected(stderr: &str) -> Option<u64> {
+    let (_, count) = stderr.rsplit_once("Collected :")?;
     count.split_whitespace().next()?.parse().ok()
 }
 
@@ -188,16 +188,16 @@ impl fmt::Display for CountError {
             ),
             Self::Source(error) => write!(f, "failed to {error}"),
             Self::Io(error) => write!(f, "failed to count: {error}"),
-            Self::Baseline(said) => write!(
+            Self::Baseline(error) => write!(
                 f,
-                "failed to read the recorded counts: {said}; record them with --record"
+                "failed to read the recorded counts: {error}; record them with --record"
             ),
             Self::Moved(counts) => write!(
                 f,
                 "{counts} counts differ from the recorded ones; if that is intended, record them with --record"
             ),
-            Self::Said(said) => {
-                let last = said.lines().last().unwrap_or("nothing");
+            Self::Valgrind(stderr) => {
+                let last = stderr.lines().last().unwrap_or("nothing");
                 write!(
                     f,
                     "failed to count: valgrind ended with `{last}`; run it by hand to see"
@@ -215,8 +215,8 @@ mod tests {
 
     #[test]
     fn instruction_count_is_parsed() {
-        let said = "==7== Events    : Ir\n==7== Collected : 123456\n==7== \n";
-        assert_eq!(collected(said), Some(123_456));
+        let stderr = "==7== Events    : Ir\n==7== Collected : 123456\n==7== \n";
+        assert_eq!(collected(stderr), Some(123_456));
         assert_eq!(collected("==7== nothing"), None);
     }
 }

@@ -35,11 +35,11 @@ fn unknown_corpus_or_option_is_usage_error() {
 fn missing_file_is_reported_with_remedy() {
     let output = peers(&["--quick", "--json", "no/such.jsonl"]);
     assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
-    assert_eq!(said.lines().count(), 1, "{said}");
+    let printed = text(&output.stderr);
+    assert_eq!(printed.lines().count(), 1, "{printed}");
     assert!(
-        said.contains("no/such.jsonl") && said.contains("give a .jsonl"),
-        "{said}"
+        printed.contains("no/such.jsonl") && printed.contains("give a .jsonl"),
+        "{printed}"
     );
 }
 
@@ -115,10 +115,10 @@ fn json_has_one_object_per_contender() {
 fn table_names_build_and_best_peer() {
     let output = peers(&["--quick", "--corpus", "mixed", "--mib", "1"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
+    let printed = text(&output.stdout);
     assert!(
-        said.starts_with("build: ") && said.contains("over the best typed peer"),
-        "{said}"
+        printed.starts_with("build: ") && printed.contains("over the best typed peer"),
+        "{printed}"
     );
     assert!(
         output.stderr.is_empty(),
@@ -147,8 +147,8 @@ fn count_without_valgrind_names_remedy() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
-    assert!(said.contains("install valgrind"), "{said}");
+    let printed = text(&output.stderr);
+    assert!(printed.contains("install valgrind"), "{printed}");
 }
 
 #[test]
@@ -159,8 +159,8 @@ fn check_without_valgrind_fails_with_remedy() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
-    assert!(said.contains("apt-get install valgrind"), "{said}");
+    let printed = text(&output.stderr);
+    assert!(printed.contains("apt-get install valgrind"), "{printed}");
 }
 
 #[test]
@@ -221,16 +221,16 @@ fn windowed_conversation_has_constant_memory() {
         .output()
         .expect("the program was built with this test");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
-    let rows: Vec<Value> = said
+    let printed = text(&output.stdout);
+    let rows: Vec<Value> = printed
         .lines()
         .map(|line| serde_json::from_str(line).expect("an object a line"))
         .collect();
     let [memory, lines, kept, given_up] = rows.as_slice() else {
-        panic!("{said}")
+        panic!("{printed}")
     };
-    assert!(memory["ratio"].as_f64() <= Some(1.05), "{said}");
-    assert!(lines["ours"].as_f64() > Some(800_000.0), "{said}");
-    assert!(kept["ours"].as_f64() <= Some(1_000.0), "{said}");
-    assert!(given_up["ours"].as_f64() > Some(50_000.0), "{said}");
+    assert!(memory["ratio"].as_f64() <= Some(1.05), "{printed}");
+    assert!(lines["ours"].as_f64() > Some(800_000.0), "{printed}");
+    assert!(kept["ours"].as_f64() <= Some(1_000.0), "{printed}");
+    assert!(given_up["ours"].as_f64() > Some(50_000.0), "{printed}");
 }

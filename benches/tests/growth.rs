@@ -166,6 +166,6 @@ fn changes_cost_is_independent_of_length() {
 fn naive_reducer_folds_equal_conversations() {
     for corpus in [Corpus::Partial, Corpus::Messages, Corpus::Mixed] {
         let lines = corpus.generate(1 << 20).unwrap();
-        compare(&lines).unwrap_or_else(|said| panic!("{corpus:?}: {said}"));
+        compare(&lines).unwrap_or_else(|difference| panic!("{corpus:?}: {difference}"));
     }
 }

@@ -66,12 +66,12 @@ fn fold(mut transcript: Transcript, stream: &Bytes) -> Transcript {
 
 /// Returns the content of every entry and call by its number; a call without its sub-agent, whose
 /// entries are among the others.
-type Said = (BTreeMap<u32, Value>, BTreeMap<u32, Value>);
+type Records = (BTreeMap<u32, Value>, BTreeMap<u32, Value>);
 
-fn said<'a>(
+fn collect<'a>(
     entries: impl Iterator<Item = Entry<'a>>,
     calls: impl Iterator<Item = ToolCall<'a>>,
-    (all, all_calls): &mut Said,
+    (all, all_calls): &mut Records,
 ) {
     for entry in entries {
         all.insert(entry.id().number(), serde_json::to_value(entry).unwrap());
@@ -83,11 +83,11 @@ fn said<'a>(
     }
 }
 
-fn said_in(thread: Thread<'_>, all: &mut Said) {
-    said(thread.entries(), thread.tool_calls().iter(), all);
+fn collect_thread(thread: Thread<'_>, all: &mut Records) {
+    collect(thread.entries(), thread.tool_calls().iter(), all);
     for call in thread.tool_calls().iter() {
         if let Some(thread) = call.subagent() {
-            said_in(thread, all);
+            collect_thread(thread, all);
         }
     }
 }
@@ -112,18 +112,18 @@ fn evicted_entries_are_restored_unchanged() {
     let (mut pages, mut late) = (0, Vec::new());
     for (name, stream) in recordings() {
         let whole = fold(Transcript::new(), &stream);
-        let mut expected = Said::default();
-        said_in(whole.main(), &mut expected);
+        let mut expected = Records::default();
+        collect_thread(whole.main(), &mut expected);
         for window in WINDOWS {
             let windowed = fold(Transcript::with_window(Window::of_entries(window)), &stream);
-            let mut found = Said::default();
+            let mut found = Records::default();
             for evicted in windowed.evicted() {
                 let mut page = windowed.page(evicted.first).expect("it was given up");
                 page_back(&mut page, &stream);
-                said(page.entries(), page.tool_calls(), &mut found);
+                collect(page.entries(), page.tool_calls(), &mut found);
                 pages += 1;
             }
-            said_in(windowed.main(), &mut found);
+            collect_thread(windowed.main(), &mut found);
             assert_eq!(windowed.stats().lines(), whole.stats().lines());
             assert_eq!(windowed.usage().cost_usd(), whole.usage().cost_usd());
             if found != expected {

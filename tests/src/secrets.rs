@@ -115,7 +115,7 @@ pub fn log_everything() -> io::Result<()> {
 }
 
 /// Writes a line to the parent process.
-fn say(value: &impl Serialize) -> io::Result<()> {
+fn write_json(value: &impl Serialize) -> io::Result<()> {
     use io::Write as _;
     let mut output = io::stdout().lock();
     serde_json::to_writer(&mut output, value)?;
@@ -124,7 +124,7 @@ fn say(value: &impl Serialize) -> io::Result<()> {
 }
 
 /// Reads the next line from the parent process.
-fn hear<T: for<'a> Deserialize<'a>>() -> io::Result<T> {
+fn read_json<T: for<'a> Deserialize<'a>>() -> io::Result<T> {
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;
     Ok(serde_json::from_str(&line)?)

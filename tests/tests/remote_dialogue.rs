@@ -19,16 +19,16 @@ use bowline_tests::session::{
 };
 
 use bowline_tests::normalize::{normalized, same};
-use rig::{Rig, told};
+use rig::{Rig, transcript_of};
 
 #[tokio::test]
 async fn runner_dialogue_equals_local_one() {
     let rig = Rig::new().await;
     let mut here = rig.configuration();
     here.location = AgentLocation::Local;
-    let expected = told(DialogueSession::start(here).await).await;
-    let heard = told(DialogueSession::start(rig.configuration()).await).await;
-    same(&heard, &expected, "transcript");
+    let expected = transcript_of(DialogueSession::start(here).await).await;
+    let remote = transcript_of(DialogueSession::start(rig.configuration()).await).await;
+    same(&remote, &expected, "transcript");
 }
 
 #[tokio::test]
@@ -57,19 +57,20 @@ async fn killed_host_is_replaced() {
     let rig = Rig::new().await;
     // A separate runtime, so that the host can be dropped at any point.
     let configuration = rig.configuration();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, transcript_of) = std::sync::mpsc::channel();
     let host = tokio::runtime::Runtime::new().expect("a runtime");
     host.spawn(async move {
         let session = DialogueSession::start(configuration)
             .await
             .expect("it starts");
         converse(&session).await;
-        tell.send((session.id(), normalized(transcript(&session).await)))
+        sender
+            .send((session.id(), normalized(transcript(&session).await)))
             .expect("the test listens");
         // The host never detaches.
         std::future::pending::<()>().await;
     });
-    let wait = tokio::task::spawn_blocking(move || told.recv().expect("the host speaks"));
+    let wait = tokio::task::spawn_blocking(move || transcript_of.recv().expect("the host speaks"));
     let (id, before) = within("a conversation", wait).await.expect("no panic");
     host.shutdown_background();
 

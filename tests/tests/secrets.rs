@@ -19,12 +19,12 @@ use rig::Rig;
 #[test]
 fn secrets_appear_in_intended_places_only() {
     let mut rig = Rig::start();
-    let live: Live = rig.host.hear();
+    let live: Live = rig.host.read_json();
     let mut places = lines();
     places.extend(environments());
     places.extend(files(rig.folder.path()));
-    rig.host.say(&());
-    let told: Vec<String> = rig.host.hear();
+    rig.host.write_json(&());
+    let messages: Vec<String> = rig.host.read_json();
     for part in [
         "a ticket: 201",
         "certificate",
@@ -35,19 +35,20 @@ fn secrets_appear_in_intended_places_only() {
         " 400 ",
     ] {
         let has = |line: &String| line.to_lowercase().contains(&part.to_lowercase());
-        assert!(told.iter().any(has), "{part}: {told:#?}");
+        assert!(messages.iter().any(has), "{part}: {messages:#?}");
     }
     let (key, canaries) = (rig.key(), rig.canaries.clone());
-    let (folder, said) = rig.finish();
+    let (folder, outputs) = rig.finish();
     places.extend(
-        told.into_iter()
+        messages
+            .into_iter()
             .map(|text| Place::new("an answer or an error", text)),
     );
-    let fell = said
+    let fell = outputs
         .iter()
         .any(|place| place.text.contains("the host falls with"));
-    assert!(fell, "{said:#?}");
-    places.extend(said);
+    assert!(fell, "{outputs:#?}");
+    places.extend(outputs);
     places.extend(files(folder.path()));
     places::are_watched(&places);
     let secrets: [(&str, &String, &[&str]); 10] = [

@@ -31,8 +31,11 @@ fn interrupted_run_is_resumed() {
     } = read(&kept);
     let simulation = &campaigns[0];
     assert_eq!((seed, simulation.done, simulation.batches), (5, 5, 2));
-    let said = String::from_utf8_lossy(&second.stdout);
-    assert!(said.contains("seed 5, count 5, violations 0,"), "{said}");
+    let printed = String::from_utf8_lossy(&second.stdout);
+    assert!(
+        printed.contains("seed 5, count 5, violations 0,"),
+        "{printed}"
+    );
 
     // The run is complete, so that the output is the same.
     let third = stress("simulation --count 5 --resume", &kept);

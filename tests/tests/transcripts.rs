@@ -50,14 +50,14 @@ fn terminal_gives_same_transcript_except_noise() {
             let fixture = fixtures().into_iter().find(|it| it.name == name).unwrap();
             to_value(&fold(&fixture.bytes))
         });
-        assert_eq!(said(&piped), said(&terminal));
+        assert_eq!(texts(&piped), texts(&terminal));
         let errors = terminal["stats"]["parse_errors"].as_u64().unwrap();
         assert!(errors >= 1, "the terminal's noise is counted");
     }
 }
 
 /// The kinds, texts, states and outcomes of a transcript, without ids, times and noise.
-fn said(transcript: &Value) -> Vec<String> {
+fn texts(transcript: &Value) -> Vec<String> {
     let entries = transcript["entries"].as_array().unwrap().iter();
     let entries = entries.filter(|entry| entry["kind"] != "error");
     let line = |entry: &Value| {

@@ -31,11 +31,11 @@ pub(crate) fn judge(stream: &[u8]) -> Result<[u64; 2], String> {
         match differs(&item, line) {
             None if wrong.is_none() => return Ok(()),
             None => {}
-            Some(said) => wrong = Some(said),
+            Some(difference) => wrong = Some(difference),
         }
         wrong = wrong
             .take()
-            .map(|said| format!("{said}: {}", line.escape_ascii()));
+            .map(|difference| format!("{difference}: {}", line.escape_ascii()));
         Err(fmt::Error)
     });
     match (seen, wrong) {

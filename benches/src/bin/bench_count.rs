@@ -124,7 +124,7 @@ impl Arguments {
             contender.prepare(&mut slice);
             let folded = contender
                 .run::<Ends>(&mut slice)
-                .map_err(|refused| CountError::Said(refused.to_string()))?;
+                .map_err(|refused| CountError::Valgrind(refused.to_string()))?;
             print(&format!("{}\n", folded.events))?;
         }
         Ok(())

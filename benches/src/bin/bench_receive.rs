@@ -308,11 +308,11 @@ impl Arguments {
             base: None,
             ratio: None,
         };
-        let said = idle.said as f64 / 1e3;
+        let written = idle.written as f64 / 1e3;
         Ok(vec![
             row("memory of one, nothing said", "KB", idle.fresh as f64 / 1e3),
             row(
-                &format!("memory of one, {said:.0} KB said"),
+                &format!("memory of one, {written:.0} KB said"),
                 "KB",
                 idle.used as f64 / 1e3,
             ),

@@ -46,7 +46,7 @@ pub enum Failure {
     /// A measuring process could not be started, or its output is invalid.
     Process(io::Error),
     /// A measuring process failed with this message.
-    Said(String),
+    Peer(String),
 }
 
 impl Plan {
@@ -120,12 +120,12 @@ fn sample_of(mut worker: Command) -> Result<Sample, Failure> {
         .output()
         .map_err(Failure::Process)?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         let status = output.status;
-        return Err(Failure::Said(if said.is_empty() {
+        return Err(Failure::Peer(if message.is_empty() {
             format!("the measuring process ended with {status}; run it again")
         } else {
-            said
+            message
         }));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| Failure::Process(error.into()))
@@ -148,7 +148,7 @@ impl fmt::Display for Failure {
                 write!(f, "{name}: {difference}; figures would compare unlike work")
             }
             Self::Process(error) => write!(f, "failed to run a measuring process: {error}"),
-            Self::Said(said) => f.write_str(said),
+            Self::Peer(message) => f.write_str(message),
         }
     }
 }

@@ -26,7 +26,7 @@ pub struct Idle {
     /// The same after a short dialogue, whose text and records are included.
     pub used: u64,
     /// Bytes of output of each session.
-    pub said: u64,
+    pub written: u64,
     /// Threads in addition to the reactor's.
     pub threads: u64,
     /// Wake-ups of the reactor in two seconds; 0 if no timer runs.
@@ -48,14 +48,14 @@ pub fn idle(sessions: usize) -> io::Result<Idle> {
     let all = reactor.block_on(start(sessions))?;
     reactor.block_on(async { tokio::time::sleep(REST / 4).await });
     let fresh = status::resident().saturating_sub(before) / sessions as u64;
-    let said = reactor.block_on(say_to(&all))?;
+    let written = reactor.block_on(write_to(&all))?;
     let used = status::resident().saturating_sub(before) / sessions as u64;
     let (wakes, cpu) = (status::sleeps(), thread_cpu_time());
     reactor.block_on(async { tokio::time::sleep(REST).await });
     let idle = Idle {
         fresh,
         used,
-        said,
+        written,
         threads: status::threads() - 1,
         // One of the sleeps is the measurement's own.
         wakes: (status::sleeps() - wakes).saturating_sub(1),
@@ -83,7 +83,7 @@ pub fn short_dialogue() -> Bytes {
 }
 
 /// Writes a short dialogue to each session line by line. Returns its length in bytes.
-async fn say_to(sessions: &[DialogueSession]) -> io::Result<u64> {
+async fn write_to(sessions: &[DialogueSession]) -> io::Result<u64> {
     let text = short_dialogue();
     for session in sessions {
         let pid = session.pid().ok_or(io::ErrorKind::BrokenPipe)?;

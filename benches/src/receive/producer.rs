@@ -168,9 +168,9 @@ fn fleet(rate: u64, counted: Duration) -> io::Result<()> {
     };
     let begin = start + nanos(WARM_UP);
     run_until(begin)?;
-    say(&format!("begin {begin}"))?;
+    print_line(&format!("begin {begin}"))?;
     let lines = run_until(begin + nanos(counted))?;
-    say(&format!("end {lines}"))?;
+    print_line(&format!("end {lines}"))?;
     // The measuring process closes stdin when it has finished.
     io::stdin().read_to_end(&mut Vec::new()).map(drop)
 }
@@ -179,7 +179,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn say(text: &str) -> io::Result<()> {
+fn print_line(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{text}")?;
     out.flush()

@@ -37,7 +37,7 @@ pub fn sample(source: &Source, rounds: usize) -> Result<Sample, Failure> {
     let events = memchr_iter(b'\n', &bytes).count() as u64;
     let mut sums = [Duration::ZERO; NAMES.len()];
     for slice in turns(bytes) {
-        compare(slice.bytes()).map_err(|said| Failure::Outcome(source.name(), said))?;
+        compare(slice.bytes()).map_err(|difference| Failure::Outcome(source.name(), difference))?;
         let mut best = [Duration::MAX; NAMES.len()];
         for _ in 0..rounds {
             for (best, time) in best.iter_mut().zip(round(&slice)) {

@@ -123,16 +123,16 @@ impl NaiveReducer {
         }
     }
 
-    fn message(&mut self, thread: &str, id: &str, said: &typed::Message<'_, Raw<'_>>) {
+    fn message(&mut self, thread: &str, id: &str, source: &typed::Message<'_, Raw<'_>>) {
         let message = self.messages.entry(id.into()).or_default();
-        message.model = str(&said.model).unwrap_or_default().into();
+        message.model = str(&source.model).unwrap_or_default().into();
         message.parent = thread.into();
     }
 
-    fn assistant(&mut self, thread: &str, said: &typed::Message<'_, Raw<'_>>) {
-        let id = str(&said.id).unwrap_or_default();
-        self.message(thread, id, said);
-        let Some(Content::Blocks(blocks)) = &said.content else {
+    fn assistant(&mut self, thread: &str, source: &typed::Message<'_, Raw<'_>>) {
+        let id = str(&source.id).unwrap_or_default();
+        self.message(thread, id, source);
+        let Some(Content::Blocks(blocks)) = &source.content else {
             return;
         };
         for block in blocks {
@@ -146,16 +146,16 @@ impl NaiveReducer {
         }
     }
 
-    fn block(&mut self, said: &typed::Block<'_, Raw<'_>>) -> Block {
-        match str(&said.kind).unwrap_or_default() {
-            "text" => Block::Text(str(&said.text).unwrap_or_default().into()),
-            "thinking" => Block::Thinking(str(&said.thinking).unwrap_or_default().into()),
+    fn block(&mut self, source: &typed::Block<'_, Raw<'_>>) -> Block {
+        match str(&source.kind).unwrap_or_default() {
+            "text" => Block::Text(str(&source.text).unwrap_or_default().into()),
+            "thinking" => Block::Thinking(str(&source.thinking).unwrap_or_default().into()),
             "tool_use" => {
-                let id = str(&said.id).unwrap_or_default();
+                let id = str(&source.id).unwrap_or_default();
                 let call = self.calls.entry(id.into()).or_default();
-                call.name = str(&said.name).unwrap_or_default().into();
+                call.name = str(&source.name).unwrap_or_default().into();
                 // A draft begins with an empty input, to which its parts are appended.
-                let input = said.input.map_or("", RawValue::get);
+                let input = source.input.map_or("", RawValue::get);
                 call.input = if input == "{}" { "" } else { input }.into();
                 Block::Call { id: id.into() }
             }
@@ -163,19 +163,19 @@ impl NaiveReducer {
         }
     }
 
-    fn tool_result(&mut self, said: &typed::Block<'_, Raw<'_>>) {
-        let id = str(&said.tool_use_id).unwrap_or_default();
+    fn tool_result(&mut self, source: &typed::Block<'_, Raw<'_>>) {
+        let id = str(&source.tool_use_id).unwrap_or_default();
         let Some(call) = self.calls.get_mut(id) else {
             return;
         };
-        let text = match &said.content {
+        let text = match &source.content {
             Some(Content::Text(text)) => text.clone().into_owned(),
             Some(Content::Blocks(parts)) => {
                 parts.iter().filter_map(|part| str(&part.text)).collect()
             }
             None => String::new(),
         };
-        call.result = Some((text, said.is_error.unwrap_or_default()));
+        call.result = Some((text, source.is_error.unwrap_or_default()));
     }
 
     fn result(&mut self, line: &Line<'_, Raw<'_>>) {

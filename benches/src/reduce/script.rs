@@ -56,7 +56,7 @@ impl Script {
     #[must_use]
     pub fn end(mut self, deltas: usize) -> Self {
         let text = PIECE.repeat(deltas);
-        self.says(&format!(r#"{{"type":"text","text":"{text}"}}"#));
+        self.push_assistant(&format!(r#"{{"type":"text","text":"{text}"}}"#));
         self.event(r#"{"type":"content_block_stop","index":0}"#);
         self.event(r#"{"type":"message_stop"}"#);
         self
@@ -69,7 +69,7 @@ impl Script {
         for _ in 0..messages {
             self.messages += 1;
             let id = self.messages;
-            self.says(&format!(
+            self.push_assistant(&format!(
                 r#"{{"type":"text","text":"{PIECE}"}},{{"type":"tool_use","id":"toolu_{id}","name":"Bash","input":{{"command":"ls"}}}}"#
             ));
             self.gives(id);
@@ -82,7 +82,7 @@ impl Script {
     pub fn long(mut self, bytes: usize) -> Self {
         self.messages += 1;
         let text = OUTPUT.repeat(bytes.div_ceil(OUTPUT.len()));
-        self.says(&format!(r#"{{"type":"text","text":"{text}"}}"#));
+        self.push_assistant(&format!(r#"{{"type":"text","text":"{text}"}}"#));
         self
     }
 
@@ -97,7 +97,7 @@ impl Script {
         ));
     }
 
-    fn says(&mut self, blocks: &str) {
+    fn push_assistant(&mut self, blocks: &str) {
         let id = self.messages;
         self.line(&format!(
             r#"{{"type":"assistant","message":{{"id":"msg_{id}","type":"message","role":"assistant","model":"m","content":[{blocks}]}},"parent_tool_use_id":null"#

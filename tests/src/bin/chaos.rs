@@ -87,7 +87,7 @@ async fn run(wanted: Wanted) -> Result<(), String> {
     if wanted.cut_every.is_some() {
         proxy.be_kind();
     }
-    say(&format!(
+    print(&format!(
         "listening on {}, seed {}",
         proxy.address(),
         wanted.seed
@@ -101,13 +101,13 @@ async fn run(wanted: Wanted) -> Result<(), String> {
         }
         let met = proxy.met();
         for one in met.iter().skip(told) {
-            say(&one.to_string())?;
+            print(&one.to_string())?;
         }
         told = met.len();
     }
 }
 
-fn say(line: &str) -> Result<(), String> {
+fn print(line: &str) -> Result<(), String> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")
         .and_then(|()| out.flush())

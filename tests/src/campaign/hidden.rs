@@ -64,8 +64,8 @@ fn descriptors() -> ExitCode {
         });
         numbers.collect::<Vec<_>>().join(" ")
     });
-    let said = own.and_then(|own| writeln!(std::io::stdout().lock(), "{own}"));
-    said.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
+    let written = own.and_then(|own| writeln!(std::io::stdout().lock(), "{own}"));
+    written.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
 fn host(seed: u64, level: &str, token: &str) -> ExitCode {

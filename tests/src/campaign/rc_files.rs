@@ -64,8 +64,8 @@ async fn one(kind: &'static Kind, token: String) -> Result<Duration, String> {
         let written = fs::write(home.path().join(file), kind.text);
         written.map_err(|error| error.to_string())?;
     }
-    let asked = ask(Path::new(kind.shell), home.path(), &token);
-    let found = within(kind.name, asked).await?;
+    let capture = ask(Path::new(kind.shell), home.path(), &token);
+    let found = within(kind.name, capture).await?;
     let name = kind.name;
     let left = left_after(Duration::ZERO, &token);
     if !left.is_empty() {

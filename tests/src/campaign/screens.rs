@@ -64,11 +64,11 @@ pub(super) fn run(job: &Job) -> Report {
     report.note(format!("{sums}, {} not exact", wrong.len()));
     let is_enough = wrong.len() as u64 * 1_000 <= sums.places;
     for (seed, session) in wrong.into_iter().take(SHOWN) {
-        let told = told(seed, session);
+        let describe = describe(seed, session);
         if is_enough {
-            report.note(told);
+            report.note(describe);
         } else {
-            report.violation(told);
+            report.violation(describe);
         }
     }
     report
@@ -114,7 +114,7 @@ fn at_every_byte(session: &Session, wrong: &mut Vec<(u64, Session)>) -> u64 {
 }
 
 /// Reports a difference with the shortest session that shows it.
-fn told(seed: u64, session: Session) -> String {
+fn describe(seed: u64, session: Session) -> String {
     let session = session.shrunk();
     let difference = session.run().err().unwrap_or_default();
     let Session { size, steps, cut } = session;

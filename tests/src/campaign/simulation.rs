@@ -139,9 +139,9 @@ async fn schedule(seed: u64) -> Result<Sums, String> {
     };
     let mut sent = Vec::new();
     while let Some(done) = in_time("a host hears of no end", hosts.join_next()).await? {
-        let told = done.map_err(|error| error.to_string())??;
-        sums.add(told.sums);
-        sent.extend(told.sent);
+        let record = done.map_err(|error| error.to_string())??;
+        sums.add(record.sums);
+        sent.extend(record.sent);
     }
     sums.lines = played.check(&sent)?;
     Ok(sums)

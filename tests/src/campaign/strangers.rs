@@ -13,7 +13,7 @@ pub(super) fn run(job: &Job) -> Report {
     let mut report = Report::default();
     // The descriptors that this process inherited, read before it starts any session.
     let usual = match stranger() {
-        Ok(said) => numbers(&said),
+        Ok(printed) => numbers(&printed),
         Err(error) => {
             report.violation(error);
             return report;
@@ -43,10 +43,10 @@ fn part(count: u64, usual: &[String]) -> Report {
     let own = ["0", "1", "2", "3"].map(String::from);
     for number in 0..count {
         report.one(match number % 4 {
-            0 => stranger().and_then(|said| check(&said, usual)),
+            0 => stranger().and_then(|printed| check(&printed, usual)),
             _ => runtime
                 .block_on(session(number % 2 == 0))
-                .and_then(|said| check(&said, &own)),
+                .and_then(|printed| check(&printed, &own)),
         });
     }
     report
@@ -71,21 +71,21 @@ async fn session(is_pty: bool) -> Result<String, String> {
     let session = start(configuration)?;
     within("exit", session.exited()).await?;
     let mut output = session.reader(Stream::Output);
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     while let Some(Piece::Bytes { bytes, .. }) = output.try_next() {
-        said.extend_from_slice(&bytes);
+        printed.extend_from_slice(&bytes);
     }
-    Ok(String::from_utf8_lossy(&said).into_owned())
+    Ok(String::from_utf8_lossy(&printed).into_owned())
 }
 
-fn check(said: &str, expected: &[String]) -> Result<(), String> {
-    if numbers(said) == expected {
+fn check(printed: &str, expected: &[String]) -> Result<(), String> {
+    if numbers(printed) == expected {
         return Ok(());
     }
-    Err(format!("a child has {said:?}"))
+    Err(format!("a child has {printed:?}"))
 }
 
-fn numbers(said: &str) -> Vec<String> {
+fn numbers(printed: &str) -> Vec<String> {
     let one = |one: &str| one.split('=').next().map(String::from);
-    said.split_whitespace().filter_map(one).collect()
+    printed.split_whitespace().filter_map(one).collect()
 }

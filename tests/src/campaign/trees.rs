@@ -99,7 +99,7 @@ async fn one(
     if number % 2 == 1 {
         configuration = on_pty(configuration, PtyMode::Cooked);
     }
-    let said = format!("{:?}", configuration.args);
+    let arguments = format!("{:?}", configuration.args);
     let session = start(configuration)?;
     if session.containment() != level {
         return Err(format!("held by {}, not {level}", session.containment()));
@@ -120,7 +120,7 @@ async fn one(
         return Ok(());
     }
     Err(format!(
-        "{level}: {said}: {report:?}, left: {}",
+        "{level}: {arguments}: {report:?}, left: {}",
         describe(&left)
     ))
 }

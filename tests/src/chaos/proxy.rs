@@ -460,13 +460,13 @@ mod tests {
                 back.len() < sent.len() && sent.starts_with(&back),
                 "{fault:?}"
             );
-            let told = async {
+            let reported = async {
                 while proxy.faults() == 0 {
                     tokio::task::yield_now().await;
                 }
             };
-            let told = tokio::time::timeout(Duration::from_secs(10), told).await;
-            told.unwrap_or_else(|_| panic!("{fault:?} is not reported"));
+            let reported = tokio::time::timeout(Duration::from_secs(10), reported).await;
+            reported.unwrap_or_else(|_| panic!("{fault:?} is not reported"));
         }
     }
 

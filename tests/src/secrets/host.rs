@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::{Canaries, HostOrder, Live, Words, hear, say};
+use super::{Canaries, HostOrder, Live, Words, read_json, write_json};
 use crate::session::{answered, within};
 
 /// Does it all, and says twice that there is something to look at: in the middle of a dialogue, and
@@ -41,7 +41,7 @@ pub fn run() -> ExitCode {
 
 async fn host() -> io::Result<()> {
     tracing::trace!("the host logs at this level");
-    let order: HostOrder = hear()?;
+    let order: HostOrder = read_json()?;
     let canaries = &order.canaries;
     let remote = remote(&order, &canaries.token)?;
     let server = hooks(canaries).await?;
@@ -54,27 +54,27 @@ async fn host() -> io::Result<()> {
         answered(&session, &format!("{prompt} {}", canaries.prompt)).await;
     }
     answered(&session, &format!("/tool {}", canaries.payload)).await;
-    let mut told = Vec::new();
-    let ticket = ticket(&remote, session.id(), &mut told).await?;
+    let mut messages = Vec::new();
+    let ticket = ticket(&remote, session.id(), &mut messages).await?;
     let variables = server.environment("i").map_err(io::Error::other)?;
     let token = variables
         .iter()
         .find(|(name, _)| *name == "BOWLINE_HOOK_TOKEN");
-    say(&Live {
+    write_json(&Live {
         ticket: ticket.clone(),
         hook_token: token
             .map(|(_, it)| it.expose_secret().to_owned())
             .unwrap_or_default(),
     })?;
-    hear::<Value>()?;
-    errors(&order, &remote, &configuration, &mut told).await?;
-    strangers(&server, canaries, &mut told).await?;
+    read_json::<Value>()?;
+    errors(&order, &remote, &configuration, &mut messages).await?;
+    strangers(&server, canaries, &mut messages).await?;
     for path in ["/api/sessions", "/metrics", "/openapi.json"] {
         let (status, body) = remote
             .ask("GET", path, Bytes::new())
             .await
             .map_err(io::Error::other)?;
-        told.push(format!(
+        messages.push(format!(
             "{path} {status} {}",
             String::from_utf8_lossy(&body)
         ));
@@ -82,10 +82,10 @@ async fn host() -> io::Result<()> {
     panic_with(&(&configuration, &remote, &server, &session));
     within("the end", session.terminate()).await;
     let late = session.send(Prompt::text(&canaries.prompt)).await;
-    told.push(format!("{:?}", late.err()));
+    messages.push(format!("{:?}", late.err()));
     let report = server.stop().await;
-    told.push(format!("{report:?}"));
-    say(&told)
+    messages.push(format!("{report:?}"));
+    write_json(&messages)
 }
 
 fn remote(order: &HostOrder, token: &str) -> io::Result<Remote> {
@@ -150,11 +150,11 @@ fn configuration(
 }
 
 /// A ticket for the session.
-async fn ticket(remote: &Remote, id: SessionId, told: &mut Vec<String>) -> io::Result<String> {
+async fn ticket(remote: &Remote, id: SessionId, messages: &mut Vec<String>) -> io::Result<String> {
     let body = json!({"session": id.to_string(), "lease": "read"}).to_string();
-    let asked = remote.ask("POST", "/api/tickets", Bytes::from(body)).await;
-    let (status, body) = asked.map_err(io::Error::other)?;
-    told.push(format!("a ticket: {status}"));
+    let response = remote.ask("POST", "/api/tickets", Bytes::from(body)).await;
+    let (status, body) = response.map_err(io::Error::other)?;
+    messages.push(format!("a ticket: {status}"));
     let body: Value = serde_json::from_slice(&body)?;
     let ticket = body["ticket"].as_str();
     ticket
@@ -167,7 +167,7 @@ async fn errors(
     order: &HostOrder,
     remote: &Remote,
     good: &DialogueConfiguration,
-    told: &mut Vec<String>,
+    messages: &mut Vec<String>,
 ) -> io::Result<()> {
     let canaries = &order.canaries;
     let stranger = self::remote(order, &canaries.guess)?;
@@ -183,9 +183,12 @@ async fn errors(
     for remote in [&stranger, &nameless, &keyless] {
         let mut wrong = good.clone();
         wrong.location = AgentLocation::Runner(remote.clone());
-        tell(told, DialogueSession::start(wrong.clone()).await.map(drop));
-        tell(
-            told,
+        record(
+            messages,
+            DialogueSession::start(wrong.clone()).await.map(drop),
+        );
+        record(
+            messages,
             DialogueSession::attach(remote, SessionId::random(), wrong)
                 .await
                 .map(drop),
@@ -193,9 +196,9 @@ async fn errors(
     }
     let mut missing = good.clone();
     missing.program = "/no/such/agent".into();
-    tell(told, DialogueSession::start(missing).await.map(drop));
+    record(messages, DialogueSession::start(missing).await.map(drop));
     let attached = DialogueSession::attach(remote, SessionId::random(), good.clone());
-    tell(told, attached.await.map(drop));
+    record(messages, attached.await.map(drop));
     // A session whose order is not one, with secrets in it.
     for body in [
         json!({"kind": "dialogue", "program": 7, "env": {"set": {"CANARY": canaries.variable}}}),
@@ -203,17 +206,17 @@ async fn errors(
         json!({"kind": "dialogue", "program": "sh", "env": {"set": [canaries.variable]}}),
         json!({"session": canaries.token}),
     ] {
-        let asked = remote
+        let response = remote
             .ask("POST", "/api/sessions", Bytes::from(body.to_string()))
             .await;
-        let (status, body) = asked.map_err(io::Error::other)?;
-        told.push(format!("{status} {}", String::from_utf8_lossy(&body)));
+        let (status, body) = response.map_err(io::Error::other)?;
+        messages.push(format!("{status} {}", String::from_utf8_lossy(&body)));
     }
     Ok(())
 }
 
-fn tell<E: std::fmt::Display + std::fmt::Debug>(told: &mut Vec<String>, done: Result<(), E>) {
-    told.push(match done {
+fn record<E: std::fmt::Display + std::fmt::Debug>(messages: &mut Vec<String>, done: Result<(), E>) {
+    messages.push(match done {
         Ok(()) => "it went well".to_owned(),
         Err(error) => format!("{error} {error:?}"),
     });
@@ -223,7 +226,7 @@ fn tell<E: std::fmt::Display + std::fmt::Debug>(told: &mut Vec<String>, done: Re
 async fn strangers(
     server: &HookServer,
     canaries: &Canaries,
-    told: &mut Vec<String>,
+    messages: &mut Vec<String>,
 ) -> io::Result<()> {
     let variables = server.environment("i").map_err(io::Error::other)?;
     let value = |wanted: &str| {
@@ -246,7 +249,7 @@ async fn strangers(
         stream.write_all(head.as_bytes()).await?;
         let mut answer = String::new();
         within("an answer", stream.read_to_string(&mut answer)).await?;
-        told.push(answer);
+        messages.push(answer);
     }
     Ok(())
 }

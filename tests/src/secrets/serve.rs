@@ -7,7 +7,7 @@ use bowline_runner::{
     Certificate, Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir, Tls,
 };
 
-use super::{RunnerOrder, Served, Words, hear, say};
+use super::{RunnerOrder, Served, Words, read_json, write_json};
 
 /// Serves until its input ends.
 pub fn run() -> ExitCode {
@@ -26,7 +26,7 @@ pub fn run() -> ExitCode {
 }
 
 async fn serve() -> io::Result<()> {
-    let order: RunnerOrder = hear()?;
+    let order: RunnerOrder = read_json()?;
     let state = StateDir::at(order.folder.join("s")).map_err(io::Error::other)?;
     let configuration = ServeConfiguration {
         shim: ShimProgram {
@@ -57,11 +57,11 @@ async fn serve() -> io::Result<()> {
         return Err(io::Error::other("it does not listen"));
     };
     tracing::trace!("the runner logs at this level");
-    say(&Served {
+    write_json(&Served {
         url: format!("https://{address}"),
         fingerprint,
     })?;
-    let stop = tokio::task::spawn_blocking(hear::<()>);
+    let stop = tokio::task::spawn_blocking(read_json::<()>);
     let _ = stop.await;
     runner.stop().await;
     Ok(())

@@ -15,10 +15,10 @@ pub(crate) fn survives(name: &str) -> String {
     let count = campaign.test_count.to_string();
     stress.args([name, "--seed", "8", "--count", &count, "--clock=is-heard"]);
     let output = stress.output().expect("it can be run");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    println!("{said}");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    println!("{printed}");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}{errors}");
-    assert!(said.contains("violations 0,"), "{said}{errors}");
-    said
+    assert!(output.status.success(), "{printed}{errors}");
+    assert!(printed.contains("violations 0,"), "{printed}{errors}");
+    printed
 }

@@ -5,7 +5,7 @@ use bowline_lifecycle::{DialogueSession, InterruptScope, Prompt, Receipt, Receip
 use bowline_tests::session::{kinds, terminate, transcript, until, within};
 use serde_json::Value;
 
-use crate::play::{Play, say};
+use crate::play::{Play, send};
 
 /// A turn that continues until it is stopped, and an answer for any later prompt.
 const STANDS: &str = r#"
@@ -41,7 +41,7 @@ async fn stands(scenario: &str) -> (Play, DialogueSession, Receipt) {
         .args
         .extend(["--pace".into(), "1".into()]);
     let session = play.start().await;
-    let first = say(&session, "first").await;
+    let first = send(&session, "first").await;
     until(&session, "a tool", |it| {
         let calls = it["tool_calls"].as_object().expect("calls").values();
         calls
@@ -69,7 +69,7 @@ async fn tasks(session: &DialogueSession, many: usize) -> Vec<String> {
 #[tokio::test]
 async fn turn_interrupt_keeps_queue() {
     let (_play, session, mut first) = stands(STANDS).await;
-    let mut second = say(&session, "second").await;
+    let mut second = send(&session, "second").await;
     let stopped = session.interrupt_scope(InterruptScope::Turn);
     let stopped = within("a receipt", stopped).await.expect("a receipt");
     assert_eq!(stopped.still_queued, [second.uuid()]);
@@ -87,11 +87,11 @@ async fn turn_interrupt_keeps_queue() {
 #[tokio::test]
 async fn turn_and_queue_interrupt_discards_queue() {
     let (_play, session, mut first) = stands(STANDS).await;
-    let mut second = say(&session, "second").await;
+    let mut second = send(&session, "second").await;
     // A prompt held back by a pause waits as well.
     let pause = session.pause();
     let rest = async {
-        let mut third = say(&session, "third").await;
+        let mut third = send(&session, "third").await;
         let stopped = session.interrupt_scope(InterruptScope::TurnAndQueued);
         let stopped = within("a receipt", stopped).await.expect("a receipt");
         assert_eq!(stopped.cancelled, [second.uuid(), third.uuid()]);
@@ -140,7 +140,7 @@ async fn turn_and_tasks_interrupt_stops_all() {
     }
 }
 
-const FIRST: &str = "6b1f5f6e-0000-4000-8000-000000000001";
+const FIRST_UUID: &str = "6b1f5f6e-0000-4000-8000-000000000001";
 
 /// The result of the first turn arrives after the second turn has begun
 /// (`crates/jsonl/PROTOCOL.md`).
@@ -163,15 +163,15 @@ steps = [
 
 #[tokio::test]
 async fn late_result_does_not_close_next_turn() {
-    let play = Play::new(&LATE.replace("FIRST", FIRST));
+    let play = Play::new(&LATE.replace("FIRST", FIRST_UUID));
     let session = play.start().await;
     let prompt = Prompt {
-        uuid: Some(FIRST.to_owned()),
+        uuid: Some(FIRST_UUID.to_owned()),
         ..Prompt::text("first")
     };
     let mut first = session.send(prompt).await.expect("it is sent");
     until(&session, "the first turn", |it| it["session_id"] == "s").await;
-    let mut second = say(&session, "second").await;
+    let mut second = send(&session, "second").await;
     let now = until(&session, "the second turn", |it| {
         kinds(it).contains(&"assistant".to_owned())
     })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bowline_lifecycle::{ExitStatus, ReceiptState};
 use bowline_tests::session::{answered, kinds, terminate, transcript, until, within};
 
-use crate::play::{Play, say};
+use crate::play::{Play, send};
 
 #[tokio::test]
 async fn exit_during_turn_is_unexpected() {
@@ -17,7 +17,7 @@ async fn exit_during_turn_is_unexpected() {
         "#
         ));
         let session = play.start().await;
-        let mut receipt = say(&session, "go").await;
+        let mut receipt = send(&session, "go").await;
         assert_eq!(
             within("the end", receipt.settled()).await,
             ReceiptState::Unknown
@@ -54,7 +54,7 @@ async fn torn_line_is_reported_as_truncated() {
     "#,
     );
     let session = play.start().await;
-    say(&session, "go").await;
+    send(&session, "go").await;
     within("the end", session.ended()).await;
     let left = transcript(&session).await;
     assert_eq!(left["stats"]["truncated"], true);
@@ -73,7 +73,7 @@ async fn agent_with_closed_output_is_terminated() {
     "#,
     );
     let session = play.start().await;
-    let mut receipt = say(&session, "go").await;
+    let mut receipt = send(&session, "go").await;
     assert_eq!(
         within("the end", receipt.settled()).await,
         ReceiptState::Unknown
@@ -97,7 +97,7 @@ async fn agent_that_never_reads_blocks_no_caller() {
     play.configuration.control_timeout = Duration::from_millis(300);
     let session = play.start().await;
     // Larger than any pipe buffer.
-    let receipt = say(&session, &"x".repeat(10 << 20)).await;
+    let receipt = send(&session, &"x".repeat(10 << 20)).await;
     until(&session, "a notice", |it| {
         kinds(it).contains(&"error session_timeout".to_owned())
     })

@@ -11,7 +11,7 @@ use bowline_lifecycle::{
 use bowline_tests::session::{answered, kinds, terminate, until, within};
 use serde_json::Value;
 
-use crate::play::{Play, say};
+use crate::play::{Play, send};
 
 #[tokio::test]
 async fn failed_start_leaves_nothing() {
@@ -102,7 +102,7 @@ async fn dropping_last_handle_ends_agent() {
     );
     let session = play.start().await;
     let pid = session.pid().expect("a process");
-    say(&session, "go").await;
+    send(&session, "go").await;
     until(&session, "a text", |it| {
         kinds(it).contains(&"assistant".to_owned())
     })
@@ -170,7 +170,7 @@ async fn polling_reader_misses_no_change() {
         .args
         .extend(["--pace".into(), "1".into()]);
     let session = play.start().await;
-    say(&session, "go").await;
+    send(&session, "go").await;
     let is = |text: &'static str| {
         move |now: &Value| {
             let entries = now["entries"].as_array().expect("entries").iter();

@@ -50,7 +50,7 @@ impl Play {
     }
 }
 
-pub(crate) async fn say(session: &DialogueSession, text: &str) -> Receipt {
+pub(crate) async fn send(session: &DialogueSession, text: &str) -> Receipt {
     session
         .send(Prompt::text(text))
         .await

@@ -5,7 +5,7 @@ use bowline_lifecycle::{Decision, DialogueError, DialogueStdio, ExitStatus, Prom
 use bowline_tests::session::{answered, kinds, terminate, transcript, until, within};
 use serde_json::Value;
 
-use crate::play::{Play, say};
+use crate::play::{Play, send};
 
 #[tokio::test]
 async fn two_turns_then_clean_end() {
@@ -104,9 +104,9 @@ async fn permission_is_answered_on_pipes_and_terminal() {
     for stdio in [DialogueStdio::Pipes, DialogueStdio::Pty] {
         play.configuration.stdio = stdio;
         let session = play.start().await;
-        let mut receipt = say(&session, "go").await;
-        let asked = |it: &Value| it["permissions"][0]["state"] == "open";
-        let now = until(&session, "a question", asked).await;
+        let mut receipt = send(&session, "go").await;
+        let is_open = |it: &Value| it["permissions"][0]["state"] == "open";
+        let now = until(&session, "a question", is_open).await;
         let id = now["permissions"][0]["request_id"].as_str().expect("an id");
         let rewrite = Decision::Allow {
             updated_input: Some(r#"{"command":"dry run"}"#.to_owned()),

@@ -6,17 +6,17 @@ use bowline_lifecycle::{
 use bowline_tests::normalize::same;
 use bowline_tests::session::within;
 
-use super::rig::{Rig, told};
+use super::rig::{Rig, transcript_of};
 
 #[tokio::test]
 async fn dialogue_over_grpc_equals_the_local_one() {
     let rig = Rig::new().await;
     let mut local = rig.configuration();
     local.location = AgentLocation::Local;
-    let expected = told(DialogueSession::start(local).await).await;
+    let expected = transcript_of(DialogueSession::start(local).await).await;
     let mut remote = rig.configuration();
     remote.location = AgentLocation::Runner(rig.grpc());
-    let transcript = told(DialogueSession::start(remote).await).await;
+    let transcript = transcript_of(DialogueSession::start(remote).await).await;
     same(&transcript, &expected, "transcript");
 }
 

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use bowline_tests::normalize::same;
 
-use crate::rig::{Rig, told};
+use crate::rig::{Rig, transcript_of};
 
 /// A network whose connections break within the given number of bytes in each direction.
 #[derive(Debug)]
@@ -124,7 +124,7 @@ impl AsyncWrite for Fragile {
 #[tokio::test]
 async fn transcript_is_same_over_broken_links() {
     let rig = Rig::new().await;
-    let expected = told(DialogueSession::start(rig.configuration()).await).await;
+    let expected = transcript_of(DialogueSession::start(rig.configuration()).await).await;
     let mut cuts = 0;
     for seed in 1..=3 {
         let network = Arc::new(Breaking::new(seed * 123_457, 100_000));
@@ -132,8 +132,8 @@ async fn transcript_is_same_over_broken_links() {
         remote.network = Arc::clone(&network) as _;
         let mut configuration = rig.configuration();
         configuration.location = AgentLocation::Runner(remote);
-        let heard = told(DialogueSession::start(configuration).await).await;
-        same(&heard, &expected, &format!("seed {seed}"));
+        let interrupted = transcript_of(DialogueSession::start(configuration).await).await;
+        same(&interrupted, &expected, &format!("seed {seed}"));
         cuts += network.connections.load(Relaxed) - 2;
     }
     assert!(cuts >= 40, "only {cuts} links were cut");

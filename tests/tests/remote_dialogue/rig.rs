@@ -104,10 +104,10 @@ impl Rig {
 }
 
 /// The transcript of a complete conversation.
-pub(crate) async fn told(started: Result<DialogueSession, StartError>) -> Value {
+pub(crate) async fn transcript_of(started: Result<DialogueSession, StartError>) -> Value {
     let session = started.expect("the understudy starts");
     converse(&session).await;
-    let told = normalized(transcript(&session).await);
+    let transcript_of = normalized(transcript(&session).await);
     terminate(&session).await;
-    told
+    transcript_of
 }

@@ -42,13 +42,13 @@ impl Rig {
         private(&at("token"), &canaries.token);
         vouch(folder.path());
         let mut runner = Process::start(Words::RUNNER, folder.path());
-        runner.say(&RunnerOrder {
+        runner.write_json(&RunnerOrder {
             folder: folder.path().to_owned(),
             client_authorities: at("authorities.pem"),
         });
-        let served: Served = runner.hear();
+        let served: Served = runner.read_json();
         let mut host = Process::start(Words::HOST, folder.path());
-        host.say(&HostOrder {
+        host.write_json(&HostOrder {
             served,
             identity: (at("client.crt"), at("client.key")),
             canaries: canaries.clone(),
@@ -69,9 +69,9 @@ impl Rig {
 
     /// Ends all processes and returns their output.
     pub(crate) fn finish(self) -> (TempDir, Vec<Place>) {
-        let mut said = self.host.finish("what the host said");
-        said.extend(self.runner.finish("what the runner said"));
-        (self.folder, said)
+        let mut printed = self.host.finish("what the host said");
+        printed.extend(self.runner.finish("what the runner said"));
+        (self.folder, printed)
     }
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct Process {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    said: String,
+    printed: String,
 }
 
 impl Process {
@@ -134,16 +134,16 @@ impl Process {
             child,
             input,
             output,
-            said: String::new(),
+            printed: String::new(),
         }
     }
 
-    pub(crate) fn say(&mut self, what: &impl Serialize) {
+    pub(crate) fn write_json(&mut self, what: &impl Serialize) {
         let line = serde_json::to_string(what).expect("JSON");
         writeln!(self.input, "{line}").expect("it listens");
     }
 
-    pub(crate) fn hear<T: for<'a> Deserialize<'a>>(&mut self) -> T {
+    pub(crate) fn read_json<T: for<'a> Deserialize<'a>>(&mut self) -> T {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("text");
         serde_json::from_str(&line).unwrap_or_else(|error| {
@@ -158,10 +158,10 @@ impl Process {
     /// Closes its input and waits for its exit. Returns its output except the requested data.
     fn finish(mut self, name: &str) -> Vec<Place> {
         drop(self.input);
-        self.output.read_to_string(&mut self.said).expect("text");
+        self.output.read_to_string(&mut self.printed).expect("text");
         let left = self.child.wait_with_output().expect("it ends");
         assert!(left.status.success(), "{name}: {left:?}");
         let errors = String::from_utf8_lossy(&left.stderr).into_owned();
-        vec![Place::new(name, self.said), Place::new(name, errors)]
+        vec![Place::new(name, self.printed), Place::new(name, errors)]
     }
 }

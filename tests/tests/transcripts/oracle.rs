@@ -10,12 +10,12 @@ use crate::fixture::Fixture;
 /// Content of one thread, in order.
 #[derive(Debug, Default, PartialEq)]
 struct Thread {
-    said: Vec<Said>,
+    rows: Vec<Row>,
     calls: BTreeMap<String, Call>,
 }
 
 #[derive(Debug, PartialEq)]
-enum Said {
+enum Row {
     User(String),
     /// `message.id`, and its blocks as `type` and content.
     Message(String, Vec<(String, String)>),
@@ -42,7 +42,7 @@ pub(crate) fn compare(fixture: &Fixture, transcript: &Value) {
         fixture.name
     );
     for (name, thread) in &expected {
-        assert_eq!(found[name].said, thread.said, "{} in {name}", fixture.name);
+        assert_eq!(found[name].rows, thread.rows, "{} in {name}", fixture.name);
         assert_eq!(
             found[name].calls, thread.calls,
             "{} in {name}",
@@ -57,7 +57,7 @@ fn read_thread(name: &str, thread: &Map<String, Value>, out: &mut Threads) {
     let mut read = Thread::default();
     for entry in thread["entries"].as_array().unwrap() {
         match entry["kind"].as_str().unwrap() {
-            "user" => read.said.push(Said::User(string(&entry["text"]))),
+            "user" => read.rows.push(Row::User(string(&entry["text"]))),
             "assistant" => {
                 let blocks = entry["blocks"]
                     .as_array()
@@ -65,10 +65,10 @@ fn read_thread(name: &str, thread: &Map<String, Value>, out: &mut Threads) {
                     .iter()
                     .map(block)
                     .collect();
-                read.said
-                    .push(Said::Message(string(&entry["message_id"]), blocks));
+                read.rows
+                    .push(Row::Message(string(&entry["message_id"]), blocks));
             }
-            "result" => read.said.push(Said::Result(string(&entry["text"]))),
+            "result" => read.rows.push(Row::Result(string(&entry["text"]))),
             "notice" | "error" => {}
             kind => panic!("an entry of kind {kind}"),
         }
@@ -143,28 +143,28 @@ fn read_stream(bytes: &[u8]) -> Threads {
                     .map(|errors| errors.iter().map(string).collect::<Vec<_>>().join("\n"));
                 let text = line["result"].as_str().map(str::to_owned).or(errors);
                 let main = threads.get_mut("").unwrap();
-                main.said.push(Said::Result(text.unwrap_or_default()));
+                main.rows.push(Row::Result(text.unwrap_or_default()));
             }
             _ => {}
         }
     }
     for thread in threads.values_mut() {
         thread
-            .said
-            .retain(|said| !matches!(said, Said::Message(_, blocks) if blocks.is_empty()));
+            .rows
+            .retain(|rows| !matches!(rows, Row::Message(_, blocks) if blocks.is_empty()));
     }
     threads
 }
 
 fn message<'t>(thread: &'t mut Thread, id: &Value) -> &'t mut Vec<(String, String)> {
     let id = string(id);
-    let is_it = |said: &Said| matches!(said, Said::Message(known, _) if *known == id);
-    let place = thread.said.iter().position(is_it).unwrap_or_else(|| {
-        thread.said.push(Said::Message(id.clone(), Vec::new()));
-        thread.said.len() - 1
+    let is_it = |rows: &Row| matches!(rows, Row::Message(known, _) if *known == id);
+    let place = thread.rows.iter().position(is_it).unwrap_or_else(|| {
+        thread.rows.push(Row::Message(id.clone(), Vec::new()));
+        thread.rows.len() - 1
     });
-    match &mut thread.said[place] {
-        Said::Message(_, blocks) => blocks,
+    match &mut thread.rows[place] {
+        Row::Message(_, blocks) => blocks,
         _ => unreachable!("a message stands here"),
     }
 }
@@ -229,23 +229,23 @@ fn user(thread: &mut Thread, line: &Value, echoes: &mut BTreeMap<String, String>
         call.result = Some((is_error, join_value(&part["content"])));
     }
     // A merged echo repeats the prompts that were echoed separately before it.
-    let is_known = |part: &Value| match (part["text"].as_str(), thread.said.last()) {
-        (Some(text), Some(Said::User(last))) => text.trim_end_matches('\n') == last,
+    let is_known = |part: &Value| match (part["text"].as_str(), thread.rows.last()) {
+        (Some(text), Some(Row::User(last))) => text.trim_end_matches('\n') == last,
         _ => false,
     };
-    let said: Vec<_> = parts
+    let rows: Vec<_> = parts
         .into_iter()
         .filter(|part| part["type"] != "tool_result")
         .skip_while(|part| line["isReplay"] == true && is_known(part))
         .collect();
     let text = match content.as_str() {
         Some(text) => text.to_owned(),
-        None if said.is_empty() => return,
-        None => join(&said),
+        None if rows.is_empty() => return,
+        None => join(&rows),
     };
     let uuid = string(&line["uuid"]);
     if echoes.insert(uuid, text.clone()).as_ref() != Some(&text) {
-        thread.said.push(Said::User(text));
+        thread.rows.push(Row::User(text));
     }
 }
 

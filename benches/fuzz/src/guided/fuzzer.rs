@@ -201,10 +201,10 @@ impl GuidedFuzzer {
 /// Executes an input. A panic is a failure.
 fn execute(check: &mut Check, input: &[u8]) -> Result<(), String> {
     let held = catch_unwind(AssertUnwindSafe(|| check(input)));
-    held.unwrap_or_else(|panic| Err(format!("it panicked: {}", said(panic.as_ref()))))
+    held.unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(panic.as_ref()))))
 }
 
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref().copied())
         .unwrap_or("without a word")

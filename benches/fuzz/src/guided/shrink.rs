@@ -1,7 +1,7 @@
 //! Minimisation of failing inputs.
 
 /// Maximum number of attempts.
-const TRIES: usize = 20_000;
+const MAX_TRIES: usize = 20_000;
 
 /// Removes parts of an input as long as it still fails.
 pub(super) fn shrink(
@@ -11,9 +11,9 @@ pub(super) fn shrink(
 ) -> Vec<u8> {
     let mut least = input.to_vec();
     let (mut part, mut tries) = (least.len() / 2, 0);
-    while part > 0 && tries < TRIES {
+    while part > 0 && tries < MAX_TRIES {
         let mut at = 0;
-        while at < least.len() && tries < TRIES {
+        while at < least.len() && tries < MAX_TRIES {
             tries += 1;
             let mut less = least.clone();
             drop(less.drain(at..(at + part).min(least.len())));

@@ -22,13 +22,13 @@ pub(super) async fn ask(
     request: &[u8],
 ) -> Result<Vec<u8>, String> {
     let mut answer = Vec::new();
-    let asked = async {
+    let exchange = async {
         // The server may close the connection before it has read everything.
         let _ = client.write_all(request).await;
         let _ = client.read_to_end(&mut answer).await;
     };
-    let asked = tokio::time::timeout(TIMEOUT, asked).await;
-    asked.map_err(|_| format!("neither answered nor disconnected within {TIMEOUT:?}"))?;
+    let exchange = tokio::time::timeout(TIMEOUT, exchange).await;
+    exchange.map_err(|_| format!("neither answered nor disconnected within {TIMEOUT:?}"))?;
     Ok(answer)
 }
 

@@ -50,16 +50,16 @@ fn cleaned<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
 
 /// Returns the answers of an independent terminal.
 fn replies(output: &[u8]) -> Vec<String> {
-    let heard = Heard::default();
-    let mut term = Term::new(Config::default(), &Size, heard.clone());
+    let replies = Replies::default();
+    let mut term = Term::new(Config::default(), &Size, replies.clone());
     Processor::<StdSyncHandler>::new().advance(&mut term, output);
-    heard.0.take()
+    replies.0.take()
 }
 
 #[derive(Clone, Default)]
-struct Heard(Rc<RefCell<Vec<String>>>);
+struct Replies(Rc<RefCell<Vec<String>>>);
 
-impl EventListener for Heard {
+impl EventListener for Replies {
     fn send_event(&self, event: Event) {
         let is_reply = matches!(
             event,

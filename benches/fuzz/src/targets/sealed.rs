@@ -32,8 +32,8 @@ pub(super) fn mend_segment(segment: &mut [u8]) {
         return;
     }
     let most = (segment.len() - fixed - 4) / each;
-    let said = segment.get(10..12).and_then(|it| it.try_into().ok());
-    let streams = usize::from(said.map_or(0, u16::from_le_bytes)).min(most);
+    let declared = segment.get(10..12).and_then(|it| it.try_into().ok());
+    let streams = usize::from(declared.map_or(0, u16::from_le_bytes)).min(most);
     write(segment, 0, SIGNATURE);
     write(segment, 10, &(streams as u16).to_le_bytes());
     let (header, mut rest) = segment.split_at_mut(fixed + streams * each + 4);
@@ -50,12 +50,12 @@ pub(super) fn mend_segment(segment: &mut [u8]) {
 
 /// Returns the length at a position, reduced to the available bytes.
 fn length(bytes: &mut [u8], at: usize, most: usize) -> usize {
-    let said = bytes.get(at..at + 4).and_then(|it| it.try_into().ok());
-    let said = said.map_or(0, u32::from_le_bytes) as usize;
-    if said > most {
+    let declared = bytes.get(at..at + 4).and_then(|it| it.try_into().ok());
+    let declared = declared.map_or(0, u32::from_le_bytes) as usize;
+    if declared > most {
         write(bytes, at, &(most as u32).to_le_bytes());
     }
-    said.min(most)
+    declared.min(most)
 }
 
 /// Writes the checksum of all bytes except its own four.

@@ -164,7 +164,7 @@ struct Link {
 }
 
 impl Link {
-    fn says(&self, generation: u64, message: Message) {
+    fn send(&self, generation: u64, message: Message) {
         let frame = Frame::new(generation, message);
         self.sends.send(frame).expect("a connection takes frames");
     }
@@ -201,11 +201,11 @@ fn live(number: u64, life: u64, place: &Place, link: &Link) {
     let session = place.with(|session| session.id);
     let versions = (VERSION, VERSION);
     let features = Vec::new();
-    link.says(0, Message::Hello(Hello { versions, features }));
-    link.says(0, Message::Attach(attach(session)));
+    link.send(0, Message::Hello(Hello { versions, features }));
+    link.send(0, Message::Attach(attach(session)));
     let mut known = Known::default();
     let generation = place.wait(|session| {
-        hear(&mut session.machine, link.client, &mut known);
+        receive_all(&mut session.machine, link.client, &mut known);
         known.generation
     });
     let mut offset = known.input_next;
@@ -216,18 +216,18 @@ fn live(number: u64, life: u64, place: &Place, link: &Link) {
     for line in lines {
         let bytes = Bytes::from(line);
         let length = bytes.len() as u64;
-        link.says(generation, Message::Input { offset, bytes });
+        link.send(generation, Message::Input { offset, bytes });
         offset += length;
     }
-    place.with(|session| hear(&mut session.machine, link.client, &mut known));
+    place.with(|session| receive_all(&mut session.machine, link.client, &mut known));
     assert!(known.fenced != Some(generation), "fenced by its own lease");
     if (number + life).is_multiple_of(2) {
-        link.says(generation, Message::Detach);
+        link.send(generation, Message::Detach);
     }
 }
 
 /// Receives all pending messages of the session.
-fn hear(machine: &mut SessionMachine, client: ClientId, known: &mut Known) {
+fn receive_all(machine: &mut SessionMachine, client: ClientId, known: &mut Known) {
     while let Some(frame) = machine.next_frame(client) {
         match frame.message {
             Message::Attached(attached) => {

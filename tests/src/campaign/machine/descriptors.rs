@@ -199,15 +199,15 @@ async fn out_of_terminals() -> Result<String, String> {
     };
     for session in &sessions {
         let mut output = session.reader(bowline_transport::Stream::Output);
-        let mut said = Vec::new();
+        let mut received = Vec::new();
         let typed = session.write("still here\n".into());
         within("a line", typed)
             .await?
             .map_err(|error| error.to_string())?;
-        while !String::from_utf8_lossy(&said).contains("still here") {
+        while !String::from_utf8_lossy(&received).contains("still here") {
             match within("an echo", output.next()).await? {
                 Some(bowline_transport::Piece::Bytes { bytes, .. }) => {
-                    said.extend_from_slice(&bytes)
+                    received.extend_from_slice(&bytes)
                 }
                 other => return Err(format!("a session ended: {other:?}")),
             }

@@ -28,13 +28,13 @@ use crate::campaign::support::{in_lanes, percentiles, within};
 use crate::campaign::{Job, Random, Report};
 
 /// Longest time between a failure and its notification.
-const TOLD: Duration = Duration::from_millis(100);
+const MAX_DELAY: Duration = Duration::from_millis(100);
 
-/// Polling interval for the acknowledgement that all output is durable.
-const LOOKS: u32 = 8;
+/// Number of attaches made while waiting for all output to be reported as durable.
+const DURABILITY_POLLS: u32 = 8;
 
-/// Polling interval for a journal that is still being written.
-const TRIES: u32 = 3;
+/// Number of reads of a journal that is still being written.
+const JOURNAL_READS: u32 = 3;
 
 /// Number of concurrent sessions.
 const LANES: u64 = 4;
@@ -60,9 +60,9 @@ pub(crate) fn run(job: &Job) -> Report {
     });
     let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
     report.note(format!(
-        "{} sessions met a fault and told it {}; {} times all was said to be safe, and was",
-        seen.told.len(),
-        percentiles(seen.told),
+        "{} sessions met a fault, reported after {}; {} times all output was reported as durable, and was",
+        seen.delays.len(),
+        percentiles(seen.delays),
         seen.safe
     ));
     report.merge(tmpfs::run(job));
@@ -115,7 +115,7 @@ fn configuration(session: SessionId) -> MachineConfiguration {
 /// Results of all sessions.
 #[derive(Debug, Default)]
 struct Seen {
-    told: Vec<Duration>,
+    delays: Vec<Duration>,
     safe: u64,
 }
 
@@ -127,7 +127,7 @@ struct Point {
     disk: Faulty,
     folder: tempfile::TempDir,
     speech: OutputSequence,
-    said: u64,
+    written: u64,
     joined: Instant,
     degraded: Option<Instant>,
     events: String,
@@ -148,26 +148,26 @@ async fn point(plan: Plan, mut random: Random, seen: &Mutex<Seen>) -> Result<(),
         disk,
         folder,
         speech: OutputSequence::new(seed),
-        said: 0,
+        written: 0,
         joined: Instant::now(),
         degraded: None,
         events: String::new(),
     };
     let mut client = point.join(0).await?;
     point.joined = Instant::now();
-    let mut heard = OutputSequence::new(seed);
+    let mut received = OutputSequence::new(seed);
     let mut safe = 0;
     for number in 0..BLOCKS {
-        point.say().await?;
-        point.hear(&mut client, &mut heard).await?;
+        point.write_block().await?;
+        point.read_all(&mut client, &mut received).await?;
         if number % 16 == 15 {
-            safe += point.check_safe(seed, &mut client, &mut heard).await?;
+            safe += point.check_safe(seed, &mut client, &mut received).await?;
         }
     }
-    let told = point.recover(&mut client, &mut heard).await?;
-    safe += point.check_safe(seed, &mut client, &mut heard).await?;
+    let delays = point.recover(&mut client, &mut received).await?;
+    safe += point.check_safe(seed, &mut client, &mut received).await?;
     let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-    seen.told.extend(told);
+    seen.delays.extend(delays);
     seen.safe += safe;
     Ok(())
 }
@@ -185,26 +185,26 @@ impl Point {
     }
 
     /// Writes a block of the child. It never blocks, since the session reads all output.
-    async fn say(&mut self) -> Result<(), String> {
+    async fn write_block(&mut self) -> Result<(), String> {
         let piece = Piece::Bytes {
-            offset: self.said,
+            offset: self.written,
             bytes: self.speech.block().into(),
         };
-        self.said += BLOCK as u64;
+        self.written += BLOCK as u64;
         let output = &self.child.outputs.first().ok_or("no output")?.1;
         let sent = within("the child to be read from", output.send(piece)).await?;
         sent.map_err(|_| "the child was let go of".to_owned())
     }
 
     /// Reads all output.
-    async fn hear(
+    async fn read_all(
         &mut self,
         client: &mut Frames<DuplexStream>,
-        heard: &mut OutputSequence,
+        received: &mut OutputSequence,
     ) -> Result<(), String> {
-        let mut at = self.said - BLOCK as u64;
-        while at < self.said {
-            if let Some(now) = self.one(client, heard).await? {
+        let mut at = self.written - BLOCK as u64;
+        while at < self.written {
+            if let Some(now) = self.one(client, received).await? {
                 at = now;
             }
         }
@@ -214,11 +214,11 @@ impl Point {
     async fn one(
         &mut self,
         client: &mut Frames<DuplexStream>,
-        heard: &mut OutputSequence,
+        received: &mut OutputSequence,
     ) -> Result<Option<u64>, String> {
         match within("a message", client.next()).await?? {
             Message::Data { stream, bytes, .. } if stream == OUT => {
-                return heard.hear_bytes(&bytes).map(Some);
+                return received.check_bytes(&bytes).map(Some);
             }
             Message::Data { bytes, .. } => {
                 self.events += &String::from_utf8_lossy(&bytes);
@@ -236,18 +236,20 @@ impl Point {
     async fn recover(
         &mut self,
         client: &mut Frames<DuplexStream>,
-        heard: &mut OutputSequence,
+        received: &mut OutputSequence,
     ) -> Result<Option<Duration>, String> {
         let Some(failed) = self.disk.failed() else {
             return Ok(None);
         };
         while self.last("degraded").is_none() || self.last("degraded") >= self.last("recovered") {
-            self.one(client, heard).await?;
+            self.one(client, received).await?;
         }
-        self.say().await?;
-        self.hear(client, heard).await?;
+        self.write_block().await?;
+        self.read_all(client, received).await?;
         match self.degraded.map(|at| at.saturating_duration_since(failed)) {
-            Some(took) if took > lateness::allow(TOLD) => Err(format!("reported after {took:?}")),
+            Some(took) if took > lateness::allow(MAX_DELAY) => {
+                Err(format!("reported after {took:?}"))
+            }
             Some(took) => Ok(Some(took)),
             // An event from before the attach is in the event log only.
             None if failed < self.joined => Ok(None),
@@ -264,9 +266,9 @@ impl Point {
     async fn safe_end(
         &mut self,
         client: &mut Frames<DuplexStream>,
-        heard: &mut OutputSequence,
+        received: &mut OutputSequence,
     ) -> Result<Option<u64>, String> {
-        for _ in 0..LOOKS {
+        for _ in 0..DURABILITY_POLLS {
             let (ours, theirs) = duplex(64 << 10);
             self.host.connect(theirs).await;
             let joining = Frames::join(ours, self.session, Lease::Read, BTreeMap::new());
@@ -276,8 +278,8 @@ impl Point {
                 return Ok(Some(known.end));
             }
             let pause = tokio::time::Instant::now() + limits().sync_every;
-            while let Ok(told) = timeout_at(pause, self.one(client, heard)).await {
-                told?;
+            while let Ok(delays) = timeout_at(pause, self.one(client, received)).await {
+                delays?;
             }
         }
         Ok(None)
@@ -288,13 +290,13 @@ impl Point {
         &mut self,
         seed: u64,
         client: &mut Frames<DuplexStream>,
-        heard: &mut OutputSequence,
+        received: &mut OutputSequence,
     ) -> Result<u64, String> {
         let mut fault = None;
         // An attach is written to the journal, too, and may drop the oldest of the output just
         // read.
-        for _ in 0..TRIES {
-            let Some(end) = self.safe_end(client, heard).await? else {
+        for _ in 0..JOURNAL_READS {
+            let Some(end) = self.safe_end(client, received).await? else {
                 return Ok(0);
             };
             fault = self.unsafe_part(seed, end)?;
@@ -377,7 +379,7 @@ fn ranges(folder: &Path, seed: u64) -> Result<Vec<(u64, u64)>, String> {
             continue;
         }
         let from = at;
-        at = speech.hear(piece)?;
+        at = speech.check(piece)?;
         match ranges.last_mut().filter(|last| last.1 == from) {
             Some(last) => last.1 = at,
             None => ranges.push((from, at)),

@@ -46,9 +46,9 @@ impl Host {
 
     /// Reads a session from its beginning.
     pub(super) fn of(session: TerminalSession, seed: u64) -> Self {
-        let (told, state) = watch::channel(State::default());
-        let reading = tokio::spawn(read(session.clone(), seed, told.clone()));
-        let watching = tokio::spawn(watch_link(session.connection(), told));
+        let (updates, state) = watch::channel(State::default());
+        let reading = tokio::spawn(read(session.clone(), seed, updates.clone()));
+        let watching = tokio::spawn(watch_link(session.connection(), updates));
         Self {
             session,
             state,
@@ -119,16 +119,19 @@ impl Host {
         }
         self.until_read(exit.output_end).await?;
         let mut errors = self.session.reader(Stream::Errors);
-        let mut said = Vec::new();
+        let mut received = Vec::new();
         while let Some(piece) = within("the last words", errors.next()).await? {
             if let bowline_transport::Piece::Bytes { bytes, .. } = piece {
-                said.extend_from_slice(&bytes);
+                received.extend_from_slice(&bytes);
             }
         }
-        let said = String::from_utf8_lossy(&said);
+        let received = String::from_utf8_lossy(&received);
         let expected = self.typed.to_string();
-        if said.trim_end() != expected {
-            return Err(format!("{:?} where {expected:?} is right", said.trim_end()));
+        if received.trim_end() != expected {
+            return Err(format!(
+                "{:?} where {expected:?} is right",
+                received.trim_end()
+            ));
         }
         for task in &mut self.tasks {
             task.abort();
@@ -143,23 +146,23 @@ impl Drop for Host {
     }
 }
 
-async fn read(session: TerminalSession, seed: u64, told: watch::Sender<State>) {
+async fn read(session: TerminalSession, seed: u64, updates: watch::Sender<State>) {
     let mut speech = OutputSequence::new(seed);
     let mut reader = session.reader(Stream::Output);
     while let Some(piece) = reader.next().await {
-        match speech.hear(piece) {
-            Ok(read) => told.send_modify(|state| state.read = read),
-            Err(wrong) => told.send_modify(|state| {
+        match speech.check(piece) {
+            Ok(read) => updates.send_modify(|state| state.read = read),
+            Err(wrong) => updates.send_modify(|state| {
                 state.wrong.get_or_insert(wrong);
             }),
         }
     }
 }
 
-async fn watch_link(mut link: watch::Receiver<ConnectionState>, told: watch::Sender<State>) {
+async fn watch_link(mut link: watch::Receiver<ConnectionState>, updates: watch::Sender<State>) {
     while link.changed().await.is_ok() {
         let now = link.borrow_and_update().clone();
-        told.send_modify(|state| match now {
+        updates.send_modify(|state| match now {
             ConnectionState::Reconnected { gap, .. } if gap > 0 => {
                 state.wrong = Some(format!("{gap} bytes are lost with the link"));
             }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Sleep interval of the measuring thread.
-const NAP: Duration = Duration::from_millis(1);
+const SLEEP: Duration = Duration::from_millis(1);
 
 /// Number of handovers between threads and processes within a deadline; each can be delayed by the
 /// scheduler.
@@ -34,9 +34,9 @@ pub(super) fn watch() {
 
 fn look(watch: &Watch) {
     loop {
-        let asked = Instant::now();
-        std::thread::sleep(NAP);
-        let late = asked.elapsed().saturating_sub(NAP).as_micros() as u64;
+        let started = Instant::now();
+        std::thread::sleep(SLEEP);
+        let late = started.elapsed().saturating_sub(SLEEP).as_micros() as u64;
         watch.worst.fetch_max(late, Ordering::Relaxed);
     }
 }

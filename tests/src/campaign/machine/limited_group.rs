@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Number of attempts to remove an emptied group, and the pause between them.
-const TRIES: u32 = 1_000;
+const MAX_TRIES: u32 = 1_000;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The limited resource.
@@ -115,7 +115,7 @@ impl LimitedGroup {
 
 impl Drop for LimitedGroup {
     fn drop(&mut self) {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             match fs::remove_dir(&self.path) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                     std::thread::sleep(PAUSE);

@@ -27,7 +27,7 @@ const WINDOWS: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(18)]
 const RESTS: [Duration; 2] = [Duration::ZERO, Duration::from_secs(15)];
 
 /// Number of sessions from which the observation time for many applies.
-const MANY: u64 = 1_000;
+const FULL_SIZE: u64 = 1_000;
 
 /// Descriptors that a session may cost its runner.
 const MOST_DESCRIPTORS: f64 = 8.0;
@@ -60,7 +60,7 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
     let held = each(descriptors(&shims) as f64);
     let memory = each(in_memory(&shims) as f64) / 1048576.0;
     let all: Vec<u32> = shims.iter().copied().chain([runner]).collect();
-    let size = usize::from(job.count >= MANY);
+    let size = usize::from(job.count >= FULL_SIZE);
     sleep(RESTS[size]).await;
     let (cpu, watched) = (on_processor(&all), Instant::now());
     sleep(WINDOWS[size]).await;

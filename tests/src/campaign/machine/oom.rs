@@ -19,7 +19,7 @@ use crate::campaign::{Job, Random, Report};
 const BYTES: u64 = 192 << 20;
 
 /// Longest time from the kill to the notification.
-const TOLD: Duration = Duration::from_secs(1);
+const MAX_DELAY: Duration = Duration::from_secs(1);
 
 /// The kernel's name of an OOM kill.
 const SIGKILL: i32 = 9;
@@ -51,12 +51,12 @@ async fn campaign(job: &Job, group: &LimitedGroup, report: &mut Report) -> Resul
     station.start_by(command).await?;
     let seed = random.draw();
     let bystander = Host::start(&station.remote(), &station.speaker(seed, 20), seed).await?;
-    let mut told = Vec::new();
+    let mut delays = Vec::new();
     for number in 0..job.count {
         let outcome = one(&station, group).await;
         report.one(
             outcome
-                .map(|took| told.push(took))
+                .map(|took| delays.push(took))
                 .map_err(|why| format!("{number}: {why}")),
         );
     }
@@ -69,7 +69,7 @@ async fn campaign(job: &Job, group: &LimitedGroup, report: &mut Report) -> Resul
     }
     report.note(format!(
         "hosts notified {} after the kill",
-        percentiles(told)
+        percentiles(delays)
     ));
     report.note(lateness::note());
     Ok(())
@@ -96,7 +96,7 @@ async fn one(station: &Station, group: &LimitedGroup) -> Result<Duration, String
     if exit.status != ExitStatus::Signal(SIGKILL) || !exit.oom {
         return Err(format!("told otherwise: {exit:?}"));
     }
-    if took > lateness::allow(TOLD) {
+    if took > lateness::allow(MAX_DELAY) {
         return Err(format!("reported after {took:?}"));
     }
     Ok(took)

@@ -111,9 +111,9 @@ async fn one(
     let came = station.start().await?;
     let mut back = Vec::new();
     for host in hosts.iter() {
-        let heard = host.read();
+        let before = host.read();
         back.push(after(host.up_after(went).await?, came));
-        host.until_read(heard + 1).await?;
+        host.until_read(before + 1).await?;
     }
     for typed in typed {
         within("what was typed", typed)

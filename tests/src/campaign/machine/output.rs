@@ -50,18 +50,18 @@ impl OutputSequence {
     }
 
     /// Compares received bytes with the sequence, and returns the offset after them.
-    pub(super) fn hear(&mut self, piece: Piece) -> Result<u64, String> {
+    pub(super) fn check(&mut self, piece: Piece) -> Result<u64, String> {
         match piece {
             Piece::Gap { from, to } => Err(format!("bytes {from}..{to} are lost")),
             Piece::Bytes { offset, .. } if offset != self.offset => {
                 Err(format!("bytes of {offset} where {} is next", self.offset))
             }
-            Piece::Bytes { bytes, .. } => self.hear_bytes(&bytes),
+            Piece::Bytes { bytes, .. } => self.check_bytes(&bytes),
         }
     }
 
     /// The same for bytes at the current offset.
-    pub(super) fn hear_bytes(&mut self, mut bytes: &[u8]) -> Result<u64, String> {
+    pub(super) fn check_bytes(&mut self, mut bytes: &[u8]) -> Result<u64, String> {
         while !bytes.is_empty() {
             if self.at == self.block.len() {
                 self.block = self.random.bytes(BLOCK);

@@ -163,8 +163,8 @@ fn speak(seed: u64, pause_ms: u64) -> ExitCode {
             },
         }
     }
-    let said = writeln!(std::io::stderr(), "{typed}");
-    said.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
+    let written = writeln!(std::io::stderr(), "{typed}");
+    written.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
 /// Ends by itself only if the memory limit is not enforced.

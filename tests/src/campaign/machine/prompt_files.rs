@@ -49,9 +49,9 @@ fn one(random: &mut Random) -> Result<(u64, u64), String> {
     let mut host = Command::new(own());
     host.arg(KEEP).env("TMPDIR", folder.path());
     let mut host = host.stdout(Stdio::piped()).spawn().map_err(text)?;
-    let said = host.stdout.take().ok_or("no output of a host")?;
+    let stdout = host.stdout.take().ok_or("no output of a host")?;
     let mut seen = 0;
-    let mut lines = BufReader::new(said).lines();
+    let mut lines = BufReader::new(stdout).lines();
     for _ in 0..1 + random.below(8) {
         let path = lines.next().ok_or("the host is gone")?.map_err(text)?;
         // The host may have finished with this file.

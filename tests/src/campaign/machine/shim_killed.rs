@@ -25,7 +25,7 @@ use crate::campaign::{Job, Random, Report};
 const ORPHANS: Duration = Duration::from_millis(250);
 
 /// Longest time until the host is notified.
-const TOLD: Duration = Duration::from_secs(2);
+const MAX_DELAY: Duration = Duration::from_secs(2);
 
 /// Number of concurrent shims.
 const LANES: u64 = 2;
@@ -33,7 +33,7 @@ const LANES: u64 = 2;
 #[derive(Debug, Default)]
 struct Times {
     gone: Vec<Duration>,
-    told: Vec<Duration>,
+    notified: Vec<Duration>,
     most: usize,
     bytes: u64,
 }
@@ -61,7 +61,7 @@ pub(crate) fn run(job: &Job) -> Report {
         times.most,
         percentiles(times.gone)
     ));
-    report.note(format!("hosts notified {}", percentiles(times.told)));
+    report.note(format!("hosts notified {}", percentiles(times.notified)));
     report.note(format!("{} bytes in the journals", times.bytes));
     report.note(lateness::note());
     report
@@ -88,10 +88,10 @@ async fn one(
     let mut speech = OutputSequence::new(seed);
     let wanted = random.below(3).min(1) * random.below(200_000);
     let mut reader = session.reader(Stream::Output);
-    let mut heard = 0;
-    while heard < wanted {
+    let mut received = 0;
+    while received < wanted {
         let piece = within("output", reader.next()).await?;
-        heard = speech.hear(piece.ok_or("the output ends too early")?)?;
+        received = speech.check(piece.ok_or("the output ends too early")?)?;
     }
     let info = folder.info().map_err(|error| error.to_string())?;
     let info = info.ok_or("no info of the session")?;
@@ -99,21 +99,21 @@ async fn one(
     let killed = Instant::now();
     send(Some(info.shim_pid), Signal::KILL);
     let looking = tokio::task::spawn_blocking(move || gone(killed, &token));
-    let told = told(&session, killed).await;
+    let notified = notified(&session, killed).await;
     let gone = looking.await.map_err(|error| error.to_string())??;
-    let told = told.map_err(|error| format!("seed {seed}: {error}"))?;
+    let notified = notified.map_err(|error| format!("seed {seed}: {error}"))?;
     while let Some(piece) = within("the last output", reader.next()).await? {
-        heard = speech.hear(piece)?;
+        received = speech.check(piece)?;
     }
     let kept = journal(&folder, seed).map_err(|error| format!("seed {seed}: journal: {error}"))?;
-    if kept < heard {
+    if kept < received {
         return Err(format!(
-            "seed {seed}: {heard} bytes were shown and {kept} kept"
+            "seed {seed}: {received} bytes were shown and {kept} kept"
         ));
     }
     let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
     times.gone.push(gone);
-    times.told.push(told);
+    times.notified.push(notified);
     times.most = times.most.max(seen);
     times.bytes += kept;
     folder.remove().map_err(|error| error.to_string())
@@ -156,13 +156,13 @@ fn gone(killed: Instant, token: &str) -> Result<Duration, String> {
 }
 
 /// Waits until the host is notified that the session is gone.
-async fn told(session: &TerminalSession, killed: Instant) -> Result<Duration, String> {
+async fn notified(session: &TerminalSession, killed: Instant) -> Result<Duration, String> {
     let mut link = session.connection();
     let is_gone = |state: &ConnectionState| matches!(state, ConnectionState::Failed(_));
     let failed = within("the news", link.wait_for(is_gone)).await?;
     let why = failed.map_err(|error| error.to_string())?.clone();
     let took = killed.elapsed();
-    if took > lateness::allow(TOLD) {
+    if took > lateness::allow(MAX_DELAY) {
         return Err(format!("the host hears of it after {took:?}: {why:?}"));
     }
     let ConnectionState::Failed(failed) = why else {
@@ -183,7 +183,7 @@ fn journal(folder: &SessionDir, seed: u64) -> Result<u64, String> {
     loop {
         let piece = journal.read(StreamId::STDOUT, at, 1 << 20);
         match piece.map_err(|error| error.to_string())? {
-            Some(piece) => at = speech.hear(piece)?,
+            Some(piece) => at = speech.check(piece)?,
             None => return Ok(at),
         }
     }

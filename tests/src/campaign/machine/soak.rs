@@ -30,8 +30,8 @@ pub(crate) const EVERY: Duration = Duration::from_secs(2);
 const LONG: u64 = 30;
 
 /// Number of sessions, in a soak and otherwise.
-const MANY: u64 = 200;
-const FEW: u64 = 10;
+const LONG_SESSIONS: u64 = 200;
+const SHORT_SESSIONS: u64 = 10;
 
 /// One of this many sessions is a dialogue.
 const DIALOGUES: u64 = 10;
@@ -58,7 +58,11 @@ pub(crate) fn run(job: &Job) -> Report {
 }
 
 async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
-    let sessions = if job.count >= LONG { MANY } else { FEW };
+    let sessions = if job.count >= LONG {
+        LONG_SESSIONS
+    } else {
+        SHORT_SESSIONS
+    };
     let mut random = Random::new(job.seed);
     let station = Station::with_variable(LARGE.0, LARGE.1).await?;
     let proxy = ChaosProxy::start(
@@ -107,7 +111,7 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
             report.violation(format!("at the end: {why}"));
         }
     }
-    usage.tell(report);
+    usage.report_to(report);
     Ok(())
 }
 
@@ -130,8 +134,8 @@ async fn speaker(station: &Station, remote: &Remote, seed: u64) -> Result<Host, 
     spec.ring_bytes = Some(RING);
     let body = serde_json::to_vec(&spec).map_err(|error| error.to_string())?;
     let here = station.remote();
-    let asked = here.ask("POST", "/api/sessions", Bytes::from(body));
-    let (status, body) = asked.await.map_err(|error| error.to_string())?;
+    let response = here.ask("POST", "/api/sessions", Bytes::from(body));
+    let (status, body) = response.await.map_err(|error| error.to_string())?;
     if status != 201 {
         return Err(format!("{status}: {}", String::from_utf8_lossy(&body)));
     }

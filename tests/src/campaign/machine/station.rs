@@ -92,10 +92,10 @@ impl Station {
         let mut runner = spawned.map_err(|error| error.to_string())?;
         let stdout = runner.stdout.take().ok_or("no output of the runner")?;
         let mut lines = BufReader::new(stdout).lines();
-        let said = within("a runner", lines.next_line()).await?;
+        let line = within("a runner", lines.next_line()).await?;
         self.runner = Some(runner);
-        match said {
-            Ok(Some(said)) if said == READY => Ok(Instant::now()),
+        match line {
+            Ok(Some(line)) if line == READY => Ok(Instant::now()),
             other => Err(format!("the runner does not serve: {other:?}")),
         }
     }

@@ -95,7 +95,7 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
 /// A session with a host in its own process, which reports how far it has read.
 pub(super) struct Session {
     host: Child,
-    said: Lines<BufReader<ChildStdout>>,
+    replies: Lines<BufReader<ChildStdout>>,
     shim: u32,
     child: Option<u32>,
 }
@@ -120,10 +120,10 @@ impl Session {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| error.to_string())?;
-        let said = host.stdout.take().ok_or("no output of a host")?;
+        let stdout = host.stdout.take().ok_or("no output of a host")?;
         Ok(Self {
             host,
-            said: BufReader::new(said).lines(),
+            replies: BufReader::new(stdout).lines(),
             shim: info.ok_or("no info of a session")?.shim_pid,
             child,
         })
@@ -148,13 +148,13 @@ impl Session {
 
     async fn ask(&mut self, what: &str) -> Result<u64, String> {
         let input = self.host.stdin.as_mut().ok_or("no input of a host")?;
-        let asked = input.write_all(what.as_bytes()).await;
-        asked.map_err(|error| error.to_string())?;
-        let said = within("an answer of the host", self.said.next_line()).await?;
-        let said = said
+        let written = input.write_all(what.as_bytes()).await;
+        written.map_err(|error| error.to_string())?;
+        let reply = within("an answer of the host", self.replies.next_line()).await?;
+        let reply = reply
             .map_err(|error| error.to_string())?
             .ok_or("the host is gone")?;
-        said.parse().map_err(|_| said)
+        reply.parse().map_err(|_| reply)
     }
 
     /// Checks that all output and all input arrived.
@@ -172,14 +172,14 @@ pub(super) async fn follow(socket: &str, id: SessionId, seed: u64) -> Result<(),
     };
     let joined = TerminalEngine.attach_remote(&remote, id, attachment).await;
     let mut host = Host::of(joined.map_err(|error| error.to_string())?, seed);
-    let mut asked = BufReader::new(tokio::io::stdin()).lines();
+    let mut orders = BufReader::new(tokio::io::stdin()).lines();
     let mut output = tokio::io::stdout();
-    while let Ok(Some(line)) = asked.next_line().await {
+    while let Ok(Some(line)) = orders.next_line().await {
         let answer = match line.as_str() {
             "finish" => {
                 let read = host.read();
                 let done = host.finish().await.map(|()| read);
-                return say(&mut output, done).await;
+                return write_line(&mut output, done).await;
             }
             line => {
                 let typed = host.type_in(line);
@@ -187,17 +187,21 @@ pub(super) async fn follow(socket: &str, id: SessionId, seed: u64) -> Result<(),
                 written.and_then(|()| host.fine()).map(|()| host.read())
             }
         };
-        say(&mut output, answer).await?;
+        write_line(&mut output, answer).await?;
     }
     Ok(())
 }
 
-async fn say(output: &mut tokio::io::Stdout, what: Result<u64, String>) -> Result<(), String> {
+async fn write_line(
+    output: &mut tokio::io::Stdout,
+    what: Result<u64, String>,
+) -> Result<(), String> {
     let text = match what {
         Ok(read) => format!("{read}\n"),
         Err(why) => format!("{}\n", why.replace('\n', " ")),
     };
-    let said = output.write_all(text.as_bytes()).await;
-    said.and(output.flush().await)
+    let written = output.write_all(text.as_bytes()).await;
+    written
+        .and(output.flush().await)
         .map_err(|error| error.to_string())
 }

@@ -130,7 +130,7 @@ async fn squeezed(station: &Station, group: &LimitedGroup, mut host: Host) -> Re
     host.until_read(read + 1).await?;
     drop(join(&remote, &host.session).await?);
     let order = station.speaker(1, 20);
-    match asked("a refusal", TerminalEngine.make_remote(&remote, &order)).await? {
+    match answered("a refusal", TerminalEngine.make_remote(&remote, &order)).await? {
         Err(RemoteError::Refused { code, .. }) if code == "NO_RESOURCES" => {}
         other => return Err(format!("another session without a process: {other:?}")),
     }
@@ -140,7 +140,7 @@ async fn squeezed(station: &Station, group: &LimitedGroup, mut host: Host) -> Re
         format!("/api/sessions/{id}"),
         format!("/api/sessions/{id}/log?from=0&max=1000"),
     ] {
-        let answer = asked(&path, remote.ask("GET", &path, Bytes::new())).await?;
+        let answer = answered(&path, remote.ask("GET", &path, Bytes::new())).await?;
         let (status, body) = answer.map_err(|error| format!("{path}: {error}"))?;
         if status != 200 {
             return Err(format!("{path}: {status} {body:?}"));
@@ -167,11 +167,11 @@ async fn join(remote: &Remote, session: &TerminalSession) -> Result<TerminalSess
         ..Attachment::default()
     };
     let joined = TerminalEngine.attach_remote(remote, session.id(), attachment);
-    let joined = asked("another host", joined).await?;
+    let joined = answered("another host", joined).await?;
     joined.map_err(|error| format!("another host: {error}"))
 }
 
-async fn asked<T>(what: &str, answer: impl Future<Output = T>) -> Result<T, String> {
+async fn answered<T>(what: &str, answer: impl Future<Output = T>) -> Result<T, String> {
     let answer = timeout(ANSWER, answer).await;
     answer.map_err(|_| format!("{what}: no answer within {ANSWER:?}"))
 }

@@ -154,20 +154,20 @@ impl Host {
     /// Receives messages until a condition holds, with one timeout for all of them, since the child
     /// never exits.
     async fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) -> Result<(), String> {
-        let heard = async {
+        let reading = async {
             while !holds(self) {
                 let message = self.frames.next().await;
-                self.hear(message.map_err(|why| format!("{what}: {why}"))?)?;
+                self.receive(message.map_err(|why| format!("{what}: {why}"))?)?;
             }
             Ok(())
         };
-        within(what, heard).await?
+        within(what, reading).await?
     }
 
-    fn hear(&mut self, message: Message) -> Result<(), String> {
+    fn receive(&mut self, message: Message) -> Result<(), String> {
         match message {
             Message::Data { stream, bytes, .. } if stream == OUT => {
-                self.read = self.speech.hear_bytes(&bytes)?;
+                self.read = self.speech.check_bytes(&bytes)?;
             }
             Message::Data { bytes, .. } => self.events += &String::from_utf8_lossy(&bytes),
             Message::Degraded { .. } => self.degraded = true,

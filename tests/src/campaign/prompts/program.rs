@@ -86,8 +86,8 @@ fn set_terminal(settings: &[&str]) -> io::Result<()> {
 }
 
 fn paste() -> io::Result<()> {
-    say("\x1b[?2004h")?;
-    say("ready\r\n")?;
+    print("\x1b[?2004h")?;
+    print("ready\r\n")?;
     let mut held = Vec::new();
     while read(&mut held)? > 0 {
         if let Some(text) = held
@@ -102,7 +102,7 @@ fn paste() -> io::Result<()> {
 }
 
 fn keys() -> io::Result<()> {
-    say("ready\r\n")?;
+    print("ready\r\n")?;
     let mut held = Vec::new();
     while read(&mut held)? > 0 {
         if let Some(text) = held.strip_suffix(b"\r") {
@@ -114,12 +114,12 @@ fn keys() -> io::Result<()> {
 }
 
 fn lines() -> io::Result<()> {
-    say("ready\n")?;
+    print("ready\n")?;
     let (mut sum, mut line) = (Sum::default(), Vec::new());
     while read(&mut line)? > 0 {
         sum.add(&line);
         line.clear();
-        say(&format!("{sum}\n"))?;
+        print(&format!("{sum}\n"))?;
     }
     Ok(())
 }
@@ -127,10 +127,10 @@ fn lines() -> io::Result<()> {
 fn tell(text: &[u8]) -> io::Result<()> {
     let mut sum = Sum::default();
     sum.add(text);
-    say(&format!("{sum}\r\n"))
+    print(&format!("{sum}\r\n"))
 }
 
-fn say(text: &str) -> io::Result<()> {
+fn print(text: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
     output.write_all(text.as_bytes())?;
     output.flush()

@@ -117,8 +117,8 @@ impl Daemon {
     /// namespace.
     pub(super) async fn metric(&self, name: &str) -> Result<u64, String> {
         let remote = Remote::new(RemoteUrl::Unix(socket(self.folder.path())));
-        let asked = within("metrics", remote.ask("GET", "/metrics", Bytes::new())).await?;
-        let (_, text) = asked.map_err(|error| error.to_string())?;
+        let response = within("metrics", remote.ask("GET", "/metrics", Bytes::new())).await?;
+        let (_, text) = response.map_err(|error| error.to_string())?;
         let text = String::from_utf8_lossy(&text);
         let line = text.lines().find_map(|line| line.strip_prefix(name));
         let value = line.and_then(|line| line.trim().parse().ok());
@@ -242,8 +242,8 @@ pub(in crate::campaign) fn run(folder: &str, attaches: u32, address: SocketAddr)
         let runner = runner.map_err(|error| error.to_string())?;
         let address = runner.addresses().first().copied().ok_or("no address")?;
         let fingerprint = runner.fingerprint().unwrap_or_default();
-        let said = writeln!(io::stdout().lock(), "{address} {fingerprint}");
-        said.map_err(|error| error.to_string())?;
+        let written = writeln!(io::stdout().lock(), "{address} {fingerprint}");
+        written.map_err(|error| error.to_string())?;
         let end = tokio::task::spawn_blocking(|| io::stdin().read(&mut [0]));
         let _ = end.await;
         runner.stop().await;

@@ -57,13 +57,14 @@ fn one(seed: u64, seen: &mut Seen) -> Result<(), String> {
         seen.same += 1;
         return Ok(());
     }
-    let (heard, ended) = decode(&mut random, &harmed);
-    let is_seen = sent.starts_with(&heard) && !(heard.len() == sent.len() && ended == Ended::Clean);
+    let (decoded, ended) = decode(&mut random, &harmed);
+    let is_seen =
+        sent.starts_with(&decoded) && !(decoded.len() == sent.len() && ended == Ended::Clean);
     // A lost, repeated or exchanged part is a whole frame by chance, about once in ten thousand.
     let may_be_whole = matches!(damage, Damage::Truncate | Damage::Duplicate | Damage::Swap);
     if damage == Damage::Frames || may_be_whole && !is_seen {
         seen.moved += 1;
-        let is_known = heard.iter().all(|frame| sent.contains(frame));
+        let is_known = decoded.iter().all(|frame| sent.contains(frame));
         return is_known
             .then_some(())
             .ok_or_else(|| "a frame came out that never went in".to_owned());
@@ -71,7 +72,7 @@ fn one(seed: u64, seen: &mut Seen) -> Result<(), String> {
     if !is_seen {
         return Err(format!(
             "{damage:?}: {} of {} frames were taken, {ended:?}",
-            heard.len(),
+            decoded.len(),
             sent.len()
         ));
     }
@@ -200,7 +201,7 @@ enum Ended {
 
 /// Decodes a stream that arrives in random chunks.
 fn decode(random: &mut Random, bytes: &[u8]) -> (Vec<Frame>, Ended) {
-    let (mut decoder, mut heard) = (Decoder::new(), Vec::new());
+    let (mut decoder, mut decoded) = (Decoder::new(), Vec::new());
     let mut rest = bytes;
     while !rest.is_empty() {
         let length = (1 + random.below(700) as usize).min(rest.len());
@@ -209,9 +210,9 @@ fn decode(random: &mut Random, bytes: &[u8]) -> (Vec<Frame>, Ended) {
         rest = later;
         loop {
             match decoder.next() {
-                Ok(Some(frame)) => heard.push(frame),
+                Ok(Some(frame)) => decoded.push(frame),
                 Ok(None) => break,
-                Err(_) => return (heard, Ended::Refused),
+                Err(_) => return (decoded, Ended::Refused),
             }
         }
     }
@@ -220,5 +221,5 @@ fn decode(random: &mut Random, bytes: &[u8]) -> (Vec<Frame>, Ended) {
     } else {
         Ended::Waits
     };
-    (heard, ended)
+    (decoded, ended)
 }

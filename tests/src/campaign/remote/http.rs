@@ -55,16 +55,16 @@ impl Caller {
 
     /// Sends a head (lines with their line ends) and reads the response with its body.
     pub(super) async fn ask(&mut self, head: &str) -> Result<Answer, String> {
-        self.say(head).await?;
-        within("an answer", self.hear()).await?
+        self.send(head).await?;
+        within("an answer", self.receive()).await?
     }
 
-    pub(super) async fn say(&mut self, head: &str) -> Result<(), String> {
+    pub(super) async fn send(&mut self, head: &str) -> Result<(), String> {
         let sent = self.stream.write_all(head.as_bytes()).await;
         sent.map_err(|error| error.to_string())
     }
 
-    pub(super) async fn hear(&mut self) -> Result<Answer, String> {
+    pub(super) async fn receive(&mut self) -> Result<Answer, String> {
         loop {
             if let Some((length, answer)) = whole(&self.buffer) {
                 self.buffer.drain(..length);

@@ -22,8 +22,8 @@ const RECORD: u64 = 1_000;
 pub(super) struct Responder {
     random: Random,
     hash: Sha256,
-    heard: u64,
-    said: u64,
+    lines: u64,
+    records: u64,
     is_over: bool,
 }
 
@@ -32,8 +32,8 @@ impl Responder {
         Self {
             random: Random::new(seed),
             hash: Sha256::new(),
-            heard: 0,
-            said: 0,
+            lines: 0,
+            records: 0,
             is_over: false,
         }
     }
@@ -41,20 +41,20 @@ impl Responder {
     /// Returns the answer to a line: the hash of all lines so far, and numbered records of random
     /// bytes.
     pub(super) fn respond(&mut self, line: &[u8]) -> Vec<u8> {
-        self.heard += 1;
+        self.lines += 1;
         self.hash.update(line);
         let hash = hex(&self.hash.clone().finalize());
-        let mut answer = format!("echo {} {hash}\n", self.heard).into_bytes();
+        let mut answer = format!("echo {} {hash}\n", self.lines).into_bytes();
         // Now and then more than a link can buffer.
         let records = match self.random.below(64) {
             0 => self.random.below(120),
             _ => self.random.below(6),
         };
         for _ in 0..records {
-            self.said += 1;
+            self.records += 1;
             let length = self.random.below(RECORD) as usize;
             let noise = hex(&self.random.bytes(length / 2));
-            answer.extend_from_slice(format!("record {} {noise}\n", self.said).as_bytes());
+            answer.extend_from_slice(format!("record {} {noise}\n", self.records).as_bytes());
         }
         self.is_over = line == LAST.as_bytes();
         answer
@@ -86,8 +86,8 @@ pub(in crate::campaign) fn run(seed: u64) -> ExitCode {
         if !read.is_ok_and(|count| count > 0) {
             return ExitCode::from(250);
         }
-        let said = output.write_all(&responder.respond(&line));
-        if said.and_then(|()| output.flush()).is_err() {
+        let written = output.write_all(&responder.respond(&line));
+        if written.and_then(|()| output.flush()).is_err() {
             return ExitCode::from(251);
         }
     }

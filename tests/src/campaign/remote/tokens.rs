@@ -22,7 +22,7 @@ use super::http::Caller;
 const LANES: u64 = 16;
 
 /// Number of tokens tried from one address; fewer than trigger the rate limit.
-const TRIES: u64 = 4;
+const TRIES_PER_CONNECTION: u64 = 4;
 
 /// Session output that must not leak.
 const SECRET: &str = "canary-4711";
@@ -63,9 +63,9 @@ async fn siege(job: &Job, report: &mut Report) -> Result<(), String> {
 impl Castle {
     /// Number of attaches that any endpoint accepted.
     async fn attaches(&self) -> Result<Vec<String>, String> {
-        let asked = self.daemon.remote();
-        let asked = asked.ask("GET", "/metrics", Bytes::new()).await;
-        let (_, text) = asked.map_err(|error| error.to_string())?;
+        let response = self.daemon.remote();
+        let response = response.ask("GET", "/metrics", Bytes::new()).await;
+        let (_, text) = response.map_err(|error| error.to_string())?;
         let text = String::from_utf8_lossy(&text).into_owned();
         let lines = text.lines().filter(|line| line.contains("attaches"));
         let lines: Vec<_> = lines.map(str::to_owned).collect();
@@ -100,7 +100,7 @@ async fn guess(job: &Job, castle: &Arc<Castle>, report: &mut Report) -> Result<(
             let mut done = 0;
             while done < share {
                 let mut caller = Caller::connect(castle.daemon.address(), &mut random).await?;
-                let tries = TRIES.min(share - done);
+                let tries = TRIES_PER_CONNECTION.min(share - done);
                 done += try_some(&castle, &mut caller, tries, &mut random).await?;
             }
             Ok::<u64, String>(done)
@@ -124,13 +124,13 @@ async fn try_some(
     random: &mut Random,
 ) -> Result<u64, String> {
     let heads: Vec<String> = (0..tries).map(|_| head(castle, random)).collect();
-    let said = caller.say(&heads.concat()).await;
+    let sent = caller.send(&heads.concat()).await;
     let mut answered = 0;
     for head in heads {
-        let answer = match within("an answer", caller.hear()).await? {
+        let answer = match within("an answer", caller.receive()).await? {
             Ok(answer) => answer,
             Err(_) if caller.is_overdue() => break,
-            Err(why) => return Err(said.err().unwrap_or(why)),
+            Err(why) => return Err(sent.err().unwrap_or(why)),
         };
         let refused = castle.is_refused(answer.status, &answer.text);
         refused.map_err(|why| format!("{head:?} is answered {why}"))?;

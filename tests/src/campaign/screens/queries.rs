@@ -76,11 +76,11 @@ async fn session(seed: u64, visits: u64) -> Result<(), String> {
         let mut visitor = Visitor::come(&host, id, mode, shown).await;
         let came = visitor.reads(program.end()).await;
         let came = came.and_then(|()| program.is_silent("while a host came"));
-        let asked = match came {
+        let outcome = match came {
             Ok(()) => program.asks_the_host(&mut visitor).await,
             Err(why) => Err(why),
         };
-        asked.map_err(|why| named(format!("{mode:?} from {cursor}: {why}")))?;
+        outcome.map_err(|why| named(format!("{mode:?} from {cursor}: {why}")))?;
         // The session answers by itself again once the host has detached.
         drop(visitor);
         sleep(UNTIL_ALL_IS_DONE).await;
@@ -224,7 +224,7 @@ impl Visitor {
         let versions = (VERSION, VERSION);
         let features = Vec::new();
         visitor
-            .says(Message::Hello(Hello { versions, features }))
+            .send(Message::Hello(Hello { versions, features }))
             .await;
         let attach = Attach {
             session,
@@ -237,11 +237,11 @@ impl Visitor {
             credit: 1 << 20,
             client: "visitor".to_owned(),
         };
-        visitor.says(Message::Attach(attach)).await;
+        visitor.send(Message::Attach(attach)).await;
         visitor
     }
 
-    async fn says(&mut self, message: Message) {
+    async fn send(&mut self, message: Message) {
         let mut bytes = BytesMut::new();
         encode(&Frame::new(0, message), &mut bytes);
         // A closed connection is noticed when it is polled.
@@ -264,7 +264,7 @@ impl Visitor {
     async fn reads_on(&mut self, end: u64) -> Result<(), String> {
         let mut screen = None;
         while self.next < end || screen.is_some() || self.has_not_heard().await? {
-            match self.hears().await? {
+            match self.receive().await? {
                 Message::Snapshot { at_offset, .. } => {
                     // A sequence that began earlier has no end here.
                     self.cleaner = ReplayFilter::default();
@@ -321,7 +321,7 @@ impl Visitor {
         self.terminal.feed(&rest);
     }
 
-    async fn hears(&mut self) -> Result<Message, String> {
+    async fn receive(&mut self) -> Result<Message, String> {
         loop {
             let frame = self.decoder.next().map_err(|error| error.to_string())?;
             match frame {

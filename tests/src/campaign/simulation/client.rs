@@ -57,7 +57,7 @@ pub(super) struct Client {
     /// Next expected offset, unknown before the first byte of a host that attached late.
     at: Option<u64>,
     next_line: u64,
-    told: HostRecord,
+    record: HostRecord,
 }
 
 /// Why a run of the host ended.
@@ -85,7 +85,7 @@ impl Client {
             random,
             at: (!is_late).then_some(0),
             next_line: 0,
-            told: HostRecord::default(),
+            record: HostRecord::default(),
         }
     }
 
@@ -111,7 +111,7 @@ impl Client {
                 Err(_) if !is_last => continue,
                 Err(why) => return Err(name(format!("cannot come back: {why}"))),
             };
-            self.told.sums.lives += 1;
+            self.record.sums.lives += 1;
             if is_last && !has_arrived {
                 has_arrived = true;
                 arrivals.send_modify(|here| *here += 1);
@@ -123,7 +123,7 @@ impl Client {
                 .one_life(&session, lease, &mut act, is_last || stays, arrive)
                 .await;
             match end.map_err(name)? {
-                End::Natural => return Ok(self.told),
+                End::Natural => return Ok(self.record),
                 End::Gone if self.random.below(2) == 0 => sea.kill(),
                 End::Gone => {}
             }
@@ -204,7 +204,7 @@ impl Client {
         // Input in transit when the host was killed was sent, with unknown outcome.
         let sent = std::mem::take(&mut *locked(&sent));
         self.next_line += sent.len() as u64;
-        self.told.sent.extend(sent);
+        self.record.sent.extend(sent);
         if matches!(end, End::Natural) {
             self.look_at_the_end(session).await?;
         }
@@ -225,7 +225,7 @@ impl Client {
                     return Err(format!("other bytes at {offset}"));
                 }
                 self.at = Some(at + bytes.len() as u64);
-                self.told.sums.bytes += bytes.len() as u64;
+                self.record.sums.bytes += bytes.len() as u64;
             }
             Piece::Gap { from, to } => {
                 let at = *self.at.get_or_insert(from);
@@ -233,11 +233,11 @@ impl Client {
                     return Err(format!("a gap {from}..{to} where {at} is next"));
                 }
                 // Output from before the attach is missing for this host, too.
-                if self.role == Role::Owner && self.told.sums.bytes > 0 {
+                if self.role == Role::Owner && self.record.sums.bytes > 0 {
                     return Err(format!("a gap {from}..{to} for the one that never left"));
                 }
                 self.at = Some(to);
-                self.told.sums.gaps += 1;
+                self.record.sums.gaps += 1;
             }
         }
         Ok(())

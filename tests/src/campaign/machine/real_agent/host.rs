@@ -17,7 +17,7 @@ use crate::session::transcript;
 #[derive(Debug)]
 pub(super) struct Host {
     process: Child,
-    said: Lines<BufReader<ChildStdout>>,
+    output: Lines<BufReader<ChildStdout>>,
     /// The session.
     pub(super) session: String,
 }
@@ -33,13 +33,13 @@ impl Host {
         let stdout = process.stdout.take().ok_or("no output of a host")?;
         let mut host = Self {
             process,
-            said: BufReader::new(stdout).lines(),
+            output: BufReader::new(stdout).lines(),
             session: String::new(),
         };
         let order = serde_json::to_string(order).map_err(|error| error.to_string())?;
-        host.tell(&order).await?;
-        host.session = host.hear("a session").await?;
-        host.hear("a prompt that is read").await?;
+        host.write_line(&order).await?;
+        host.session = host.read_line("a session").await?;
+        host.read_line("a prompt that is read").await?;
         Ok(host)
     }
 
@@ -56,24 +56,24 @@ impl Host {
 
     /// Lets it wait for the answer and end the session; returns its transcript.
     pub(super) async fn finish(mut self) -> Result<Value, String> {
-        self.tell("finish").await?;
-        let told = self.hear("a transcript").await?;
+        self.write_line("finish").await?;
+        let reply = self.read_line("a transcript").await?;
         let ended = within("the host's end", self.process.wait()).await?;
         let ended = ended.map_err(|error| error.to_string())?;
         if !ended.success() {
-            return Err(format!("the host ends with {ended}: {told}"));
+            return Err(format!("the host ends with {ended}: {reply}"));
         }
-        serde_json::from_str(&told).map_err(|error| error.to_string())
+        serde_json::from_str(&reply).map_err(|error| error.to_string())
     }
 
-    async fn tell(&mut self, line: &str) -> Result<(), String> {
+    async fn write_line(&mut self, line: &str) -> Result<(), String> {
         let input = self.process.stdin.as_mut().ok_or("no input of a host")?;
-        let told = input.write_all(format!("{line}\n").as_bytes()).await;
-        told.map_err(|error| error.to_string())
+        let written = input.write_all(format!("{line}\n").as_bytes()).await;
+        written.map_err(|error| error.to_string())
     }
 
-    async fn hear(&mut self, what: &str) -> Result<String, String> {
-        let line = within(what, self.said.next_line()).await?;
+    async fn read_line(&mut self, what: &str) -> Result<String, String> {
+        let line = within(what, self.output.next_line()).await?;
         let line = line.map_err(|error| error.to_string())?;
         line.ok_or_else(|| format!("the host ends before {what}"))
     }
@@ -97,11 +97,11 @@ async fn converse() -> Result<(), String> {
     };
     let order: Order = serde_json::from_str(&next().await?).map_err(|error| error.to_string())?;
     let session = order.start().await?;
-    say(&session.id().to_string())?;
+    print(&session.id().to_string())?;
     let sent = session.send(Prompt::text(&order.prompt)).await;
     let mut receipt = sent.map_err(|error| error.to_string())?;
     receipt.reached(ReceiptState::Echoed).await;
-    say("read")?;
+    print("read")?;
     next().await?;
     let state = within("an answer", receipt.settled()).await?;
     if state != ReceiptState::Answered {
@@ -111,11 +111,11 @@ async fn converse() -> Result<(), String> {
     if !end.expected || !end.report.survivors.is_empty() {
         return Err(format!("{end:?}").replace('\n', " "));
     }
-    say(&transcript(&session).await.to_string())
+    print(&transcript(&session).await.to_string())
 }
 
-fn say(line: &str) -> Result<(), String> {
+fn print(line: &str) -> Result<(), String> {
     let mut output = std::io::stdout();
-    let said = writeln!(output, "{line}").and_then(|()| output.flush());
-    said.map_err(|error| error.to_string())
+    let written = writeln!(output, "{line}").and_then(|()| output.flush());
+    written.map_err(|error| error.to_string())
 }

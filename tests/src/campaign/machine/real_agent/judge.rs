@@ -25,39 +25,41 @@ impl fmt::Display for Completeness {
 }
 
 /// Checks that the transcripts are equal.
-pub(super) fn whole(told: &Value, calm: &Value) -> Result<Completeness, String> {
-    difference(told, calm, "transcript").map_or(Ok(Completeness::Whole), Err)
+pub(super) fn whole(found: &Value, calm: &Value) -> Result<Completeness, String> {
+    difference(found, calm, "transcript").map_or(Ok(Completeness::Whole), Err)
 }
 
 /// Checks that a turn is equal, or a prefix followed by an error of this kind, with no open entry.
-pub(super) fn begun(told: &Value, calm: &Value, error: &str) -> Result<Completeness, String> {
+pub(super) fn begun(found: &Value, calm: &Value, error: &str) -> Result<Completeness, String> {
     let is_open = |state: &Value| {
         let open = ["pending", "awaiting_permission", "running"];
         state.as_str().is_some_and(|state| open.contains(&state))
     };
-    let calls = told["tool_calls"].as_object().into_iter().flatten();
+    let calls = found["tool_calls"].as_object().into_iter().flatten();
     if let Some((id, call)) = calls.clone().find(|(_, call)| is_open(&call["state"])) {
         return Err(format!("the call {id} is {}", call["state"]));
     }
-    if told["status"]["phase"] != "ended" {
-        return Err(format!("the status is {}", told["status"]));
+    if found["status"]["phase"] != "ended" {
+        return Err(format!("the status is {}", found["status"]));
     }
-    let (said, expected) = (said(told), said(calm));
-    let is_over = said.iter().any(|entry| entry["kind"] == "result");
-    if is_over && said.len() != expected.len() {
-        let (said, expected) = (said.len(), expected.len());
-        return Err(format!("{said} entries of {expected} of a turn that ended"));
+    let (conversation, expected) = (conversation(found), conversation(calm));
+    let is_over = conversation.iter().any(|entry| entry["kind"] == "result");
+    if is_over && conversation.len() != expected.len() {
+        let (conversation, expected) = (conversation.len(), expected.len());
+        return Err(format!(
+            "{conversation} entries of {expected} of a turn that ended"
+        ));
     }
-    if said.len() > expected.len() {
-        return Err("more was told than was said".to_owned());
+    if conversation.len() > expected.len() {
+        return Err("more entries than the uninterrupted run has".to_owned());
     }
-    for (at, (entry, whole)) in said.iter().zip(&expected).enumerate() {
-        let is_last = !is_over && at + 1 == said.len();
+    for (at, (entry, whole)) in conversation.iter().zip(&expected).enumerate() {
+        let is_last = !is_over && at + 1 == conversation.len();
         beginning(entry, whole, is_last).map_err(|why| format!("at entry {at}: {why}"))?;
     }
-    let errors = told["entries"].as_array().into_iter().flatten();
-    let is_told = errors.clone().any(|entry| entry["error"] == error);
-    match (is_over, is_told) {
+    let errors = found["entries"].as_array().into_iter().flatten();
+    let is_reported = errors.clone().any(|entry| entry["error"] == error);
+    match (is_over, is_reported) {
         (true, _) => Ok(Completeness::Whole),
         (false, true) => Ok(Completeness::Begun),
         (false, false) => {
@@ -69,7 +71,7 @@ pub(super) fn begun(told: &Value, calm: &Value, error: &str) -> Result<Completen
 }
 
 /// Entries of the agent and the user.
-fn said(transcript: &Value) -> Vec<&Value> {
+fn conversation(transcript: &Value) -> Vec<&Value> {
     let entries = transcript["entries"].as_array().into_iter().flatten();
     let is_said = |entry: &&Value| entry["kind"] != "error" && entry["kind"] != "notice";
     entries.filter(is_said).collect()
@@ -129,7 +131,7 @@ mod tests {
     fn prefix_requires_its_reason() {
         let calm = scenario("once upon a time", &[json!({"kind": "result"})]);
         let killed = [json!({"kind": "error", "error": "unexpected_exit"})];
-        let judge = |told: &Value| begun(told, &calm, "unexpected_exit");
+        let judge = |found: &Value| begun(found, &calm, "unexpected_exit");
         assert_eq!(
             judge(&scenario("once upon", &killed)),
             Ok(Completeness::Begun)

@@ -58,7 +58,7 @@ fn held(mut scenario: Scenario) -> Scenario {
 /// The transcript of an undisturbed run.
 #[derive(Clone, Debug)]
 pub(super) struct Calm {
-    pub(super) told: Value,
+    pub(super) transcript: Value,
     /// Duration of the turn.
     pub(super) took: Duration,
 }
@@ -151,7 +151,7 @@ impl AgentSetup {
     }
 
     /// Normalized transcript of a session.
-    pub(super) fn told(&self, transcript: &Value) -> Value {
+    pub(super) fn comparable(&self, transcript: &Value) -> Value {
         normalized_agent(transcript, self.home.root())
     }
 
@@ -245,9 +245,9 @@ impl Theatre {
         let began = Instant::now();
         settled(&mut receipt).await?;
         let took = began.elapsed();
-        let told = end(&stage, &session).await?;
+        let transcript = end(&stage, &session).await?;
         stage.nobody_is_left(&[]).await?;
-        let calm = Calm { told, took };
+        let calm = Calm { transcript, took };
         all.insert((scenario, pty), calm.clone());
         Ok(calm)
     }
@@ -259,5 +259,5 @@ pub(super) async fn end(stage: &AgentSetup, session: &DialogueSession) -> Result
     if !end.expected || !end.report.survivors.is_empty() {
         return Err(format!("{end:?}"));
     }
-    Ok(stage.told(&transcript(session).await))
+    Ok(stage.comparable(&transcript(session).await))
 }

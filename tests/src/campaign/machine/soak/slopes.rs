@@ -116,7 +116,7 @@ impl Usage {
     }
 
     /// Reports the slopes of the second half, and checks them if it was long enough.
-    pub(super) fn tell(&self, report: &mut Report) {
+    pub(super) fn report_to(&self, report: &mut Report) {
         let behind = self.looks.get(self.looks.len() / 2..).unwrap_or_default();
         let lines: [Line; 5] = std::array::from_fn(|at| line(behind, at));
         let [runner, shim, open, threads, journal] = lines;

@@ -35,7 +35,7 @@ const PROMPTS: [&str; 5] = [
 #[derive(Debug)]
 pub(super) struct Talk {
     session: DialogueSession,
-    said: usize,
+    prompts: usize,
 }
 
 impl Talk {
@@ -52,44 +52,47 @@ impl Talk {
         };
         let session = within("a dialogue", DialogueSession::start(configuration)).await?;
         let session = session.map_err(|error| error.to_string())?;
-        Ok(Self { session, said: 0 })
+        Ok(Self {
+            session,
+            prompts: 0,
+        })
     }
 
     /// Sends prompts until `end`; returns their number and the transcript.
     pub(super) fn until(mut self, end: At) -> JoinHandle<Result<(usize, Value), String>> {
         tokio::spawn(async move {
             while At::now() < end {
-                self.say().await?;
+                self.send_prompt().await?;
                 sleep_until(At::now() + PAUSE).await;
             }
-            Ok((self.said, self.end().await))
+            Ok((self.prompts, self.end().await))
         })
     }
 
     /// Sends the next prompt. The error of an unanswered prompt includes the state of session and
     /// link.
-    async fn say(&mut self) -> Result<(), String> {
-        let prompt = Prompt::text(PROMPTS[self.said % PROMPTS.len()]);
+    async fn send_prompt(&mut self) -> Result<(), String> {
+        let prompt = Prompt::text(PROMPTS[self.prompts % PROMPTS.len()]);
         let sent = within("a prompt", self.session.send(prompt)).await?;
         let mut receipt = sent.map_err(|error| error.to_string())?;
         let settled = within("an answer", receipt.settled()).await;
-        self.said += 1;
+        self.prompts += 1;
         if settled == Ok(ReceiptState::Answered) {
             return Ok(());
         }
-        let (number, id, state) = (self.said, self.session.id(), receipt.state());
+        let (number, id, state) = (self.prompts, self.session.id(), receipt.state());
         let link = self.session.connection().borrow().clone();
-        let heard = self.session.last_activity().await;
+        let last_activity = self.session.last_activity().await;
         Err(format!(
             "prompt {number} of {id} is {state:?} ({settled:?}); the link is {link:?}, last heard: \
-             {heard:?}"
+             {last_activity:?}"
         ))
     }
 
     async fn end(self) -> Value {
-        let told = normalized(transcript(&self.session).await);
+        let transcript = normalized(transcript(&self.session).await);
         terminate(&self.session).await;
-        told
+        transcript
     }
 }
 
@@ -98,30 +101,30 @@ pub(super) async fn check(
     talks: Vec<JoinHandle<Result<(usize, Value), String>>>,
     report: &mut Report,
 ) -> Result<(), String> {
-    let (mut said, mut equal) = (0, 0);
+    let (mut prompts, mut equal) = (0, 0);
     let mut calm = HashMap::new();
     for talk in talks {
         let ended = within("a dialogue's end", talk).await?;
         let ended = ended.unwrap_or_else(|error| Err(error.to_string()));
-        let (count, told) = match ended {
+        let (count, transcript) = match ended {
             Ok(talked) => talked,
             Err(why) => {
                 report.violation(why);
                 continue;
             }
         };
-        said += count;
+        prompts += count;
         let expected = match calm.entry(count) {
             Entry::Occupied(it) => it.into_mut(),
             Entry::Vacant(it) => it.insert(calmly(count).await?),
         };
-        match difference(&told, expected, "transcript") {
+        match difference(&transcript, expected, "transcript") {
             None => equal += 1,
             Some(what) => report.violation(format!("after {count} prompts: {what}")),
         }
     }
     report.note(format!(
-        "{equal} dialogues of {said} prompts equal uninterrupted ones"
+        "{equal} dialogues of {prompts} prompts equal uninterrupted ones"
     ));
     Ok(())
 }
@@ -129,8 +132,8 @@ pub(super) async fn check(
 /// Transcript of this number of prompts without interruptions.
 async fn calmly(count: usize) -> Result<Value, String> {
     let mut talk = Talk::start(None).await?;
-    while talk.said < count {
-        talk.say().await?;
+    while talk.prompts < count {
+        talk.send_prompt().await?;
     }
     Ok(talk.end().await)
 }

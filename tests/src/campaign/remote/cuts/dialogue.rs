@@ -18,7 +18,7 @@ use crate::session::{converse, terminate, transcript};
 
 /// The transcript of a local conversation.
 pub(super) async fn expected() -> Result<Value, String> {
-    told(configuration(AgentLocation::Local), || {}).await
+    transcript_of(configuration(AgentLocation::Local), || {}).await
 }
 
 pub(super) async fn run(
@@ -37,11 +37,11 @@ pub(super) async fn run(
         let url = format!("grpc://{}", daemon.address()).parse();
         remote.url = url.map_err(|error| format!("{error}"))?;
     }
-    let heard = told(configuration(AgentLocation::Runner(remote)), || {
+    let interrupted = transcript_of(configuration(AgentLocation::Runner(remote)), || {
         storm.calm()
     })
     .await?;
-    match difference(&heard, expected, "transcript") {
+    match difference(&interrupted, expected, "transcript") {
         Some(difference) => Err(difference),
         None => Ok(Tally {
             dialogues: 1,
@@ -65,17 +65,17 @@ fn configuration(place: AgentLocation) -> DialogueConfiguration {
     }
 }
 
-async fn told(
+async fn transcript_of(
     configuration: DialogueConfiguration,
     at_its_end: impl Fn(),
 ) -> Result<Value, String> {
     let session = within("a start", DialogueSession::start(configuration)).await?;
     let session = session.map_err(|error| error.to_string())?;
     converse(&session).await;
-    let told = normalized(transcript(&session).await);
+    let transcript_of = normalized(transcript(&session).await);
     at_its_end();
     terminate(&session).await;
-    Ok(told)
+    Ok(transcript_of)
 }
 
 /// The request that creates the session is not retried, so it goes directly to the runner;

@@ -60,8 +60,8 @@ pub(super) async fn run(
         .iter()
         .flat_map(|line| responder.respond(line))
         .collect();
-    let (heard, typed) = tokio::join!(read(&session, &expected), write(&session, &lines));
-    heard.and(typed)?;
+    let (read_result, typed) = tokio::join!(read(&session, &expected), write(&session, &lines));
+    read_result.and(typed)?;
     let exit = within("the exit", session.exited()).await?;
     storm.calm();
     let code = ExitStatus::Code(responder.code());

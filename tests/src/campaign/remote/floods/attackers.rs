@@ -134,7 +134,7 @@ fn upgrade(target: &Target) -> String {
 }
 
 /// Sends an attach request and returns the connection and whether it was accepted.
-async fn asked(target: &Target) -> Option<(TcpStream, bool)> {
+async fn upgraded(target: &Target) -> Option<(TcpStream, bool)> {
     let mut stream = TcpStream::connect(target.address).await.ok()?;
     stream.write_all(upgrade(target).as_bytes()).await.ok()?;
     let mut answer = [0; 512];
@@ -148,7 +148,7 @@ async fn asked(target: &Target) -> Option<(TcpStream, bool)> {
 
 async fn attach(target: &Target) {
     // Disconnects at once, whatever the response was.
-    drop(asked(target).await);
+    drop(upgraded(target).await);
 }
 
 async fn overdo(target: &Target, random: &mut Random) {
@@ -161,7 +161,7 @@ async fn overdo(target: &Target, random: &mut Random) {
         let _ = timeout(PATIENCE, stream.read(&mut [0; 64])).await;
         return;
     }
-    let Some((mut stream, _)) = asked(target).await else {
+    let Some((mut stream, _)) = upgraded(target).await else {
         return;
     };
     // A message with a declared length of 2^40 bytes, and part of its payload.
@@ -174,7 +174,7 @@ async fn overdo(target: &Target, random: &mut Random) {
 
 /// Sends pings on one connection until it is closed.
 async fn ping(target: &Target, is_over: &AtomicBool) {
-    let Some((mut stream, _)) = asked(target).await else {
+    let Some((mut stream, _)) = upgraded(target).await else {
         return;
     };
     let mut frame = BytesMut::new();

@@ -48,7 +48,7 @@ pub(super) fn run(links: u64, report: &mut Report) -> Result<(), String> {
         let child = on_pty(Configuration::new("/bin/cat"), PtyMode::Raw);
         let session = daemon.make(child).await?;
         let mut output = session.reader(Stream::Output);
-        says(&session, &mut output, "before ").await?;
+        expect_output(&session, &mut output, "before ").await?;
         for number in 0..links {
             for failure in [Failure::Down, Failure::Blackhole] {
                 let seen = fail(&namespace, &daemon, &session, failure).await?;
@@ -60,7 +60,7 @@ pub(super) fn run(links: u64, report: &mut Report) -> Result<(), String> {
                 if is_late {
                     report.late(format!("{failure:?}: {seen}"));
                 }
-                says(&session, &mut output, "after ").await?;
+                expect_output(&session, &mut output, "after ").await?;
             }
         }
         Ok(())
@@ -125,22 +125,22 @@ async fn fail(
 }
 
 /// Writes input and reads exactly its echo.
-async fn says(
+async fn expect_output(
     session: &TerminalSession,
     output: &mut LogReader,
     what: &'static str,
 ) -> Result<(), String> {
     let written = within("a write", session.write(what.into())).await?;
     written.map_err(|error| error.to_string())?;
-    let mut heard = Vec::new();
-    while heard.len() < what.len() {
+    let mut received = Vec::new();
+    while received.len() < what.len() {
         match within("an echo", output.next()).await? {
-            Some(Piece::Bytes { bytes, .. }) => heard.extend_from_slice(&bytes),
+            Some(Piece::Bytes { bytes, .. }) => received.extend_from_slice(&bytes),
             other => return Err(format!("the echo is {other:?}")),
         }
     }
-    let is_same = heard == what.as_bytes();
+    let is_same = received == what.as_bytes();
     is_same
         .then_some(())
-        .ok_or_else(|| format!("{heard:?} is no {what:?}"))
+        .ok_or_else(|| format!("{received:?} is no {what:?}"))
 }

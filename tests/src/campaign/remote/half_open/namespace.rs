@@ -83,6 +83,6 @@ fn ip(words: &[&str]) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(format!("ip {}: {said}", words.join(" ")))
+    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(format!("ip {}: {stderr}", words.join(" ")))
 }

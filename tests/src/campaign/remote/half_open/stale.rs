@@ -129,9 +129,9 @@ impl Link {
             credit: 1 << 20,
             client: "a schedule".to_owned(),
         });
-        say(&mut stream, 0, [hello, attach]).await?;
+        send(&mut stream, 0, [hello, attach]).await?;
         loop {
-            if let Message::Attached(attached) = hear(&mut stream, &mut decoder).await? {
+            if let Message::Attached(attached) = receive(&mut stream, &mut decoder).await? {
                 return Ok(Self {
                     stream,
                     decoder,
@@ -146,9 +146,9 @@ impl Link {
     async fn types(&mut self, offset: u64, bytes: Bytes) -> Result<(), String> {
         let end = offset + bytes.len() as u64;
         let input = Message::Input { offset, bytes };
-        say(&mut self.stream, self.attached.generation, [input]).await?;
+        send(&mut self.stream, self.attached.generation, [input]).await?;
         loop {
-            match hear(&mut self.stream, &mut self.decoder).await? {
+            match receive(&mut self.stream, &mut self.decoder).await? {
                 Message::InputAck { offset, .. } if offset >= end => return Ok(()),
                 Message::Fenced { generation } => {
                     return Err(format!("the newest host is fenced by {generation}"));
@@ -165,9 +165,9 @@ impl Link {
         self.pings += 1;
         let ours = self.pings;
         let ping = Message::Ping { nonce: ours };
-        say(&mut self.stream, self.attached.generation, [ping]).await?;
+        send(&mut self.stream, self.attached.generation, [ping]).await?;
         loop {
-            match hear(&mut self.stream, &mut self.decoder).await? {
+            match receive(&mut self.stream, &mut self.decoder).await? {
                 Message::Pong { nonce } if nonce == ours => return Ok(()),
                 _ => {}
             }
@@ -175,7 +175,7 @@ impl Link {
     }
 }
 
-async fn say(
+async fn send(
     stream: &mut DuplexStream,
     generation: u64,
     messages: impl IntoIterator<Item = Message>,
@@ -188,7 +188,7 @@ async fn say(
     sent.map_err(|error| format!("the newest connection is closed: {error}"))
 }
 
-async fn hear(stream: &mut DuplexStream, decoder: &mut Decoder) -> Result<Message, String> {
+async fn receive(stream: &mut DuplexStream, decoder: &mut Decoder) -> Result<Message, String> {
     loop {
         match decoder.next().map_err(|error| error.to_string())? {
             Some(frame) => return Ok(frame.message),
@@ -264,8 +264,8 @@ struct Played {
 
 impl Played {
     fn new(child: ChildPeer) -> Self {
-        let (tell, commands) = mpsc::unbounded_channel();
-        tokio::spawn(obey(child, tell));
+        let (sender, commands) = mpsc::unbounded_channel();
+        tokio::spawn(obey(child, sender));
         Self {
             commands,
             typed: Vec::new(),
@@ -291,14 +291,14 @@ impl Played {
     }
 }
 
-async fn obey(child: ChildPeer, tell: mpsc::UnboundedSender<String>) {
+async fn obey(child: ChildPeer, sender: mpsc::UnboundedSender<String>) {
     let ChildPeer {
         outputs,
         events,
         mut commands,
     } = child;
     while let Some(order) = commands.recv().await {
-        let told = match order {
+        let result = match order {
             ChildCommand::Write(bytes) => {
                 let _ = events.send(ChildEvent::Written(Ok(())));
                 format!("type {}", String::from_utf8_lossy(&bytes))
@@ -308,7 +308,7 @@ async fn obey(child: ChildPeer, tell: mpsc::UnboundedSender<String>) {
             ChildCommand::Signal(signal) => format!("signalled {signal:?}"),
             ChildCommand::Kill(_) => "killed".to_owned(),
         };
-        let _ = tell.send(told);
+        let _ = sender.send(result);
     }
     drop(outputs);
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::super::super::{Job, Random, Report};
 use super::super::http::Caller;
-use super::{Castle, TRIES};
+use super::{Castle, TRIES_PER_CONNECTION};
 
 /// Threshold of t, exceeded by chance in one run in a hundred thousand.
 const BOUND: f64 = 4.5;
@@ -29,16 +29,16 @@ pub(super) async fn compare(castle: &Castle, job: &Job, report: &mut Report) -> 
     let wanted = (job.count / 2).clamp(500, MOST) as usize;
     while times.iter().any(|it| it.len() < wanted) {
         let mut caller = Caller::connect(castle.daemon.address(), &mut random).await?;
-        for number in 0..TRIES {
+        for number in 0..TRIES_PER_CONNECTION {
             let class = random.below(2) as usize;
             let head = format!(
                 "GET /healthz HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
                 castle.daemon.address(),
                 classes[class]
             );
-            let asked = Instant::now();
+            let started = Instant::now();
             let answer = caller.ask(&head).await?;
-            let took = asked.elapsed().as_secs_f64() * 1e6;
+            let took = started.elapsed().as_secs_f64() * 1e6;
             castle.is_refused(answer.status, &answer.text)?;
             // The first request also waits for the connection to be accepted.
             if number > 0 {

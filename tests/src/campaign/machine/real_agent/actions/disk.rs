@@ -63,9 +63,9 @@ pub(super) async fn full(theatre: &Theatre, random: &mut Random) -> Result<Compl
     if room(&full.at)? > 8 << 10 {
         return Err("the disk did not run full".to_owned());
     }
-    let told = end(&stage, &session).await?;
+    let found = end(&stage, &session).await?;
     stage.nobody_is_left(&shims).await?;
-    whole(&told, &calm.told)
+    whole(&found, &calm.transcript)
 }
 
 /// Free space in bytes.

@@ -47,9 +47,9 @@ async fn agent(
         signal(Some(agent), Signal::KILL);
     }
     within("what became of the prompt", receipt.settled()).await?;
-    let told = ended(&stage, &session).await?;
+    let found = ended(&stage, &session).await?;
     stage.nobody_is_left(&shims).await?;
-    begun(&told, &calm.told, "unexpected_exit")
+    begun(&found, &calm.transcript, "unexpected_exit")
 }
 
 pub(super) async fn shim(theatre: &Theatre, random: &mut Random) -> Result<Completeness, String> {
@@ -71,9 +71,9 @@ pub(super) async fn shim(theatre: &Theatre, random: &mut Random) -> Result<Compl
     if end.expected {
         return Err(format!("{end:?}"));
     }
-    let told = stage.told(&transcript(&session).await);
+    let found = stage.comparable(&transcript(&session).await);
     stage.nobody_is_left(&shims).await?;
-    begun(&told, &calm.told, "reconnect_failed")
+    begun(&found, &calm.transcript, "reconnect_failed")
 }
 
 /// The unexpected end of a session.
@@ -82,7 +82,7 @@ async fn ended(stage: &AgentSetup, session: &DialogueSession) -> Result<serde_js
     if end.expected || !end.report.survivors.is_empty() {
         return Err(format!("{end:?}"));
     }
-    Ok(stage.told(&transcript(session).await))
+    Ok(stage.comparable(&transcript(session).await))
 }
 
 pub(super) async fn runner(theatre: &Theatre, random: &mut Random) -> Result<Completeness, String> {
@@ -99,9 +99,9 @@ pub(super) async fn runner(theatre: &Theatre, random: &mut Random) -> Result<Com
     sleep(Duration::from_millis(random.below(300))).await;
     station.start().await?;
     settled(&mut receipt).await?;
-    let told = end(&stage, &session).await?;
+    let found = end(&stage, &session).await?;
     stage.nobody_is_left(&shims).await?;
-    whole(&told, &calm.told)
+    whole(&found, &calm.transcript)
 }
 
 /// The next host must receive everything that the first one received, and the rest.
@@ -127,7 +127,7 @@ pub(super) async fn host(theatre: &Theatre, random: &mut Random) -> Result<Compl
         entries.is_some_and(|all| all.iter().any(|entry| entry["kind"] == "result"))
     };
     until(&session, "a result", is_over).await;
-    let told = end(&stage, &session).await?;
+    let found = end(&stage, &session).await?;
     stage.nobody_is_left(&shims).await?;
-    whole(&told, &calm.told)
+    whole(&found, &calm.transcript)
 }

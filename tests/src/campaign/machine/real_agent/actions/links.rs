@@ -52,13 +52,13 @@ pub(super) async fn cut(
         settled(&mut receipt).await?;
         end(&stage, &session).await
     };
-    let told = tokio::select! {
-        told = talking => told?,
+    let found = tokio::select! {
+        found = talking => found?,
         () = cutting => return Err("the cuts have no end".to_owned()),
     };
     if proxy.severed() == 0 {
         return Err("nothing was cut".to_owned());
     }
     stage.nobody_is_left(&shims).await?;
-    whole(&told, &calm.told)
+    whole(&found, &calm.transcript)
 }

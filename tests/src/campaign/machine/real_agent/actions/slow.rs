@@ -24,7 +24,7 @@ pub(super) async fn here(theatre: &Theatre, random: &mut Random) -> Result<Compl
     let pty = is_on_terminal(random);
     let calm = theatre.calm(Conversation::LongText, pty).await?;
     let stage = theatre.stage(Conversation::LongText, pty)?;
-    slow(&stage, &[], random, &calm.told).await
+    slow(&stage, &[], random, &calm.transcript).await
 }
 
 pub(super) async fn at_runner(
@@ -39,7 +39,7 @@ pub(super) async fn at_runner(
     runner.env(RING_VARIABLE, RING);
     station.start_by(runner).await?;
     stage.order.runner = Some(url(&station));
-    slow(&stage, &[&station], random, &calm.told).await
+    slow(&stage, &[&station], random, &calm.transcript).await
 }
 
 async fn slow(
@@ -59,7 +59,7 @@ async fn slow(
     let [least, most] = STOPPED;
     sleep(Duration::from_millis(least + random.below(most - least))).await;
     signal(host.pid(), Signal::CONT);
-    let told = stage.told(&host.finish().await?);
+    let found = stage.comparable(&host.finish().await?);
     stage.nobody_is_left(&all).await?;
-    whole(&told, calm)
+    whole(&found, calm)
 }
