@@ -73,6 +73,10 @@ pub struct HookGate {
     pub default: HookReply,
 }
 
+/// Added to the host's deadline, in seconds, so that the default arrives before the agent's timeout:
+/// after a timeout the agent goes on as if the hook had allowed it.
+pub(crate) const REPLY_MARGIN: u64 = 10;
+
 /// The longest delay of the agent's timers, in seconds: 2³¹ - 1 ms, the limit of JavaScript's
 /// `setTimeout`. A longer one fires at once.
 const MAX_TIMER: u64 = 2_147_483;
@@ -80,7 +84,7 @@ const MAX_TIMER: u64 = 2_147_483;
 impl HookGate {
     /// The host's deadline, so far below the agent's longest timer that the host is always first.
     pub(crate) fn capped_deadline(&self) -> Duration {
-        let max = Duration::from_secs(MAX_TIMER - crate::settings::MARGIN);
+        let max = Duration::from_secs(MAX_TIMER - REPLY_MARGIN);
         self.deadline.min(max)
     }
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use serde_json::{Map, Value, json};
 
+use crate::configuration::REPLY_MARGIN;
 use crate::{
     HookConfiguration, HookGate, HookKind, HookReply, HookRoute, HookServerError,
     PermissionVerdict, ToolVerdict,
@@ -12,10 +13,6 @@ use crate::{
 /// How long the agent waits for the reply to an event outside the gate, in seconds; its own default
 /// is 600.
 const TIMEOUT: u64 = 30;
-
-/// Added to the host's deadline, in seconds, so that the default arrives before the agent's timeout:
-/// after a timeout the agent goes on as if the hook had allowed it.
-pub(crate) const MARGIN: u64 = 10;
 
 /// Timeout of `SessionEnd`, in seconds; it raises the agent's 1.5 s for all hooks of the end.
 const END_TIMEOUT: u64 = 10;
@@ -78,7 +75,7 @@ fn handler(configuration: &HookConfiguration, kind: &HookKind, url: &str) -> Opt
 
 fn timeout(kind: &HookKind, gate: Option<&HookGate>) -> u64 {
     match (gate, kind) {
-        (Some(gate), _) => gate.capped_deadline().as_secs() + MARGIN,
+        (Some(gate), _) => gate.capped_deadline().as_secs() + REPLY_MARGIN,
         (None, HookKind::SessionEnd) => END_TIMEOUT,
         (None, _) => TIMEOUT,
     }

@@ -10,6 +10,7 @@ use bowline_transport::{
 };
 
 use crate::command::{AgentMode, AgentOptions};
+use crate::conversations::Conversation;
 use crate::error::{ResumeError, StartError};
 use crate::watchdog::WatchdogPolicy;
 
@@ -103,26 +104,6 @@ pub enum DialogueStdio {
     /// A terminal in raw mode. The agent refuses a terminal as its input, so the input passes through
     /// `cat`; standard error is part of the output.
     Pty,
-}
-
-/// The conversation of a session.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Conversation {
-    /// A new conversation.
-    #[default]
-    New,
-    /// A new conversation with an id of the host's choice, an unused UUID.
-    NewAs(String),
-    /// A conversation that the agent has on disk.
-    Resume {
-        /// Its id.
-        id: String,
-        /// Whether to continue in a copy with a new id.
-        fork: bool,
-    },
-    /// The newest conversation of the working directory.
-    Continue,
 }
 
 impl Default for DialogueConfiguration {

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use bowline_transport::Environment;
 use serde::Deserialize;
 
-use crate::configuration::Conversation;
 use crate::error::ResumeError;
 
 /// Longest id of a conversation. The agent uses UUIDs.
@@ -20,6 +19,26 @@ const HEAD: u64 = 1 << 20;
 
 /// Longest folder name of a directory. The agent cuts longer ones and appends a hash.
 const MAX_FOLDER_NAME: usize = 200;
+
+/// The conversation of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Conversation {
+    /// A new conversation.
+    #[default]
+    New,
+    /// A new conversation with an id of the host's choice, an unused UUID.
+    NewAs(String),
+    /// A conversation that the agent has on disk.
+    Resume {
+        /// Its id.
+        id: String,
+        /// Whether to continue in a copy with a new id.
+        fork: bool,
+    },
+    /// The newest conversation of the working directory.
+    Continue,
+}
 
 /// Returns the agent's own folder for an environment: `CLAUDE_CONFIG_DIR`, or `.claude` in `HOME`.
 #[must_use]

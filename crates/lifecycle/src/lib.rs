@@ -40,6 +40,7 @@ mod deadline;
 mod error;
 mod events;
 mod machine;
+mod message;
 mod permission;
 mod private_file;
 mod registry;
@@ -67,8 +68,8 @@ pub use command::{
     CommandError, Effort, PermissionPrompts, PrintFormat, SettingSource, Shell, SkipPermissions,
     Thinking,
 };
-pub use configuration::{AgentLocation, Conversation, DialogueConfiguration, DialogueStdio};
-pub use conversations::{agent_folder, check_conversation_id};
+pub use configuration::{AgentLocation, DialogueConfiguration, DialogueStdio};
+pub use conversations::{Conversation, agent_folder, check_conversation_id};
 pub use error::{DialogueError, ResumeError, StartError, error_chain};
 pub use events::{DialogueEvent, DialogueEventKind, DialogueEvents, EventLimits};
 pub use machine::ReceiptState;
@@ -85,11 +86,11 @@ pub use secrecy::{ExposeSecret, SecretString};
 pub use session::change;
 pub use session::change::TranscriptChange;
 pub use session::{
-    DialogueChanges, DialogueEnd, DialogueSession, InterruptReport, InterruptScope, LastActivity,
-    PageError, Receipt, SessionBuilder,
+    DialogueChanges, DialogueEnd, DialogueSession, InterruptReport, InterruptScope, PageError,
+    Receipt, SessionBuilder,
 };
 pub use stderr::StderrReport;
 pub use watchdog::{
-    Activity, ActivitySource, PhaseLimits, ProbeAnswer, Silence, SilenceLimit, WatchdogPolicy,
-    WorkPhase,
+    Activity, ActivitySource, LastActivity, PhaseLimits, ProbeAnswer, Silence, SilenceLimit,
+    WatchdogPolicy, WorkPhase,
 };

@@ -7,9 +7,11 @@
 mod commands;
 mod ending;
 mod events;
+mod history;
 mod input;
 mod output;
 mod permissions;
+mod prompt_queue;
 mod prompts;
 mod receipts;
 mod replay;
@@ -26,15 +28,14 @@ use bytes::Bytes;
 pub(crate) use input::{Command, EndStage, Input, Limits, LinePurpose, Output, Reply, Ticket};
 pub use receipts::ReceiptState;
 
-use self::events::StderrLines;
-use self::prompts::PromptQueue;
+use self::prompt_queue::PromptQueue;
 use self::receipts::{ReceiptUpdate, Receipts};
 use self::replay::Replay;
 use self::requests::Requests;
 use crate::error::DialogueError;
 use crate::events::DialogueEventKind;
 use crate::permission::PermissionStore;
-use crate::stderr::{HeadTail, StderrReport};
+use crate::stderr::{HeadTail, StderrLines, StderrReport};
 use crate::watchdog::Watchdog;
 
 /// One dialogue session.

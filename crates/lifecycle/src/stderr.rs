@@ -1,6 +1,9 @@
-//! The beginning and the end of the agent's standard error.
+//! The agent's standard error: its beginning and end, and its lines.
 
 use std::collections::VecDeque;
+
+/// Longest line of standard error in an event, in bytes; longer ones are cut.
+const MAX_STDERR_LINE: usize = 8 << 10;
 
 /// Keeps the beginning and the end of a byte stream within a fixed size.
 #[derive(Clone, Debug)]
@@ -64,6 +67,33 @@ impl HeadTail {
             text,
             written: self.written,
             dropped,
+        }
+    }
+}
+
+/// Splits standard error into lines of bounded length.
+#[derive(Debug, Default)]
+pub(crate) struct StderrLines {
+    partial: Vec<u8>,
+}
+
+impl StderrLines {
+    pub(crate) fn push(&mut self, bytes: &[u8], mut on_line: impl FnMut(String)) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = MAX_STDERR_LINE.saturating_sub(self.partial.len());
+            self.partial
+                .extend_from_slice(piece.get(..room).unwrap_or(piece));
+            if piece.ends_with(b"\n") {
+                self.finish(&mut on_line);
+            }
+        }
+    }
+
+    pub(crate) fn finish(&mut self, on_line: &mut impl FnMut(String)) {
+        if !self.partial.is_empty() {
+            let line = String::from_utf8_lossy(&self.partial);
+            on_line(line.trim_end_matches(['\n', '\r']).to_owned());
+            self.partial.clear();
         }
     }
 }

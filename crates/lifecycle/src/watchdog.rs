@@ -13,7 +13,7 @@ mod check;
 mod policy;
 mod silence;
 
-pub use self::activity::{Activity, ActivitySource, WorkPhase};
+pub use self::activity::{Activity, ActivitySource, LastActivity, WorkPhase};
 pub(crate) use self::check::{OpenWork, Watchdog, WatchdogAction};
 pub use self::policy::{PhaseLimits, SilenceLimit, WatchdogPolicy};
 pub use self::silence::{ProbeAnswer, Silence};

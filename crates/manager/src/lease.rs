@@ -1,8 +1,8 @@
 //! Locks that a process holds through a file (flock(2)), and that are released when it exits.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use bowline_lifecycle::{ResumeError, check_conversation_id};
@@ -81,6 +81,15 @@ fn read(file: &mut File) -> String {
     }
 }
 
+/// Creates a folder for locks and lists, private to the user, with its parents.
+pub(super) fn make_folder(folder: &Path) -> Result<(), ManagerError> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder
+        .create(folder)
+        .map_err(ManagerError::state("make the folder", folder))
+}
+
 /// The exclusive right to use a conversation, among all holders on this machine that use the same
 /// folder. Released on drop, or with the process that holds it.
 #[derive(Debug)]
@@ -95,7 +104,7 @@ impl ConversationLease {
     /// [`ResumeError::Leased`] if it is in use; also if the id is invalid or the folder cannot be used.
     pub fn take(folder: &Path, conversation: &str, holder: &str) -> Result<Self, ManagerError> {
         check_conversation_id(conversation)?;
-        super::store::make_folder(folder)?;
+        make_folder(folder)?;
         let path = folder.join(format!("{conversation}.lock"));
         match Lease::take(&path, holder).map_err(ManagerError::state("take the lease", &path))? {
             Ok(lease) => Ok(Self(lease)),

@@ -86,7 +86,7 @@ impl SessionManager {
     /// Another host has the list open, or the folder cannot be used. A list that cannot be read is
     /// no error: it is set aside, and [`warnings`](Self::warnings) says where.
     pub fn open(configuration: ManagerConfiguration) -> Result<Self, ManagerError> {
-        store::make_folder(&configuration.state_folder)?;
+        lease::make_folder(&configuration.state_folder)?;
         let owner = store::own(&configuration.state_folder)?;
         let (known, warnings) = store::load(&configuration.state_folder)?;
         let table = Table::new(known, configuration.max_sessions, configuration.keep_ended);

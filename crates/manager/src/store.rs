@@ -1,8 +1,8 @@
 //! The list of sessions as a file: replaced as a whole, owned by one host, never thrown away.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -31,14 +31,6 @@ struct File1 {
 #[derive(Deserialize)]
 struct AnySchema {
     schema: u32,
-}
-
-pub(super) fn make_folder(folder: &Path) -> Result<(), ManagerError> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    builder
-        .create(folder)
-        .map_err(ManagerError::state("make the folder", folder))
 }
 
 /// Keeps other hosts from the list.

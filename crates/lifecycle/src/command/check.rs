@@ -5,9 +5,10 @@ use std::path::Path;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::error::CommandError;
+use super::options::AgentOptions;
 use super::value::{AgentDocument, AgentMode, AgentText, PrintFormat, SkipPermissions};
-use super::{AgentOptions, CommandError};
-use crate::configuration::Conversation;
+use crate::conversations::Conversation;
 
 type Checked = Result<(), CommandError>;
 

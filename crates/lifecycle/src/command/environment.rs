@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_transport::Environment;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::CommandError;
+use super::error::CommandError;
 
 /// Maximum number of retries of an API call that the agent accepts.
 const MAX_RETRIES: u8 = 15;

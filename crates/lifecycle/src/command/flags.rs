@@ -2,11 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 
+use super::error::CommandError;
+use super::options::AgentOptions;
 use super::value::{
     AgentDocument, AgentMode, AgentText, PermissionPrompts, PrintFormat, SkipPermissions,
 };
-use super::{AgentOptions, CommandError};
-use crate::configuration::Conversation;
+use crate::conversations::Conversation;
 
 /// The longest argument on Linux, without its NUL: `MAX_ARG_STRLEN` of execve(2), 32 pages.
 const MAX_ARG: usize = 128 * 1024 - 1;

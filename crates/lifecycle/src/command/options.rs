@@ -1,17 +1,14 @@
 //! Options of the agent's command line.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-
-use bowline_transport::Environment;
 
 use super::value::{
     AgentDocument, AgentMode, AgentText, Effort, PermissionPrompts, SettingSource, SkipPermissions,
     Thinking,
 };
-use super::{AgentCommand, CommandError, check, flags};
-use crate::configuration::Conversation;
+use crate::conversations::Conversation;
 use crate::private_file::PrivateFile;
 
 /// Typed options of the agent's command line. The default is a dialogue with the agent's own defaults.
@@ -142,26 +139,6 @@ pub struct AgentOptions {
 }
 
 impl AgentOptions {
-    /// Checks the options and builds the command. Paths are relative to `cwd`, the agent's working
-    /// directory, or to the host's own.
-    ///
-    /// # Errors
-    ///
-    /// The agent would refuse an option, most often with exit code 1 and no output.
-    pub fn command(
-        &self,
-        program: impl Into<OsString>,
-        cwd: Option<&Path>,
-        env: Environment,
-    ) -> Result<AgentCommand, CommandError> {
-        check::check(self, cwd)?;
-        Ok(AgentCommand {
-            program: program.into(),
-            args: flags::args(self)?,
-            env,
-        })
-    }
-
     /// Returns the private files, which must stay open until the agent has read them.
     pub(crate) fn private_files(&self) -> Vec<Arc<PrivateFile>> {
         let documents = self.mcp_configs.iter();

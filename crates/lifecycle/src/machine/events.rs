@@ -5,36 +5,6 @@ use bowline_jsonl::{Item, Str};
 use super::{Machine, Output};
 use crate::events::{DialogueEventKind, PendingEvent, call_path, line_events};
 
-/// Longest line of standard error in an event, in bytes; longer ones are cut.
-const MAX_STDERR_LINE: usize = 8 << 10;
-
-/// Splits standard error into lines of bounded length.
-#[derive(Debug, Default)]
-pub(super) struct StderrLines {
-    partial: Vec<u8>,
-}
-
-impl StderrLines {
-    fn push(&mut self, bytes: &[u8], mut on_line: impl FnMut(String)) {
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let room = MAX_STDERR_LINE.saturating_sub(self.partial.len());
-            self.partial
-                .extend_from_slice(piece.get(..room).unwrap_or(piece));
-            if piece.ends_with(b"\n") {
-                self.finish(&mut on_line);
-            }
-        }
-    }
-
-    fn finish(&mut self, on_line: &mut impl FnMut(String)) {
-        if !self.partial.is_empty() {
-            let line = String::from_utf8_lossy(&self.partial);
-            on_line(line.trim_end_matches(['\n', '\r']).to_owned());
-            self.partial.clear();
-        }
-    }
-}
-
 impl Machine {
     /// Sets whether [`Output::Event`] is produced. Without subscribers no event is built.
     pub(crate) const fn set_emits_events(&mut self, emits_events: bool) {

@@ -1,37 +1,11 @@
 //! Prompts: accepted, queued during a pause, and written one whole line at a time.
 
-use std::collections::VecDeque;
-
 use bowline_jsonl::{Prompt, PromptPart};
 use bowline_reducer::HostEvent;
 
-use super::receipts::{ReceiptUpdate, Receipts};
 use super::{EndStage, LinePurpose, Machine, ReceiptState, Reply, Ticket};
 use crate::error::DialogueError;
 use crate::watchdog::ActivitySource;
-
-/// Prompts that a pause holds back.
-#[derive(Debug, Default)]
-pub(super) struct PromptQueue {
-    is_paused: bool,
-    prompts: VecDeque<Prompt>,
-    /// Commands that wait for the pause to take effect.
-    pausing: Vec<Ticket>,
-}
-
-impl PromptQueue {
-    pub(super) fn len(&self) -> usize {
-        self.prompts.len()
-    }
-
-    /// Drops the queued prompts.
-    pub(super) fn cancel(&mut self, receipts: &mut Receipts) -> Vec<ReceiptUpdate> {
-        let prompts = self.prompts.drain(..);
-        prompts
-            .filter_map(|prompt| receipts.advance(&prompt.uuid?, ReceiptState::Cancelled))
-            .collect()
-    }
-}
 
 impl Machine {
     pub(super) fn send(&mut self, prompt: Prompt) -> Result<(), DialogueError> {

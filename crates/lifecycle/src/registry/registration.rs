@@ -5,10 +5,10 @@ use std::time::SystemTime;
 
 use bowline_transport::{ExitStatus, TerminalSession};
 
+use super::list::TerminalRegistry;
 use super::metrics::{Metrics, TokenUsage};
 use super::terminal::{RegisteredTerminal, TerminalTag, Tombstone, describe};
-use super::{List, MAX_TOMBSTONES, RunningTerminal, TerminalRegistry};
-use crate::session::WeakDialogue;
+use crate::message::WeakDialogue;
 
 /// An entry in the registry. Dropping it removes the terminal and leaves a tombstone.
 #[derive(Debug)]
@@ -52,12 +52,7 @@ impl TerminalRegistry {
     }
 
     fn insert(&self, terminal: RegisteredTerminal, dialogue: Option<WeakDialogue>) -> Registration {
-        let mut list = self.lock();
-        list.last_key += 1;
-        list.totals.started += 1;
-        let key = list.last_key;
-        list.running
-            .insert(key, RunningTerminal { terminal, dialogue });
+        let key = self.lock().add(terminal, dialogue);
         Registration {
             registry: self.clone(),
             key,
@@ -109,21 +104,10 @@ impl Registration {
     }
 }
 
-impl List {
-    fn add_tombstone(&mut self, tombstone: Tombstone) {
-        self.totals.ended += 1;
-        self.totals.unexpected_ends += u64::from(!tombstone.expected);
-        if self.tombstones.len() >= MAX_TOMBSTONES {
-            self.tombstones.pop_front();
-        }
-        self.tombstones.push_back(tombstone);
-    }
-}
-
 impl Drop for Registration {
     fn drop(&mut self) {
         let mut list = self.registry.lock();
-        if let Some(RunningTerminal { terminal, .. }) = list.running.remove(&self.key) {
+        if let Some(terminal) = list.remove(self.key) {
             list.add_tombstone(Tombstone {
                 id: terminal.id,
                 tag: terminal.tag,

@@ -1,23 +1,18 @@
 //! Attaching to a session at a runner.
 
-use bowline_transport::{Attachment, LogLimits, Remote, SessionId, Stream, TerminalEngine};
+use bowline_transport::{Attachment, Remote, SessionId, Stream, TerminalEngine};
 use tracing::Instrument as _;
 use uuid::Uuid;
 
+use super::handle::DialogueSession;
 use super::recording::Recorder;
-use super::{DialogueSession, now_ms, spans};
+use super::spans;
+use super::spawn::log_limits;
+use super::start::{drive, now_ms};
 use crate::configuration::DialogueConfiguration;
 use crate::error::StartError;
 use crate::events::{DialogueEvents, EventLimits};
 use crate::machine::{Limits, Machine};
-
-/// The log keeps no history: output is folded as it arrives, and late readers have the transcript.
-pub(super) fn log_limits() -> LogLimits {
-    LogLimits {
-        history_bytes: 0,
-        ..LogLimits::default()
-    }
-}
 
 impl DialogueSession {
     /// Attaches to a session at a runner, for example after the host that started it has exited. The
@@ -84,12 +79,6 @@ impl DialogueSession {
         let limits = Limits::from(&configuration);
         let machine = Machine::resuming(limits, now_ms(), history, &salt);
         let attached = (terminal, streams);
-        Ok(Self::drive(
-            machine,
-            attached,
-            &configuration,
-            recorder,
-            events,
-        ))
+        Ok(drive(machine, attached, &configuration, recorder, events))
     }
 }

@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::permissions::WeakDialogue;
-use super::{DialogueConfiguration, DialogueSession};
-use crate::configuration::Conversation;
+use super::handle::DialogueSession;
+use crate::configuration::DialogueConfiguration;
+use crate::conversations::Conversation;
 use crate::error::StartError;
+use crate::message::WeakDialogue;
 use crate::permission::{PermissionAnswer, PermissionRecord, Permissions};
 
 type PendingAnswer = Pin<Box<dyn Future<Output = PermissionAnswer> + Send>>;

@@ -9,8 +9,8 @@ use std::task::{Context, Poll, ready};
 use bowline_reducer::Cursor;
 use futures_core::Stream;
 
-use super::DialogueSession;
 use super::change::TranscriptChange;
+use super::handle::DialogueSession;
 use super::reader::TranscriptReader;
 
 /// Maximum number of changes that are read at once, so that a reader far behind holds up neither the

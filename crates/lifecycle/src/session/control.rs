@@ -2,10 +2,11 @@
 
 use bowline_jsonl::HostRequest;
 
-use super::driver::Message;
-use super::{DialogueEnd, DialogueSession};
+use super::end::DialogueEnd;
+use super::handle::DialogueSession;
 use crate::error::DialogueError;
 use crate::machine::{Command, Reply};
+use crate::message::Message;
 
 impl DialogueSession {
     /// Changes the model of the following API calls; `None` for the agent's default.

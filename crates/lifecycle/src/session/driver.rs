@@ -11,48 +11,30 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_jsonl::Prompt;
-use bowline_reducer::{Revision, Transcript};
+use bowline_reducer::Revision;
 use bowline_transport::{
     ConnectionState, Exit, Ladder, OutputReader, Piece, Stream, TerminalSession, TerminationReport,
     WriteError,
 };
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
 
+use super::end::{DialogueEnd, EndedSession};
+use super::observers::Observers;
+use super::recording::{Recorder, Recording};
 use crate::deadline::after;
-use crate::error::DialogueError;
-use crate::machine::{Command, Input, LinePurpose, Machine, Output, ReceiptState, Reply, Ticket};
-use crate::session::observers::Observers;
-use crate::session::recording::{Recorder, Recording};
-use crate::session::{DialogueEnd, EndedSession, LastActivity};
+use crate::machine::{Command, Input, LinePurpose, Machine, Output, ReceiptState, Ticket};
+use crate::message::{Message, ReplySender};
 
 /// Bytes that are folded before the task yields to other sessions on its thread: a fraction of a
 /// millisecond's work.
 const YIELD_AFTER: usize = 256 << 10;
 
-type ReplySender = oneshot::Sender<Result<Reply, DialogueError>>;
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
-
-/// A message of a handle to the driver.
-pub(super) enum Message {
-    Send {
-        prompt: Prompt,
-        states: watch::Sender<ReceiptState>,
-        reply: ReplySender,
-    },
-    Command {
-        command: Command,
-        reply: ReplySender,
-    },
-    Read(Box<dyn FnOnce(&mut Transcript) + Send>),
-    Activity(oneshot::Sender<LastActivity>),
-    Detach,
-}
 
 /// A write to the agent's input.
 enum Write {
@@ -230,7 +212,8 @@ impl Driver {
             }
             Some(Message::Activity(reply)) => {
                 // The caller may have stopped waiting.
-                let _ = reply.send(LastActivity::of(&self.machine, self.start));
+                let last = self.machine.last_activity();
+                let _ = reply.send(last.aged(self.start.elapsed()));
             }
             Some(Message::Detach) => {
                 self.is_detached = true;

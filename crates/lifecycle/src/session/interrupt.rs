@@ -3,7 +3,7 @@
 use bowline_jsonl::HostRequest;
 use serde::Deserialize;
 
-use super::DialogueSession;
+use super::handle::DialogueSession;
 use crate::error::DialogueError;
 use crate::machine::{Command, Reply};
 

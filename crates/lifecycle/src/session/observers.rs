@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bowline_reducer::Transcript;
 use tokio::sync::watch;
 
-use super::DialogueEnd;
+use super::end::DialogueEnd;
 use super::spans::SessionSpans;
 use crate::events::{DialogueEventKind, PendingEvent, Router};
 use crate::permission::Permissions;

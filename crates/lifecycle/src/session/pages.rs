@@ -15,7 +15,7 @@ use bowline_transport::wire::StreamId;
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
 
-use super::DialogueSession;
+use super::handle::DialogueSession;
 use super::recording::{RecordedOutput, output_stream};
 
 /// Bytes per read of the recording.

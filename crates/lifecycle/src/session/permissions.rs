@@ -1,9 +1,6 @@
 //! Reading and answering the permission requests of a session.
 
-use tokio::sync::{mpsc, oneshot, watch};
-
-use super::DialogueSession;
-use super::driver::Message;
+use super::handle::DialogueSession;
 use crate::error::DialogueError;
 use crate::machine::Command;
 use crate::permission::{PermissionAnswer, Permissions};
@@ -63,46 +60,5 @@ impl DialogueSession {
             by,
         };
         self.command(command).await.map(drop)
-    }
-}
-
-/// A handle of a running session that does not keep it alive, for the registry.
-#[derive(Clone)]
-pub(crate) struct WeakDialogue {
-    messages: mpsc::WeakUnboundedSender<Message>,
-    permissions: watch::Receiver<Permissions>,
-}
-
-impl WeakDialogue {
-    pub(super) fn new(
-        messages: &mpsc::UnboundedSender<Message>,
-        permissions: watch::Receiver<Permissions>,
-    ) -> Self {
-        Self {
-            messages: messages.downgrade(),
-            permissions,
-        }
-    }
-
-    pub(crate) fn permissions(&self) -> Permissions {
-        self.permissions.borrow().clone()
-    }
-
-    pub(crate) async fn answer(
-        &self,
-        request_id: String,
-        answer: PermissionAnswer,
-        by: Option<String>,
-    ) -> Result<(), DialogueError> {
-        let (reply, result) = oneshot::channel();
-        let command = Command::AnswerPermission {
-            request_id,
-            answer,
-            by,
-        };
-        let messages = self.messages.upgrade().ok_or(DialogueError::Ended)?;
-        let message = Message::Command { command, reply };
-        messages.send(message).map_err(|_| DialogueError::Ended)?;
-        result.await.map_err(|_| DialogueError::Ended)?.map(drop)
     }
 }

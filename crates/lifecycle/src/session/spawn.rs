@@ -1,9 +1,20 @@
 //! Spawning an agent on this machine or at a runner.
 
+#[cfg(feature = "remote")]
+use bowline_transport::LogLimits;
 use bowline_transport::{OutputReader, TerminalEngine, TerminalSession};
 
 use crate::configuration::{AgentLocation, DialogueConfiguration};
 use crate::error::StartError;
+
+/// The log keeps no history: output is folded as it arrives, and late readers have the transcript.
+#[cfg(feature = "remote")]
+pub(super) fn log_limits() -> LogLimits {
+    LogLimits {
+        history_bytes: 0,
+        ..LogLimits::default()
+    }
+}
 
 /// Spawns the agent's process.
 pub(super) async fn spawn(
@@ -20,7 +31,7 @@ pub(super) async fn spawn(
             use bowline_transport::RemoteOrder;
             use bowline_transport::wire::SessionKind;
 
-            terminal.limits = super::attach::log_limits();
+            terminal.limits = log_limits();
             let order = RemoteOrder::new(SessionKind::Dialogue, terminal);
             Ok(TerminalEngine
                 .make_remote_with_reader(remote, &order)

@@ -5,7 +5,7 @@ use bowline_reducer::Revision;
 use bowline_transport::Ladder;
 use tokio::time::Instant;
 
-use super::DialogueSession;
+use super::handle::DialogueSession;
 use crate::configuration::DialogueConfiguration;
 use crate::watchdog::WatchdogPolicy;
 

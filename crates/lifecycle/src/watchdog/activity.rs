@@ -53,6 +53,29 @@ pub struct Activity {
     pub phase: WorkPhase,
 }
 
+/// The last sign of life of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LastActivity {
+    /// Where it came from.
+    pub source: ActivitySource,
+    /// What the session is busy with now.
+    pub phase: WorkPhase,
+    /// Time since then by a monotonic clock, without the time that the machine was suspended.
+    pub age: Duration,
+}
+
+impl Activity {
+    /// Returns this sign of life with its age at `now`.
+    pub(crate) fn aged(self, now: Duration) -> LastActivity {
+        LastActivity {
+            source: self.source,
+            phase: self.phase,
+            age: now.saturating_sub(self.at),
+        }
+    }
+}
+
 impl fmt::Display for WorkPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
-use super::{EndOffset, Note};
+use super::note::{EndOffset, Note};
 
 /// Writes a journal.
 #[derive(Debug)]

@@ -1,0 +1,52 @@
+//! Attaching to an agent that another host started: its history is folded by the code that folds live
+//! output.
+
+#[cfg(any(test, feature = "remote"))]
+use super::input::Limits;
+#[cfg(any(test, feature = "remote"))]
+use super::replay::Replay;
+use super::{LinePurpose, Machine};
+use crate::permission::RequestState;
+
+impl Machine {
+    /// Creates a machine for an agent that has written `until` bytes of output, and that a host has
+    /// registered with. `salt` makes the ids of this host's requests differ from those of others.
+    #[cfg(any(test, feature = "remote"))]
+    pub(crate) fn resuming(mut limits: Limits, epoch_ms: u64, until: u64, salt: &str) -> Self {
+        limits.initialize = false;
+        let mut machine = Self::new(limits, epoch_ms);
+        machine.requests.set_salt(salt);
+        machine.replay = Replay::new(until);
+        machine
+    }
+
+    /// Advances the history to the offset that `advance` makes of the current one, and sends the
+    /// missing replies when it is over.
+    pub(super) fn advance_replay(&mut self, advance: impl FnOnce(u64) -> u64) {
+        if let Some(mut replay) = self.replay.take() {
+            if replay.advance(advance) {
+                for line in replay.missing_replies() {
+                    self.write(line, LinePurpose::Other);
+                }
+            } else {
+                self.replay = Some(replay);
+            }
+        }
+    }
+
+    /// Replies to a request of the agent, unless another host may have done so.
+    pub(super) fn reply_to_agent(&mut self, request_id: &str, line: Vec<u8>) {
+        match &mut self.replay {
+            Some(replay) => replay.keep_reply(request_id, line),
+            None => self.write(line, LinePurpose::Other),
+        }
+    }
+
+    /// Handles the agent's echo of an answer that this or another host gave.
+    pub(super) fn answer_echoed(&mut self, request_id: &str) {
+        if let Some(replay) = &mut self.replay {
+            replay.answered(request_id);
+        }
+        self.close_permission(request_id, RequestState::Answered);
+    }
+}

@@ -1,0 +1,102 @@
+//! Reading a session's transcript while it runs, and after its end.
+
+use bowline_reducer::{Changes, Cursor, Revision, Snapshot, Transcript};
+use tokio::sync::oneshot;
+
+use super::handle::DialogueSession;
+use crate::message::Message;
+use crate::watchdog::LastActivity;
+
+impl DialogueSession {
+    /// Runs `read` on the transcript, in the task that owns it, or on the transcript of an ended
+    /// session.
+    ///
+    /// The session waits for `read`, so it should be short. Later changes get a newer revision:
+    /// [`changed_since`](Self::changed_since) waits for them.
+    ///
+    /// # Panics
+    ///
+    /// When `read` panics. The session continues.
+    pub async fn inspect<T, F>(&self, read: F) -> T
+    where
+        T: Send + 'static,
+        F: FnOnce(&Transcript) -> T + Send + 'static,
+    {
+        self.read(|transcript| read(transcript)).await
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&mut Transcript) -> T + Send + 'static,
+    ) -> T {
+        let result = self.reader.read(read).await;
+        result.expect("a reader of the transcript must not panic")
+    }
+
+    /// Returns the transcript as it is now. The snapshot shares its data with the session, and does
+    /// not change.
+    pub async fn snapshot(&self) -> Snapshot {
+        self.read(Transcript::snapshot).await
+    }
+
+    /// Runs `read` on the changes since `cursor`. Returns the cursor for the next call, with the
+    /// result of `read`.
+    ///
+    /// Reading consumes nothing: any number of readers, each with a cursor of its own, see all
+    /// changes. The changes borrow the transcript; [`changes`](Self::changes) returns owned ones.
+    ///
+    /// # Panics
+    ///
+    /// When `read` panics. The session continues.
+    pub async fn changes_since<T, F>(&self, cursor: Cursor, read: F) -> (Cursor, T)
+    where
+        T: Send + 'static,
+        F: FnOnce(&Changes<'_>) -> T + Send + 'static,
+    {
+        self.changes_up_to(cursor, usize::MAX, read).await
+    }
+
+    /// Like [`changes_since`](Self::changes_since), with at most `max_count` changes; a reset is not
+    /// divided.
+    ///
+    /// # Panics
+    ///
+    /// When `read` panics. The session continues.
+    pub async fn changes_up_to<T, F>(
+        &self,
+        cursor: Cursor,
+        max_count: usize,
+        read: F,
+    ) -> (Cursor, T)
+    where
+        T: Send + 'static,
+        F: FnOnce(&Changes<'_>) -> T + Send + 'static,
+    {
+        self.read(move |transcript| {
+            let changes = transcript.changes_up_to(cursor, max_count);
+            (changes.cursor(), read(&changes))
+        })
+        .await
+    }
+
+    /// Waits until the transcript is newer than `revision`, or the session has ended.
+    ///
+    /// After the end of the session, read the changes once more: the last ones come with the end.
+    ///
+    /// Cancel safe.
+    pub async fn changed_since(&self, revision: Revision) {
+        self.reader.changed_since(revision).await;
+    }
+
+    /// Returns the last sign of life: a line of the agent, or a prompt or answer of the host.
+    pub async fn last_activity(&self) -> LastActivity {
+        let (reply, activity) = oneshot::channel();
+        if self.messages.send(Message::Activity(reply)).is_err() {
+            let last = self.last().await;
+            let activity = last.machine.lock().last_activity();
+            return activity.aged(last.start.elapsed());
+        }
+        let activity = activity.await;
+        activity.expect("the driver answers every message that it accepted")
+    }
+}

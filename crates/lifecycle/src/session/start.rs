@@ -1,0 +1,143 @@
+//! Starting a session: the agent is spawned, and a task drives it.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bowline_transport::{OutputReader, TerminalSession};
+use tokio::sync::{mpsc, watch};
+use tracing::Instrument as _;
+
+use super::driver::Driver;
+use super::handle::DialogueSession;
+use super::observers::{ClosingRouter, Observers};
+use super::reader::TranscriptReader;
+use super::recording::Recorder;
+use super::spans::{self, SessionSpans};
+use super::spawn;
+use crate::configuration::DialogueConfiguration;
+use crate::conversations::Conversation;
+use crate::error::StartError;
+use crate::events::{DialogueEvents, EventLimits, Router};
+use crate::machine::{Limits, Machine};
+use crate::message::WeakDialogue;
+use crate::permission::Permissions;
+use crate::registry::{Registration, TerminalRegistry};
+
+impl DialogueSession {
+    /// Starts an agent. Its output is read from the first byte on. After an error, nothing runs and
+    /// no file is left.
+    ///
+    /// # Errors
+    ///
+    /// The conversation does not exist, the agent cannot be found or started, or the recording cannot
+    /// be created.
+    pub async fn start(configuration: DialogueConfiguration) -> Result<Self, StartError> {
+        let (session, _) = Self::start_inner(configuration, None).await?;
+        Ok(session)
+    }
+
+    /// Like [`start`](Self::start), with a subscription that receives all events from the beginning.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub async fn start_with_events(
+        configuration: DialogueConfiguration,
+        limits: EventLimits,
+    ) -> Result<(Self, DialogueEvents), StartError> {
+        let (session, events) = Self::start_inner(configuration, Some(limits)).await?;
+        let events = events.unwrap_or_else(|| session.subscribe(limits));
+        Ok((session, events))
+    }
+
+    async fn start_inner(
+        configuration: DialogueConfiguration,
+        limits: Option<EventLimits>,
+    ) -> Result<(Self, Option<DialogueEvents>), StartError> {
+        let configuration = configuration.verified()?;
+        let recorder = Recorder::create(configuration.record.as_deref()).await?;
+        let spawned = spawn::spawn(&configuration)
+            .instrument(spans::spawn_span(&configuration))
+            .await;
+        let spawned = match spawned {
+            Ok(spawned) => spawned,
+            Err(error) => {
+                Recorder::discard(recorder).await;
+                return Err(error);
+            }
+        };
+        let machine = Machine::new(Limits::from(&configuration), now_ms());
+        let session = drive(machine, spawned, &configuration, recorder, limits);
+        Ok(session)
+    }
+}
+
+/// Spawns the task that drives a machine, and returns a handle of it.
+pub(super) fn drive(
+    machine: Machine,
+    (terminal, streams): (TerminalSession, OutputReader),
+    configuration: &DialogueConfiguration,
+    recorder: Option<Recorder>,
+    limits: Option<EventLimits>,
+) -> (DialogueSession, Option<DialogueEvents>) {
+    let (messages, inbox) = mpsc::unbounded_channel();
+    let (permissions, published) = watch::channel(Permissions::default());
+    let router = Router::new(terminal.id());
+    let events = limits.map(|limits| router.subscribe(limits));
+    let span = spans::session_span(&terminal);
+    let dialogue = WeakDialogue::new(&messages, published.clone());
+    let observers = Observers {
+        router: ClosingRouter(router.clone()),
+        permissions,
+        registration: register(&terminal, dialogue, &configuration.conversation),
+        spans: SessionSpans::new(&span),
+        _files: configuration.options.private_files(),
+    };
+    let recorded = recorder.as_ref().map(|it| Arc::new(it.recorded()));
+    let (driver, (revision, ended)) = Driver::new(
+        machine,
+        (terminal.clone(), streams),
+        configuration.ladder,
+        inbox,
+        recorder,
+        observers,
+    );
+    tokio::spawn(Box::new(driver).run().instrument(span));
+    let session = DialogueSession {
+        reader: TranscriptReader {
+            messages: messages.downgrade(),
+            revision,
+            ended,
+        },
+        messages,
+        permissions: published,
+        terminal,
+        router,
+        recorded,
+        max_line: configuration.max_line,
+    };
+    (session, events)
+}
+
+/// Returns the wall clock in milliseconds since 1970.
+pub(super) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Lists an agent's terminal in the registry of this process.
+fn register(
+    terminal: &TerminalSession,
+    dialogue: WeakDialogue,
+    conversation: &Conversation,
+) -> Registration {
+    let registry = TerminalRegistry::shared();
+    let registration = registry.register_dialogue(terminal, dialogue);
+    if matches!(
+        conversation,
+        Conversation::Resume { .. } | Conversation::Continue
+    ) {
+        registration.count(|it| it.restarts += 1);
+    }
+    registration
+}
