@@ -6,13 +6,12 @@ use foldhash::fast::FixedState;
 use serde::Serialize;
 
 use crate::arena::TextRef;
-use crate::fold::Status;
 use crate::log::{ChangedItem, Cursor, LogRecord};
 use crate::record::{BlockId, CallId, CallPresence, EntryId, PermissionId, TaskId};
 use crate::transcript::Transcript;
 use crate::view::{
-    Block, BlockKind, CallSummary, Entry, EntryKind, Permission, Session, Stats, Task, ToolCall,
-    Usage,
+    Block, BlockKind, CallSummary, Entry, EntryKind, Permission, Session, Stats, Status, Task,
+    ToolCall, Usage,
 };
 
 /// The changes between a cursor and the current state.

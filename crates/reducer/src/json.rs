@@ -3,7 +3,6 @@
 use serde::ser::{SerializeMap as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 
-use crate::fold::Status;
 use crate::transcript::Transcript;
 use crate::view::Entries;
 
@@ -31,15 +30,6 @@ impl Serialize for Transcript {
         out.serialize_field("permissions", &permissions)?;
         out.serialize_field("usage", &self.usage())?;
         out.serialize_field("stats", &self.stats())?;
-        out.end()
-    }
-}
-
-impl Serialize for Status<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("Status", 2)?;
-        out.serialize_field("phase", &self.phase)?;
-        out.serialize_field("reason", &self.reason)?;
         out.end()
     }
 }

@@ -100,13 +100,17 @@ mod arena;
 mod change;
 mod fold;
 mod host;
+mod host_log;
 mod index;
 mod json;
 mod list;
 mod log;
 mod mirror;
 mod names;
+mod page;
+mod position;
 mod record;
+mod segment;
 mod snapshot;
 mod state;
 mod store;
@@ -119,17 +123,18 @@ mod window;
 
 pub use arena::{Pieces, TextRef};
 pub use change::{Change, Changes};
-pub use fold::{OpenWork, Status};
 pub use host::{End, HostDecision, HostEvent, Meta};
 pub use json::SCHEMA;
 pub use log::{Cursor, Revision};
 pub use mirror::Mirror;
+pub use page::{Evicted, Page};
+pub use position::LogPosition;
 pub use record::{BlockId, CallId, EntryId, PermissionId, TaskId, ThreadId};
+pub use segment::Window;
 pub use snapshot::Snapshot;
 pub use state::{CallState, ErrorKind, MessageState, Outcome, PermissionState, Phase, TaskState};
 pub use transcript::Transcript;
 pub use view::{
-    Block, BlockKind, Blocks, Entry, EntryKind, ModelUsage, Permission, Raw, Session, Stats,
-    Subagent, Task, Thread, ToolCall, ToolCalls, ToolResult, Usage,
+    Block, BlockKind, Blocks, Entry, EntryKind, ModelUsage, OpenWork, Permission, Raw, Session,
+    Stats, Status, Subagent, Task, Thread, ToolCall, ToolCalls, ToolResult, Usage,
 };
-pub use window::{Evicted, LogPosition, Page, Window};

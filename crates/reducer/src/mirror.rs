@@ -100,9 +100,9 @@ impl Mirror {
         let owner = self.owners.get(&block).copied().unwrap_or(u64::MAX);
         let entry = self.entries.get_mut(&owner);
         let value = entry.and_then(|entry| entry.blocks.get_mut(&block));
-        if let Some(Value::String(said)) = value.and_then(|value| value.get_mut("text")) {
-            said.truncate(number(change, "from") as usize);
-            said.push_str(&text(change, "text").unwrap_or_default());
+        if let Some(Value::String(content)) = value.and_then(|value| value.get_mut("text")) {
+            content.truncate(number(change, "from") as usize);
+            content.push_str(&text(change, "text").unwrap_or_default());
         }
     }
 

@@ -10,10 +10,11 @@ use serde_json::Value;
 use crate::host::{End, HostDecision, HostEvent, Meta};
 use crate::log::Cursor;
 use crate::mirror::Mirror;
+use crate::page::{Evicted, Page};
 use crate::record::{CallId, EntryId};
+use crate::segment::Window;
 use crate::transcript::Transcript;
 use crate::view::CallSummary;
-use crate::window::{Evicted, Page, Window};
 
 /// The JSON of each entry (false) and call (true) by number; `None` if it was removed.
 type JsonById = BTreeMap<(bool, u32), Option<Value>>;

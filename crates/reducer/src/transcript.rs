@@ -1,27 +1,26 @@
 //! The transcript: the state of the fold, and how a line enters it.
 
 mod records;
+mod touch;
 
 use std::collections::VecDeque;
 use std::fmt;
 
-use bowline_jsonl::{Event, Item, ParseError, ParseErrorKind, Position};
-
 use crate::arena::{Arena, Text};
-use crate::fold::{Counters, Draft, Evidence, SessionRecord, UsageRecord};
-use crate::host::Meta;
 use crate::index::{Index, IndexKey, IndexKind};
 use crate::list::ListIter;
-use crate::log::{ChangeLog, ChangedItem, Revision};
+use crate::log::{ChangeLog, Revision};
 use crate::names::NameTable;
+use crate::position::{LogPosition, NextIds};
 use crate::record::{
-    BlockRecord, CallId, CallRecord, EntryBody, EntryId, EntryRecord, PermissionRecord, TaskRecord,
-    ThreadId, ThreadRecord, ToolResultRecord,
+    BlockRecord, CallId, CallRecord, Counters, Draft, EntryBody, EntryId, EntryRecord, Evidence,
+    PermissionId, PermissionRecord, SessionRecord, TaskRecord, ThreadId, ThreadRecord,
+    ToolResultRecord, UsageRecord,
 };
+use crate::segment::WindowState;
 use crate::state::ErrorKind;
 use crate::store::Store;
 use crate::uuids::UuidSet;
-use crate::window::{LoggedHostEvent, NextIds, WindowState};
 
 /// A conversation, folded from its stream of lines.
 ///
@@ -55,7 +54,7 @@ pub struct Transcript {
     /// advance.
     pub(crate) is_page: bool,
     /// Window and evicted segments; `None` if everything is kept.
-    pub(crate) window: Option<Box<WindowState>>,
+    pub(crate) window: Option<Box<WindowState<Self>>>,
     /// Numbers of the first records after the last segment boundary of the window.
     pub(crate) segment_start: NextIds,
     /// The incomplete line at the end of the input, until it arrives complete.
@@ -65,9 +64,9 @@ pub struct Transcript {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartialLine {
     pub(crate) entry: EntryId,
-    kind: ErrorKind,
-    offset: u64,
-    bytes: u64,
+    pub(crate) kind: ErrorKind,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Position and arrival time of a line.
@@ -77,9 +76,6 @@ pub(crate) struct LineContext {
     pub(crate) end: u64,
     pub(crate) at_ms: u64,
 }
-
-/// Longest excerpt of a bad line in an error entry, in bytes of the line.
-const MAX_EXCERPT: usize = 80;
 
 impl Default for Transcript {
     fn default() -> Self {
@@ -127,52 +123,30 @@ impl Transcript {
         }
     }
 
-    /// Logs the initial values, for readers that start at the default cursor.
-    fn touch_header(&mut self) {
-        self.touch_session();
-        self.touch_status();
-        self.touch_usage();
-        self.touch_stats();
-    }
-
-    /// Applies the next line of the stream, whether it is an event or not.
-    ///
-    /// A line that begins before [`Transcript::applied`] is ignored, so that a replay may begin
-    /// anywhere.
-    pub fn apply(&mut self, item: &Item<'_>, at: Meta) {
-        if item.at.offset < self.applied {
-            return self.extend(item.at.end);
-        }
-        self.discard_partial_line(item.at.offset);
-        if self.window.is_some() {
-            self.maintain_window();
-        }
-        let context = LineContext {
-            offset: item.at.offset,
-            end: item.at.end,
-            at_ms: at.at_ms,
-        };
-        self.applied = context.end;
-        self.count(item.at);
-        match &item.event {
-            Ok(event) => self.event(event, context),
-            Err(error) => self.bad_line(error, item, context),
-        }
-    }
-
-    /// Handles a last line without LF that arrives again with one.
-    fn extend(&mut self, end: u64) {
-        if end > self.applied {
-            self.counters.bytes += end - self.applied;
-            self.applied = end;
-            self.touch_stats();
-        }
-    }
-
     /// Returns the offset after the last applied line, in bytes: where to continue reading.
     #[must_use]
     pub const fn applied(&self) -> u64 {
         self.applied
+    }
+
+    /// Position of the next line.
+    pub(crate) const fn position(&self) -> LogPosition {
+        LogPosition {
+            run: self.run,
+            offset: self.applied,
+        }
+    }
+
+    pub(crate) fn ids(&self) -> NextIds {
+        NextIds {
+            thread: self.threads.len(),
+            entry: self.entries.len(),
+            block: self.blocks.len(),
+            call: self.calls.len(),
+            result: self.results.len(),
+            task: self.tasks.len(),
+            permission: self.permissions.len(),
+        }
     }
 
     /// Returns the current revision. It grows with each change that a reader may not have seen.
@@ -189,75 +163,6 @@ impl Transcript {
         self.log.seal();
     }
 
-    fn count(&mut self, at: Position) {
-        self.counters.bytes += at.end - at.offset;
-        self.counters.lines += 1;
-        self.touch_stats();
-    }
-
-    fn event(&mut self, event: &Event<'_>, context: LineContext) {
-        self.counters.events += 1;
-        self.note_output();
-        self.dispatch(event, context);
-    }
-
-    fn bad_line(&mut self, error: &ParseError, item: &Item<'_>, context: LineContext) {
-        let raw = item.raw;
-        let (kind, text) = match error.kind() {
-            ParseErrorKind::Truncated => {
-                let text = format!("the input ended {} bytes into {}", raw.len(), excerpt(raw));
-                (ErrorKind::Truncated, text)
-            }
-            kind => (ErrorKind::Parse, format!("{kind}, got {}", excerpt(raw))),
-        };
-        let entry = self.error(kind, &text, context);
-        match kind {
-            ErrorKind::Parse => self.counters.parse_errors += 1,
-            _ => self.counters.is_truncated = true,
-        }
-        // Without an LF it is the end of the input. A reader that continues at its first byte may
-        // deliver the complete line.
-        if item.at.is_tail {
-            self.applied = context.offset;
-            let bytes = context.end - context.offset;
-            let at = Meta {
-                at_ms: context.at_ms,
-            };
-            let text = || text.into_boxed_str();
-            self.log_host_event(
-                || LoggedHostEvent::PartialLine {
-                    kind,
-                    text: text(),
-                    bytes,
-                },
-                at,
-            );
-            self.partial_line = Some(PartialLine {
-                entry,
-                kind,
-                offset: context.offset,
-                bytes,
-            });
-        }
-    }
-
-    /// Removes the incomplete line when the line at its offset arrives.
-    fn discard_partial_line(&mut self, offset: u64) {
-        let Some(partial_line) = self
-            .partial_line
-            .take_if(|partial_line| partial_line.offset == offset)
-        else {
-            return;
-        };
-        self.remove_entry(partial_line.entry);
-        self.counters.bytes -= partial_line.bytes;
-        self.counters.lines -= 1;
-        match partial_line.kind {
-            ErrorKind::Parse => self.counters.parse_errors -= 1,
-            _ => self.counters.is_truncated = false,
-        }
-    }
-
     /// Resets the stream position: the next stream begins at offset 0.
     pub(crate) fn restart_stream(&mut self) {
         self.applied = 0;
@@ -266,52 +171,9 @@ impl Transcript {
         self.end_segment();
     }
 
-    /// Skips a line that is known to be a duplicate.
-    pub(crate) fn skip_duplicate(&mut self, item: &Item<'_>) {
-        if item.at.offset >= self.applied {
-            self.applied = item.at.end;
-            self.count(item.at);
-            self.counters.events += 1;
-            self.counters.duplicates += 1;
-        }
-    }
-
-    /// Adds an incomplete line at the end of the input again, for a page.
-    pub(crate) fn replay_partial_line(
-        &mut self,
-        kind: ErrorKind,
-        text: &str,
-        bytes: u64,
-        at: Meta,
-    ) {
-        let context = LineContext {
-            offset: self.applied,
-            end: self.applied + bytes,
-            at_ms: at.at_ms,
-        };
-        self.counters.bytes += bytes;
-        self.counters.lines += 1;
-        match kind {
-            ErrorKind::Parse => self.counters.parse_errors += 1,
-            _ => self.counters.is_truncated = true,
-        }
-        let entry = self.error(kind, text, context);
-        self.partial_line = Some(PartialLine {
-            entry,
-            kind,
-            offset: context.offset,
-            bytes,
-        });
-    }
-
     pub(crate) fn error(&mut self, error: ErrorKind, text: &str, context: LineContext) -> EntryId {
         let text = self.arena.store(text);
         self.entry(ThreadId::MAIN, EntryBody::Error { error, text }, context)
-    }
-
-    pub(crate) fn touch_stats(&mut self) {
-        self.log
-            .record(&mut self.counters.stamp, ChangedItem::Stats);
     }
 
     pub(crate) fn find_message(
@@ -348,6 +210,37 @@ impl Transcript {
         self.index.find(key, is_match).map(CallId::new)
     }
 
+    pub(crate) fn find_permission(&self, request_id: &str) -> Option<PermissionId> {
+        if self.index.is_absent() {
+            let is_match =
+                |&at: &usize| self.arena.str(self.permissions[at].request_id) == request_id;
+            let found = self.permissions.numbers().rev().find(is_match);
+            return found.map(|at| PermissionId::new(at as u32));
+        }
+        self.find_permission_by_key(
+            IndexKey::new(IndexKind::Permission, 0, request_id),
+            request_id,
+        )
+    }
+
+    pub(crate) fn find_permission_by_key(
+        &self,
+        key: IndexKey,
+        request_id: &str,
+    ) -> Option<PermissionId> {
+        let is_match = |id: u32| {
+            let permission = self.permissions.get(id as usize);
+            permission.is_some_and(|it| self.arena.str(it.request_id) == request_id)
+        };
+        self.index.find(key, is_match).map(PermissionId::new)
+    }
+
+    /// Returns the call that a request is for.
+    pub(crate) fn call_of(&self, id: PermissionId) -> Option<CallId> {
+        let tool_use_id = self.permissions[id].tool_use_id?;
+        self.find_call(self.arena.str(tool_use_id))
+    }
+
     /// The entries of a thread, including removed ones.
     pub(crate) fn entries_of(&self, thread: ThreadId) -> ListIter<'_, EntryRecord> {
         ListIter::new(&self.entries, self.threads[thread].entries)
@@ -374,11 +267,4 @@ impl fmt::Debug for Transcript {
             .field("calls", &self.calls.len())
             .finish_non_exhaustive()
     }
-}
-
-/// An escaped excerpt of a bad line.
-fn excerpt(raw: &[u8]) -> String {
-    let head = String::from_utf8_lossy(raw.get(..MAX_EXCERPT).unwrap_or(raw));
-    let dots = if raw.len() > MAX_EXCERPT { "…" } else { "" };
-    format!("\"{}{dots}\"", head.escape_debug())
 }

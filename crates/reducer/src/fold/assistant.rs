@@ -1,7 +1,9 @@
 //! `assistant` lines: finished blocks, several lines to a message (`crates/jsonl/PROTOCOL.md`,
 //! Assistant lines).
 
-use bowline_jsonl::{Assistant, Block, BlockBody as Said, Event, MessageContent, RawJson, Str};
+use bowline_jsonl::{
+    Assistant, Block, BlockBody as ParsedBody, Event, MessageContent, RawJson, Str,
+};
 
 use crate::record::{BlockBody, BlockId, BlockRecord, BlockStage, EntryBody, EntryId, ThreadId};
 use crate::state::MessageState;
@@ -12,36 +14,36 @@ impl Transcript {
     pub(crate) fn assistant(
         &mut self,
         event: &Event<'_>,
-        said: &Assistant<'_>,
+        line: &Assistant<'_>,
         context: LineContext,
     ) {
         let thread = self.thread_of(event.parent_tool_use_id);
-        self.note_agent(thread, said.agent_id, said.subagent_type);
+        self.note_agent(thread, line.agent_id, line.subagent_type);
         if thread == ThreadId::MAIN {
             self.open_turn();
         }
         self.threads[thread].rejected.clear();
-        self.retract(said.supersedes);
-        let message = &said.message;
+        self.retract(line.supersedes);
+        let message = &line.message;
         let id = message.id.or(event.uuid).unwrap_or_default();
         // Another message while a draft is open: the agent fell back to a call that does not
         // stream, or reports that the call failed.
         self.discard_draft_unless(thread, id, BlockStage::Final);
         let entry = self.message_entry(thread, id, message.model, context);
-        let mut line = None;
+        let mut first = None;
         for block in message.blocks() {
             let id = self.place(thread, entry, block);
-            self.blocks[id].line = Some(*line.get_or_insert(id));
+            self.blocks[id].line = Some(*first.get_or_insert(id));
         }
         if let MessageContent::Text(text) = message.content {
             let id = self.place_text(entry, text, BlockBody::Text);
-            self.blocks[id].line = Some(*line.get_or_insert(id));
+            self.blocks[id].line = Some(*first.get_or_insert(id));
         }
-        if said.aborted {
+        if line.aborted {
             self.set_message(entry, MessageState::Aborted);
         }
         if let Some(uuid) = event.uuid {
-            let effect = match line {
+            let effect = match first {
                 Some(first) => LineEffect::Blocks(first.number()),
                 None => LineEffect::Message(entry.number()),
             };
@@ -61,8 +63,8 @@ impl Transcript {
     /// Adds a finished block: in place of its draft, or after the last block.
     fn place(&mut self, thread: ThreadId, entry: EntryId, block: &Block<'_>) -> BlockId {
         match &block.body {
-            Said::Text { text } => self.place_text(entry, *text, BlockBody::Text),
-            Said::Thinking { thinking, .. } => {
+            ParsedBody::Text { text } => self.place_text(entry, *text, BlockBody::Text),
+            ParsedBody::Thinking { thinking, .. } => {
                 self.place_text(entry, *thinking, BlockBody::Thinking)
             }
             _ => {
@@ -75,12 +77,12 @@ impl Transcript {
     fn place_text(
         &mut self,
         entry: EntryId,
-        said: Str<'_>,
+        text: Str<'_>,
         make: fn(crate::arena::Text) -> BlockBody,
     ) -> BlockId {
         let like = make(crate::arena::Text::default());
-        let Some(id) = self.matching_draft(entry, like, said) else {
-            let body = make(self.arena.store_of(said));
+        let Some(id) = self.matching_draft(entry, like, text) else {
+            let body = make(self.arena.store_of(text));
             return self.append_final(entry, body);
         };
         self.finalize(id);
@@ -88,7 +90,7 @@ impl Transcript {
         block.high_surrogate = 0;
         if let Some(old) = block.body.text_mut() {
             let before = self.arena.len(*old);
-            let kept = self.arena.replace(old, said);
+            let kept = self.arena.replace(old, text);
             if kept < before || kept < self.arena.len(*old) {
                 self.touch_text(id, kept, before);
             }
@@ -116,7 +118,7 @@ impl Transcript {
 
     /// Finds the draft of a finished block: the open one, else one with the same text, else the
     /// first.
-    fn matching_draft(&self, entry: EntryId, like: BlockBody, said: Str<'_>) -> Option<BlockId> {
+    fn matching_draft(&self, entry: EntryId, like: BlockBody, text: Str<'_>) -> Option<BlockId> {
         let waits = |id: &BlockId| {
             let block = &self.blocks[id];
             block.stage != BlockStage::Final && block.body.is_like(like)
@@ -128,12 +130,12 @@ impl Transcript {
         }
         let waiting = || self.draft_blocks_of(entry).filter(waits);
         let first = waiting().next()?;
-        let text = said.decode();
-        let says_it = |id: &BlockId| match self.blocks[id].body {
+        let text = text.decode();
+        let has_text = |id: &BlockId| match self.blocks[id].body {
             BlockBody::Text(old) | BlockBody::Thinking(old) => self.arena.text(old) == *text,
             _ => false,
         };
-        Some(waiting().find(says_it).unwrap_or(first))
+        Some(waiting().find(has_text).unwrap_or(first))
     }
 
     /// Retracts what the lines with these uuids added.

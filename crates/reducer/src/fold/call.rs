@@ -3,10 +3,10 @@
 use bowline_jsonl::{RawJson, Str, ToolResult, ToolUse, User};
 
 use crate::arena::{Arena, ShortText, Text, TextRef};
-use crate::fold::user;
+use crate::fold::content;
 use crate::index::{IndexKey, IndexKind};
 use crate::list;
-use crate::log::{ChangedItem, LogStamp};
+use crate::log::LogStamp;
 use crate::names::Name;
 use crate::record::{
     BlockBody, BlockId, CallId, CallPresence, CallRecord, EntryId, ListLinks, ResultId, ThreadId,
@@ -365,7 +365,7 @@ impl Transcript {
         is_async: bool,
         context: LineContext,
     ) -> ToolResultRecord {
-        let (text, raw) = user::store_result(&mut self.arena, result.content);
+        let (text, raw) = content::store_result(&mut self.arena, result.content);
         ToolResultRecord {
             is_error: result.is_error,
             is_async,
@@ -383,11 +383,11 @@ impl Transcript {
         if !matches!(name, "Agent" | "Task") {
             return false;
         }
-        let says = |key, word: &str| {
+        let has = |key, word: &str| {
             let value = user.tool_use_result.and_then(|result| result.get(key));
             value.is_some_and(|value| value.text() == word)
         };
-        says("isAsync", "true") || says("status", "\"async_launched\"")
+        has("isAsync", "true") || has("status", "\"async_launched\"")
     }
 
     fn ending(
@@ -411,13 +411,13 @@ impl Transcript {
             .and_then(|meta| meta.get("non_execution_kind"))
             .and_then(RawJson::as_str);
         let kind = kind.unwrap_or_default().decode();
-        if matches!(&*kind, "interrupted" | "cancelled") || text.starts_with(user::INTERRUPT) {
+        if matches!(&*kind, "interrupted" | "cancelled") || text.starts_with(content::INTERRUPT) {
             return Ending::Interrupted;
         }
         let decided = meta.is_some_and(|meta| meta.get("permission_decision").is_some());
-        let said = user.tool_use_result.and_then(RawJson::as_str);
+        let structured = user.tool_use_result.and_then(RawJson::as_str);
         let is_rejected =
-            kind == "user-rejected" && !decided || said.is_some_and(|said| said == REJECTED);
+            kind == "user-rejected" && !decided || structured.is_some_and(|text| text == REJECTED);
         if is_rejected && !self.was_denied(call) {
             return Ending::Rejected;
         }
@@ -429,12 +429,6 @@ impl Transcript {
         for call in std::mem::take(&mut self.threads[thread].rejected) {
             self.set_call(call, CallState::Interrupted);
         }
-    }
-
-    pub(crate) fn touch_call(&mut self, id: CallId) {
-        self.mark_call_changed(id);
-        self.log
-            .record(&mut self.calls[id].stamp, ChangedItem::Call(id.number()));
     }
 }
 

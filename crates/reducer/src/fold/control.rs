@@ -3,7 +3,7 @@
 use bowline_jsonl::{CanUseTool, ControlRequest, ControlResponse, RawJson, RequestBody, Str};
 
 use crate::index::{IndexKey, IndexKind};
-use crate::log::{ChangedItem, LogStamp};
+use crate::log::LogStamp;
 use crate::record::{CallId, PermissionId, PermissionRecord, ThreadId};
 use crate::state::{CallState, PermissionState};
 use crate::transcript::{LineContext, Transcript};
@@ -121,27 +121,6 @@ impl Transcript {
         }
     }
 
-    pub(crate) fn find_permission(&self, request_id: &str) -> Option<PermissionId> {
-        if self.index.is_absent() {
-            let is_match =
-                |&at: &usize| self.arena.str(self.permissions[at].request_id) == request_id;
-            let found = self.permissions.numbers().rev().find(is_match);
-            return found.map(|at| PermissionId::new(at as u32));
-        }
-        self.find_permission_by_key(
-            IndexKey::new(IndexKind::Permission, 0, request_id),
-            request_id,
-        )
-    }
-
-    fn find_permission_by_key(&self, key: IndexKey, request_id: &str) -> Option<PermissionId> {
-        let is_match = |id: u32| {
-            let permission = self.permissions.get(id as usize);
-            permission.is_some_and(|it| self.arena.str(it.request_id) == request_id)
-        };
-        self.index.find(key, is_match).map(PermissionId::new)
-    }
-
     /// The state of a call that was just announced.
     pub(crate) fn running_or_asking(&self, tool_use_id: &str) -> CallState {
         if self.is_asked_for(tool_use_id) {
@@ -183,20 +162,8 @@ impl Transcript {
         recent.into_iter().any(|at| denied(&self.permissions[at]))
     }
 
-    /// Returns the call that a request is for.
-    pub(crate) fn call_of(&self, id: PermissionId) -> Option<CallId> {
-        let tool_use_id = self.permissions[id].tool_use_id?;
-        self.find_call(self.arena.str(tool_use_id))
-    }
-
     fn is_open(&self, call: CallId) -> bool {
         self.calls[call].state.is_open()
-    }
-
-    fn touch_permission(&mut self, id: PermissionId) {
-        let record = &mut self.permissions[id];
-        self.log
-            .record(&mut record.stamp, ChangedItem::Permission(id.number()));
     }
 }
 

@@ -1,27 +1,17 @@
 //! Drafts: messages that stream before their lines (`crates/jsonl/PROTOCOL.md`, Stream events).
 
 use bowline_jsonl::{
-    Abandoned, ApiEvent, Block, BlockBody as Said, Delta, Event, Message, RawJson, Str, StreamEvent,
+    Abandoned, ApiEvent, Block, BlockBody as ParsedBody, Delta, Event, Message, RawJson, Str,
+    StreamEvent,
 };
 
 use crate::arena::Text;
 use crate::index::{IndexKey, IndexKind};
-use crate::record::{BlockBody, BlockId, BlockStage, EntryBody, EntryId, MessageRecord, ThreadId};
+use crate::record::{
+    BlockBody, BlockId, BlockStage, Draft, EntryBody, EntryId, MessageRecord, ThreadId,
+};
 use crate::state::MessageState;
 use crate::transcript::{LineContext, Transcript};
-
-/// A message that streams. A thread has at most one.
-#[derive(Clone, Debug)]
-pub(crate) struct Draft {
-    thread: ThreadId,
-    pub(crate) entry: EntryId,
-    /// Its `message.id`.
-    id: Box<str>,
-    /// The block that grows.
-    pub(crate) open: Option<BlockId>,
-    /// The partial input of the tool call that grows.
-    input: String,
-}
 
 impl Transcript {
     pub(crate) fn stream(
@@ -174,10 +164,14 @@ impl Transcript {
         is_final: bool,
     ) -> BlockBody {
         match &block.body {
-            Said::Text { text } => BlockBody::Text(self.arena.store_of(*text)),
-            Said::Thinking { thinking, .. } => BlockBody::Thinking(self.arena.store_of(*thinking)),
-            Said::RedactedThinking { .. } => BlockBody::Redacted,
-            Said::ToolUse(tool) => BlockBody::Call(self.announce(thread, entry, tool, is_final)),
+            ParsedBody::Text { text } => BlockBody::Text(self.arena.store_of(*text)),
+            ParsedBody::Thinking { thinking, .. } => {
+                BlockBody::Thinking(self.arena.store_of(*thinking))
+            }
+            ParsedBody::RedactedThinking { .. } => BlockBody::Redacted,
+            ParsedBody::ToolUse(tool) => {
+                BlockBody::Call(self.announce(thread, entry, tool, is_final))
+            }
             _ => BlockBody::Other(self.arena.store_raw(block.raw)),
         }
     }

@@ -1,11 +1,11 @@
 //! The end of the stream: everything that is open is closed.
 
-use crate::fold::Ended;
 use crate::host::{End, Meta};
+use crate::host_log::LoggedHostEvent;
+use crate::record::Ended;
 use crate::record::ThreadId;
 use crate::state::{CallState, ErrorKind, PermissionState, TaskState};
 use crate::transcript::{LineContext, Transcript};
-use crate::window::LoggedHostEvent;
 
 impl Transcript {
     /// Ends the stream: closes every open message, tool call, permission request and task, and

@@ -3,11 +3,11 @@
 use bowline_jsonl::RawJson;
 
 use crate::host::{End, HostDecision, HostEvent, Meta};
+use crate::host_log::LoggedHostEvent;
 use crate::record::{EntryBody, ThreadId, UserRecord};
 use crate::state::{ErrorKind, PermissionState};
 use crate::transcript::{LineContext, Transcript};
 use crate::uuids::{LineEffect, Uuid};
-use crate::window::LoggedHostEvent;
 
 impl Transcript {
     /// Applies an event that the stream does not contain.

@@ -66,10 +66,10 @@ impl Transcript {
 
     /// Adds a notice for an unknown line that has a text.
     pub(crate) fn textual_notice(&mut self, name: &str, raw: RawJson<'_>, context: LineContext) {
-        let said = |key: &&str| raw.get(key).and_then(RawJson::as_str);
+        let member = |key: &&str| raw.get(key).and_then(RawJson::as_str);
         let text = TEXT_MEMBERS
             .iter()
-            .find_map(|key| said(key).filter(|text| !text.is_empty()));
+            .find_map(|key| member(key).filter(|text| !text.is_empty()));
         self.notice_of(name, text, context);
     }
 

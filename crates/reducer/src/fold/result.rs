@@ -3,53 +3,11 @@
 use bowline_jsonl::{Event, ModelUsage, RawJson, Str, TurnResult};
 
 use crate::arena::Text;
-use crate::fold::turn::TurnOwner;
-use crate::log::{ChangedItem, LogStamp};
 use crate::names::Name;
-use crate::record::{EntryBody, ResultRecord, ThreadId};
+use crate::record::{EntryBody, ModelRecord, ResultRecord, ThreadId, TurnOwner};
 use crate::state::{CallState, Outcome};
 use crate::transcript::{LineContext, Transcript};
 use crate::uuids::{LineEffect, Uuid};
-
-/// Cost and tokens over all conversations.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct UsageRecord {
-    pub(crate) stamp: LogStamp,
-    pub(crate) models: Vec<ModelRecord>,
-    /// Cost of earlier conversations and of the current one, in US dollars.
-    base: f64,
-    cost: f64,
-}
-
-/// Tokens of one model.
-#[derive(Clone, Debug)]
-pub(crate) struct ModelRecord {
-    pub(crate) name: Name,
-    base: [u64; 4],
-    now: [u64; 4],
-}
-
-impl ModelRecord {
-    /// Input, output, cache read, cache creation.
-    pub(crate) fn tokens(&self) -> [u64; 4] {
-        std::array::from_fn(|at| self.base[at] + self.now[at])
-    }
-}
-
-impl UsageRecord {
-    pub(crate) fn cost_usd(&self) -> f64 {
-        self.base + self.cost
-    }
-
-    /// Adds the current counters to the base, since the agent restarts its own at 0.
-    pub(crate) fn rebase(&mut self) {
-        self.base += std::mem::take(&mut self.cost);
-        for model in &mut self.models {
-            model.base = model.tokens();
-            model.now = [0; 4];
-        }
-    }
-}
 
 impl Transcript {
     pub(crate) fn result(
@@ -126,19 +84,11 @@ impl Transcript {
         self.touch_usage();
     }
 
-    pub(crate) fn touch_usage(&mut self) {
-        self.log.record(&mut self.usage.stamp, ChangedItem::Usage);
-    }
-
     fn model_at(&mut self, name: Name) -> usize {
         if let Some(at) = self.usage.models.iter().position(|it| it.name == name) {
             return at;
         }
-        self.usage.models.push(ModelRecord {
-            name,
-            base: [0; 4],
-            now: [0; 4],
-        });
+        self.usage.models.push(ModelRecord::new(name));
         self.usage.models.len() - 1
     }
 

@@ -1,40 +1,10 @@
 //! Session identity and settings.
 
-use std::collections::BTreeMap;
-
 use bowline_jsonl::{Body, ConversationReset, Event, Init, Str};
 
-use crate::log::{ChangedItem, LogStamp};
 use crate::names::Name;
+use crate::record::SessionRecord;
 use crate::transcript::{LineContext, Transcript};
-
-/// A session may span several of the agent's conversations, whose ids change.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SessionRecord {
-    pub(crate) stamp: LogStamp,
-    pub(crate) conversations: Vec<Name>,
-    /// The agent's current session id.
-    pub(crate) id: Option<Name>,
-    /// Whether the conversation was replaced and the id of the next one has not come.
-    pub(crate) is_rotating: bool,
-    pub(crate) model: Option<Name>,
-    pub(crate) cwd: Option<Name>,
-    pub(crate) cli_version: Option<Name>,
-    pub(crate) permission_mode: Option<Name>,
-}
-
-/// Statistics of the stream.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) stamp: LogStamp,
-    pub(crate) bytes: u64,
-    pub(crate) lines: u64,
-    pub(crate) events: u64,
-    pub(crate) duplicates: u64,
-    pub(crate) parse_errors: u64,
-    pub(crate) unknown: BTreeMap<String, u64>,
-    pub(crate) is_truncated: bool,
-}
 
 impl Transcript {
     /// Enters the conversation of the first line. Late lines of an old conversation may follow
@@ -103,11 +73,6 @@ impl Transcript {
             return;
         }
         self.touch_session();
-    }
-
-    pub(crate) fn touch_session(&mut self) {
-        self.log
-            .record(&mut self.session.stamp, ChangedItem::Session);
     }
 
     /// Counts a line of unknown type.

@@ -6,7 +6,6 @@ use bowline_jsonl::{
 
 use crate::arena::ShortText;
 use crate::index::{IndexKey, IndexKind};
-use crate::log::ChangedItem;
 use crate::record::{TaskId, TaskRecord};
 use crate::state::TaskState;
 use crate::transcript::Transcript;
@@ -263,11 +262,6 @@ impl Transcript {
             self.touch_task(id);
             self.touch_status();
         }
-    }
-
-    fn touch_task(&mut self, id: TaskId) {
-        self.log
-            .record(&mut self.tasks[id].stamp, ChangedItem::Task(id.number()));
     }
 }
 

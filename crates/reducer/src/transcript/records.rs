@@ -1,7 +1,7 @@
 //! Entries and blocks: append, find, finalize, remove.
 
 use crate::list;
-use crate::log::{ChangedItem, LogStamp};
+use crate::log::LogStamp;
 use crate::record::{
     BlockBody, BlockId, BlockRecord, BlockStage, EntryBody, EntryId, EntryRecord, ListLinks,
     MessageRecord, ThreadId,
@@ -153,35 +153,5 @@ impl Transcript {
         if let Some(message) = self.message_mut(entry) {
             message.first_draft_block = first;
         }
-    }
-
-    pub(crate) fn touch_entry(&mut self, id: EntryId) {
-        self.mark_entry_changed(id);
-        self.log
-            .record(&mut self.entries[id].stamp, ChangedItem::Entry(id.number()));
-    }
-
-    pub(crate) fn touch_block(&mut self, id: BlockId) {
-        self.mark_entry_changed(self.blocks[id].entry);
-        let block = &mut self.blocks[id];
-        if std::mem::take(&mut block.was_text) {
-            block.stamp = LogStamp::default();
-        }
-        self.log
-            .record(&mut block.stamp, ChangedItem::Block(id.number()));
-    }
-
-    /// Logs that the text of a block, `old_len` bytes long, changed from byte `from` on. Nothing is
-    /// logged if the whole block is logged since the last read.
-    #[inline]
-    pub(crate) fn touch_text(&mut self, id: BlockId, from: u32, before: u32) {
-        let block = &mut self.blocks[id];
-        if block.was_text || !self.log.is_logged(block.stamp) {
-            block.was_text = true;
-            let id = id.number();
-            self.log.record_text(&mut block.stamp, id, from, before);
-        }
-        let entry = block.entry;
-        self.mark_entry_changed(entry);
     }
 }

@@ -7,23 +7,13 @@ use crate::arena::{Text, TextRef};
 use crate::record::{CallId, CallRecord, ThreadId, ToolResultRecord};
 use crate::state::CallState;
 use crate::transcript::Transcript;
-use crate::view::{Entry, Raw, Thread};
+use crate::view::handle::{Entry, Thread, ToolCall};
+use crate::view::raw::Raw;
 
 /// Levels of JSON around the input of a call on the main thread: transcript, calls, call.
 const LEVELS: usize = 3;
 
-/// A tool use and its result. See [`Transcript::tool_call`].
-#[derive(Clone, Copy, Debug)]
-pub struct ToolCall<'a> {
-    transcript: &'a Transcript,
-    id: CallId,
-}
-
 impl<'a> ToolCall<'a> {
-    pub(crate) const fn new(transcript: &'a Transcript, id: CallId) -> Self {
-        Self { transcript, id }
-    }
-
     fn record(self) -> &'a CallRecord {
         &self.transcript.calls[self.id]
     }

@@ -8,17 +8,11 @@ use crate::names::Name;
 use crate::record::{BlockBody, BlockId, BlockStage, EntryBody, EntryId};
 use crate::state::{ErrorKind, MessageState, Outcome};
 use crate::transcript::Transcript;
-use crate::view::{Raw, Thread};
+use crate::view::handle::{Block, Entry, Thread};
+use crate::view::raw::Raw;
 
 /// Levels of JSON around a raw block on the main thread: transcript, entries, entry, blocks, block.
 const LEVELS: usize = 5;
-
-/// One row of a transcript. See [`Transcript::entries`].
-#[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
-    transcript: &'a Transcript,
-    id: EntryId,
-}
 
 /// The content of an entry. See [`Entry::kind`].
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -81,10 +75,6 @@ pub enum EntryKind<'a> {
 }
 
 impl<'a> Entry<'a> {
-    pub(crate) const fn new(transcript: &'a Transcript, id: EntryId) -> Self {
-        Self { transcript, id }
-    }
-
     /// Returns its id. Ids grow in the order of the entries.
     #[must_use]
     pub const fn id(self) -> EntryId {
@@ -155,13 +145,19 @@ impl<'a> Entry<'a> {
                 num_turns: result.num_turns,
                 duration_ms: result.duration_ms,
             },
-            EntryBody::Notice { notice, text: said } => EntryKind::Notice {
+            EntryBody::Notice {
+                notice,
+                text: content,
+            } => EntryKind::Notice {
                 notice: self.str(*notice),
-                text: text(*said),
+                text: text(*content),
             },
-            EntryBody::Error { error, text: said } => EntryKind::Error {
+            EntryBody::Error {
+                error,
+                text: content,
+            } => EntryKind::Error {
                 error: *error,
-                text: text(*said),
+                text: text(*content),
             },
         }
     }
@@ -214,13 +210,6 @@ impl Serialize for Blocks<'_> {
     }
 }
 
-/// One part of a message. See [`Blocks::iter`].
-#[derive(Clone, Copy, Debug)]
-pub struct Block<'a> {
-    transcript: &'a Transcript,
-    id: BlockId,
-}
-
 /// The content of a block. See [`Block::kind`].
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -251,10 +240,6 @@ pub enum BlockKind<'a> {
 }
 
 impl<'a> Block<'a> {
-    pub(crate) const fn new(transcript: &'a Transcript, id: BlockId) -> Self {
-        Self { transcript, id }
-    }
-
     /// Returns its id. Ids grow in the order of the blocks of an entry.
     #[must_use]
     pub const fn id(self) -> BlockId {
@@ -278,8 +263,12 @@ impl<'a> Block<'a> {
     pub fn kind(self) -> BlockKind<'a> {
         let text = |text| self.transcript.arena.text(text);
         match self.transcript.blocks[self.id].body {
-            BlockBody::Text(said) => BlockKind::Text { text: text(said) },
-            BlockBody::Thinking(said) => BlockKind::Thinking { text: text(said) },
+            BlockBody::Text(content) => BlockKind::Text {
+                text: text(content),
+            },
+            BlockBody::Thinking(content) => BlockKind::Thinking {
+                text: text(content),
+            },
             BlockBody::Redacted => BlockKind::RedactedThinking,
             BlockBody::Call(call) => BlockKind::ToolCall {
                 id: self.transcript.call_id(call),

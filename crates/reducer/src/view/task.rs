@@ -7,7 +7,7 @@ use crate::arena::TextRef;
 use crate::record::{PermissionId, PermissionRecord, TaskId, TaskRecord};
 use crate::state::{PermissionState, TaskState};
 use crate::transcript::Transcript;
-use crate::view::Raw;
+use crate::view::raw::Raw;
 
 /// Background work that the agent announced. See [`Transcript::tasks`].
 #[derive(Clone, Copy, Debug)]

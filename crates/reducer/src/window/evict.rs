@@ -3,17 +3,17 @@
 use crate::arena::{Arena, ArenaMark};
 use crate::index::{Index, IndexKey, IndexKind};
 use crate::list;
+use crate::position::NextIds;
 use crate::record::{
     BlockBody, BlockRecord, CallId, CallRecord, EntryBody, EntryId, EntryRecord, ListEnds,
     PermissionRecord, TaskId, TaskRecord, ToolResultRecord,
 };
 use crate::transcript::Transcript;
-use crate::window::NextIds;
 use crate::window::pins::PinnedRecords;
 
 impl Transcript {
     /// Returns a transcript with only what is open here, from which a fold can continue.
-    pub(super) fn checkpoint(&mut self, to: NextIds) -> Self {
+    pub(crate) fn checkpoint(&mut self, to: NextIds) -> Self {
         let pins = self.pins(&to);
         let mut checkpoint = self.share();
         checkpoint.index = Index::default();
@@ -31,7 +31,7 @@ impl Transcript {
     }
 
     /// Returns a copy of a checkpoint for a page.
-    pub(super) fn fork_checkpoint(&self) -> Self {
+    pub(crate) fn fork_checkpoint(&self) -> Self {
         Self {
             arena: self.arena.clone(),
             index: self.index.clone(),
@@ -123,7 +123,7 @@ impl Transcript {
 
     /// Evicts the records before `to` and the text before `mark`, except what is pinned. Costs as
     /// much as what is evicted and what is open.
-    pub(super) fn evict(&mut self, to: &NextIds, mark: ArenaMark, pins: &PinnedRecords) {
+    pub(crate) fn evict(&mut self, to: &NextIds, mark: ArenaMark, pins: &PinnedRecords) {
         self.unlink(to, pins);
         self.drop_records(to, pins);
         self.relocate(to, mark, pins);
@@ -132,7 +132,7 @@ impl Transcript {
     }
 
     /// Evicts the same records as when the lines were first applied; the text stays.
-    pub(super) fn replay_eviction(&mut self, to: &NextIds) {
+    pub(crate) fn replay_eviction(&mut self, to: &NextIds) {
         let pins = self.pins(to);
         self.unlink(to, &pins);
         self.drop_records(to, &pins);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::position::NextIds;
 use crate::record::{BlockBody, CallId, EntryId, ThreadId};
 use crate::transcript::Transcript;
-use crate::window::NextIds;
 
 /// Numbers of the pinned records, by kind.
 #[derive(Debug, Default)]

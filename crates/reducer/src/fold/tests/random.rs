@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::host::{HostDecision, HostEvent};
+use crate::segment::Window;
 use crate::test_util::{TestSession, text, tool};
-use crate::window::Window;
 
 /// A small generator of numbers, the same in every run (xorshift, 64 bits), and how many names there
 /// were before those that are given now.

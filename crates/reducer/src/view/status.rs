@@ -1,33 +1,12 @@
-//! The status and what it is derived from.
+//! The status: what is open, and in which phase the session is.
 
 use std::borrow::Cow;
 
-use crate::arena::Text;
-use crate::fold::turn::Turn;
-use crate::log::{ChangedItem, LogStamp};
-use crate::record::{PermissionId, TaskId};
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+
 use crate::state::{Outcome, Phase};
 use crate::transcript::Transcript;
-
-/// Everything that is open, and how the last turn ended.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Evidence {
-    pub(crate) stamp: LogStamp,
-    pub(crate) has_output: bool,
-    pub(crate) turn: Turn,
-    pub(crate) is_interrupting: bool,
-    pub(crate) last_outcome: Option<Outcome>,
-    pub(crate) permissions: Vec<PermissionId>,
-    pub(crate) tasks: Vec<TaskId>,
-    pub(crate) ended: Option<Ended>,
-}
-
-/// How the stream ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
-    pub(crate) reason: Text,
-    pub(crate) was_process: bool,
-}
 
 /// The session's activity and its reason. See [`Transcript::status`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,17 +96,13 @@ impl Transcript {
         let description = self.arena.text(self.tasks[task].description);
         Some(format!("task \"{description}\" runs").into())
     }
+}
 
-    pub(crate) fn touch_status(&mut self) {
-        self.log
-            .record(&mut self.evidence.stamp, ChangedItem::Status);
-    }
-
-    /// Records the first output.
-    pub(crate) fn note_output(&mut self) {
-        if !self.evidence.has_output {
-            self.evidence.has_output = true;
-            self.touch_status();
-        }
+impl Serialize for Status<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Status", 2)?;
+        out.serialize_field("phase", &self.phase)?;
+        out.serialize_field("reason", &self.reason)?;
+        out.end()
     }
 }

@@ -1,16 +1,15 @@
 //! Host events, recorded for reloading: they are in no log.
 
 use crate::host::{End, HostDecision, HostEvent, Meta};
+use crate::position::LogPosition;
 use crate::state::ErrorKind;
-use crate::transcript::Transcript;
-use crate::window::LogPosition;
 
 /// A host event and its position in the log.
 #[derive(Clone, Debug)]
 pub(crate) struct HostLogEntry {
-    pub(super) position: LogPosition,
-    pub(super) at: Meta,
-    pub(super) event: LoggedHostEvent,
+    pub(crate) position: LogPosition,
+    pub(crate) at: Meta,
+    pub(crate) event: LoggedHostEvent,
 }
 
 /// An owned host event.
@@ -96,43 +95,5 @@ impl LoggedHostEvent {
                 expected,
             },
         }
-    }
-}
-
-impl Transcript {
-    /// Applies a recorded host event again.
-    pub(super) fn replay_host_event(&mut self, entry: &HostLogEntry) {
-        let event = match &entry.event {
-            LoggedHostEvent::Started => HostEvent::ProcessStarted,
-            LoggedHostEvent::Prompt { uuid, text } => HostEvent::PromptSent {
-                uuid: uuid.as_deref(),
-                text,
-            },
-            LoggedHostEvent::Dropped { uuid } => HostEvent::PromptDropped { uuid },
-            LoggedHostEvent::Allowed { request, input } => HostEvent::PermissionAnswered {
-                request_id: request,
-                decision: HostDecision::Allow {
-                    updated_input: input.as_deref(),
-                },
-            },
-            LoggedHostEvent::Denied { request } => HostEvent::PermissionAnswered {
-                request_id: request,
-                decision: HostDecision::Deny,
-            },
-            LoggedHostEvent::Interrupted => HostEvent::InterruptRequested,
-            &LoggedHostEvent::Gap { from, to } => HostEvent::Gap { from, to },
-            LoggedHostEvent::Error { kind, reason } => match kind {
-                ErrorKind::ReconnectFailed => HostEvent::ReconnectFailed { reason },
-                _ => HostEvent::SessionTimeout { reason },
-            },
-            LoggedHostEvent::PartialLine { kind, text, bytes } => {
-                return self.replay_partial_line(*kind, text, *bytes, entry.at);
-            }
-            LoggedHostEvent::RecordingEnded => return self.end(End::Recording, entry.at),
-            &LoggedHostEvent::ProcessEnded { ref exit, expected } => {
-                return self.end(End::Process { exit, expected }, entry.at);
-            }
-        };
-        self.apply_host(event, entry.at);
     }
 }

@@ -4,20 +4,14 @@ use std::ops::Range;
 
 use bowline_jsonl::Item;
 
-use crate::host::Meta;
+use crate::host::{End, HostDecision, HostEvent, Meta};
+use crate::host_log::{HostLogEntry, LoggedHostEvent};
+use crate::position::{LogPosition, NextIds};
 use crate::record::{CallId, EntryId};
+use crate::segment::Segment;
+use crate::state::ErrorKind;
 use crate::transcript::Transcript;
 use crate::view::{Entry, ToolCall};
-use crate::window::{HostLogEntry, NextIds, Segment};
-
-/// A position in the log of a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LogPosition {
-    /// Number of restarts of the process; offsets restart at 0 in each run.
-    pub run: u32,
-    /// Byte offset in that run.
-    pub offset: u64,
-}
 
 /// An evicted segment of a conversation. See [`Transcript::evicted`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +120,7 @@ impl Transcript {
         let (segment, next) = (&evicted[at], &window.segments[at + 1]);
         let from = window.resume(at);
         let first = &window.segments[from];
-        let is_needed = |it: &&Segment| it.position <= segment.until;
+        let is_needed = |it: &&Segment<Self>| it.position <= segment.until;
         let needed = window.segments.iter().skip(from).take_while(is_needed);
         let host_events = window.host_events.iter().skip(first.host_events);
         let mut page = Page {
@@ -291,4 +285,42 @@ fn evictions(
         .iter()
         .filter(|(position, _)| *position > from && *position <= until);
     evictions.copied().collect()
+}
+
+impl Transcript {
+    /// Applies a recorded host event again.
+    fn replay_host_event(&mut self, entry: &HostLogEntry) {
+        let event = match &entry.event {
+            LoggedHostEvent::Started => HostEvent::ProcessStarted,
+            LoggedHostEvent::Prompt { uuid, text } => HostEvent::PromptSent {
+                uuid: uuid.as_deref(),
+                text,
+            },
+            LoggedHostEvent::Dropped { uuid } => HostEvent::PromptDropped { uuid },
+            LoggedHostEvent::Allowed { request, input } => HostEvent::PermissionAnswered {
+                request_id: request,
+                decision: HostDecision::Allow {
+                    updated_input: input.as_deref(),
+                },
+            },
+            LoggedHostEvent::Denied { request } => HostEvent::PermissionAnswered {
+                request_id: request,
+                decision: HostDecision::Deny,
+            },
+            LoggedHostEvent::Interrupted => HostEvent::InterruptRequested,
+            &LoggedHostEvent::Gap { from, to } => HostEvent::Gap { from, to },
+            LoggedHostEvent::Error { kind, reason } => match kind {
+                ErrorKind::ReconnectFailed => HostEvent::ReconnectFailed { reason },
+                _ => HostEvent::SessionTimeout { reason },
+            },
+            LoggedHostEvent::PartialLine { kind, text, bytes } => {
+                return self.replay_partial_line(*kind, text, *bytes, entry.at);
+            }
+            LoggedHostEvent::RecordingEnded => return self.end(End::Recording, entry.at),
+            &LoggedHostEvent::ProcessEnded { ref exit, expected } => {
+                return self.end(End::Process { exit, expected }, entry.at);
+            }
+        };
+        self.apply_host(event, entry.at);
+    }
 }

@@ -1,0 +1,34 @@
+//! Session identity, and statistics of the stream.
+
+use std::collections::BTreeMap;
+
+use crate::log::LogStamp;
+use crate::names::Name;
+
+/// A session may span several of the agent's conversations, whose ids change.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionRecord {
+    pub(crate) stamp: LogStamp,
+    pub(crate) conversations: Vec<Name>,
+    /// The agent's current session id.
+    pub(crate) id: Option<Name>,
+    /// Whether the conversation was replaced and the id of the next one has not come.
+    pub(crate) is_rotating: bool,
+    pub(crate) model: Option<Name>,
+    pub(crate) cwd: Option<Name>,
+    pub(crate) cli_version: Option<Name>,
+    pub(crate) permission_mode: Option<Name>,
+}
+
+/// Statistics of the stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) stamp: LogStamp,
+    pub(crate) bytes: u64,
+    pub(crate) lines: u64,
+    pub(crate) events: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) parse_errors: u64,
+    pub(crate) unknown: BTreeMap<String, u64>,
+    pub(crate) is_truncated: bool,
+}

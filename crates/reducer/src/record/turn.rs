@@ -1,0 +1,78 @@
+//! The open turn, and which result ends it.
+
+use crate::uuids::Uuid;
+
+/// Most superseded prompts that are remembered.
+const MAX_SUPERSEDED: usize = 64;
+
+/// The current turn, and the prompts that are still owed one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Turn {
+    pub(crate) is_open: bool,
+    /// Whether the agent has begun it; otherwise there is only a pending prompt.
+    pub(crate) has_begun: bool,
+    /// The prompts of the turn, if the agent names them.
+    about: Vec<Uuid>,
+    /// Prompts of turns that were followed by another before their result.
+    superseded: Vec<Uuid>,
+    /// Prompts of the host that no result has named yet, the oldest first.
+    pub(crate) waiting: Vec<Uuid>,
+}
+
+/// The turn that a result belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TurnOwner {
+    /// The open turn.
+    Open,
+    /// Another turn.
+    Other,
+}
+
+impl Turn {
+    /// Begins a turn for these prompts. A replaced conversation is not a new turn.
+    pub(crate) fn begin(&mut self, about: Vec<Uuid>, is_replaced: bool) {
+        if !is_replaced {
+            let before = std::mem::take(&mut self.about);
+            self.superseded
+                .extend(before.into_iter().filter(|it| !about.contains(it)));
+            let excess = self.superseded.len().saturating_sub(MAX_SUPERSEDED);
+            self.superseded.drain(..excess);
+        }
+        if !about.is_empty() {
+            self.about = about;
+        }
+    }
+
+    pub(crate) fn waits(&mut self, uuid: Uuid) {
+        self.waiting.push(uuid);
+    }
+
+    /// Ends the turn of a result that names these prompts.
+    pub(crate) fn result(&mut self, named: &[Uuid], is_unasked: bool) -> TurnOwner {
+        let was_superseded =
+            !named.is_empty() && named.iter().all(|it| self.superseded.contains(it));
+        let is_unrelated = is_unasked && named.is_empty() && !self.about.is_empty();
+        self.waiting.retain(|it| !named.contains(it));
+        self.superseded.retain(|it| !named.contains(it));
+        if was_superseded || is_unrelated {
+            return TurnOwner::Other;
+        }
+        if named.is_empty() && !is_unasked {
+            // An agent that names no prompts has answered all of them.
+            self.waiting.clear();
+        }
+        self.about.clear();
+        self.has_begun = false;
+        TurnOwner::Open
+    }
+
+    /// Drops a prompt that gets no result; returns whether the turn has thereby ended.
+    pub(crate) fn drops(&mut self, uuid: Uuid) -> bool {
+        self.waiting.retain(|it| *it != uuid);
+        self.is_open && !self.has_begun && self.waiting.is_empty()
+    }
+
+    pub(crate) fn close(&mut self) {
+        *self = Self::default();
+    }
+}

@@ -1,0 +1,48 @@
+//! Threads.
+
+use crate::record::ThreadId;
+use crate::view::call::ToolCalls;
+use crate::view::handle::{Entry, Thread, ToolCall};
+
+impl<'a> Thread<'a> {
+    /// Returns its id.
+    #[must_use]
+    pub const fn id(self) -> ThreadId {
+        self.id
+    }
+
+    /// Returns the call that started the sub-agent; `None` for the main thread.
+    #[must_use]
+    pub fn call(self) -> Option<ToolCall<'a>> {
+        let holder = self.transcript.threads[self.id].call?;
+        Some(ToolCall::new(self.transcript, holder))
+    }
+
+    /// Returns the sub-agent's id, which is the `task_id` of its task.
+    #[must_use]
+    pub fn agent_id(self) -> Option<&'a str> {
+        self.transcript
+            .id_of(self.transcript.threads[self.id].agent_id)
+    }
+
+    /// Returns the type of sub-agent, such as `general-purpose`.
+    #[must_use]
+    pub fn agent_type(self) -> Option<&'a str> {
+        self.transcript
+            .name(self.transcript.threads[self.id].agent_type)
+    }
+
+    /// Returns its entries in order.
+    pub fn entries(self) -> impl DoubleEndedIterator<Item = Entry<'a>> + use<'a> {
+        let transcript = self.transcript;
+        let entries = transcript.entries_of(self.id);
+        let entries = entries.filter(|id| !transcript.entries[id].is_removed);
+        entries.map(|id| Entry::new(transcript, id))
+    }
+
+    /// Returns its tool calls in the order of announcement.
+    #[must_use]
+    pub const fn tool_calls(self) -> ToolCalls<'a> {
+        ToolCalls::new(self.transcript, self.id)
+    }
+}
