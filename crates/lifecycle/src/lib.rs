@@ -50,7 +50,7 @@ mod watchdog;
 
 pub use bowline_jsonl as jsonl;
 pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Source};
-pub use bowline_reducer as reducer;
+pub use bowline_reducer::{self as reducer, TranscriptChange, owned as change};
 #[cfg(feature = "remote")]
 pub use bowline_transport::{
     BadUrl, Carrier, CredentialsProvider, Identity, NoCredentials, NoToken, Remote, RemoteError,
@@ -83,8 +83,6 @@ pub use registry::{
     Tombstone,
 };
 pub use secrecy::{ExposeSecret, SecretString};
-pub use session::change;
-pub use session::change::TranscriptChange;
 pub use session::{
     DialogueChanges, DialogueEnd, DialogueSession, InterruptReport, InterruptScope, PageError,
     Receipt, SessionBuilder,

@@ -3,7 +3,6 @@
 #[cfg(feature = "remote")]
 mod attach;
 mod builder;
-pub mod change;
 mod changes;
 mod control;
 mod driver;

@@ -1,11 +1,16 @@
 //! Converts the reducer's views, which borrow from a transcript, to owned values.
 
+use serde_json::value::RawValue;
+
 use super::view::{
     BlockKind, EntryKind, ModelUsage, PermissionView, SessionView, StatsView, SubagentView,
     TaskView, ToolCallView, ToolResultView, UnknownCount, UsageView,
 };
 use super::{Change, ChangeBatch};
-use crate::core::reducer::{self, Changes, Raw, Transcript};
+use crate::core::reducer::owned::{
+    BlockValue, EntryValue, PermissionValue, SessionValue, StatsValue, TaskValue, ToolCallValue,
+};
+use crate::core::reducer::{self, Changes, Transcript};
 
 /// Returns the changes that were read at `cursor`, or `None` if there are none.
 pub(crate) fn batch(changes: &Changes<'_>, cursor: u64) -> Option<ChangeBatch> {
@@ -122,51 +127,46 @@ pub(crate) fn call(call: reducer::ToolCall<'_>) -> Change {
     }
 }
 
-fn owned(text: Option<&str>) -> Option<String> {
-    text.map(str::to_owned)
-}
-
 /// Returns the value as in the transcript's JSON.
-fn json(raw: Raw<'_>) -> String {
-    serde_json::to_string(&raw).expect("a raw value was parsed from JSON")
+fn json(raw: Box<RawValue>) -> String {
+    Box::<str>::from(raw).into()
 }
 
 fn session_view(session: reducer::Session<'_>) -> SessionView {
+    let value = SessionValue::from(session);
     SessionView {
-        session_id: owned(session.id()),
-        conversations: session.conversations().map(str::to_owned).collect(),
-        model: owned(session.model()),
-        cwd: owned(session.cwd()),
-        cli_version: owned(session.cli_version()),
-        permission_mode: owned(session.permission_mode()),
+        session_id: value.session_id,
+        conversations: value.conversations,
+        model: value.model,
+        cwd: value.cwd,
+        cli_version: value.cli_version,
+        permission_mode: value.permission_mode,
     }
 }
 
 fn entry_kind(kind: reducer::EntryKind<'_>) -> EntryKind {
-    use reducer::EntryKind as From;
-    match kind {
-        From::User {
+    match EntryValue::from(kind) {
+        EntryValue::User {
             uuid,
             text,
             replay,
             synthetic,
         } => EntryKind::User {
-            uuid: owned(uuid),
-            text: text.to_string(),
+            uuid,
+            text,
             is_replay: replay,
             is_synthetic: synthetic,
         },
-        From::Assistant {
+        EntryValue::Assistant {
             message_id,
             model,
             state,
-            ..
         } => EntryKind::Assistant {
-            message_id: message_id.into(),
-            model: owned(model),
+            message_id,
+            model,
             state: state.into(),
         },
-        From::Result {
+        EntryValue::Result {
             subtype,
             is_error,
             outcome,
@@ -175,21 +175,18 @@ fn entry_kind(kind: reducer::EntryKind<'_>) -> EntryKind {
             num_turns,
             duration_ms,
         } => EntryKind::Result {
-            subtype: subtype.to_owned(),
+            subtype,
             is_error,
             outcome: outcome.into(),
-            text: text.map(|it| it.to_string()),
-            origin: owned(origin),
+            text,
+            origin,
             num_turns,
             duration_ms,
         },
-        From::Notice { notice, text } => EntryKind::Notice {
-            notice: notice.to_owned(),
-            text: text.to_string(),
-        },
-        From::Error { error, text } => EntryKind::Error {
+        EntryValue::Notice { notice, text } => EntryKind::Notice { notice, text },
+        EntryValue::Error { error, text } => EntryKind::Error {
             kind: error.into(),
-            text: text.to_string(),
+            text,
         },
         _ => EntryKind::Notice {
             notice: "unknown".to_owned(),
@@ -199,17 +196,12 @@ fn entry_kind(kind: reducer::EntryKind<'_>) -> EntryKind {
 }
 
 fn block_kind(kind: reducer::BlockKind<'_>) -> BlockKind {
-    use reducer::BlockKind as From;
-    match kind {
-        From::Text { text } => BlockKind::Text {
-            text: text.to_string(),
-        },
-        From::Thinking { text } => BlockKind::Thinking {
-            text: text.to_string(),
-        },
-        From::RedactedThinking => BlockKind::RedactedThinking,
-        From::ToolCall { id } => BlockKind::ToolCall { id: id.into() },
-        From::Other { raw } => BlockKind::Other { json: json(raw) },
+    match BlockValue::from(kind) {
+        BlockValue::Text { text } => BlockKind::Text { text },
+        BlockValue::Thinking { text } => BlockKind::Thinking { text },
+        BlockValue::RedactedThinking => BlockKind::RedactedThinking,
+        BlockValue::ToolCall { id } => BlockKind::ToolCall { id },
+        BlockValue::Other { raw } => BlockKind::Other { json: json(raw) },
         _ => BlockKind::Other {
             json: "null".to_owned(),
         },
@@ -217,46 +209,49 @@ fn block_kind(kind: reducer::BlockKind<'_>) -> BlockKind {
 }
 
 fn call_view(call: reducer::ToolCall<'_>) -> ToolCallView {
+    let value = ToolCallValue::from(call);
     ToolCallView {
-        id: call.id().into(),
-        name: call.name().to_owned(),
-        input: call.input().map(json),
-        state: call.state().into(),
-        result: call.result().map(|result| ToolResultView {
-            is_error: result.is_error(),
-            text: result.text().to_string(),
+        id: value.id,
+        name: value.name,
+        input: value.input.map(json),
+        state: value.state.into(),
+        result: value.result.map(|result| ToolResultView {
+            is_error: result.is_error,
+            text: result.text,
         }),
-        subagent: call.subagent().map(|thread| SubagentView {
-            agent_id: owned(thread.agent_id()),
-            agent_type: owned(thread.agent_type()),
+        subagent: value.subagent.map(|subagent| SubagentView {
+            agent_id: subagent.agent_id,
+            agent_type: subagent.agent_type,
         }),
     }
 }
 
 fn task_view(task: reducer::Task<'_>) -> TaskView {
+    let value = TaskValue::from(task);
     TaskView {
         id: task.id().to_owned(),
-        kind: owned(task.kind()),
-        state: task.state().into(),
-        description: task.description().to_string(),
-        tool_use_id: owned(task.tool_use_id()),
+        kind: value.kind,
+        state: value.state.into(),
+        description: value.description,
+        tool_use_id: value.tool_use_id,
     }
 }
 
 fn permission_view(permission: reducer::Permission<'_>) -> PermissionView {
-    let state = permission.state();
-    let is_open = state == reducer::PermissionState::Open;
+    let value = PermissionValue::from(permission);
+    let is_open = value.state == reducer::PermissionState::Open;
     PermissionView {
-        request_id: permission.request_id().to_owned(),
-        tool_use_id: owned(permission.tool_use_id()),
-        tool_name: permission.tool_name().to_owned(),
-        state: state.into(),
+        request_id: value.request_id,
+        tool_use_id: value.tool_use_id,
+        tool_name: value.tool_name,
+        state: value.state.into(),
         input: is_open.then(|| permission.input()).flatten(),
     }
 }
 
 fn usage_view(usage: reducer::Usage<'_>) -> UsageView {
     let cost_usd = usage.cost_usd();
+    // In the order in which they came, which a map would lose.
     let models = usage.models().map(|(model, used)| ModelUsage {
         model: model.to_owned(),
         input_tokens: used.input_tokens,
@@ -272,17 +267,17 @@ fn usage_view(usage: reducer::Usage<'_>) -> UsageView {
 }
 
 fn stats_view(stats: reducer::Stats<'_>) -> StatsView {
-    let unknown = stats.unknown().map(|(name, count)| UnknownCount {
-        name: name.to_owned(),
-        count,
-    });
+    let value = StatsValue::from(stats);
+    let unknown = value.unknown.into_iter();
     StatsView {
-        bytes: stats.bytes(),
-        lines: stats.lines(),
-        events: stats.events(),
-        duplicates: stats.duplicates(),
-        parse_errors: stats.parse_errors(),
-        unknown: unknown.collect(),
-        is_truncated: stats.is_truncated(),
+        bytes: value.bytes,
+        lines: value.lines,
+        events: value.events,
+        duplicates: value.duplicates,
+        parse_errors: value.parse_errors,
+        unknown: unknown
+            .map(|(name, count)| UnknownCount { name, count })
+            .collect(),
+        is_truncated: value.truncated,
     }
 }

@@ -6,10 +6,9 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bowline_reducer::Cursor;
+use bowline_reducer::{Cursor, TranscriptChange};
 use futures_core::Stream;
 
-use super::change::TranscriptChange;
 use super::handle::DialogueSession;
 use super::reader::TranscriptReader;
 
