@@ -1,5 +1,6 @@
 //! Writer of a child's input: orders are queued, and each is completed before the next.
 
+use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -153,10 +154,14 @@ async fn write_all(
 /// Waits until the descriptor is writable, and writes at least one byte.
 async fn write_some(fd: &SharedFd, bytes: &[u8]) -> io::Result<usize> {
     loop {
-        let mut ready = fd.writable().await?;
+        // Polled, since that consumes the task's cooperative budget.
+        let mut ready = poll_fn(|cx| fd.poll_write_ready(cx)).await?;
+        let is_hung_up = ready.ready().is_write_closed();
         match ready.try_io(|fd| Ok(rustix::io::write(fd.get_ref(), bytes)?)) {
             Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(taken) => return taken,
+            // A terminal without a slave side never has room again, but remains ready.
+            Err(_would_block) if is_hung_up => return Err(Errno::IO.into()),
             Err(_would_block) => {}
         }
     }
@@ -170,5 +175,44 @@ fn check_lines(bytes: &[u8], limit: Option<usize>) -> Result<(), WriteError> {
     match limit {
         Some(limit) if length > limit => Err(WriteError::LineTooLong { length, limit }),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::configuration::{PtyMode, WindowSize};
+
+    /// Longer than a terminal's input queue.
+    const UNREAD: &[u8] = &[b'x'; 1 << 20];
+
+    /// Runs on a thread of its own, so that a writer that never yields fails the test instead of
+    /// hanging it.
+    fn write_to_hung_up_terminal(mode: PtyMode) -> Result<(), WriteError> {
+        let (result, results) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            let written = runtime.enable_all().build().unwrap().block_on(async {
+                let (ours, theirs) = sys::open_pty(WindowSize::default(), mode).unwrap();
+                let console = Arc::new(sys::watch(ours).unwrap());
+                let (input, _) = Input::start(Some(console), true, InputLimits::default());
+                let lines = UNREAD.chunks(80).collect::<Vec<_>>().join(&b'\n');
+                let written = input.write(lines.into()).unwrap();
+                tokio::task::yield_now().await;
+                drop(theirs);
+                written.await.unwrap()
+            });
+            result.send(written).unwrap();
+        });
+        let limit = Duration::from_secs(60);
+        results.recv_timeout(limit).expect("done within a minute")
+    }
+
+    #[test]
+    fn write_to_hung_up_terminal_ends() {
+        for mode in [PtyMode::Raw, PtyMode::Cooked] {
+            let written = write_to_hung_up_terminal(mode);
+            assert!(matches!(written, Err(WriteError::Ended)), "{written:?}");
+        }
     }
 }

@@ -150,6 +150,44 @@ async fn full_pty_can_be_terminated() {
     ));
 }
 
+#[test]
+fn unread_input_does_not_outlive_child() {
+    // On a thread of its own, so that a session that never yields fails the test.
+    let (result, results) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        for _ in 0..10 {
+            let exit = runtime.block_on(end_with_unread_input());
+            result.send(exit).unwrap();
+        }
+    });
+    for _ in 0..10 {
+        let status = results.recv_timeout(Duration::from_secs(60));
+        assert_eq!(status, Ok(ExitStatus::Signal(10)));
+    }
+}
+
+/// Ends a child that has not read its input.
+async fn end_with_unread_input() -> ExitStatus {
+    let session = start(on_pty(
+        shell("echo ready; exec sleep 1000"),
+        PtyMode::Cooked,
+    ));
+    read_until(&mut session.reader(Stream::Output), "ready").await;
+    let lines = "a short line\n".repeat(3_000);
+    let length = lines.len();
+    let writing = tokio::spawn({
+        let session = session.clone();
+        async move { session.write(lines.into()).await }
+    });
+    until(|| (1..length).contains(&session.queued_input())).await;
+    session.signal(Signal::User1).unwrap();
+    let written = within(writing).await.unwrap();
+    assert!(matches!(written, Err(WriteError::Ended)), "{written:?}");
+    within(session.exited()).await.status
+}
+
 #[tokio::test]
 async fn hangup_ends_terminal_input() {
     let session = start(on_pty(shell("echo ready; exec cat"), PtyMode::Cooked));
