@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::Player;
 use super::fiber::{Decision, Fiber, Op, PlannedCall, Wait};
 use super::hook_events::HookVerdict;
-use super::tool_result::{ToolResult, result_of};
+use super::tool_result::{ToolResult, not_granted, result_of};
 use crate::lines::{AgentThread, can_use_tool, cancel, system, tool_result};
 use crate::scenario::{Call, Request, Tool};
 use crate::session::new_uuid;
@@ -295,11 +295,6 @@ impl Player {
             self.abort_requested |= *interrupt;
         }
     }
-}
-
-/// Returns the agent's message for a call that nothing has granted.
-pub(super) fn not_granted(name: &str) -> String {
-    format!("Claude requested permissions to use {name}, but you haven't granted it yet.")
 }
 
 fn stream_closed() -> Decision {

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::fiber::Decision;
-use super::tool_call::not_granted;
 use crate::scenario::Tool;
 
 /// The agent's text for an interrupted call, shortened.
@@ -91,6 +90,11 @@ fn ran(id: &str, tool: &Tool, meta: Option<Value>) -> ToolResult {
         structured,
         meta,
     }
+}
+
+/// Returns the agent's message for a call that nothing has granted.
+pub(super) fn not_granted(name: &str) -> String {
+    format!("Claude requested permissions to use {name}, but you haven't granted it yet.")
 }
 
 fn refused(id: &str, message: &str, kind: &str, source: &str) -> ToolResult {
