@@ -10,7 +10,7 @@ use std::io::Write as _;
 use bowline_benches::receive::{one_reactor, short_dialogue};
 use bowline_benches::reduce::Script;
 use bowline_lifecycle::{DialogueConfiguration, DialogueSession};
-use bowline_transport::Ladder;
+use bowline_transport::TerminationPolicy;
 use bytes::Bytes;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, Stats, StatsAlloc};
 use tokio::task::yield_now;
@@ -89,7 +89,7 @@ async fn sessions(count: usize) -> Vec<DialogueSession> {
             program: "/bin/sh".into(),
             leading_args: vec!["-c".into(), "exec sleep 1000000".into()],
             initialize: false,
-            ladder: Ladder::AT_ONCE,
+            termination: TerminationPolicy::AT_ONCE,
             ..DialogueConfiguration::default()
         };
         let session = DialogueSession::start(configuration).await;

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use bowline_lifecycle::{DialogueConfiguration, DialogueSession};
-use bowline_transport::Ladder;
+use bowline_transport::TerminationPolicy;
 use tokio::task::JoinSet;
 
 use super::Role;
@@ -31,7 +31,7 @@ fn shell(script: &str, more: Vec<std::ffi::OsString>) -> DialogueConfiguration {
         program: "/bin/sh".into(),
         leading_args,
         initialize: false,
-        ladder: Ladder::AT_ONCE,
+        termination: TerminationPolicy::AT_ONCE,
         ..DialogueConfiguration::default()
     }
 }

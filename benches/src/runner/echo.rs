@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use bowline_transport::{Attachment, Configuration, Ladder, Piece, Stream};
+use bowline_transport::{Attachment, Configuration, Piece, Stream, TerminationPolicy};
 
 use super::served::{Endpoint, Served, on_terminal};
 use super::{Plan, Row, bare};
@@ -49,6 +49,6 @@ async fn through(served: &Served, endpoint: Endpoint, keys: usize) -> Result<Vec
             other => bail!("expected an echo, received {other:?}"),
         }
     }
-    session.terminate(Ladder::AT_ONCE).await;
+    session.terminate(TerminationPolicy::AT_ONCE).await;
     Ok(times)
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
-use bowline_transport::{Attachment, Ladder, Piece, Stream};
+use bowline_transport::{Attachment, Piece, Stream, TerminationPolicy};
 
 use super::served::{Endpoint, Served, hidden};
 use super::{Plan, Row, bare, child};
@@ -68,6 +68,6 @@ async fn through(served: &Served, endpoint: Endpoint, bytes: usize) -> Result<Ca
         pieces += 1;
     }
     let took = started.elapsed();
-    session.terminate(Ladder::AT_ONCE).await;
+    session.terminate(TerminationPolicy::AT_ONCE).await;
     Ok((came, pieces, took))
 }

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use bowline_runner::wire::Lease;
-use bowline_transport::{Attachment, Beginning, Configuration, Ladder, Piece, Stream};
+use bowline_transport::{
+    Attachment, Configuration, Piece, StartPosition, Stream, TerminationPolicy,
+};
 
 use super::served::{Endpoint, Served, on_terminal};
 use super::{Plan, Row, child};
@@ -46,7 +48,7 @@ pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
                 });
             }
         }
-        shell.terminate(Ladder::AT_ONCE).await;
+        shell.terminate(TerminationPolicy::AT_ONCE).await;
     }
     rows.sort_by_key(|row| (row.what, row.who));
     Ok(rows)
@@ -90,16 +92,16 @@ async fn joined(
     way: Resumption,
     end: u64,
 ) -> Result<Duration> {
-    let beginning = match way {
-        Resumption::Resumed => Beginning::At {
+    let start = match way {
+        Resumption::Resumed => StartPosition::At {
             output: end,
             errors: 0,
         },
-        Resumption::Screen => Beginning::Screen,
+        Resumption::Screen => StartPosition::Screen,
     };
     let attachment = Attachment {
         lease: Lease::Read,
-        beginning,
+        start,
         ..Attachment::default()
     };
     let started = Instant::now();

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use bowline_runner::wire::SessionKind;
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
 use bowline_transport::{
-    Attachment, Configuration, PtyMode, Remote, RemoteOrder, RemoteUrl, SessionId, Stdio,
+    Attachment, Configuration, PtyMode, Remote, RemoteUrl, SessionId, SessionRequest, Stdio,
     TerminalEngine, TerminalSession, Token, WindowSize,
 };
 
@@ -89,7 +89,7 @@ impl Served {
             Stdio::Pipes => SessionKind::Dialogue,
             Stdio::Pty { .. } => SessionKind::Terminal,
         };
-        let mut order = RemoteOrder::new(kind, what);
+        let mut order = SessionRequest::new(kind, what);
         order.journal = journal;
         let remote = self.remote()?;
         let session = TerminalEngine.make_remote(&remote, &order).await?;

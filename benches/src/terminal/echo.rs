@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use bowline_transport::{Ladder, Stream};
+use bowline_transport::{Stream, TerminationPolicy};
 use bytes::Bytes;
 
 use super::child::ECHO;
@@ -70,7 +70,7 @@ fn ours_keys(keys: usize) -> Result<Vec<Duration>> {
             output.next().await.context("the child has ended")?;
             times.push(started.elapsed());
         }
-        session.terminate(Ladder::AT_ONCE).await;
+        session.terminate(TerminationPolicy::AT_ONCE).await;
         Ok(times)
     })
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use bowline_transport::{Containment, HardenedPtySystem, Ladder};
+use bowline_transport::{Containment, HardenedPtySystem, TerminationPolicy};
 use portable_pty::{CommandBuilder, PtySystem};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -73,7 +73,7 @@ fn sessions(count: usize, containment: Containment) -> Result<Duration> {
         // At the same time, so that they share scans of the process table.
         let mut ends = tokio::task::JoinSet::new();
         for session in all {
-            ends.spawn(async move { session.terminate(Ladder::AT_ONCE).await });
+            ends.spawn(async move { session.terminate(TerminationPolicy::AT_ONCE).await });
         }
         ends.join_all().await;
         Ok(took)

@@ -193,7 +193,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             control_timeout: Duration::from_millis(it.control_timeout_ms),
             end_grace: Duration::from_millis(it.end_grace_ms),
             watchdog: it.watchdog.map(Into::into).unwrap_or_default(),
-            ladder: it.termination.map(Into::into).unwrap_or_default(),
+            termination: it.termination.map(Into::into).unwrap_or_default(),
             guard: it.guard.map(Into::into),
             record: it.record.map(Into::into),
         })

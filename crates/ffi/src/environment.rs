@@ -58,7 +58,7 @@ pub struct TerminationPolicy {
     pub kill_timeout_ms: u64,
 }
 
-impl From<TerminationPolicy> for core::Ladder {
+impl From<TerminationPolicy> for core::TerminationPolicy {
     fn from(policy: TerminationPolicy) -> Self {
         Self {
             eof_grace: Duration::from_millis(policy.eof_grace_ms),

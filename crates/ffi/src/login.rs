@@ -70,7 +70,7 @@ pub(crate) async fn capture(query: LoginShellQuery) -> LoginEnvironmentView {
         shell.shell = path.into();
     }
     if let Some(timeout) = query.timeout_ms {
-        shell.patience = Duration::from_millis(timeout);
+        shell.timeout = Duration::from_millis(timeout);
     }
     let environment = if query.ignores_cache {
         shell.capture().await

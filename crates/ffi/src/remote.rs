@@ -120,7 +120,7 @@ impl TryFrom<RunnerConfiguration> for core::Remote {
             let pins = certificates.iter().map(|it| parse_digest(it));
             remote.trust = core::Trust::Certificates(pins.collect::<Result<_>>()?);
         } else if it.allow_clear_text {
-            remote.trust = core::Trust::Unprotected;
+            remote.trust = core::Trust::Plaintext;
         }
         remote.identity = it.identity.map(|it| core::Identity {
             certificate: it.certificate.into(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bowline_reducer::Window;
 use bowline_transport::{
-    Configuration, Environment, Ladder, LoginShell, Overflow, PtyMode, Stdio, WindowSize,
+    Configuration, Environment, LoginShell, Overflow, PtyMode, Stdio, TerminationPolicy, WindowSize,
 };
 
 use crate::command::{AgentMode, AgentOptions};
@@ -71,7 +71,7 @@ pub struct DialogueConfiguration {
     /// What is done about a silent agent.
     pub watchdog: WatchdogPolicy,
     /// How the agent is terminated.
-    pub ladder: Ladder,
+    pub termination: TerminationPolicy,
     /// A program that begins with a call of [`run_guard`](crate::run_guard), such as the host itself.
     /// It terminates the agent and its descendants if the host is killed. Without one, they survive a
     /// SIGKILL of the host.
@@ -131,7 +131,7 @@ impl Default for DialogueConfiguration {
             control_timeout: CONTROL_TIMEOUT,
             end_grace: END_GRACE,
             watchdog: WatchdogPolicy::default(),
-            ladder: Ladder::default(),
+            termination: TerminationPolicy::default(),
             guard: None,
             record: None,
         }

@@ -57,10 +57,11 @@ pub use bowline_transport::{
     RemoteUrl, Token, TokenFile, Trust,
 };
 pub use bowline_transport::{
-    ConnectionState, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus, Ladder,
+    ConnectionState, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus,
     LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, ReconnectFailed,
-    ReconnectFailure, RetryError, SessionId, Signal, SignalError, SpawnError, TerminalSession,
-    TerminationReport, Vitals, WindowSize, check_threads, probe, run_guard,
+    ReconnectFailure, ResourceUsage, RetryError, SessionId, Signal, SignalError, SpawnError,
+    TerminalSession, TerminationPolicy, TerminationReport, WindowSize, check_threads, probe,
+    run_guard,
 };
 pub use bowline_transport::{Piece, journal, wire::StreamId};
 pub use command::{

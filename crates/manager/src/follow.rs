@@ -190,7 +190,7 @@ fn look(transcript: &Transcript) -> Look {
 
 #[cfg(test)]
 mod tests {
-    use bowline_transport::Ladder;
+    use bowline_transport::TerminationPolicy;
     use tokio::runtime::Builder;
     use tokio::sync::Notify;
 
@@ -202,7 +202,7 @@ mod tests {
             program: "/bin/sh".into(),
             leading_args: vec!["-c".into(), "exec cat".into()],
             initialize: false,
-            ladder: Ladder::AT_ONCE,
+            termination: TerminationPolicy::AT_ONCE,
             ..DialogueConfiguration::default()
         };
         let session = DialogueSession::start(configuration).await;

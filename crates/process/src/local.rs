@@ -5,61 +5,43 @@
 //! handle sends requests to it and watches the results. The supervisor does not own the handle, so
 //! dropping the last handle is a termination request.
 
-mod containment_handle;
 mod fds;
-mod guardian;
 mod input;
-mod leader;
 mod readers;
-mod spawn;
 mod stream_reader;
 mod streams;
 mod supervisor;
 mod termination_request;
-mod tree;
-mod vitals;
 
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
+use crate::child::{ChildFds, Leader, Spawned, Tree, spawn};
 use crate::configuration::{Configuration, LogLimits, Stdio, WindowSize};
 use crate::containment::Containment;
 use crate::error::{ResizeError, SignalError, SpawnError, WriteError};
 use crate::exit::Exit;
-use crate::ladder::{Ladder, TerminationReport};
 use crate::log::SharedLog;
 use crate::log::{Log, Overflow};
+use crate::resource_usage::ResourceUsage;
 use crate::session_id::SessionId;
 use crate::signal::Signal;
 use crate::stream::Stream;
 use crate::sys;
-use crate::tty::Tty;
-use crate::vitals::Vitals;
-use fds::{ChildFds, ParentFds};
+use crate::terminal_state::TerminalState;
+use crate::termination::{TerminationPolicy, TerminationReport};
+use fds::{ParentFds, SharedFd};
 use input::Input;
 use stream_reader::StreamReader;
 use streams::Streams;
 use supervisor::Supervisor;
 use termination_request::TerminationRequest;
 
-pub(crate) use leader::Leader;
+pub use input::WriteReceipt;
 pub use readers::StreamReaders;
-pub(crate) use spawn::{Spawned, spawn};
-pub use tree::MARKER;
-#[cfg(target_os = "linux")]
-pub(crate) use tree::with_descendants;
-pub(crate) use tree::{Round, Tree};
-
-/// Resolves when a write or a close has completed. Closed without a value if the session ended
-/// first.
-pub type WriteReceipt = oneshot::Receiver<Result<(), WriteError>>;
-
-/// A descriptor registered with the runtime. Shared by the tasks that use it; closed when the last
-/// reference is dropped.
-type SharedFd = Arc<AsyncFd<std::os::fd::OwnedFd>>;
 
 /// A child process on pipes or on a terminal.
 #[derive(Debug)]
@@ -72,7 +54,7 @@ pub struct LocalProcess {
     output: Arc<SharedLog>,
     errors: Arc<SharedLog>,
     input: Input,
-    requests: watch::Sender<Option<Ladder>>,
+    requests: watch::Sender<Option<TerminationPolicy>>,
     exit: watch::Receiver<Option<Exit>>,
     report: watch::Receiver<Option<TerminationReport>>,
 }
@@ -237,9 +219,9 @@ impl LocalProcess {
     }
 
     /// Returns the state of the child's terminal; `None` on pipes and after the end.
-    pub fn tty(&self) -> Option<Tty> {
+    pub fn terminal_state(&self) -> Option<TerminalState> {
         let console = self.console.as_ref()?.upgrade()?;
-        Some(sys::tty(console.get_ref()))
+        Some(sys::terminal_state(console.get_ref()))
     }
 
     /// Returns the number of queued input bytes that the kernel has not accepted yet.
@@ -254,17 +236,20 @@ impl LocalProcess {
 
     /// Ends the child and all of its descendants. Idempotent; a later call with shorter grace periods
     /// shortens those of the termination in progress.
-    pub fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>> {
+    pub fn terminate(
+        &self,
+        policy: TerminationPolicy,
+    ) -> watch::Receiver<Option<TerminationReport>> {
         self.requests.send_modify(|requested| {
-            *requested = Some(requested.map_or(ladder, |before| before.harder(ladder)));
+            *requested = Some(requested.map_or(policy, |before| before.strictest(policy)));
         });
         self.report.clone()
     }
 
     /// Returns the resource usage of the process tree, which takes a scan of the process table. `None`
     /// after the end and on systems other than Linux.
-    pub fn vitals(&self, id: SessionId) -> Option<Vitals> {
+    pub fn resource_usage(&self, id: SessionId) -> Option<ResourceUsage> {
         let leader = self.leader.is_ours().then(|| self.leader.pid())?;
-        vitals::of_tree(leader, id)
+        ResourceUsage::of_tree(leader, id)
     }
 }

@@ -40,7 +40,7 @@ pub struct LoginShell {
     /// of an outer agent.
     pub env: Environment,
     /// Time limit for both attempts together.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl LoginShell {
@@ -51,7 +51,7 @@ impl LoginShell {
         Self {
             shell: named.map_or_else(shell_of_database, PathBuf::from),
             env: Environment::inherited(),
-            patience: TIME_LIMIT,
+            timeout: TIME_LIMIT,
         }
     }
 
@@ -160,7 +160,7 @@ pub enum LoginSource {
 #[non_exhaustive]
 pub enum LoginFailure {
     /// The shell could not be started.
-    #[error("the shell was not started: {reason}")]
+    #[error("the shell was not started: cannot {reason}")]
     NotStarted {
         /// Message of the [`SpawnError`](crate::SpawnError).
         reason: String,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bowline_transport::{
-    Attachment, BadUrl, Beginning, Identity, Remote, RemoteError, RemoteUrl, SessionId,
+    Attachment, BadUrl, Identity, Remote, RemoteError, RemoteUrl, SessionId, StartPosition,
     TerminalEngine, TerminalSession, TokenFile, Trust, WindowSize,
 };
 use bytes::Bytes;
@@ -148,7 +148,8 @@ impl RunnerClient {
         id: SessionId,
         size: Option<WindowSize>,
     ) -> Result<TerminalSession, RunnerError> {
-        self.attach(id, Lease::Write, Beginning::Screen, size).await
+        self.attach(id, Lease::Write, StartPosition::Screen, size)
+            .await
     }
 
     /// Attaches to a session with the read lease, starting with its oldest output.
@@ -157,19 +158,20 @@ impl RunnerClient {
     ///
     /// Fails if the attach does.
     pub async fn attach_reader(&self, id: SessionId) -> Result<TerminalSession, RunnerError> {
-        self.attach(id, Lease::Read, Beginning::Start, None).await
+        self.attach(id, Lease::Read, StartPosition::Start, None)
+            .await
     }
 
     async fn attach(
         &self,
         id: SessionId,
         lease: Lease,
-        beginning: Beginning,
+        start: StartPosition,
         size: Option<WindowSize>,
     ) -> Result<TerminalSession, RunnerError> {
         let attachment = Attachment {
             lease,
-            beginning,
+            start,
             size,
             ..Attachment::default()
         };

@@ -10,8 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use bowline_transport::{
-    Exit, Ladder, ResizeError, Signal, SignalError, SpawnError, Stream, TerminalEngine,
-    TerminalSession, TerminationReport, WindowSize, WriteError,
+    Exit, ResizeError, Signal, SignalError, SpawnError, Stream, TerminalEngine, TerminalSession,
+    TerminationPolicy, TerminationReport, WindowSize, WriteError,
 };
 use bytes::Bytes;
 use tokio::sync::{Mutex, Notify, oneshot, watch};
@@ -40,7 +40,7 @@ struct Inner {
     shared: Arc<Shared>,
     activity: watch::Receiver<Activity>,
     typing: Mutex<TypingState>,
-    ladder: Ladder,
+    termination: TerminationPolicy,
     /// Closes with the last handle, which ends the reader.
     _alive: oneshot::Sender<()>,
 }
@@ -90,7 +90,7 @@ impl ShellSession {
             shared,
             activity,
             typing: Mutex::default(),
-            ladder: configuration.ladder,
+            termination: configuration.termination,
             _alive: alive,
         };
         Self {
@@ -138,7 +138,11 @@ impl ShellSession {
     pub async fn write(&self, bytes: impl Into<Bytes>) -> Result<(), WriteError> {
         let bytes = bytes.into();
         let mut typing = self.inner.typing.lock().await;
-        let limit = self.inner.terminal.tty().and_then(|tty| tty.line_limit);
+        let limit = self
+            .inner
+            .terminal
+            .terminal_state()
+            .and_then(|tty| tty.line_limit);
         if let Some(limit) = limit {
             let length = typing.longest_line(&bytes);
             if length > limit {
@@ -189,13 +193,16 @@ impl ShellSession {
 
     /// Kills the program and its descendants at once.
     pub async fn kill(&self) -> TerminationReport {
-        self.inner.terminal.terminate(Ladder::AT_ONCE).await
+        self.inner
+            .terminal
+            .terminate(TerminationPolicy::AT_ONCE)
+            .await
     }
 
     /// Ends the program and its descendants by the configured policy: hang-up, SIGTERM, SIGKILL.
     pub async fn terminate(&self) -> TerminationReport {
         self.inner.shared.expect_end();
-        self.inner.terminal.terminate(self.inner.ladder).await
+        self.inner.terminal.terminate(self.inner.termination).await
     }
 
     /// Waits until the program has exited. Cancel safe.

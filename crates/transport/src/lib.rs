@@ -14,7 +14,7 @@
 //! | journal | a session's streams on disk, up to a size limit: [`journal`] |
 //! | reader | a position in a log, which advances as [`Piece`]s are read |
 //! | tree | the child and all its descendants, in any session or process group |
-//! | ladder | the steps from a polite request to SIGKILL: a [`Ladder`] |
+//! | termination policy | the steps from a polite request to SIGKILL: a [`TerminationPolicy`] |
 //!
 //! # Example
 //!
@@ -96,10 +96,11 @@ mod session;
 pub use bowline_journal as journal;
 pub use bowline_process::{
     Configuration, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus,
-    HardenedPtySystem, InputLimits, Ladder, LogLimits, LogReader, LoginEnvironment, LoginFailure,
+    HardenedPtySystem, InputLimits, LogLimits, LogReader, LoginEnvironment, LoginFailure,
     LoginShell, LoginSource, MARKER, Overflow, Piece, Provenance, PtyMode, RESOLVING, ResizeError,
-    SessionId, Signal, SignalError, SpawnError, Stdio, Stream, TerminationReport, Tty, Vitals,
-    WindowSize, WriteError, check_threads, probe, pty_system, run_guard,
+    ResourceUsage, SessionId, Signal, SignalError, SpawnError, Stdio, Stream, TerminalState,
+    TerminationPolicy, TerminationReport, WindowSize, WriteError, check_threads, probe, pty_system,
+    run_guard,
 };
 pub use bowline_wire as wire;
 pub use connection::{ConnectionState, ReconnectFailed, ReconnectFailure, RetryError};
@@ -107,8 +108,8 @@ pub use engine::TerminalEngine;
 pub use output_reader::OutputReader;
 #[cfg(feature = "remote")]
 pub use remote::{
-    Address, Attachment, BadUrl, Beginning, Boxed, ByteStream, Carrier, CredentialsProvider,
-    Identity, Network, NoCredentials, NoToken, Remote, RemoteError, RemoteOrder, RemoteUrl,
+    Address, Attachment, BadUrl, Boxed, ByteStream, Carrier, CredentialsProvider, Identity,
+    Network, NoCredentials, NoToken, Remote, RemoteError, RemoteUrl, SessionRequest, StartPosition,
     SystemNetwork, Token, TokenFile, Trust,
 };
 pub use screen::Screen;

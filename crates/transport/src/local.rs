@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use bowline_process::log::SharedLog;
 use bowline_process::{
-    Containment, Exit, Ladder, LocalProcess, ResizeError, SessionId, Signal, SignalError, Stream,
-    TerminationReport, Tty, Vitals, WindowSize, WriteError, WriteReceipt,
+    Containment, Exit, LocalProcess, ResizeError, ResourceUsage, SessionId, Signal, SignalError,
+    Stream, TerminalState, TerminationPolicy, TerminationReport, WindowSize, WriteError,
+    WriteReceipt,
 };
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -50,8 +51,8 @@ impl Terminal for LocalProcess {
         self.signal(signal)
     }
 
-    fn tty(&self) -> Option<Tty> {
-        self.tty()
+    fn terminal_state(&self) -> Option<TerminalState> {
+        self.terminal_state()
     }
 
     fn queued_input(&self) -> usize {
@@ -62,15 +63,15 @@ impl Terminal for LocalProcess {
         self.exit()
     }
 
-    fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>> {
-        self.terminate(ladder)
+    fn terminate(&self, policy: TerminationPolicy) -> watch::Receiver<Option<TerminationReport>> {
+        self.terminate(policy)
     }
 
     fn connection(&self) -> watch::Receiver<ConnectionState> {
         watch::Sender::new(ConnectionState::Connected).subscribe()
     }
 
-    fn vitals(&self, id: SessionId) -> Option<Vitals> {
-        self.vitals(id)
+    fn resource_usage(&self, id: SessionId) -> Option<ResourceUsage> {
+        self.resource_usage(id)
     }
 }

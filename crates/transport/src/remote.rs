@@ -24,13 +24,14 @@ mod socket;
 mod target;
 mod terminal;
 mod tls;
+mod trust;
 mod url;
 
-pub use attach::{Attachment, Beginning};
-pub use create::RemoteOrder;
+pub use attach::{Attachment, StartPosition};
+pub use create::SessionRequest;
 pub use credentials::{Boxed, CredentialsProvider, NoCredentials, NoToken, Token, TokenFile};
 pub use error::RemoteError;
 pub use network::{Address, ByteStream, Network, SystemNetwork};
 pub use target::Remote;
-pub use tls::{Identity, Trust};
+pub use trust::{Identity, Trust};
 pub use url::{BadUrl, Carrier, RemoteUrl};

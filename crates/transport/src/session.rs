@@ -10,15 +10,15 @@ use tokio::sync::{oneshot, watch};
 use crate::connection::{ConnectionState, RetryError};
 use crate::screen::Screen;
 use bowline_process::Containment;
+use bowline_process::ResourceUsage;
 use bowline_process::Signal;
-use bowline_process::Tty;
-use bowline_process::Vitals;
+use bowline_process::TerminalState;
 use bowline_process::WindowSize;
 use bowline_process::{Drained, Exit, ExitStatus};
-use bowline_process::{Ladder, TerminationReport};
 use bowline_process::{LogReader, log::SharedLog};
 use bowline_process::{ResizeError, SignalError, WriteError};
 use bowline_process::{SessionId, Stream, WriteReceipt};
+use bowline_process::{TerminationPolicy, TerminationReport};
 use bowline_wire::{Prompt, PromptStatus};
 
 /// Where the child runs and the type of its standard streams.
@@ -45,17 +45,17 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn close_input(&self) -> Result<WriteReceipt, WriteError>;
     fn resize(&self, size: WindowSize) -> Result<(), ResizeError>;
     fn signal(&self, signal: Signal) -> Result<(), SignalError>;
-    fn tty(&self) -> Option<Tty>;
+    fn terminal_state(&self) -> Option<TerminalState>;
     fn queued_input(&self) -> usize;
     fn exit(&self) -> watch::Receiver<Option<Exit>>;
-    fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>>;
+    fn terminate(&self, policy: TerminationPolicy) -> watch::Receiver<Option<TerminationReport>>;
     fn connection(&self) -> watch::Receiver<ConnectionState>;
     /// Reconnects after the link was given up.
     fn retry(&self) -> Result<(), RetryError> {
         Err(RetryError::NotFailed)
     }
     /// `id` is the session's id, with which its processes are marked.
-    fn vitals(&self, id: SessionId) -> Option<Vitals>;
+    fn resource_usage(&self, id: SessionId) -> Option<ResourceUsage>;
     fn screen(&self) -> watch::Receiver<Option<Screen>> {
         watch::Sender::new(None).subscribe()
     }
@@ -196,8 +196,8 @@ impl TerminalSession {
     }
 
     /// Returns the state of the child's terminal; `None` on pipes and after the end.
-    pub fn tty(&self) -> Option<Tty> {
-        self.terminal.tty()
+    pub fn terminal_state(&self) -> Option<TerminalState> {
+        self.terminal.terminal_state()
     }
 
     /// Waits until the child has exited and all of its output is in the logs. May be called any number of
@@ -215,8 +215,8 @@ impl TerminalSession {
     /// Terminates the child and all of its descendants. Idempotent: every caller gets the same report. A
     /// later call with shorter grace periods shortens those of the termination in progress. Dropping the
     /// future does not stop it.
-    pub async fn terminate(&self, ladder: Ladder) -> TerminationReport {
-        let mut report = self.terminal.terminate(ladder);
+    pub async fn terminate(&self, policy: TerminationPolicy) -> TerminationReport {
+        let mut report = self.terminal.terminate(policy);
         let known = report
             .wait_for(Option::is_some)
             .await
@@ -227,8 +227,8 @@ impl TerminalSession {
 
     /// Returns the resource usage of the session's processes so far. Scans the process table, which takes
     /// some milliseconds. `None` after the end, and on systems other than Linux.
-    pub fn vitals(&self) -> Option<Vitals> {
-        self.terminal.vitals(self.id)
+    pub fn resource_usage(&self) -> Option<ResourceUsage> {
+        self.terminal.resource_usage(self.id)
     }
 
     /// Detaches all handles from a remote session, which continues; here everything ends as if the session

@@ -11,9 +11,9 @@ use crate::terms::{
     AttachMode, Extent, GapReason, InputRefusal, Lease, PromptMode, PromptStatus, SessionFacts,
 };
 use bowline_process::Containment;
-use bowline_process::Ladder;
 use bowline_process::SessionId;
 use bowline_process::Signal;
+use bowline_process::TerminationPolicy;
 use bowline_process::WindowSize;
 use bowline_process::{Drained, ExitStatus};
 
@@ -146,7 +146,8 @@ pub enum Message {
         /// Id of the request.
         id: String,
         /// The grace period of each step.
-        ladder: Ladder,
+        #[serde(rename = "ladder")]
+        policy: TerminationPolicy,
     },
     /// The result of a kill.
     Killed {

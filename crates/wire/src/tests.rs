@@ -3,7 +3,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 
 use super::*;
-use bowline_process::{Containment, Drained, ExitStatus, Ladder, SessionId, Signal, WindowSize};
+use bowline_process::{
+    Containment, Drained, ExitStatus, SessionId, Signal, TerminationPolicy, WindowSize,
+};
 use bytes::{Bytes, BytesMut};
 
 fn bytes(longest: usize) -> impl Strategy<Value = Bytes> {
@@ -27,14 +29,16 @@ fn millis() -> impl Strategy<Value = Duration> {
     any::<u32>().prop_map(|it| Duration::from_millis(it.into()))
 }
 
-fn ladder() -> impl Strategy<Value = Ladder> {
+fn policy() -> impl Strategy<Value = TerminationPolicy> {
     let steps = (millis(), prop::option::of(millis()), millis(), millis());
-    steps.prop_map(|(eof_grace, interrupt, term_grace, kill)| Ladder {
-        eof_grace,
-        interrupt,
-        term_grace,
-        kill,
-    })
+    steps.prop_map(
+        |(eof_grace, interrupt, term_grace, kill)| TerminationPolicy {
+            eof_grace,
+            interrupt,
+            term_grace,
+            kill,
+        },
+    )
 }
 
 fn attach() -> impl Strategy<Value = Message> {
@@ -207,7 +211,7 @@ fn input() -> impl Strategy<Value = Message> {
             id,
             signal: Signal::User1,
         }),
-        (".*", ladder()).prop_map(|(id, ladder)| Message::Kill { id, ladder }),
+        (".*", policy()).prop_map(|(id, policy)| Message::Kill { id, policy }),
         any::<u64>().prop_map(|nonce| Message::Ping { nonce }),
         Just(Message::ExitAck),
         Just(Message::Detach),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_transport::{InputLimits, Ladder, PtyMode, Stream, WriteError};
+use bowline_transport::{InputLimits, PtyMode, Stream, TerminationPolicy, WriteError};
 
 use super::support::{in_lanes, on_pty, shell, start, within};
 use super::{Job, Random, Report};
@@ -32,7 +32,7 @@ async fn one(mut random: Random) -> Result<(), String> {
     while session.end(Stream::Output) < before + (256 << 10) {
         within("output", output.next()).await?;
     }
-    let report = within("terminate", session.terminate(Ladder::AT_ONCE)).await?;
+    let report = within("terminate", session.terminate(TerminationPolicy::AT_ONCE)).await?;
     if report.survivors.is_empty() {
         return Ok(());
     }

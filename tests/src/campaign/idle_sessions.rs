@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Instant;
 
-use bowline_transport::{Configuration, Ladder, PtyMode, Stream, TerminalSession};
+use bowline_transport::{Configuration, PtyMode, Stream, TerminalSession, TerminationPolicy};
 
 use super::support::{on_pty, runtime, start, within};
 use super::{Job, Report};
@@ -40,7 +40,7 @@ async fn measure(count: u64, report: &mut Report) -> Result<(), String> {
     let started = Instant::now();
     let mut ends = tokio::task::JoinSet::new();
     for session in sessions {
-        ends.spawn(async move { session.terminate(Ladder::AT_ONCE).await });
+        ends.spawn(async move { session.terminate(TerminationPolicy::AT_ONCE).await });
     }
     while let Some(end) = within("terminate", ends.join_next()).await? {
         let end = end.map_err(|error| error.to_string())?;

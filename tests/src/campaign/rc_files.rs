@@ -94,7 +94,7 @@ async fn ask(shell: &Path, home: &Path, token: &str) -> LoginEnvironment {
     let login = LoginShell {
         shell: shell.into(),
         env,
-        patience: PATIENCE,
+        timeout: PATIENCE,
     };
     login.capture().await
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bowline_transport::{Configuration, Containment, Ladder, PtyMode, Stream};
+use bowline_transport::{Configuration, Containment, PtyMode, Stream, TerminationPolicy};
 
 use super::support::{
     describe, in_lanes, levels, marked, on_pty, own, percentiles, shell, start, within,
@@ -111,7 +111,7 @@ async fn one(
     } else {
         tokio::time::sleep(Duration::from_micros(random.below(10_000))).await;
     }
-    let report = within("terminate", session.terminate(Ladder::AT_ONCE)).await?;
+    let report = within("terminate", session.terminate(TerminationPolicy::AT_ONCE)).await?;
     took.lock()
         .unwrap_or_else(PoisonError::into_inner)
         .push(report.took);

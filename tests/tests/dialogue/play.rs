@@ -3,7 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use bowline_lifecycle::{DialogueConfiguration, DialogueSession, Ladder, Prompt, Receipt};
+use bowline_lifecycle::{
+    DialogueConfiguration, DialogueSession, Prompt, Receipt, TerminationPolicy,
+};
 use bowline_tests::session::within;
 
 /// Writes a scenario to a file, and returns the configuration that runs it.
@@ -27,10 +29,10 @@ impl Play {
             program: env!("CARGO_BIN_EXE_stand-in").into(),
             args: args.into(),
             // A short grace period, since some of these agents never react.
-            ladder: Ladder {
+            termination: TerminationPolicy {
                 eof_grace: Duration::from_millis(200),
                 term_grace: Duration::from_millis(200),
-                ..Ladder::default()
+                ..TerminationPolicy::default()
             },
             ..DialogueConfiguration::default()
         };

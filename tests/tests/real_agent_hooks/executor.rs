@@ -129,7 +129,9 @@ async fn agent_killed_during_tool_does_not_hang() {
     assert_eq!(result.exit_code, Some(137));
     assert!(result.conversation.is_some(), "it can be resumed");
     within("a clean-up", stage.executor.cleanup()).await;
-    let left = terminal.terminate(bowline_lifecycle::Ladder::AT_ONCE).await;
+    let left = terminal
+        .terminate(bowline_lifecycle::TerminationPolicy::AT_ONCE)
+        .await;
     assert!(left.survivors.is_empty(), "the tool went with it: {left:?}");
 }
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_lifecycle::{
-    AgentLocation, DialogueConfiguration, DialogueSession, Ladder, Remote, RemoteUrl, SessionId,
-    StartError, TokenFile,
+    AgentLocation, DialogueConfiguration, DialogueSession, Remote, RemoteUrl, SessionId,
+    StartError, TerminationPolicy, TokenFile,
 };
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
 use bowline_tests::normalize::normalized;
@@ -79,10 +79,10 @@ impl Rig {
             program: env!("CARGO_BIN_EXE_stand-in").into(),
             args: vec!["--pace".into(), "0".into()],
             location: AgentLocation::Runner(self.remote()),
-            ladder: Ladder {
+            termination: TerminationPolicy {
                 eof_grace: Duration::from_millis(200),
                 term_grace: Duration::from_millis(200),
-                ..Ladder::default()
+                ..TerminationPolicy::default()
             },
             ..DialogueConfiguration::default()
         }

@@ -86,7 +86,7 @@ impl From<ShellConfiguration> for core::ShellConfiguration {
             max_line: size(it.max_line),
             history_lines: size(it.history_lines),
             history_bytes: size(it.history_bytes),
-            ladder: it.termination.map(Into::into).unwrap_or_default(),
+            termination: it.termination.map(Into::into).unwrap_or_default(),
             containment: it.containment.map(Into::into),
             guard: it.guard.map(Into::into),
             ..Self::new(it.cwd)

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `slow_subscriber_gets_lag_and_delays_no_other` | a slow consumer loses its own oldest events and learns how many |
 
-use bowline_transport::{Configuration, Ladder, TerminalEngine};
+use bowline_transport::{Configuration, TerminalEngine, TerminationPolicy};
 
 use super::*;
 use crate::watchdog::WorkPhase;
@@ -37,7 +37,7 @@ async fn router() -> Router {
         .make_session(Configuration::new("true"))
         .expect("`true` starts");
     let router = Router::new(session.id());
-    session.terminate(Ladder::AT_ONCE).await;
+    session.terminate(TerminationPolicy::AT_ONCE).await;
     router
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bowline_jsonl::{HostRequest, Prompt};
 use bowline_reducer::Window;
-use bowline_transport::{ConnectionState, Exit, Vitals};
+use bowline_transport::{ConnectionState, Exit, ResourceUsage};
 use bytes::Bytes;
 
 use super::receipts::ReceiptState;
@@ -38,7 +38,7 @@ pub(crate) enum Input {
     /// The process exited and its streams were read to their end.
     Exited(Exit),
     /// The resource usage that [`Output::MeasureUsage`] requested.
-    Usage(Option<Vitals>),
+    Usage(Option<ResourceUsage>),
     /// The connection to the agent's machine changed.
     Connection(ConnectionState),
     /// A command of the host.

@@ -24,7 +24,7 @@ mod replay;
 mod watchdog;
 
 use bowline_jsonl::{Decision, Prompt};
-use bowline_transport::{Drained, Exit, ExitStatus, Vitals};
+use bowline_transport::{Drained, Exit, ExitStatus, ResourceUsage};
 
 use super::*;
 use crate::events::PendingEvent;
@@ -65,7 +65,7 @@ struct Fixture {
     events: Vec<PendingEvent>,
     permissions: Vec<std::sync::Arc<PermissionRecord>>,
     /// The resource usage that the next measurement returns.
-    usage: Option<Vitals>,
+    usage: Option<ResourceUsage>,
     measurements: usize,
     terminations: usize,
     closed_input: bool,

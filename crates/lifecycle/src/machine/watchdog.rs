@@ -2,7 +2,7 @@
 
 use bowline_jsonl::HostRequest;
 use bowline_reducer::{HostEvent, ToolCall};
-use bowline_transport::{ConnectionState, Vitals};
+use bowline_transport::{ConnectionState, ResourceUsage};
 
 use super::{EndStage, Machine, Output};
 use crate::events::DialogueEventKind;
@@ -88,7 +88,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn usage(&mut self, usage: Option<Vitals>) {
+    pub(super) fn usage(&mut self, usage: Option<ResourceUsage>) {
         let action = self.watchdog.usage(usage, self.now, self.open_work());
         self.watchdog_action(action);
     }

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use bowline_reducer::Revision;
 use bowline_transport::{
-    ConnectionState, Exit, Ladder, OutputReader, Piece, Stream, TerminalSession, TerminationReport,
-    WriteError,
+    ConnectionState, Exit, OutputReader, Piece, Stream, TerminalSession, TerminationPolicy,
+    TerminationReport, WriteError,
 };
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -45,7 +45,7 @@ enum Write {
 pub(super) struct Driver {
     machine: Machine,
     terminal: TerminalSession,
-    ladder: Ladder,
+    policy: TerminationPolicy,
     inbox: mpsc::UnboundedReceiver<Message>,
     /// The agent's streams, until both have ended.
     streams: Option<OutputReader>,
@@ -81,7 +81,7 @@ impl Driver {
     pub(super) fn new(
         machine: Machine,
         (terminal, streams): (TerminalSession, OutputReader),
-        ladder: Ladder,
+        policy: TerminationPolicy,
         inbox: mpsc::UnboundedReceiver<Message>,
         recorder: Option<Recorder>,
         observers: Observers,
@@ -95,7 +95,7 @@ impl Driver {
             folded: 0,
             machine,
             terminal,
-            ladder,
+            policy,
             inbox,
             writes: VecDeque::new(),
             writing: None,
@@ -263,12 +263,12 @@ impl Driver {
                 }
                 Output::TurnEnded => self.observers.turn_ended(self.machine.transcript()),
                 Output::MeasureUsage => {
-                    let usage = self.terminal.vitals();
+                    let usage = self.terminal.resource_usage();
                     self.feed(Input::Usage(usage));
                 }
                 Output::Terminate => {
-                    let (terminal, ladder) = (self.terminal.clone(), self.ladder);
-                    let terminating = async move { terminal.terminate(ladder).await };
+                    let (terminal, policy) = (self.terminal.clone(), self.policy);
+                    let terminating = async move { terminal.terminate(policy).await };
                     self.terminating = Some(Box::pin(terminating));
                 }
                 Output::Finished => {}
@@ -342,10 +342,10 @@ impl Driver {
         self.feed(Input::Exited(exit));
         self.do_outputs();
         // The agent has exited; its descendants get no end of input and no interrupt first.
-        let rest = Ladder {
+        let rest = TerminationPolicy {
             eof_grace: Duration::ZERO,
             interrupt: None,
-            ..self.ladder
+            ..self.policy
         };
         let report = if self.is_detached {
             TerminationReport::untouched(self.terminal.containment(), exit)

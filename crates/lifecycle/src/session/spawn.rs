@@ -28,13 +28,13 @@ pub(super) async fn spawn(
         }
         #[cfg(feature = "remote")]
         AgentLocation::Runner(remote) => {
-            use bowline_transport::RemoteOrder;
+            use bowline_transport::SessionRequest;
             use bowline_transport::wire::SessionKind;
 
             terminal.limits = log_limits();
-            let order = RemoteOrder::new(SessionKind::Dialogue, terminal);
+            let request = SessionRequest::new(SessionKind::Dialogue, terminal);
             Ok(TerminalEngine
-                .make_remote_with_reader(remote, &order)
+                .make_remote_with_reader(remote, &request)
                 .await?)
         }
     }

@@ -97,7 +97,7 @@ pub(super) fn drive(
     let (driver, (revision, ended)) = Driver::new(
         machine,
         (terminal.clone(), streams),
-        configuration.ladder,
+        configuration.termination,
         inbox,
         recorder,
         observers,

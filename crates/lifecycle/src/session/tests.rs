@@ -2,7 +2,7 @@
 
 use bowline_jsonl::Prompt;
 use bowline_reducer::Revision;
-use bowline_transport::Ladder;
+use bowline_transport::TerminationPolicy;
 use tokio::time::Instant;
 
 use super::handle::DialogueSession;
@@ -27,7 +27,7 @@ async fn idle_session_has_no_timer() {
         initialize: false,
         // An open turn has a check every ten seconds.
         watchdog: WatchdogPolicy::never(),
-        ladder: Ladder::AT_ONCE,
+        termination: TerminationPolicy::AT_ONCE,
         ..DialogueConfiguration::default()
     })
     .await

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_transport::Vitals;
+use bowline_transport::ResourceUsage;
 
 use super::{Activity, ActivitySource, ProbeAnswer, Silence, WatchdogPolicy, WorkPhase};
 
@@ -38,7 +38,7 @@ struct Inquiry {
     due: Duration,
     probe: ProbeAnswer,
     /// The first measurement.
-    before: Option<Vitals>,
+    before: Option<ResourceUsage>,
     is_measured: bool,
     /// Whether the second measurement is under way.
     is_deciding: bool,
@@ -194,7 +194,7 @@ impl Watchdog {
     /// Takes a measurement of the resource usage, and decides the inquiry with the second one.
     pub(crate) fn usage(
         &mut self,
-        usage: Option<Vitals>,
+        usage: Option<ResourceUsage>,
         now: Duration,
         open: OpenWork,
     ) -> WatchdogAction {
@@ -221,7 +221,7 @@ impl Watchdog {
         }
     }
 
-    fn is_alive(&self, silence: &Silence, after: Option<Vitals>) -> bool {
+    fn is_alive(&self, silence: &Silence, after: Option<ResourceUsage>) -> bool {
         let before = self.inquiry.as_ref().and_then(|inquiry| inquiry.before);
         let has_forked = before
             .zip(after)
@@ -235,7 +235,12 @@ impl Watchdog {
     }
 
     /// Returns the evidence about the current silence.
-    pub(crate) fn silence(&self, now: Duration, open: OpenWork, after: Option<Vitals>) -> Silence {
+    pub(crate) fn silence(
+        &self,
+        now: Duration,
+        open: OpenWork,
+        after: Option<ResourceUsage>,
+    ) -> Silence {
         let inquiry = self.inquiry.as_ref();
         let both = inquiry.and_then(|inquiry| inquiry.before).zip(after);
         Silence {

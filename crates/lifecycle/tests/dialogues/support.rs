@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_lifecycle::{
     DialogueConfiguration, DialogueEvent, DialogueEventKind, DialogueEvents, DialogueSession,
-    EventLimits, Ladder,
+    EventLimits, TerminationPolicy,
 };
 
 /// Waits for `work` with a timeout.
@@ -19,7 +19,7 @@ pub(crate) fn agent(script: &str) -> DialogueConfiguration {
         program: "/bin/sh".into(),
         leading_args: vec!["-c".into(), script.into()],
         initialize: false,
-        ladder: Ladder::AT_ONCE,
+        termination: TerminationPolicy::AT_ONCE,
         ..DialogueConfiguration::default()
     }
 }

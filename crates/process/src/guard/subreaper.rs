@@ -9,8 +9,7 @@ use rustix::process::Pid;
 
 use super::link::{Answer, HostMessage, Link};
 use super::order::Program;
-use crate::local::with_descendants;
-use crate::sys::{self, ChildSignal, Image, Place, Process, Refusal};
+use crate::sys::{self, ChildSignal, Image, Place, Process, Refusal, with_descendants};
 
 /// Pause between kill passes that find no new process.
 const PAUSE: Duration = Duration::from_millis(1);

@@ -5,10 +5,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::SharedFd;
+use tokio::io::unix::AsyncFd;
+
+use crate::child::ChildFds;
 use crate::configuration::{PtyMode, Stdio, WindowSize};
 use crate::error::SpawnError;
 use crate::sys;
+
+/// A descriptor registered with the runtime. Shared by the tasks that use it; closed when the last
+/// reference is dropped.
+pub(super) type SharedFd = Arc<AsyncFd<OwnedFd>>;
 
 /// The parent's ends.
 pub(super) struct ParentFds {
@@ -21,20 +27,6 @@ pub(super) struct ParentFds {
     pub(super) console: Option<SharedFd>,
     /// The slave side of the terminal, on systems where it must stay open until all output is read.
     pub(super) peer: Option<OwnedFd>,
-}
-
-/// The child's ends. Closed in this process once the child has them; otherwise no stream would end.
-pub(crate) struct ChildFds {
-    /// stdin, stdout and stderr.
-    pub(crate) stdio: [OwnedFd; 3],
-    /// An additional descriptor.
-    pub(crate) extra: Option<OwnedFd>,
-}
-
-impl From<[OwnedFd; 3]> for ChildFds {
-    fn from(stdio: [OwnedFd; 3]) -> Self {
-        Self { stdio, extra: None }
-    }
 }
 
 pub(super) fn open(stdio: Stdio) -> Result<(ParentFds, ChildFds), SpawnError> {

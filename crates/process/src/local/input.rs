@@ -11,12 +11,15 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::SharedFd;
-use super::WriteReceipt;
+use super::fds::SharedFd;
 use crate::byte_budget::{ByteBudget, ReservedBytes};
 use crate::configuration::InputLimits;
 use crate::error::WriteError;
 use crate::sys;
+
+/// Resolves when a write or a close has completed. Closed without a value if the session ended
+/// first.
+pub type WriteReceipt = oneshot::Receiver<Result<(), WriteError>>;
 
 type Done = oneshot::Sender<Result<(), WriteError>>;
 

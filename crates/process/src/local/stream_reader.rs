@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFdReadyGuard;
 
-use super::SharedFd;
+use super::fds::SharedFd;
 use crate::log::SharedLog;
 use crate::sys::{self, Filled};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::SharedFd;
+use super::fds::SharedFd;
 use crate::exit::Drained;
 use crate::log::SharedLog;
 use crate::sys;

@@ -9,16 +9,15 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::input::Input;
-use super::leader::Leader;
 use super::streams::Streams;
 use super::termination_request::TerminationRequest;
-use super::tree::{Round, Tree};
+use crate::child::{Leader, Round, Tree};
 use crate::containment::Containment;
 use crate::exit::{Drained, Exit, ExitStatus};
-use crate::ladder::{Ladder, TerminationReport};
 use crate::log::SharedLog;
 use crate::session_id::SessionId;
 use crate::sys;
+use crate::termination::{TerminationPolicy, TerminationReport};
 
 /// Pauses between kill passes: the first suits a process that ends at once, the last one a process
 /// that is stuck in the kernel.
@@ -42,11 +41,11 @@ enum TerminationStep {
 impl TerminationStep {
     const ALL: [Self; 3] = [Self::EndOfInput, Self::Interrupt, Self::Terminate];
 
-    fn grace(self, ladder: Ladder) -> Duration {
+    fn grace(self, policy: TerminationPolicy) -> Duration {
         match self {
-            Self::EndOfInput => ladder.eof_grace,
-            Self::Interrupt => ladder.interrupt.unwrap_or_default(),
-            Self::Terminate => ladder.term_grace,
+            Self::EndOfInput => policy.eof_grace,
+            Self::Interrupt => policy.interrupt.unwrap_or_default(),
+            Self::Terminate => policy.term_grace,
         }
     }
 }
@@ -102,7 +101,7 @@ impl Supervisor {
 
     async fn escalate(&mut self) {
         for step in TerminationStep::ALL {
-            if !step.grace(self.request.ladder()).is_zero() {
+            if !step.grace(self.request.policy()).is_zero() {
                 self.begin(step);
                 if self.ends_within(step).await {
                     return;
@@ -138,7 +137,7 @@ impl Supervisor {
     async fn ends_within(&mut self, step: TerminationStep) -> bool {
         let started = Instant::now();
         loop {
-            let deadline = started + step.grace(self.request.ladder());
+            let deadline = started + step.grace(self.request.policy());
             tokio::select! {
                 biased;
                 () = self.end.ended() => return true,
@@ -151,7 +150,7 @@ impl Supervisor {
     /// Kills the process tree until no process is left or the time limit expires.
     async fn kill_tree(&mut self) {
         self.writer.abort();
-        let deadline = Instant::now() + self.request.ladder().kill;
+        let deadline = Instant::now() + self.request.policy().kill;
         let mut pause = FIRST_PAUSE;
         loop {
             // Yields so that concurrent passes share one scan of the process table.

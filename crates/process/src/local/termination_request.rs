@@ -3,27 +3,27 @@
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::ladder::Ladder;
+use crate::termination::TerminationPolicy;
 
 #[derive(Debug)]
 pub(super) struct TerminationRequest {
-    requests: watch::Receiver<Option<Ladder>>,
-    ladder: Ladder,
+    requests: watch::Receiver<Option<TerminationPolicy>>,
+    policy: TerminationPolicy,
     since: Option<Instant>,
 }
 
 impl TerminationRequest {
-    pub(super) fn new(requests: watch::Receiver<Option<Ladder>>) -> Self {
+    pub(super) fn new(requests: watch::Receiver<Option<TerminationPolicy>>) -> Self {
         Self {
             requests,
-            ladder: Ladder::default(),
+            policy: TerminationPolicy::default(),
             since: None,
         }
     }
 
     /// Returns the strictest policy requested so far.
-    pub(super) fn ladder(&self) -> Ladder {
-        self.ladder
+    pub(super) fn policy(&self) -> TerminationPolicy {
+        self.policy
     }
 
     /// Returns the time of the first request.
@@ -39,7 +39,7 @@ impl TerminationRequest {
             .await
             .ok()
             .and_then(|latest| *latest);
-        self.ladder = latest.unwrap_or(Ladder::AT_ONCE);
+        self.policy = latest.unwrap_or(TerminationPolicy::AT_ONCE);
         self.since = self.since.or_else(|| Some(Instant::now()));
     }
 
@@ -49,6 +49,6 @@ impl TerminationRequest {
         let latest = changed
             .ok()
             .and_then(|()| *self.requests.borrow_and_update());
-        self.ladder = latest.unwrap_or(Ladder::AT_ONCE);
+        self.policy = latest.unwrap_or(TerminationPolicy::AT_ONCE);
     }
 }

@@ -16,7 +16,7 @@ use super::{LoginEnvironment, LoginShell};
 struct CacheKey {
     shell: PathBuf,
     env: BTreeMap<OsString, OsString>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// Modification time and size of a file; `None` if it does not exist.
@@ -41,7 +41,7 @@ fn entry(login: &LoginShell) -> Arc<OnceCell<LoginEnvironment>> {
     let key = CacheKey {
         shell: login.shell.clone(),
         env: login.env.resolve(),
-        patience: login.patience,
+        timeout: login.timeout,
     };
     let stamps: Vec<Stamp> = login.files().into_iter().map(stamp).collect();
     let mut entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,11 +13,11 @@ use super::{
 };
 use crate::configuration::Configuration;
 use crate::error::SpawnError;
-use crate::ladder::Ladder;
 use crate::local::LocalProcess;
 use crate::log::{Overflow, Piece};
 use crate::session_id::SessionId;
 use crate::stream::Stream;
+use crate::termination::TerminationPolicy;
 
 /// Share of the time limit for the interactive attempt. Start-up files that wait for input do so in
 /// interactive shells only, so the second attempt needs time left.
@@ -33,7 +33,7 @@ pub(super) async fn capture(login: &LoginShell) -> LoginEnvironment {
         (LoginSource::Interactive, FIRST_SHARE),
         (LoginSource::Login, 1.0),
     ] {
-        let deadline = started + login.patience.mul_f64(share);
+        let deadline = started + login.timeout.mul_f64(share);
         match attempt(login, source == LoginSource::Interactive, deadline).await {
             Ok(variables) => {
                 found = Some((source, variables));
@@ -71,7 +71,7 @@ async fn attempt(
     let marks = Marks::random();
     let session = start(login, interactive, &marks)?;
     let answer = timeout_at(deadline, read_answer(&session, marks)).await;
-    let mut report = session.terminate(Ladder::AT_ONCE);
+    let mut report = session.terminate(TerminationPolicy::AT_ONCE);
     // An error means that the runtime is shutting down, which ends the shell as well.
     let _ = report.wait_for(Option::is_some).await;
     answer.unwrap_or_else(|_| Err(LoginFailure::TimedOut(rounded(started.elapsed()))))
@@ -96,7 +96,7 @@ fn start(
     configuration.limits.output_bytes = dump::MAX_ANSWER_BYTES;
     configuration.limits.output_overflow = Some(Overflow::Block);
     let not_started = |error: SpawnError| LoginFailure::NotStarted {
-        reason: format!("failed to {error}"),
+        reason: error.to_string(),
     };
     let runtime = tokio::runtime::Handle::try_current();
     runtime.map_err(|_| not_started(SpawnError::NoRuntime))?;

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{ChildKiller, ExitStatus};
 
+use crate::child::{Leader, Round, Spawned, Tree, spawn};
 use crate::configuration::Configuration;
 use crate::containment::Containment;
 use crate::error::SpawnError;
 use crate::exit;
-use crate::local::{Leader, Round, Spawned, Tree, spawn};
 use crate::session_id::SessionId;
 use crate::sys;
 

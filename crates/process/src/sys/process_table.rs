@@ -108,6 +108,27 @@ fn read_all<P: Iterator<Item = i32>>(
     all
 }
 
+/// Returns the processes that satisfy `is_root`, and all of their descendants.
+pub(crate) fn with_descendants(
+    all: &[Process],
+    is_root: impl Fn(&Process) -> bool,
+) -> Vec<Process> {
+    let (mut found, mut others): (Vec<&Process>, Vec<&Process>) =
+        all.iter().partition(|one| is_root(one));
+    let mut next = 0;
+    while let Some(parent) = found.get(next).map(|one| one.pid) {
+        others.retain(|one| {
+            let is_child = one.parent == parent;
+            if is_child {
+                found.push(one);
+            }
+            !is_child
+        });
+        next += 1;
+    }
+    found.into_iter().cloned().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
@@ -124,6 +145,18 @@ mod tests {
             zombie: false,
             marker: None,
         }
+    }
+
+    #[test]
+    fn descendants_are_found_in_any_order() {
+        let all = [(9, 8), (8, 7), (3, 1), (7, 2), (4, 3), (2, 1), (1, 0)];
+        let all = all.map(|(pid, parent)| child(pid, parent));
+        let mut found: Vec<_> = with_descendants(&all, |one| one.pid == 2)
+            .iter()
+            .map(|one| one.pid)
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, [2, 7, 8, 9]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use rustix::termios::{
 
 use super::platform;
 use crate::configuration::{PtyMode, WindowSize};
-use crate::tty::Tty;
+use crate::terminal_state::TerminalState;
 
 /// Longest line, without its terminator, that a terminal in canonical mode delivers completely.
 /// Measured: Linux silently truncates a longer line to 4,095 bytes (termios(3)); macOS keeps 1,024
@@ -65,9 +65,9 @@ pub(crate) fn line_limit(terminal: impl AsFd) -> Option<usize> {
 }
 
 /// Returns the terminal's state, queried through the master side.
-pub(crate) fn tty(ours: &OwnedFd) -> Tty {
+pub(crate) fn terminal_state(ours: &OwnedFd) -> TerminalState {
     let foreground = tcgetpgrp(ours).ok();
-    Tty {
+    TerminalState {
         line_limit: line_limit(ours),
         foreground: foreground.map(|group| group.as_raw_nonzero().get().cast_unsigned()),
         unread: platform::unread(ours),

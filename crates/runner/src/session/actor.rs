@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bowline_transport::journal::SyncDone;
-use bowline_transport::{Drained, ExitStatus, Ladder, Piece};
+use bowline_transport::{Drained, ExitStatus, Piece, TerminationPolicy};
 use bytes::BytesMut;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -155,7 +155,7 @@ impl<D: SharedDisk> SessionActor<D> {
         for connection in self.connections.values_mut() {
             connection.finish();
         }
-        let kill = ChildCommand::Kill(Ladder::AT_ONCE);
+        let kill = ChildCommand::Kill(TerminationPolicy::AT_ONCE);
         if self.child.commands.send(kill).is_ok() {
             let _ = timeout(KILL_TIMEOUT, self.killed()).await;
         }
@@ -360,7 +360,7 @@ impl<D: SharedDisk> SessionActor<D> {
         if self.machine.exit().is_some() {
             self.machine.release_exit(self.now());
         }
-        self.command(ChildCommand::Kill(Ladder::default()));
+        self.command(ChildCommand::Kill(TerminationPolicy::default()));
     }
 
     fn on_timer(&mut self) {
@@ -475,7 +475,7 @@ impl<D: SharedDisk> SessionActor<D> {
                 self.command(ChildCommand::Resize(size));
             }
             Effect::Signal(signal) => self.command(ChildCommand::Signal(signal)),
-            Effect::Kill(ladder) => self.command(ChildCommand::Kill(ladder)),
+            Effect::Kill(policy) => self.command(ChildCommand::Kill(policy)),
             Effect::Snapshot { client } => {
                 let snapshot = self.screen.as_mut().map(SessionScreen::snapshot);
                 self.machine.on_snapshot(client, snapshot);

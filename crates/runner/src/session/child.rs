@@ -1,8 +1,8 @@
 //! The child as its session sees it: channels, so that a test can play the process.
 
 use bowline_transport::{
-    Drained, ExitStatus, Ladder, LogReader, Piece, Signal, Stream, TerminalSession, WindowSize,
-    WriteError,
+    Drained, ExitStatus, LogReader, Piece, Signal, Stream, TerminalSession, TerminationPolicy,
+    WindowSize, WriteError,
 };
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -63,7 +63,7 @@ pub enum ChildCommand {
     /// Send it a signal.
     Signal(Signal),
     /// Terminate its process tree. Replied to with [`ChildEvent::Killed`].
-    Kill(Ladder),
+    Kill(TerminationPolicy),
 }
 
 impl Child {
@@ -158,9 +158,9 @@ async fn run_commands(
                     tracing::debug!(%error, "signal could not be sent");
                 }
             }
-            ChildCommand::Kill(ladder) => {
+            ChildCommand::Kill(policy) => {
                 tokio::spawn(async move {
-                    let report = session.terminate(ladder).await;
+                    let report = session.terminate(policy).await;
                     let report = KillReport {
                         killed: report.killed,
                         survivors: report.survivors,

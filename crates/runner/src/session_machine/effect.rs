@@ -1,6 +1,6 @@
 //! Effects: what the session machine asks its owner to do, and the values that answer them.
 
-use bowline_transport::{Ladder, Signal, WindowSize};
+use bowline_transport::{Signal, TerminationPolicy, WindowSize};
 use bytes::Bytes;
 
 use super::ClientId;
@@ -20,7 +20,7 @@ pub enum Effect {
     Signal(Signal),
     /// Terminate the child's process tree. Answered with
     /// [`on_killed`](super::SessionMachine::on_killed).
-    Kill(Ladder),
+    Kill(TerminationPolicy),
     /// Take a snapshot of the screen for a client. Answered with
     /// [`on_snapshot`](super::SessionMachine::on_snapshot).
     Snapshot {

@@ -182,7 +182,7 @@ impl SessionMachine {
         match message {
             Message::Prompt(prompt) => self.prompt(id, prompt),
             Message::Signal { id: name, signal } => self.signal(&name, signal),
-            Message::Kill { id: name, ladder } => self.kill(id, name, ladder),
+            Message::Kill { id: name, policy } => self.kill(id, name, policy),
             _ => {}
         }
     }
@@ -213,10 +213,10 @@ impl SessionMachine {
         }
     }
 
-    fn kill(&mut self, client: ClientId, id: String, ladder: bowline_transport::Ladder) {
+    fn kill(&mut self, client: ClientId, id: String, policy: bowline_transport::TerminationPolicy) {
         if self.kills.seen.get(&id).is_none() {
             self.kills.seen.insert(&id, ());
-            self.effects.push_back(Effect::Kill(ladder));
+            self.effects.push_back(Effect::Kill(policy));
         }
         if let Some(report) = self.kills.report.clone() {
             return self.send(client, Message::Killed { id, report });

@@ -8,7 +8,7 @@ use super::*;
 use crate::wire::{
     Attach, AttachMode, Attached, Frame, Hello, Lease, SessionState, StdioKind, VERSION,
 };
-use bowline_transport::{Drained, ExitStatus, Ladder, Signal, WindowSize};
+use bowline_transport::{Drained, ExitStatus, Signal, TerminationPolicy, WindowSize};
 use bytes::Bytes;
 
 const KIB: usize = 1024;

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use bowline_transport::wire::{Attach, AttachMode, ExitNotice, KillReport, Lease, Message};
-use bowline_transport::{Ladder, SessionId};
+use bowline_transport::{SessionId, TerminationPolicy};
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 use uuid::Uuid;
@@ -52,7 +52,7 @@ impl SessionStore {
     pub(crate) async fn terminate(
         &self,
         id: SessionId,
-        policy: Ladder,
+        policy: TerminationPolicy,
     ) -> Result<Termination, TerminateError> {
         let record = self.record(id).await.map_err(TerminateError::Metadata)?;
         let record = record.ok_or(TerminateError::NotFound)?;
@@ -78,7 +78,10 @@ impl SessionStore {
     }
 }
 
-async fn terminate(session: &SessionDir, policy: Ladder) -> Result<Termination, ShimLinkError> {
+async fn terminate(
+    session: &SessionDir,
+    policy: TerminationPolicy,
+) -> Result<Termination, ShimLinkError> {
     let mut link = ShimLink::open(session).await?;
     link.attach(Attach {
         session: session.id(),
@@ -110,15 +113,15 @@ async fn wait_for_shim(session: &SessionDir) {
 }
 
 /// The message that kills a session.
-pub(crate) fn kill_request(policy: Ladder) -> Message {
+pub(crate) fn kill_request(policy: TerminationPolicy) -> Message {
     let id = Uuid::new_v4().to_string();
-    Message::Kill { id, ladder: policy }
+    Message::Kill { id, policy }
 }
 
 /// Waits until a session that is being killed has ended and its shim disconnects.
 pub(crate) async fn wait_until_ended(
     link: &mut ShimLink,
-    policy: Ladder,
+    policy: TerminationPolicy,
 ) -> Result<Termination, ShimLinkError> {
     let grace = policy.eof_grace + policy.interrupt.unwrap_or_default() + policy.term_grace;
     let limit = grace + policy.kill + DRAIN_TIMEOUT;

@@ -1,7 +1,7 @@
 //! Frames over WebSocket: they are forwarded unchanged, within the client's lease.
 
 use bowline_runner::wire::{Lease, Message, code};
-use bowline_transport::Ladder;
+use bowline_transport::TerminationPolicy;
 use serde_json::json;
 
 use crate::support::{Frames, TestRunner, within_limit};
@@ -92,7 +92,7 @@ async fn read_lease_permits_no_input_or_kill() {
     let (offset, bytes) = (0, "no\n".into());
     let kill = Message::Kill {
         id: "k".to_owned(),
-        ladder: Ladder::AT_ONCE,
+        policy: TerminationPolicy::AT_ONCE,
     };
     for message in [Message::Input { offset, bytes }, kill] {
         host.send(message).await;

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 
 use bowline_runner::wire::{Lease, Message, Prompt, PromptMode, PromptStatus};
 use bowline_runner::{SessionPhase, ShimError, ShimProgram, SpawnFault, spawn_shim};
-use bowline_transport::{ExitStatus, Ladder};
+use bowline_transport::{ExitStatus, TerminationPolicy};
 use rustix::process::Signal;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::time::timeout;
@@ -235,7 +235,7 @@ async fn repeated_prompt_is_written_once() {
     let mut client = Client::join(&shim.folder, append()).await;
     let kill = Message::Kill {
         id: "k".into(),
-        ladder: Ladder::AT_ONCE,
+        policy: TerminationPolicy::AT_ONCE,
     };
     client.send(kill).await;
     let report = client

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use bowline_transport::{
-    Configuration, ExitStatus, Ladder, Piece, PtyMode, Stdio, Stream, TerminalEngine,
-    TerminalSession, WindowSize,
+    Configuration, ExitStatus, Piece, PtyMode, Stdio, Stream, TerminalEngine, TerminalSession,
+    TerminationPolicy, WindowSize,
 };
 
 use secrecy::ExposeSecret as _;
@@ -96,7 +96,7 @@ impl VisibleTerminal for PtyTerminal {
             let of_session = |(of, _): &mut (String, TerminalSession)| of == session;
             let remaining: Vec<_> = locked(&self.running).extract_if(.., of_session).collect();
             for (_, terminal) in remaining {
-                terminal.terminate(Ladder::AT_ONCE).await;
+                terminal.terminate(TerminationPolicy::AT_ONCE).await;
             }
         })
     }
@@ -113,14 +113,14 @@ impl TerminalRun for PtyRun {
         Box::pin(async {
             let exit = self.terminal.exited().await;
             // Background processes of the agent do not outlive the command.
-            self.terminal.terminate(Ladder::AT_ONCE).await;
+            self.terminal.terminate(TerminationPolicy::AT_ONCE).await;
             Ok(self.output(exit.status))
         })
     }
 
     fn end(self: Box<Self>) -> TerminalFuture<'static, TerminalOutput> {
         Box::pin(async move {
-            let report = self.terminal.terminate(Ladder::default()).await;
+            let report = self.terminal.terminate(TerminationPolicy::default()).await;
             self.output(report.exit.status)
         })
     }
@@ -165,7 +165,7 @@ impl Drop for PtyRun {
         // ended already.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                terminal.terminate(Ladder::AT_ONCE).await;
+                terminal.terminate(TerminationPolicy::AT_ONCE).await;
                 locked(&running).retain(|(_, it)| it.id() != id);
             });
         }

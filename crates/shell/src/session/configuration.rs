@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bowline_transport::{
-    Configuration, Containment, Environment, Ladder, LoginShell, PtyMode, Stdio, WindowSize,
+    Configuration, Containment, Environment, LoginShell, PtyMode, Stdio, TerminationPolicy,
+    WindowSize,
 };
 
 use crate::line_buffer::LineLimits;
@@ -40,7 +41,7 @@ pub struct ShellConfiguration {
     /// Size of the kept lines, in bytes. The latest line is always kept.
     pub history_bytes: usize,
     /// The policy for ending the session.
-    pub ladder: Ladder,
+    pub termination: TerminationPolicy,
     /// The strongest containment to use; `None` for the strongest available.
     pub containment: Option<Containment>,
     /// A program that ends the session's processes if this process is killed; see
@@ -74,7 +75,7 @@ impl ShellConfiguration {
             max_line: LineLimits::default().max_line,
             history_lines: 1_000,
             history_bytes: 256 << 10,
-            ladder: Ladder::default(),
+            termination: TerminationPolicy::default(),
             containment: None,
             guard: None,
         }

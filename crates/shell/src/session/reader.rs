@@ -178,7 +178,7 @@ impl Reader {
 
     fn foreground(&self) -> Foreground {
         let terminal = self.terminal.as_ref();
-        let group = terminal.and_then(|terminal| terminal.tty()?.foreground);
+        let group = terminal.and_then(|terminal| terminal.terminal_state()?.foreground);
         match (group, terminal.and_then(TerminalSession::pid)) {
             (Some(group), Some(own)) if group == own => Foreground::Own,
             (Some(_), Some(_)) => Foreground::Other,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bowline_lifecycle::{DialogueError, StartError};
 use bowline_transport::{
-    Attachment, ConnectionState, Remote, RemoteOrder, RetryError, SessionId, TerminalEngine,
+    Attachment, ConnectionState, Remote, RetryError, SessionId, SessionRequest, TerminalEngine,
     wire::SessionKind,
 };
 use tokio::sync::{Notify, watch};
@@ -34,8 +34,8 @@ impl ShellSession {
         configuration: ShellConfiguration,
         bell: Arc<Notify>,
     ) -> Result<Self, StartError> {
-        let order = RemoteOrder::new(SessionKind::Terminal, configuration.remote_terminal());
-        let terminal = TerminalEngine.make_remote(remote, &order).await?;
+        let request = SessionRequest::new(SessionKind::Terminal, configuration.remote_terminal());
+        let terminal = TerminalEngine.make_remote(remote, &request).await?;
         Ok(Self::begin(id, terminal, &configuration, bell))
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_transport::{Stream, TerminalSession, Tty, WriteError};
+use bowline_transport::{Stream, TerminalSession, TerminalState, WriteError};
 use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -128,7 +128,7 @@ impl PasteWriter<'_> {
     async fn ready(&mut self, typing: &mut TypingState) -> Result<Ready, Refusal> {
         let start = Instant::now();
         loop {
-            let tty = self.tty()?;
+            let tty = self.terminal_state()?;
             let wants_paste = self.activity.borrow_and_update().wants_paste;
             if wants_paste && tty.line_limit.is_none() {
                 typing.plain = None;
@@ -174,7 +174,7 @@ impl PasteWriter<'_> {
         text.push(b'\n');
         let before = self.output_end();
         for line in split_lines(text.into()) {
-            if self.tty()?.line_limit.is_none() {
+            if self.terminal_state()?.line_limit.is_none() {
                 return Err(Refusal::ModeChanged);
             }
             self.write(line).await?;
@@ -237,7 +237,7 @@ impl PasteWriter<'_> {
     async fn verify(&mut self, before: u64) -> Result<SubmitOutcome, Refusal> {
         let started = Instant::now();
         loop {
-            let is_read = match self.terminal.tty() {
+            let is_read = match self.terminal.terminal_state() {
                 Some(tty) => tty.unread.is_none_or(|unread| unread == 0),
                 None => true,
             };
@@ -265,8 +265,8 @@ impl PasteWriter<'_> {
     }
 
     /// Returns the terminal, unless it has left the input mode.
-    fn raw_tty(&mut self, as_paste: bool) -> Result<Tty, Refusal> {
-        let tty = self.tty()?;
+    fn raw_tty(&mut self, as_paste: bool) -> Result<TerminalState, Refusal> {
+        let tty = self.terminal_state()?;
         let takes_paste = !as_paste || self.activity.borrow().wants_paste;
         if tty.line_limit.is_some() || !takes_paste {
             return Err(Refusal::ModeChanged);
@@ -274,8 +274,8 @@ impl PasteWriter<'_> {
         Ok(tty)
     }
 
-    fn tty(&self) -> Result<Tty, Refusal> {
-        self.terminal.tty().ok_or(Refusal::Ended)
+    fn terminal_state(&self) -> Result<TerminalState, Refusal> {
+        self.terminal.terminal_state().ok_or(Refusal::Ended)
     }
 
     fn output_end(&self) -> u64 {

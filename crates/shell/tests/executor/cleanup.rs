@@ -68,8 +68,11 @@ async fn a_cleanup_ends_terminal_server_and_file() {
     let report = within("a clean-up", hanging.executor.cleanup()).await;
     assert!(!is_alive(hanging.pid));
     assert!(hanging.terminal.running("s").is_none());
-    let report_of_terminal =
-        within("an end", seen.terminate(bowline_lifecycle::Ladder::AT_ONCE)).await;
+    let report_of_terminal = within(
+        "an end",
+        seen.terminate(bowline_lifecycle::TerminationPolicy::AT_ONCE),
+    )
+    .await;
     assert!(report_of_terminal.survivors.is_empty());
     assert_eq!(report.hooks.events, 2);
     let result = within("a result", hanging.running).await.expect("no panic");
@@ -107,7 +110,11 @@ async fn an_executor_that_is_dropped_leaves_nothing() {
     hanging.running.abort();
     drop((hanging.executor, hanging.terminal));
     within("an end", seen.exited()).await;
-    let report = within("an end", seen.terminate(bowline_lifecycle::Ladder::AT_ONCE)).await;
+    let report = within(
+        "an end",
+        seen.terminate(bowline_lifecycle::TerminationPolicy::AT_ONCE),
+    )
+    .await;
     assert!(report.survivors.is_empty());
     assert!(!is_alive(hanging.pid));
 }

@@ -16,7 +16,7 @@ pub struct Attachment {
     /// previous one.
     pub lease: Lease,
     /// Where the output begins.
-    pub beginning: Beginning,
+    pub start: StartPosition,
     /// The expected incarnation of the child. If the session has another one, it counts as gone.
     pub epoch: Option<Epoch>,
     /// The size of the host's window, if it displays the session.
@@ -31,7 +31,7 @@ pub struct Attachment {
 
 /// Where the output of an attached session begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Beginning {
+pub enum StartPosition {
     /// At the first byte. Bytes that were dropped are reported as a [`Gap`](crate::Piece::Gap).
     #[default]
     Start,
@@ -53,7 +53,7 @@ impl Default for Attachment {
     fn default() -> Self {
         Self {
             lease: Lease::Write,
-            beginning: Beginning::Start,
+            start: StartPosition::Start,
             epoch: None,
             size: None,
             limits: LogLimits::default(),
@@ -70,10 +70,10 @@ impl Attachment {
             session,
             epoch: self.epoch,
             lease: self.lease,
-            mode: match self.beginning {
-                Beginning::Start | Beginning::At { .. } => AttachMode::Resume,
-                Beginning::Screen => AttachMode::Snapshot,
-                Beginning::Now => AttachMode::Tail,
+            mode: match self.start {
+                StartPosition::Start | StartPosition::At { .. } => AttachMode::Resume,
+                StartPosition::Screen => AttachMode::Snapshot,
+                StartPosition::Now => AttachMode::Tail,
             },
             cursors: self.cursors(),
             size: self.size,
@@ -87,10 +87,10 @@ impl Attachment {
     /// Returns the cursors of a terminal and of pipes. The session ignores streams that it does not
     /// have.
     fn cursors(&self) -> BTreeMap<StreamId, Option<u64>> {
-        let (output, errors) = match self.beginning {
-            Beginning::Start => (Some(0), Some(0)),
-            Beginning::At { output, errors } => (Some(output), Some(errors)),
-            Beginning::Screen | Beginning::Now => (None, None),
+        let (output, errors) = match self.start {
+            StartPosition::Start => (Some(0), Some(0)),
+            StartPosition::At { output, errors } => (Some(output), Some(errors)),
+            StartPosition::Screen | StartPosition::Now => (None, None),
         };
         let streams = [
             (StreamId::TTY, output),

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::attach::Attachment;
-use super::create::{self, RemoteOrder};
+use super::create::{self, SessionRequest};
 use super::driver::{Driver, Notifications};
 use super::error::RemoteError;
 use super::machine::Machine;
@@ -76,10 +76,10 @@ impl TerminalEngine {
     pub async fn make_remote(
         &self,
         remote: &Remote,
-        order: &RemoteOrder,
+        request: &SessionRequest,
     ) -> Result<TerminalSession, RemoteError> {
-        let made = create::create(remote, order).await?;
-        let attachment = order.attachment(made.epoch);
+        let made = create::create(remote, request).await?;
+        let attachment = request.attachment(made.epoch);
         self.attach_remote(remote, made.id, attachment).await
     }
 
@@ -92,9 +92,9 @@ impl TerminalEngine {
     pub async fn make_remote_with_reader(
         &self,
         remote: &Remote,
-        order: &RemoteOrder,
+        request: &SessionRequest,
     ) -> Result<(TerminalSession, OutputReader), RemoteError> {
-        Ok(with_reader(self.make_remote(remote, order).await?))
+        Ok(with_reader(self.make_remote(remote, request).await?))
     }
 
     /// Attaches like [`attach_remote`](Self::attach_remote) and returns the session with a reader of

@@ -32,7 +32,7 @@ const SESSION_EXISTS: &str = "SESSION_EXISTS";
 
 /// The description of a session to create at a runner.
 #[derive(Clone, Debug)]
-pub struct RemoteOrder {
+pub struct SessionRequest {
     /// The id of the session; `None` generates one. A runner creates at most one session per id, so
     /// a request whose response was lost can be repeated.
     pub id: Option<SessionId>,
@@ -67,8 +67,8 @@ struct Problem {
     next: String,
 }
 
-impl RemoteOrder {
-    /// Returns an order for a session with a journal.
+impl SessionRequest {
+    /// Returns a request for a session with a journal.
     #[must_use]
     pub const fn new(kind: SessionKind, configuration: Configuration) -> Self {
         Self {
@@ -153,19 +153,19 @@ fn text<'a>(it: &'a OsStr, what: &'static str) -> Result<&'a str, RemoteError> {
 /// one session is created.
 pub(super) async fn create(
     remote: &Remote,
-    order: &RemoteOrder,
+    request: &SessionRequest,
 ) -> Result<CreatedSession, RemoteError> {
     if matches!(remote.url, RemoteUrl::Shim(_)) {
         let url = remote.url.to_string();
         return Err(RemoteError::NotARunner { url });
     }
-    let id = order.id.unwrap_or_else(SessionId::random);
-    let body = Bytes::from(order.body(id)?.to_string());
-    let order = || ask(remote, Method::POST, "/api/sessions", body.clone());
-    match order().await {
+    let id = request.id.unwrap_or_else(SessionId::random);
+    let body = Bytes::from(request.body(id)?.to_string());
+    let send = || ask(remote, Method::POST, "/api/sessions", body.clone());
+    match send().await {
         Ok(answer) => read(remote, &answer),
         Err(lost) if lost.may_be_done && lost.why.failure == ReconnectFailure::Lost => {
-            again(remote, id, lost.why, order).await
+            again(remote, id, lost.why, send).await
         }
         Err(unanswered) => Err(unanswered.why.into()),
     }
@@ -176,7 +176,7 @@ async fn again<F>(
     remote: &Remote,
     id: SessionId,
     why: LinkError,
-    order: impl Fn() -> F,
+    send: impl Fn() -> F,
 ) -> Result<CreatedSession, RemoteError>
 where
     F: Future<Output = Result<Response<Bytes>, RequestError>>,
@@ -187,7 +187,7 @@ where
     let mut why = why;
     while Instant::now() < until {
         sleep(backoff.next()).await;
-        match order().await {
+        match send().await {
             Ok(answer) => {
                 return match read(remote, &answer) {
                     Err(RemoteError::Refused { code, .. }) if code == SESSION_EXISTS => {
@@ -259,8 +259,8 @@ mod tests {
             size: WindowSize::new(50, 132),
             mode: PtyMode::Raw,
         };
-        let mut order = RemoteOrder::new(SessionKind::Dialogue, what);
-        order.journal = false;
+        let mut request = SessionRequest::new(SessionKind::Dialogue, what);
+        request.journal = false;
         let id = SessionId::random();
         let expected = json!({
             "id": id, "kind": "dialogue", "name": null, "program": "claude", "args": ["--print"],
@@ -272,7 +272,7 @@ mod tests {
             },
             "ring_bytes": 1 << 20, "labels": {}, "journal": {"on": false},
         });
-        assert_eq!(order.body(id).unwrap(), expected);
+        assert_eq!(request.body(id).unwrap(), expected);
     }
 
     #[test]

@@ -278,7 +278,7 @@ impl Driver {
             }
             Command::Resize(size) => self.feed(Input::Resize(size)),
             Command::Signal(signal) => self.feed(Input::Signal(signal)),
-            Command::Kill(ladder) => self.feed(Input::Kill(ladder)),
+            Command::Kill(policy) => self.feed(Input::Kill(policy)),
             Command::Retry => self.feed(Input::Retry),
             Command::Detach => self.feed(Input::Detach),
         }

@@ -24,7 +24,7 @@ pub enum RemoteError {
         /// The reason and the remedy, as text.
         detail: String,
     },
-    /// A value of the order is not UTF-8, so it cannot be sent as JSON.
+    /// A value of the request is not UTF-8, so it cannot be sent as JSON.
     #[error("make a session: {what} is not valid UTF-8; a runner accepts only UTF-8")]
     NotText {
         /// The name of the value, with its article.

@@ -186,8 +186,8 @@ impl Machine {
                 let signal = self.requests.signal(signal);
                 self.send_if_up(signal);
             }
-            Input::Kill(ladder) => {
-                let kill = self.requests.kill(ladder, self.now);
+            Input::Kill(policy) => {
+                let kill = self.requests.kill(policy, self.now);
                 self.send_if_up(kill);
                 if self.link.is_failed() {
                     self.give_up();

@@ -18,7 +18,8 @@ use super::link::Link;
 use super::machine::LinkError;
 use super::network::{Address, ByteStream};
 use super::target::Remote;
-use super::tls::{self, Trust};
+use super::tls;
+use super::trust::Trust;
 use super::url::{Carrier, RemoteUrl};
 use crate::connection::ReconnectFailure;
 use bowline_process::SessionId;
@@ -108,7 +109,7 @@ pub(super) async fn connect(
     remote: &Remote,
     carrier: Carrier,
 ) -> Result<Box<dyn ByteStream>, LinkError> {
-    if !remote.url.is_private() && remote.trust != Trust::Unprotected {
+    if !remote.url.is_private() && remote.trust != Trust::Plaintext {
         let detail = "the token would be sent unencrypted; use https://";
         return Err(LinkError::new(ReconnectFailure::Auth, detail));
     }

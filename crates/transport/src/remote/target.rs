@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::credentials::{CredentialsProvider, NoCredentials};
 use super::network::{Network, SystemNetwork};
-use super::tls::{Identity, Trust};
+use super::trust::{Identity, Trust};
 use super::url::RemoteUrl;
 
 /// How long a lost connection is retried by default.

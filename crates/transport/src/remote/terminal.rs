@@ -11,15 +11,15 @@ use crate::screen::Screen;
 use crate::session::{Kind, Terminal};
 use bowline_process::Containment;
 use bowline_process::Exit;
+use bowline_process::ResourceUsage;
 use bowline_process::Signal;
-use bowline_process::Tty;
-use bowline_process::Vitals;
+use bowline_process::TerminalState;
 use bowline_process::WindowSize;
 use bowline_process::log::SharedLog;
 use bowline_process::{ByteBudget, ReservedBytes};
-use bowline_process::{Ladder, TerminationReport};
 use bowline_process::{ResizeError, SignalError, WriteError};
 use bowline_process::{SessionId, Stream, WriteReceipt};
+use bowline_process::{TerminationPolicy, TerminationReport};
 use bowline_wire::{Attached, Prompt, PromptStatus, StdioKind, StreamId};
 
 /// Completes a write.
@@ -32,7 +32,7 @@ pub(super) enum Command {
     Prompt(Prompt, oneshot::Sender<PromptStatus>),
     Resize(WindowSize),
     Signal(Signal),
-    Kill(Ladder),
+    Kill(TerminationPolicy),
     Retry,
     Detach,
 }
@@ -147,7 +147,7 @@ impl Terminal for RemoteTerminal {
         self.command(Command::Signal(signal), SignalError::Ended)
     }
 
-    fn tty(&self) -> Option<Tty> {
+    fn terminal_state(&self) -> Option<TerminalState> {
         None
     }
 
@@ -159,9 +159,9 @@ impl Terminal for RemoteTerminal {
         self.updates.exit.clone()
     }
 
-    fn terminate(&self, ladder: Ladder) -> watch::Receiver<Option<TerminationReport>> {
+    fn terminate(&self, policy: TerminationPolicy) -> watch::Receiver<Option<TerminationReport>> {
         // A task that has ended has already published its report.
-        let _ = self.commands.send(Command::Kill(ladder));
+        let _ = self.commands.send(Command::Kill(policy));
         self.updates.report.clone()
     }
 
@@ -180,7 +180,7 @@ impl Terminal for RemoteTerminal {
         }
     }
 
-    fn vitals(&self, _: SessionId) -> Option<Vitals> {
+    fn resource_usage(&self, _: SessionId) -> Option<ResourceUsage> {
         None
     }
 

@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio_rustls::TlsConnector;
@@ -24,33 +24,9 @@ use super::alert_stream::AlertStream;
 use super::machine::LinkError;
 use super::network::ByteStream;
 use super::target::Remote;
+use super::trust::{Identity, Trust};
 use super::url::Carrier;
 use crate::connection::ReconnectFailure;
-
-/// How a runner is authenticated.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Trust {
-    /// By a certificate for its name from a public certificate authority.
-    #[default]
-    Authorities,
-    /// By one of these certificates, regardless of its name and dates. Each is the SHA-256 of the
-    /// DER form, as printed by `openssl x509 -outform der | sha256sum`.
-    Certificates(Vec<[u8; 32]>),
-    /// Not authenticated and not encrypted. Allows `http://` to other machines, for networks that are
-    /// encrypted and authenticated themselves, and for simulated ones.
-    Unprotected,
-}
-
-/// The client certificate for a runner that requires one (mutual TLS). Both files are read for each
-/// connection, so a renewed certificate applies from the next connection on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The client certificate and its intermediate certificates, in PEM.
-    pub certificate: PathBuf,
-    /// The private key of the client certificate, in PEM.
-    pub key: PathBuf,
-}
 
 /// Performs a TLS 1.3 handshake with the runner over `stream`.
 pub(super) async fn secure(
@@ -126,7 +102,7 @@ fn configuration(remote: &Remote) -> Result<ClientConfig, LinkError> {
             let builder = builder.dangerous();
             builder.with_custom_certificate_verifier(verifier)
         }
-        Trust::Unprotected => {
+        Trust::Plaintext => {
             return Err(LinkError::lost(format!(
                 "{}: https:// requires an authenticated runner; set the trusted certificate",
                 remote.url

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bowline_transport::wire::{StdioKind, StreamId};
-use bowline_transport::{ExitStatus, Ladder, Stream, WriteError};
+use bowline_transport::{ExitStatus, Stream, TerminationPolicy, WriteError};
 
 use crate::network::Chaos;
 use crate::owner::Owner;
@@ -66,7 +66,7 @@ async fn termination_report_arrives_over_bad_network() {
         let network = Arc::new(Chaos::new(owner.clone(), seed * 991, 4_000));
         let session = attach(&owner, &network).await;
         owner.say(StreamId::STDOUT, &[b'x'; 10_000]);
-        let report = soon("report", session.terminate(Ladder::default())).await;
+        let report = soon("report", session.terminate(TerminationPolicy::default())).await;
         assert_eq!((report.killed, report.survivors), (vec![42], vec![]));
         assert_eq!(report.exit.status, ExitStatus::Signal(9));
         assert_eq!(report.exit.output_end, 10_000);
@@ -75,7 +75,7 @@ async fn termination_report_arrives_over_bad_network() {
             owner.until(|state| state.exit_is_acknowledged),
         )
         .await;
-        let again = soon("again", session.terminate(Ladder::AT_ONCE)).await;
+        let again = soon("again", session.terminate(TerminationPolicy::AT_ONCE)).await;
         assert_eq!(again.exit.status, ExitStatus::Signal(9));
     }
 }
@@ -87,7 +87,7 @@ async fn termination_does_not_wait_for_readers() {
     let session = attach(&owner, &network).await;
     let _stuck = session.reader(Stream::Output);
     owner.say(StreamId::STDOUT, &vec![b'x'; 5 << 20]);
-    let report = soon("report", session.terminate(Ladder::AT_ONCE)).await;
+    let report = soon("report", session.terminate(TerminationPolicy::AT_ONCE)).await;
     assert_eq!(report.exit.output_end, 5 << 20);
 }
 
@@ -98,7 +98,7 @@ async fn unreachable_tree_is_reported_as_survivor() {
     let session = attach(&owner, &network).await;
     network.is_down.store(true, Relaxed);
     owner.say(StreamId::STDOUT, &[b'x'; 3000]);
-    let report = soon("report", session.terminate(Ladder::default())).await;
+    let report = soon("report", session.terminate(TerminationPolicy::default())).await;
     assert_eq!(report.exit.status, ExitStatus::Unknown);
     assert_eq!(report.survivors, [42]);
 }

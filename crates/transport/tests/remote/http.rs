@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use bowline_transport::wire::{SessionKind, StdioKind};
 use bowline_transport::{
     Attachment, Boxed, Configuration, ConnectionState, CredentialsProvider, NoToken,
-    ReconnectFailed, ReconnectFailure, Remote, RemoteError, RemoteOrder, Stream, SystemNetwork,
+    ReconnectFailed, ReconnectFailure, Remote, RemoteError, SessionRequest, Stream, SystemNetwork,
     TerminalEngine, TerminalSession, Token, Trust,
 };
 use bytes::Bytes;
@@ -77,8 +77,8 @@ fn rig(url: &str, reach: usize, door: HttpServer) -> Rig {
     }
 }
 
-fn order() -> RemoteOrder {
-    RemoteOrder::new(SessionKind::Dialogue, Configuration::new("claude"))
+fn order() -> SessionRequest {
+    SessionRequest::new(SessionKind::Dialogue, Configuration::new("claude"))
 }
 
 async fn make(rig: &Rig) -> Result<TerminalSession, RemoteError> {
@@ -126,7 +126,7 @@ async fn session_is_created_once_despite_lost_responses() {
         ..HttpServer::default()
     };
     let rig = rig("unix:/none", 0, door);
-    let order = RemoteOrder {
+    let order = SessionRequest {
         id: Some(rig.owner.session),
         ..order()
     };
@@ -143,7 +143,7 @@ async fn session_is_created_once_despite_lost_responses() {
 #[tokio::test(start_paused = true)]
 async fn existing_id_is_refused() {
     let rig = rig("unix:/none", 0, HttpServer::default());
-    let order = RemoteOrder {
+    let order = SessionRequest {
         id: Some(rig.owner.session),
         ..order()
     };
@@ -275,7 +275,7 @@ async fn token_is_not_sent_unencrypted() {
     let refused = make(&rig).await;
     assert!(refused.unwrap_err().to_string().contains("https://"));
     assert_eq!(rig.network.connections.load(Relaxed), 0);
-    rig.remote.trust = Trust::Unprotected;
+    rig.remote.trust = Trust::Plaintext;
     let made = make(&rig).await;
     made.unwrap();
 }

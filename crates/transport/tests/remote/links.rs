@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bowline_transport::wire::{Prompt, PromptMode, PromptStatus, StdioKind, StreamId, code};
 use bowline_transport::{
-    Attachment, Beginning, ConnectionState, Kind, Piece, ReconnectFailed, ReconnectFailure,
-    RemoteError, RetryError, Signal, Stream, TerminalEngine, WindowSize, WriteError,
+    Attachment, ConnectionState, Kind, Piece, ReconnectFailed, ReconnectFailure, RemoteError,
+    RetryError, Signal, StartPosition, Stream, TerminalEngine, WindowSize, WriteError,
 };
 
 use crate::network::Chaos;
@@ -61,9 +61,9 @@ async fn output_begins_as_requested() {
     owner.say(StreamId::STDOUT, b"0123456789");
     owner.with(|state| state.start = 3);
     let cases = [
-        (Beginning::Start, 0, Some((0, 3)), "3456789!"),
+        (StartPosition::Start, 0, Some((0, 3)), "3456789!"),
         (
-            Beginning::At {
+            StartPosition::At {
                 output: 5,
                 errors: 0,
             },
@@ -71,18 +71,18 @@ async fn output_begins_as_requested() {
             None,
             "56789!",
         ),
-        (Beginning::Now, 10, None, "!"),
+        (StartPosition::Now, 10, None, "!"),
     ];
-    for (beginning, offset, gap, rest) in cases {
+    for (start, offset, gap, rest) in cases {
         let attachment = Attachment {
-            beginning,
+            start,
             ..Attachment::default()
         };
         let remote = remote(&network);
         let joined = TerminalEngine.attach_remote(&remote, owner.session, attachment);
         let session = soon("attach", joined).await.unwrap();
         let mut output = session.reader(Stream::Output);
-        assert_eq!(output.offset(), offset, "{beginning:?}");
+        assert_eq!(output.offset(), offset, "{start:?}");
         owner.with(|state| {
             let output = state.stream(StreamId::STDOUT);
             output.truncate(10);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_transport::{Drained, ExitStatus, Ladder, ResizeError, SignalError, Stream};
+use bowline_transport::{Drained, ExitStatus, ResizeError, SignalError, Stream, TerminationPolicy};
 use bowline_transport::{Signal, WindowSize};
 
 use crate::support::{is_gone, read_all, read_until, shell, start, within};
@@ -60,7 +60,7 @@ async fn child_with_closed_output_is_terminated() {
         read_all(&mut session.reader(Stream::Output)).await,
         (Vec::new(), 0)
     );
-    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    let report = within(session.terminate(TerminationPolicy::AT_ONCE)).await;
     assert_eq!(report.exit.status, ExitStatus::Signal(9));
     assert_eq!(report.killed, [session.pid().unwrap()]);
     assert!(is_gone(session.pid().unwrap()));
@@ -79,7 +79,7 @@ async fn open_output_of_grandchild_does_not_delay_exit() {
     assert_eq!(all.len() as u64, exit.output_end);
     let grandchild = String::from_utf8(all).unwrap().trim().parse().unwrap();
     assert!(!is_gone(grandchild), "an exit by itself kills nobody");
-    let report = within(session.terminate(Ladder::default())).await;
+    let report = within(session.terminate(TerminationPolicy::default())).await;
     assert_eq!((report.killed, report.exit), (vec![grandchild], exit));
     assert!(is_gone(grandchild));
 }
@@ -95,7 +95,7 @@ async fn output_of_endless_grandchild_is_cut() {
         within(reading).await.unwrap().0.len() as u64,
         exit.output_end
     );
-    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    let report = within(session.terminate(TerminationPolicy::AT_ONCE)).await;
     assert_eq!(report.survivors, [0_u32; 0]);
 }
 
@@ -103,7 +103,7 @@ async fn output_of_endless_grandchild_is_cut() {
 async fn child_that_exits_on_request_is_not_killed() {
     let by_end_of_input = start(shell("cat; echo over; exit 4"));
     let mut output = by_end_of_input.reader(Stream::Output);
-    let report = within(by_end_of_input.terminate(Ladder::default())).await;
+    let report = within(by_end_of_input.terminate(TerminationPolicy::default())).await;
     assert_eq!(
         (report.exit.status, report.killed),
         (ExitStatus::Code(4), vec![])
@@ -115,22 +115,22 @@ async fn child_that_exits_on_request_is_not_killed() {
         "trap 'exit 9' TERM; echo ready; while :; do sleep 1000 & wait; done",
     ));
     read_until(&mut by_signal.reader(Stream::Output), "ready").await;
-    let ladder = Ladder {
+    let policy = TerminationPolicy {
         eof_grace: Duration::ZERO,
-        ..Ladder::default()
+        ..TerminationPolicy::default()
     };
-    let report = within(by_signal.terminate(ladder)).await;
+    let report = within(by_signal.terminate(policy)).await;
     assert_eq!(report.exit.status, ExitStatus::Code(9));
 
     let by_interrupt = start(shell(
         "trap 'exit 5' INT; echo ready; while :; do sleep 1000 & wait; done",
     ));
     read_until(&mut by_interrupt.reader(Stream::Output), "ready").await;
-    let ladder = Ladder {
+    let policy = TerminationPolicy {
         interrupt: Some(Duration::from_secs(30)),
-        ..ladder
+        ..policy
     };
-    let report = within(by_interrupt.terminate(ladder)).await;
+    let report = within(by_interrupt.terminate(policy)).await;
     assert_eq!(report.exit.status, ExitStatus::Code(5));
 }
 
@@ -138,11 +138,11 @@ async fn child_that_exits_on_request_is_not_killed() {
 async fn stopped_child_is_terminated() {
     let session = start(shell("echo ready; kill -STOP $$; exit 1"));
     read_until(&mut session.reader(Stream::Output), "ready").await;
-    let ladder = Ladder {
+    let policy = TerminationPolicy {
         eof_grace: Duration::from_millis(1),
-        ..Ladder::default()
+        ..TerminationPolicy::default()
     };
-    let report = within(session.terminate(ladder)).await;
+    let report = within(session.terminate(policy)).await;
     assert!(report.killed.is_empty(), "{report:?}");
 }
 
@@ -152,17 +152,17 @@ async fn concurrent_terminations_share_report_and_shortest_grace() {
         "trap '' TERM HUP INT; echo ready; while :; do sleep 1000; done",
     ));
     read_until(&mut session.reader(Stream::Output), "ready").await;
-    let patient = Ladder {
+    let patient = TerminationPolicy {
         eof_grace: Duration::from_secs(600),
         term_grace: Duration::from_secs(600),
-        ..Ladder::default()
+        ..TerminationPolicy::default()
     };
     let first = tokio::spawn({
         let session = session.clone();
         async move { session.terminate(patient).await }
     });
     tokio::task::yield_now().await;
-    let second = within(session.terminate(Ladder::AT_ONCE)).await;
+    let second = within(session.terminate(TerminationPolicy::AT_ONCE)).await;
     assert_eq!(within(first).await.unwrap(), second);
     assert_eq!(within(session.terminate(patient)).await, second);
     assert_eq!(second.exit.status, ExitStatus::Signal(9));
@@ -176,7 +176,7 @@ async fn full_log_does_not_block_termination() {
     let session = start(shell("yes"));
     let _never_reads = session.reader(Stream::Output);
     crate::support::until(|| session.end(Stream::Output) == 1 << 20).await;
-    let report = within(session.terminate(Ladder::default())).await;
+    let report = within(session.terminate(TerminationPolicy::default())).await;
     assert_eq!(
         (report.exit.drained, report.survivors),
         (Drained::Clean, vec![])

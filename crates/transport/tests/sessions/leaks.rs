@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bowline_transport::{Configuration, Ladder, PtyMode, Stream};
+use bowline_transport::{Configuration, PtyMode, Stream, TerminationPolicy};
 
 use crate::support::{alone, on_pty, read_all, shell, start, until, within};
 
@@ -35,8 +35,8 @@ async fn live(round: usize) {
     let mut output = session.reader(Stream::Output);
     within(output.next()).await.unwrap();
     match round % 3 {
-        0 => drop(within(session.terminate(Ladder::AT_ONCE)).await),
-        1 => drop(within(session.terminate(Ladder::default())).await),
+        0 => drop(within(session.terminate(TerminationPolicy::AT_ONCE)).await),
+        1 => drop(within(session.terminate(TerminationPolicy::default())).await),
         _ => drop(session),
     }
     read_all(&mut output).await;

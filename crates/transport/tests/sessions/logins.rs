@@ -22,7 +22,7 @@ fn shell(home: &Path) -> LoginShell {
     LoginShell {
         shell: "/bin/sh".into(),
         env,
-        patience: Duration::from_secs(60),
+        timeout: Duration::from_secs(60),
     }
 }
 
@@ -68,7 +68,7 @@ async fn hanging_shell_is_skipped_with_reason() {
     let home = tempfile::tempdir().unwrap();
     let mut login = shell(home.path());
     login.env.set("SLOW", "1");
-    login.patience = Duration::from_secs(1);
+    login.timeout = Duration::from_secs(1);
     let found = within(login.capture()).await;
     let provenance = &found.provenance;
     assert_eq!(provenance.source, LoginSource::Inherited);

@@ -3,8 +3,8 @@
 use std::os::unix::ffi::OsStringExt as _;
 
 use bowline_transport::{
-    Configuration, ConnectionState, ExitStatus, Kind, Ladder, Overflow, Piece, RetryError, Signal,
-    Stream, WriteError,
+    Configuration, ConnectionState, ExitStatus, Kind, Overflow, Piece, RetryError, Signal, Stream,
+    TerminationPolicy, WriteError,
 };
 use bytes::Bytes;
 
@@ -107,11 +107,11 @@ async fn unread_input_does_not_block_output() {
     session.signal(Signal::Hangup).unwrap();
     read_until(&mut output, "hup").await;
     assert!(!writing.is_finished());
-    let ladder = Ladder {
+    let policy = TerminationPolicy {
         eof_grace: std::time::Duration::ZERO,
-        ..Ladder::default()
+        ..TerminationPolicy::default()
     };
-    let report = within(session.terminate(ladder)).await;
+    let report = within(session.terminate(policy)).await;
     assert_eq!(report.survivors, [0_u32; 0]);
     assert_eq!(report.exit.status, ExitStatus::Signal(15));
     assert!(matches!(

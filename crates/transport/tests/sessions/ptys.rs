@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bowline_transport::{
-    Configuration, Drained, ExitStatus, InputLimits, Kind, Ladder, Piece, PtyMode, ResizeError,
-    Signal, Stream, WindowSize, WriteError,
+    Configuration, Drained, ExitStatus, InputLimits, Kind, Piece, PtyMode, ResizeError, Signal,
+    Stream, TerminationPolicy, WindowSize, WriteError,
 };
 use bytes::Bytes;
 
@@ -143,7 +143,7 @@ async fn full_pty_can_be_terminated() {
     });
     until(|| session.end(Stream::Output) > 1 << 20).await;
     assert!(!writing.is_finished());
-    within(session.terminate(Ladder::AT_ONCE)).await;
+    within(session.terminate(TerminationPolicy::AT_ONCE)).await;
     assert!(matches!(
         within(writing).await.unwrap(),
         Err(WriteError::Ended)
@@ -192,7 +192,7 @@ async fn end_with_unread_input() -> ExitStatus {
 async fn hangup_ends_terminal_input() {
     let session = start(on_pty(shell("echo ready; exec cat"), PtyMode::Cooked));
     read_until(&mut session.reader(Stream::Output), "ready").await;
-    let report = within(session.terminate(Ladder::default())).await;
+    let report = within(session.terminate(TerminationPolicy::default())).await;
     assert_eq!(
         (report.exit.status, report.killed),
         (ExitStatus::Signal(1), vec![])
@@ -218,24 +218,24 @@ async fn terminal_state_is_reported() {
     let session = start(on_pty(shell(script), PtyMode::Cooked));
     let mut output = session.reader(Stream::Output);
     read_until(&mut output, "cooked").await;
-    assert_eq!(session.tty().unwrap().line_limit, Some(4095));
+    assert_eq!(session.terminal_state().unwrap().line_limit, Some(4095));
     // Without job control the reader is in the shell's process group.
-    assert_eq!(session.tty().unwrap().foreground, session.pid());
+    assert_eq!(session.terminal_state().unwrap().foreground, session.pid());
     within(session.write("go\n".into())).await.unwrap();
     read_until(&mut output, "raw").await;
-    assert_eq!(session.tty().unwrap().line_limit, None);
+    assert_eq!(session.terminal_state().unwrap().line_limit, None);
     session.signal(Signal::Stop).unwrap();
     let stat = format!("/proc/{}/stat", session.pid().unwrap());
     until(|| std::fs::read_to_string(&stat).unwrap().contains(") T ")).await;
     within(session.write("12345".into())).await.unwrap();
-    until(|| session.tty().unwrap().unread == Some(5)).await;
+    until(|| session.terminal_state().unwrap().unread == Some(5)).await;
     session.signal(Signal::Continue).unwrap();
-    until(|| session.tty().unwrap().unread == Some(0)).await;
+    until(|| session.terminal_state().unwrap().unread == Some(0)).await;
     within(session.write("\n".into())).await.unwrap();
     read_until(&mut output, "12345").await;
     within(session.exited()).await;
-    assert_eq!(session.tty(), None);
-    assert_eq!(start(shell("sleep 1000")).tty(), None);
+    assert_eq!(session.terminal_state(), None);
+    assert_eq!(start(shell("sleep 1000")).terminal_state(), None);
 }
 
 #[tokio::test]

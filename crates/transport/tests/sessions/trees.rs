@@ -1,6 +1,6 @@
 //! Termination of descendants outside of the process group.
 
-use bowline_transport::{Configuration, Ladder, LogReader, Stream};
+use bowline_transport::{Configuration, LogReader, Stream, TerminationPolicy};
 
 use crate::support::{is_gone, read_until, shell, start, until, within};
 
@@ -29,7 +29,7 @@ async fn termination_finds_hidden_descendants() {
     let session = start(shell(&format!("{HIDING} exec sleep 1006")));
     let hidden = pids(&mut session.reader(Stream::Output), 5).await;
     assert!(hidden.iter().all(|pid| !is_gone(*pid)), "all alive before");
-    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    let report = within(session.terminate(TerminationPolicy::AT_ONCE)).await;
     assert_eq!(report.survivors, [0_u32; 0]);
     assert!(
         hidden
@@ -45,7 +45,7 @@ async fn descendants_of_exited_parent_are_found() {
     let session = start(shell(HIDING));
     let hidden = pids(&mut session.reader(Stream::Output), 5).await;
     within(session.exited()).await;
-    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    let report = within(session.terminate(TerminationPolicy::AT_ONCE)).await;
     assert!(hidden.iter().all(|pid| is_gone(*pid)), "{report:?}");
 }
 
@@ -54,7 +54,7 @@ async fn job_without_marker_is_found_by_group() {
     let session = start(shell("env -i sleep 1000 & echo \"pid $!\""));
     let hidden = pids(&mut session.reader(Stream::Output), 1).await;
     within(session.exited()).await;
-    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    let report = within(session.terminate(TerminationPolicy::AT_ONCE)).await;
     assert_eq!(report.killed, hidden);
     assert!(is_gone(hidden[0]));
 }
@@ -75,7 +75,7 @@ async fn job_in_own_group_is_found_by_session() {
     within(session.close_input()).await.unwrap();
     within(session.exited()).await;
     assert!(!is_gone(job), "an exit by itself kills nobody");
-    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    let report = within(session.terminate(TerminationPolicy::AT_ONCE)).await;
     assert_eq!((report.killed, report.survivors), (vec![job], vec![]));
     assert!(is_gone(job));
 }
@@ -87,7 +87,7 @@ async fn growing_tree_is_terminated() {
     let session = start(shell(script));
     let mut output = session.reader(Stream::Output);
     let mut seen = pids(&mut output, 20).await;
-    let report = within(session.terminate(Ladder::AT_ONCE)).await;
+    let report = within(session.terminate(TerminationPolicy::AT_ONCE)).await;
     assert_eq!(report.survivors, [0_u32; 0]);
     while let Some(bowline_transport::Piece::Bytes { bytes, .. }) = within(output.next()).await {
         let text = String::from_utf8(bytes.to_vec()).unwrap();
@@ -150,7 +150,7 @@ async fn unrelated_processes_are_not_killed() {
         start(Configuration::new("cat")),
         start(Configuration::new("cat")),
     );
-    within(ours.terminate(Ladder::AT_ONCE)).await;
+    within(ours.terminate(TerminationPolicy::AT_ONCE)).await;
     let mut output = other.reader(Stream::Output);
     within(other.write("still here\n".into())).await.unwrap();
     read_until(&mut output, "still here").await;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bowline_transport::{
-    ConnectionState, ExitStatus, Remote, RemoteOrder, Stream, TerminalEngine, TerminalSession,
+    ConnectionState, ExitStatus, Remote, SessionRequest, Stream, TerminalEngine, TerminalSession,
 };
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -37,7 +37,7 @@ impl Host {
     /// Creates the session at the runner and attaches to it.
     pub(super) async fn start(
         remote: &Remote,
-        order: &RemoteOrder,
+        order: &SessionRequest,
         seed: u64,
     ) -> Result<Self, String> {
         let made = within("a session", TerminalEngine.make_remote(remote, order)).await?;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bowline_runner::wire::Lease;
 use bowline_transport::{
-    Attachment, Ladder, PtyMode, Stdio, TerminalEngine, TerminalSession, WindowSize,
+    Attachment, PtyMode, Stdio, TerminalEngine, TerminalSession, TerminationPolicy, WindowSize,
 };
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -157,7 +157,7 @@ async fn end(sessions: Vec<TerminalSession>, report: &mut Report) -> Result<(), 
     let started = Instant::now();
     let mut ends = JoinSet::new();
     for session in sessions {
-        ends.spawn(async move { session.terminate(Ladder::AT_ONCE).await });
+        ends.spawn(async move { session.terminate(TerminationPolicy::AT_ONCE).await });
     }
     while let Some(end) = within("terminate", ends.join_next()).await? {
         let end = end.map_err(|error| error.to_string())?;

@@ -9,7 +9,7 @@ use bowline_runner::SessionDir;
 use bowline_runner::wire::StreamId;
 use bowline_transport::journal::{Folder, JournalReader};
 use bowline_transport::{
-    ConnectionState, Containment, RemoteOrder, Stream, TerminalEngine, TerminalSession, probe,
+    ConnectionState, Containment, SessionRequest, Stream, TerminalEngine, TerminalSession, probe,
 };
 use rustix::process::Signal;
 
@@ -120,7 +120,7 @@ async fn one(
 }
 
 /// A process tree that stays, around a child that writes continuously.
-fn order(random: &mut Random, station: &Station, seed: u64, token: &str) -> RemoteOrder {
+fn order(random: &mut Random, station: &Station, seed: u64, token: &str) -> SessionRequest {
     let mut script = String::new();
     for _ in 0..=random.below(4) {
         script += WAYS[random.below(WAYS.len() as u64) as usize];

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bowline_runner::StateDir;
 use bowline_runner::wire::SessionKind;
-use bowline_transport::{Configuration, Remote, RemoteOrder, RemoteUrl};
+use bowline_transport::{Configuration, Remote, RemoteUrl, SessionRequest};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -120,14 +120,14 @@ impl Station {
     }
 
     /// Request for a session that runs this program in a hidden mode.
-    pub(super) fn order(&self, args: &[String]) -> RemoteOrder {
+    pub(super) fn order(&self, args: &[String]) -> SessionRequest {
         let mut configuration = Configuration::new(own());
         configuration.args = args.iter().map(Into::into).collect();
-        RemoteOrder::new(SessionKind::Dialogue, configuration)
+        SessionRequest::new(SessionKind::Dialogue, configuration)
     }
 
     /// Request for a session that writes continuously.
-    pub(super) fn speaker(&self, seed: u64, pause_ms: u64) -> RemoteOrder {
+    pub(super) fn speaker(&self, seed: u64, pause_ms: u64) -> SessionRequest {
         self.order(&[SPEAK.into(), seed.to_string(), pause_ms.to_string()])
     }
 }

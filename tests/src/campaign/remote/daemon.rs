@@ -13,7 +13,7 @@ use bowline_runner::wire::SessionKind;
 use bowline_runner::{Certificate, Runner, ServeConfiguration, ServeLimits, SessionInfo};
 use bowline_runner::{SessionPhase, ShimProgram, StateDir, Tls};
 use bowline_transport::{
-    Configuration, Network, Remote, RemoteOrder, RemoteUrl, SessionId, TerminalEngine,
+    Configuration, Network, Remote, RemoteUrl, SessionId, SessionRequest, TerminalEngine,
     TerminalSession, Token, Trust,
 };
 use bytes::Bytes;
@@ -134,12 +134,15 @@ impl Daemon {
 
     /// Starts a session and attaches to it.
     pub(super) async fn make(&self, what: Configuration) -> Result<TerminalSession, String> {
-        let order = RemoteOrder::new(SessionKind::Terminal, what);
+        let order = SessionRequest::new(SessionKind::Terminal, what);
         self.make_with(&order).await
     }
 
     /// Starts a session and attaches to it.
-    pub(super) async fn make_with(&self, order: &RemoteOrder) -> Result<TerminalSession, String> {
+    pub(super) async fn make_with(
+        &self,
+        order: &SessionRequest,
+    ) -> Result<TerminalSession, String> {
         let remote = self.remote();
         let made = within("a session", TerminalEngine.make_remote(&remote, order)).await?;
         made.map_err(|error| error.to_string())

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bowline_runner::SessionScreen;
 use bowline_runner::wire::{Lease, SessionKind};
 use bowline_transport::{
-    Attachment, LogReader, Piece, PtyMode, RemoteOrder, Stream, TerminalEngine, TerminalSession,
+    Attachment, LogReader, Piece, PtyMode, SessionRequest, Stream, TerminalEngine, TerminalSession,
     WindowSize,
 };
 
@@ -130,7 +130,7 @@ impl<'a> Stage<'a> {
             ChaosProxy::start(Address::Tcp(daemon.address()), seed, Faults::default()).await;
         let proxy = proxy.map_err(|error| error.to_string())?;
         proxy.be_kind();
-        let mut order = RemoteOrder::new(
+        let mut order = SessionRequest::new(
             SessionKind::Terminal,
             on_pty(hidden(flood::MODE, &[]), PtyMode::Raw),
         );

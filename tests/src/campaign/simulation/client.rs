@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bowline_runner::wire::Lease;
 use bowline_transport::{
-    Attachment, Beginning, LogLimits, Piece, Remote, RemoteUrl, SessionId, Stream, TerminalEngine,
-    TerminalSession,
+    Attachment, LogLimits, Piece, Remote, RemoteUrl, SessionId, StartPosition, Stream,
+    TerminalEngine, TerminalSession,
 };
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -151,9 +151,9 @@ impl Client {
         remote.patience = Duration::from_secs(3_600);
         let attachment = Attachment {
             lease,
-            beginning: match self.at {
-                Some(output) => Beginning::At { output, errors: 0 },
-                None => Beginning::Now,
+            start: match self.at {
+                Some(output) => StartPosition::At { output, errors: 0 },
+                None => StartPosition::Now,
             },
             limits: LogLimits {
                 output_bytes: 16 << 10,

@@ -1,6 +1,6 @@
 //! Random inputs in any order: the invariants of the state machine.
 
-use bowline_transport::{ConnectionState, ReconnectFailed, ReconnectFailure, Vitals};
+use bowline_transport::{ConnectionState, ReconnectFailed, ReconnectFailure, ResourceUsage};
 use proptest::prelude::*;
 
 use super::*;
@@ -117,7 +117,7 @@ impl Model {
             initialize: true,
             ..LIMITS
         });
-        fixture.usage = Some(Vitals::default());
+        fixture.usage = Some(ResourceUsage::default());
         Self {
             fixture,
             written: 0,
@@ -177,10 +177,10 @@ impl Model {
             Action::Wait(seconds) => self.wait(Duration::from_secs(seconds.into())),
             Action::Used(used) => {
                 let used = used.map(u64::from);
-                self.fixture.usage = used.map(|used| Vitals {
+                self.fixture.usage = used.map(|used| ResourceUsage {
                     cpu: Duration::from_millis(used),
                     io_bytes: used,
-                    ..Vitals::default()
+                    ..ResourceUsage::default()
                 });
             }
             Action::Link(link) => self.fixture.input(Input::Connection(link.state())),

@@ -170,8 +170,8 @@ fn with_inquiry() -> WatchdogPolicy {
     }
 }
 
-fn used(cpu_ms: u64, io_bytes: u64) -> Option<Vitals> {
-    Some(Vitals {
+fn used(cpu_ms: u64, io_bytes: u64) -> Option<ResourceUsage> {
+    Some(ResourceUsage {
         processes: 2,
         cpu: Duration::from_millis(cpu_ms),
         io_bytes,
@@ -219,7 +219,7 @@ fn any_sign_of_life_prevents_termination() {
         ("work", |fixture| fixture.usage = used(2_000, 0)),
         ("bytes", |fixture| fixture.usage = used(0, 100_000)),
         ("a process", |fixture| {
-            fixture.usage = Some(Vitals {
+            fixture.usage = Some(ResourceUsage {
                 processes: 3,
                 ..used(0, 0).expect("a number")
             });

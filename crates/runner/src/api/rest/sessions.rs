@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use bowline_transport::wire::Lease;
-use bowline_transport::{Ladder, SessionId};
+use bowline_transport::{SessionId, TerminationPolicy};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -167,9 +167,9 @@ pub(super) async fn delete(
 ) -> Result<Json<EndedSession>, Problem> {
     run_to_completion(async move {
         let policy = if query.force {
-            Ladder::AT_ONCE
+            TerminationPolicy::AT_ONCE
         } else {
-            Ladder::default()
+            TerminationPolicy::default()
         };
         let termination = app.sessions.terminate(id, policy).await?;
         app.detach_timers.cancel(id);
@@ -221,7 +221,9 @@ pub(super) async fn restart(
     })?;
     run_to_completion(async move {
         app.detach_timers.cancel(id);
-        app.sessions.terminate(id, Ladder::default()).await?;
+        app.sessions
+            .terminate(id, TerminationPolicy::default())
+            .await?;
         app.metrics.terminated.add(1);
         let spec = SessionSpec {
             id: SessionId::random(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_transport::wire::Message;
-use bowline_transport::{Ladder, SessionId};
+use bowline_transport::{SessionId, TerminationPolicy};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
@@ -108,7 +108,11 @@ async fn run_timer(
     if !app.detach_timers.finish(id, generation) {
         return;
     }
-    match app.sessions.terminate(id, Ladder::default()).await {
+    match app
+        .sessions
+        .terminate(id, TerminationPolicy::default())
+        .await
+    {
         Ok(_) => {
             debug!(session.id = %id, "web terminal did not reconnect; session terminated");
             app.metrics.terminated.add(1);

@@ -8,7 +8,7 @@ use axum::extract::ws::{CloseFrame, Message as WsMessage, WebSocket};
 use bowline_transport::wire::{
     Attach, AttachMode, Attached, ExitNotice, Lease, Message, StdioKind, StreamId,
 };
-use bowline_transport::{Ladder, SessionId};
+use bowline_transport::{SessionId, TerminationPolicy};
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -323,7 +323,7 @@ async fn send_next(
 /// Terminates a session under the web terminal's lease, so that nothing happens if another client
 /// has taken the lease.
 async fn terminate(mut link: ShimLink, app: &AppState, id: SessionId) {
-    let policy = Ladder::default();
+    let policy = TerminationPolicy::default();
     link.queue(kill_request(policy));
     match wait_until_ended(&mut link, policy).await {
         Ok(_) => app.metrics.terminated.add(1),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::ws::{Message as WsMessage, WebSocket};
 use bowline_transport::wire::{DEAD_AFTER, SessionKind};
-use bowline_transport::{Ladder, WindowSize};
+use bowline_transport::{TerminationPolicy, WindowSize};
 use bytes::Bytes;
 use tokio::time::timeout;
 
@@ -52,7 +52,7 @@ pub(in crate::api) async fn start(
         Err(error) => refuse(&mut socket, "SESSION_LOST", &error, close::INTERNAL_ERROR).await,
     }
     // No client knows the id, so nothing of the session is needed any more.
-    let _ = app.sessions.terminate(id, Ladder::AT_ONCE).await;
+    let _ = app.sessions.terminate(id, TerminationPolicy::AT_ONCE).await;
     let _ = app.sessions.remove(id).await;
 }
 

@@ -333,14 +333,14 @@ fn repeated_signals_and_kills_are_executed_once() {
     };
     let kill = || Message::Kill {
         id: "k".into(),
-        ladder: Ladder::AT_ONCE,
+        policy: TerminationPolicy::AT_ONCE,
     };
     for message in [signal(), signal(), kill(), kill()] {
         send(&mut machine, client, message);
     }
     let once = [
         Effect::Signal(Signal::Interrupt),
-        Effect::Kill(Ladder::AT_ONCE),
+        Effect::Kill(TerminationPolicy::AT_ONCE),
     ];
     assert_eq!(effects(&mut machine), once);
     let report = KillReport {

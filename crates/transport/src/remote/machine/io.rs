@@ -8,8 +8,8 @@ use crate::screen::Screen;
 
 use super::outbound::WriteFailure;
 use crate::connection::{ConnectionState, ReconnectFailure};
-use bowline_process::Ladder;
 use bowline_process::Signal;
+use bowline_process::TerminationPolicy;
 use bowline_process::WindowSize;
 use bowline_wire::{
     Attached, ExitNotice, Frame, KillReport, Message, Prompt, PromptStatus, StreamId,
@@ -39,7 +39,7 @@ pub(crate) enum Input {
     Prompt(Prompt, Ticket),
     Resize(WindowSize),
     Signal(Signal),
-    Kill(Ladder),
+    Kill(TerminationPolicy),
     /// This machine was suspended, or its network changed.
     Woke,
     /// Retries a failed link.

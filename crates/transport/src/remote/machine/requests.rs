@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::Ticket;
-use bowline_process::Ladder;
 use bowline_process::Signal;
+use bowline_process::TerminationPolicy;
 use bowline_process::WindowSize;
 use bowline_wire::{Message, Prompt, PromptStatus};
 
@@ -30,7 +30,7 @@ struct SentSignal {
 #[derive(Debug)]
 struct Kill {
     id: String,
-    ladder: Ladder,
+    policy: TerminationPolicy,
     since: Duration,
 }
 
@@ -88,18 +88,18 @@ impl PendingRequests {
     }
 
     /// Records a kill. A later one can only shorten the grace periods.
-    pub(super) fn kill(&mut self, ladder: Ladder, now: Duration) -> Message {
-        let (ladder, since) = match &self.kill {
-            Some(kill) => (kill.ladder.harder(ladder), kill.since),
-            None => (ladder, now),
+    pub(super) fn kill(&mut self, policy: TerminationPolicy, now: Duration) -> Message {
+        let (policy, since) = match &self.kill {
+            Some(kill) => (kill.policy.strictest(policy), kill.since),
+            None => (policy, now),
         };
         let id = self.id();
         self.kill = Some(Kill {
             id: id.clone(),
-            ladder,
+            policy,
             since,
         });
-        Message::Kill { id, ladder }
+        Message::Kill { id, policy }
     }
 
     pub(super) fn is_killing(&self) -> bool {
@@ -139,7 +139,7 @@ impl PendingRequests {
         }
         requests.extend(self.kill.as_ref().map(|kill| Message::Kill {
             id: kill.id.clone(),
-            ladder: kill.ladder,
+            policy: kill.policy,
         }));
         let prompts = self.prompts.iter().map(|(prompt, _)| prompt.clone());
         requests.extend(prompts.map(Message::Prompt));

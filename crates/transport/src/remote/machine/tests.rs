@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::*;
 use crate::connection::{ConnectionState, ReconnectFailed, ReconnectFailure};
 use crate::{Containment, Signal};
-use bowline_process::Ladder;
+use bowline_process::TerminationPolicy;
 use bowline_process::{Drained, ExitStatus};
 use bowline_wire::{
     Attached, Extent, Frame, GapReason, KillReport, SessionFacts, SessionKind, SessionState,
@@ -479,7 +479,7 @@ fn detach_keeps_session_running() {
 fn kill_is_repeated_until_reported() {
     let mut host = up(joining());
     host.break_off(ReconnectFailure::Lost);
-    host.give(Input::Kill(Ladder::default()));
+    host.give(Input::Kill(TerminationPolicy::default()));
     host.pass();
     host.open();
     let sent = host.sent();
@@ -516,7 +516,7 @@ fn kill_over_failed_link_ends_session_locally() {
     let mut host = up(joining());
     host.break_off(ReconnectFailure::Auth);
     host.break_off(ReconnectFailure::Auth);
-    let outputs = host.give(Input::Kill(Ladder::AT_ONCE));
+    let outputs = host.give(Input::Kill(TerminationPolicy::AT_ONCE));
     assert!(outputs.contains(&Output::Exited(None)), "{outputs:?}");
     assert!(
         outputs

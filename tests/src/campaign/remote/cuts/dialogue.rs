@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_lifecycle::{AgentLocation, DialogueConfiguration, DialogueSession, Ladder};
+use bowline_lifecycle::{AgentLocation, DialogueConfiguration, DialogueSession, TerminationPolicy};
 use bowline_transport::{Address, Boxed, ByteStream, Network};
 use serde_json::Value;
 
@@ -56,10 +56,10 @@ fn configuration(place: AgentLocation) -> DialogueConfiguration {
         leading_args: vec![hidden::AGENT.into()],
         args: vec!["--pace".into(), "0".into()],
         location: place,
-        ladder: Ladder {
+        termination: TerminationPolicy {
             eof_grace: Duration::from_millis(200),
             term_grace: Duration::from_millis(200),
-            ..Ladder::default()
+            ..TerminationPolicy::default()
         },
         ..DialogueConfiguration::default()
     }

@@ -15,7 +15,7 @@ use bowline_runner::{
     Child, ChildCommand, ChildEvent, ChildPeer, MachineConfiguration, OverflowPolicy,
     SessionHandle, StreamConfiguration,
 };
-use bowline_transport::{Containment, Ladder, SessionId, Signal, WindowSize};
+use bowline_transport::{Containment, SessionId, Signal, TerminationPolicy, WindowSize};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::mpsc;
@@ -231,7 +231,7 @@ impl Stale {
                 },
                 5 => Message::Kill {
                     id: format!("{}", random.draw()),
-                    ladder: Ladder::AT_ONCE,
+                    policy: TerminationPolicy::AT_ONCE,
                 },
                 6 => Message::InputEnd { offset: next },
                 _ => Message::Detach,

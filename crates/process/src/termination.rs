@@ -10,7 +10,7 @@ use crate::exit::Exit;
 /// Grace periods of the steps of [`terminate`](crate::LocalProcess::terminate). A step of zero is
 /// skipped. Every policy ends with SIGKILL for the whole process tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ladder {
+pub struct TerminationPolicy {
     /// Grace period after the input is closed (pipes) or SIGHUP is sent (PTY).
     #[serde(rename = "eof_grace_ms", with = "crate::millis")]
     pub eof_grace: Duration,
@@ -26,7 +26,7 @@ pub struct Ladder {
     pub kill: Duration,
 }
 
-impl Ladder {
+impl TerminationPolicy {
     /// SIGKILL for the whole process tree, without a grace period.
     pub const AT_ONCE: Self = Self {
         eof_grace: Duration::ZERO,
@@ -36,7 +36,7 @@ impl Ladder {
     };
 
     /// Combines two policies by taking the shorter grace period of each step.
-    pub fn harder(self, other: Self) -> Self {
+    pub fn strictest(self, other: Self) -> Self {
         Self {
             eof_grace: self.eof_grace.min(other.eof_grace),
             interrupt: self.interrupt.zip(other.interrupt).map(|(a, b)| a.min(b)),
@@ -46,7 +46,7 @@ impl Ladder {
     }
 }
 
-impl Default for Ladder {
+impl Default for TerminationPolicy {
     /// Returns: close the input, 2 s, SIGTERM, 2 s, SIGKILL. An agent takes up to 1.6 s to handle
     /// SIGTERM while a tool runs.
     fn default() -> Self {
@@ -96,16 +96,19 @@ mod tests {
 
     #[test]
     fn shorter_grace_period_wins_per_step() {
-        let soft = Ladder {
+        let soft = TerminationPolicy {
             interrupt: Some(Duration::from_secs(9)),
-            ..Ladder::default()
+            ..TerminationPolicy::default()
         };
-        let other = Ladder {
+        let other = TerminationPolicy {
             eof_grace: Duration::from_secs(1),
             ..soft
         };
-        assert_eq!(soft.harder(other), other);
-        assert_eq!(soft.harder(Ladder::AT_ONCE), Ladder::AT_ONCE);
-        assert_eq!(soft.harder(Ladder::default()).interrupt, None);
+        assert_eq!(soft.strictest(other), other);
+        assert_eq!(
+            soft.strictest(TerminationPolicy::AT_ONCE),
+            TerminationPolicy::AT_ONCE
+        );
+        assert_eq!(soft.strictest(TerminationPolicy::default()).interrupt, None);
     }
 }

@@ -9,19 +9,32 @@ use std::sync::Arc;
 use rustix::process::Pid;
 
 use super::containment_handle::{self, ContainmentHandle};
-use super::fds::ChildFds;
 use super::guardian::Guard;
-use super::tree::{self, MARKER};
+use super::tree;
 use crate::configuration::{Configuration, Stdio};
 use crate::error::SpawnError;
 use crate::guard::{Order, Program};
 use crate::program;
 use crate::session_id::SessionId;
-use crate::sys::{self, Image, Launched, Place, Refusal, Step};
+use crate::sys::{self, Image, Launched, MARKER, Place, Refusal, Step};
 
 /// Default of `TERM`: present in every system's terminal database and compatible with current
 /// terminals.
 const DEFAULT_TERM: &str = "xterm-256color";
+
+/// The child's ends. Closed in this process once the child has them; otherwise no stream would end.
+pub(crate) struct ChildFds {
+    /// stdin, stdout and stderr.
+    pub(crate) stdio: [OwnedFd; 3],
+    /// An additional descriptor.
+    pub(crate) extra: Option<OwnedFd>,
+}
+
+impl From<[OwnedFd; 3]> for ChildFds {
+    fn from(stdio: [OwnedFd; 3]) -> Self {
+        Self { stdio, extra: None }
+    }
+}
 
 /// A started child and its containment.
 pub(crate) struct Spawned {

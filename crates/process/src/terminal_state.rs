@@ -3,7 +3,7 @@
 /// Snapshot of a terminal's state. Any part of it may change right after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Tty {
+pub struct TerminalState {
     /// Longest line in bytes, without its terminator, that can be typed in canonical mode
     /// (`ICANON`, termios(3)): the kernel discards the excess. `None` in non-canonical mode.
     pub line_limit: Option<usize>,

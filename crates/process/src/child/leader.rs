@@ -42,7 +42,7 @@ impl Leader {
         self.pid
     }
 
-    pub(super) fn has_console(&self) -> bool {
+    pub(crate) fn has_console(&self) -> bool {
         self.console.is_some()
     }
 
@@ -64,7 +64,7 @@ impl Leader {
     }
 
     /// Sends a signal to the terminal's foreground process group, or to the child's own group.
-    pub(super) fn signal(&self, signal: Signal) -> Result<(), SignalError> {
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), SignalError> {
         let status = self.status();
         if status.is_some() {
             return Err(SignalError::Ended);
@@ -73,7 +73,7 @@ impl Leader {
     }
 
     /// Sends a signal to the child's own process group and to the terminal's foreground group.
-    pub(super) fn signal_both(&self, signal: Signal) {
+    pub(crate) fn signal_both(&self, signal: Signal) {
         let status = self.status();
         if status.is_some() {
             return;

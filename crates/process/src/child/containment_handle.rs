@@ -28,12 +28,12 @@ pub(crate) enum ContainmentHandle {
 /// removed before its parent.
 #[derive(Debug)]
 pub(crate) struct CgroupHandle {
-    pub(super) group: sys::Group,
+    pub(crate) group: sys::Group,
     _parent: Arc<CgroupParent>,
 }
 
 impl ContainmentHandle {
-    pub(super) fn level(&self) -> Containment {
+    pub(crate) fn level(&self) -> Containment {
         match self {
             Self::Scan => Containment::Group,
             Self::Guard(_) => Containment::Subreaper,
@@ -41,14 +41,14 @@ impl ContainmentHandle {
         }
     }
 
-    pub(super) fn group(&self) -> Option<&sys::Group> {
+    pub(crate) fn group(&self) -> Option<&sys::Group> {
         match self {
             Self::Group(handle) => Some(&handle.group),
             _ => None,
         }
     }
 
-    pub(super) fn guard(&self) -> Option<&Arc<Guard>> {
+    pub(crate) fn guard(&self) -> Option<&Arc<Guard>> {
         match self {
             Self::Guard(guard) => Some(guard),
             _ => None,
@@ -58,7 +58,7 @@ impl ContainmentHandle {
 
 /// Returns the strongest containment that needs no guard per session; `None` if the session uses
 /// its own guard.
-pub(super) fn choose(
+pub(crate) fn choose(
     id: SessionId,
     what: &Configuration,
 ) -> Result<Option<ContainmentHandle>, SpawnError> {

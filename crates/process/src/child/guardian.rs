@@ -29,7 +29,7 @@ pub(crate) struct Guard {
 impl Guard {
     /// Starts `program` as a guard in `place` and sends its order. Returns the guard with the pid
     /// of its child, or with the error of starting that child.
-    pub(super) fn start(
+    pub(crate) fn start(
         program: &Path,
         place: Place,
         order: &Order,
@@ -53,22 +53,22 @@ impl Guard {
         }
     }
 
-    pub(super) fn pid(&self) -> Pid {
+    pub(crate) fn pid(&self) -> Pid {
         self.pid
     }
 
     /// Returns whether the guard is running.
-    pub(super) fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         !sys::has_ended(self.pid)
     }
 
-    pub(super) fn link(&self) -> &Link {
+    pub(crate) fn link(&self) -> &Link {
         &self.link
     }
 
     /// Returns the child's status and lets the guard reap it; `None` while the child is alive.
     /// `Unknown` if the guard is gone, since the child is killed with it.
-    pub(super) fn reap_child(&self) -> Option<ExitStatus> {
+    pub(crate) fn reap_child(&self) -> Option<ExitStatus> {
         let mut known = self
             .status
             .lock()
@@ -116,7 +116,7 @@ fn launch(program: &Path, place: Place, link: std::os::fd::OwnedFd) -> io::Resul
 }
 
 /// Returns the `Place` of a guard that passes no streams to a child.
-pub(super) fn null_place() -> io::Result<Place> {
+pub(crate) fn null_place() -> io::Result<Place> {
     let null = || -> io::Result<_> {
         let null = std::fs::File::options()
             .read(true)

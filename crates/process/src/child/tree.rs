@@ -16,12 +16,10 @@ use super::containment_handle::ContainmentHandle;
 use super::leader::Leader;
 use crate::containment::Containment;
 use crate::session_id::SessionId;
-use crate::sys::{self, Process};
-
-pub use crate::sys::MARKER;
+use crate::sys::{self, Process, with_descendants};
 
 /// Returns the marker of a session that runs inside the session marked by `outer`, if any.
-pub(super) fn marker(outer: Option<OsString>, id: SessionId) -> OsString {
+pub(crate) fn marker(outer: Option<OsString>, id: SessionId) -> OsString {
     let mut marker = outer.filter(|outer| !outer.is_empty()).unwrap_or_default();
     if !marker.is_empty() {
         marker.push(":");
@@ -81,7 +79,7 @@ impl Tree {
         }
     }
 
-    pub(super) fn level(&self) -> Containment {
+    pub(crate) fn level(&self) -> Containment {
         self.handle.level()
     }
 
@@ -156,25 +154,25 @@ impl Tree {
     }
 
     /// Returns whether the descendants can be identified only until the child is reaped.
-    pub(super) fn needs_record(&self) -> bool {
+    pub(crate) fn needs_record(&self) -> bool {
         self.handle.level() == Containment::Group
     }
 
     /// Records the members that are alive at some time after `since`. Must be called between the
     /// child's end and its reaping: until then its pid identifies its group and session, afterwards
     /// the pid may be reused.
-    pub(super) fn record_members(&mut self, since: Instant) {
+    pub(crate) fn record_members(&mut self, since: Instant) {
         self.members(since);
     }
 
     /// Releases the containment; returns `false` while the kernel still holds a part of it.
-    pub(super) fn release(&self) -> bool {
+    pub(crate) fn release(&self) -> bool {
         self.handle.group().is_none_or(sys::Group::remove)
     }
 
     /// Returns the killed and the surviving processes. Processes found in the last pass may have
     /// ended since, in particular the child, so survivors are checked again.
-    pub(super) fn outcome(&mut self) -> (Vec<u32>, Vec<u32>) {
+    pub(crate) fn outcome(&mut self) -> (Vec<u32>, Vec<u32>) {
         if !self.left.is_empty() {
             self.left = self.alive();
         }
@@ -232,54 +230,9 @@ fn own_pid() -> i32 {
     std::process::id().cast_signed()
 }
 
-/// Returns the processes that satisfy `is_root`, and all of their descendants.
-pub(crate) fn with_descendants(
-    all: &[Process],
-    is_root: impl Fn(&Process) -> bool,
-) -> Vec<Process> {
-    let (mut found, mut others): (Vec<&Process>, Vec<&Process>) =
-        all.iter().partition(|one| is_root(one));
-    let mut next = 0;
-    while let Some(parent) = found.get(next).map(|one| one.pid) {
-        others.retain(|one| {
-            let is_child = one.parent == parent;
-            if is_child {
-                found.push(one);
-            }
-            !is_child
-        });
-        next += 1;
-    }
-    found.into_iter().cloned().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn process(pid: i32, parent: i32) -> Process {
-        Process {
-            pid,
-            parent,
-            group: pid,
-            session: pid,
-            start_time: 0,
-            zombie: false,
-            marker: None,
-        }
-    }
-
-    #[test]
-    fn descendants_are_found_in_any_order() {
-        let all = [(9, 8), (8, 7), (3, 1), (7, 2), (4, 3), (2, 1), (1, 0)];
-        let all = all.map(|(pid, parent)| process(pid, parent));
-        let mut found: Vec<_> = with_descendants(&all, |one| one.pid == 2)
-            .iter()
-            .map(|one| one.pid)
-            .collect();
-        found.sort_unstable();
-        assert_eq!(found, [2, 7, 8, 9]);
-    }
 
     #[test]
     fn marker_includes_enclosing_sessions() {

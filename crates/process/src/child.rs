@@ -1,0 +1,11 @@
+//! A child process: its start, its containment and its process tree.
+
+mod containment_handle;
+mod guardian;
+mod leader;
+mod spawn;
+mod tree;
+
+pub(crate) use leader::Leader;
+pub(crate) use spawn::{ChildFds, Spawned, spawn};
+pub(crate) use tree::{Round, Tree};
